@@ -52,18 +52,14 @@ cdef extern from *:
     #endif
     }
 
-    #ifdef __GNUC__
-    #define st_fetch(at) __builtin_prefetch(at)
-    #else
-    #define st_fetch(at) (void)(at)
-    #endif
+    #include "base/native.h"
 
     /* Copy n items, and fetch the memory of those that are copied next. */
     static void st_copy_items(PyObject **items, PyObject **into, Py_ssize_t n, PyObject **next) {
         for (Py_ssize_t i = 0; i < n; i++) {
             PyObject *one = items[i];
             if (i % 8 == 0)
-                st_fetch(next + i);
+                ST_PREFETCH(next + i);
             Py_INCREF(one);
             into[i] = one;
         }
@@ -71,7 +67,7 @@ cdef extern from *:
     """
     list st_open_list(Py_ssize_t n)
     void st_copy_items(PyObject** items, PyObject** into, Py_ssize_t n, PyObject** next)
-    void st_fetch(void* at)
+    void ST_PREFETCH(void* at)
 
 # Blocks lie anywhere, and where they are is known only from one to the next: while one is compared
 # or copied, the memory of the next is fetched, or half of the time would be spent waiting for it.
@@ -136,10 +132,10 @@ cdef inline void _fetch(Block block) noexcept:
     cdef char* data = <char*><PyObject*>block.text
     cdef Py_ssize_t size = PyUnicode_GET_LENGTH(block.text) * PyUnicode_KIND(block.text)
     if block._recent is not None:
-        st_fetch(<PyObject*>block._recent)
-        st_fetch(<char*><PyObject*>block._recent + 64)
+        ST_PREFETCH(<PyObject*>block._recent)
+        ST_PREFETCH(<char*><PyObject*>block._recent + 64)
     while at < size:
-        st_fetch(data + at)
+        ST_PREFETCH(data + at)
         at += 64
 
 
@@ -260,7 +256,7 @@ cdef class Block:
         cdef list whole = st_open_list(place + PyList_GET_SIZE(more))
         cdef PyObject** into = PySequence_Fast_ITEMS(whole)
         while block is not beginning:
-            st_fetch(<PyObject*>block.ids)
+            ST_PREFETCH(<PyObject*>block.ids)
             block = block.parent
         block = self
         while True:

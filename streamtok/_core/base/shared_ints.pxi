@@ -17,19 +17,17 @@ cdef extern from "Python.h":
     void add_reference "Py_INCREF"(PyObject* value)
 
 
-cdef list all_ints = [()]       # one tuple, the longest so far
+cdef tuple longest_ints = ()
 
 
 cdef tuple shared_ints(size_t count):
     """The ints 0, 1, …, at least `count` of them."""
-    cdef tuple ints
-    cdef size_t n
-    with cython.critical_section(all_ints):
-        ints = all_ints[0]
-        n = len(ints)
-        if n < count:
-            ints += tuple(range(n, max(count, 2 * n)))
-            all_ints[0] = ints
+    global longest_ints
+    cdef tuple ints = longest_ints
+    cdef size_t n = len(ints)
+    if n < count:
+        ints += tuple(range(n, max(count, 2 * n)))
+        longest_ints = ints         # harmless if a racing call wins
     return ints
 
 

@@ -259,7 +259,7 @@ cdef class TokenTable:
 
         count: how many are wanted now. Empty as long as few were wanted in all, so that loading pays
         for none of them, where ids are so sparse that they would waste memory, and on a free-threaded
-        CPython, where threads that share objects wait for their counts.
+        CPython, where threads that share objects wait for their counts (and none calls shared_ints).
         """
         if not ST_LISTS_HOLD_STILL:
             return ()
