@@ -208,7 +208,7 @@ ST_FOR_AVX2 static size_t st_squeeze_256(const uint8_t *substitutes, const uint8
         uint64_t begins = st_at_least(low, high, 0xC0);
         uint64_t threes = st_at_least(low, high, 0xE0), rests = ((uint64_t)1 << rest) - 1;
         uint64_t expected = rests | leads << 1 | threes << 2, next = leads >> 63 | threes >> 62;
-        uint64_t bad = (wide ^ begins ^ expected) | (begins ^ leads) | st_at_least(low, high, 0xF0)
+        uint64_t bad = (wide ^ begins ^ expected) | st_at_least(low, high, 0xF0)
                        | st_bits_of(st_no_three(low, p), st_no_three(high, p + 32));
         if (ST_RARELY(bad || (next && ((p[64] & 0xC0) != 0x80 || (next > 1 && (p[65] & 0xC0) != 0x80))))) {
             rest = st_squeeze_block(substitutes, p, readable - 64 * k, rest, &to, kept + k);
