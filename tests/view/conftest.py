@@ -7,6 +7,7 @@ docs/see.md and the README's first one.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import struct
@@ -20,10 +21,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from ..doc_blocks import need
+from .page_server import served
 
 TIMEOUT = 60_000  # ms: a busy machine is not a defect
 VIEWPORT = {"width": 960, "height": 600}
 Open = Callable[..., Any]
+Serve = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,18 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def open_page(browser: Any) -> Iterator[Open]:
+def serve() -> Iterator[Serve]:
+    """serve(**settings): the URL of a page that is served until the test's pages are closed.
+
+    A page may still ask for something when its test ends, and would complain of a server that
+    is gone.
+    """
+    with contextlib.ExitStack() as servers:
+        yield lambda **settings: servers.enter_context(served(**settings))
+
+
+@pytest.fixture
+def open_page(browser: Any, serve: Serve) -> Iterator[Open]:
     """open_page(url, **context): a page in a browser that knows nothing of other pages."""
     contexts: list[Any] = []
     wrong: list[str] = []

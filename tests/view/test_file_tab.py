@@ -12,7 +12,7 @@ import pytest
 import streamtok
 from streamtok.view.given import Given, Reading
 
-from .conftest import Open, picture, until, violations
+from .conftest import Open, Serve, picture, until, violations
 from .page_server import served
 
 ENC = streamtok.get_encoding("cl100k_base")
@@ -83,31 +83,31 @@ def test_the_file_of_the_command_line(open_page: Open, url: str, data: bytes) ->
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_an_upload(open_page: Open, data: bytes, tmp_path: Path) -> None:
+def test_an_upload(open_page: Open, serve: Serve, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "upload.txt"
     path.write_bytes(data)
-    with served() as url:
-        page = open_page(url, color_scheme="dark")
-        page.click("#tab-file")
-        assert page.is_hidden("#file-given")
-        page.set_input_files("#file-upload", str(path))
-        page.wait_for_selector("#panel-file[data-state=ready]")
-        check(page, data)
-        assert violations(page) == []
+    url = serve()
+    page = open_page(url, color_scheme="dark")
+    page.click("#tab-file")
+    assert page.is_hidden("#file-given")
+    page.set_input_files("#file-upload", str(path))
+    page.wait_for_selector("#panel-file[data-state=ready]")
+    check(page, data)
+    assert violations(page) == []
 
 
-def test_a_large_upload_in_blocks(open_page: Open, tmp_path: Path) -> None:
+def test_a_large_upload_in_blocks(open_page: Open, serve: Serve, tmp_path: Path) -> None:
     """Nine megabytes, more than the tab Text takes: dropped there, it is read here."""
     path = tmp_path / "large.txt"
     line = "a line of text, 日本語\n"
     text = line * (9_000_000 // len(line.encode()))
     path.write_text(text, "utf-8", newline="")
-    with served() as url:
-        page = open_page(url)
-        page.set_input_files("#text-file", str(path))
-        page.wait_for_selector("#panel-file[data-state=ready]")
-        assert counts(page)["bytes"] == f"{path.stat().st_size:,}"
-        assert counts(page)["tokens, whole file"] == f"{ENC.count(text):,}"
+    url = serve()
+    page = open_page(url)
+    page.set_input_files("#text-file", str(path))
+    page.wait_for_selector("#panel-file[data-state=ready]")
+    assert counts(page)["bytes"] == f"{path.stat().st_size:,}"
+    assert counts(page)["tokens, whole file"] == f"{ENC.count(text):,}"
 
 
 class Endless(Given):
@@ -119,18 +119,18 @@ class Endless(Given):
         return reading
 
 
-def test_stop(open_page: Open, tmp_path: Path) -> None:
+def test_stop(open_page: Open, serve: Serve, tmp_path: Path) -> None:
     path = tmp_path / "endless.txt"
     path.write_text("some text\n")
-    with served(given=Endless(str(path))) as url:
-        page = open_page(url)
-        until(page, "document.querySelectorAll('#file-counts dd').length > 0")
-        page.click("#file-stop")
-        page.wait_for_selector("#panel-file[data-state=stopped]")
-        assert "Stopped" in page.inner_text("#file-state")
-        page.click("#file-given")
-        page.wait_for_selector("#panel-file[data-state=busy]")
-        page.click("#file-stop")
-        page.wait_for_selector("#panel-file[data-state=stopped]")
-        with page.expect_response("**/api/about"):  # the server has answered all before
-            page.evaluate("fetch('api/about')")
+    url = serve(given=Endless(str(path)))
+    page = open_page(url)
+    until(page, "document.querySelectorAll('#file-counts dd').length > 0")
+    page.click("#file-stop")
+    page.wait_for_selector("#panel-file[data-state=stopped]")
+    assert "Stopped" in page.inner_text("#file-state")
+    page.click("#file-given")
+    page.wait_for_selector("#panel-file[data-state=busy]")
+    page.click("#file-stop")
+    page.wait_for_selector("#panel-file[data-state=stopped]")
+    with page.expect_response("**/api/about"):  # the server has answered all before
+        page.evaluate("fetch('api/about')")

@@ -18,7 +18,7 @@ from streamtok.views.lanes import make_lanes
 
 from ..cli.test_cli import POSIX
 from ..serve_clients import ENV
-from .conftest import Open, until, violations
+from .conftest import Open, Serve, until, violations
 from .page_server import client_of, served
 
 ENC = streamtok.get_encoding("gpt2")
@@ -105,31 +105,31 @@ def test_an_error_is_told() -> None:
         assert client.get("api/feed?from=0&open=0").json()["error"]
 
 
-def test_in_a_browser(open_page: Open) -> None:
+def test_in_a_browser(open_page: Open, serve: Serve) -> None:
     feed = LiveFeed(ENC)
     text = "Unbelievable streams of 日本語 tokens, cut anywhere.".encode()
-    with served(feed=feed, encoding=ENC) as url:
-        page = open_page(url)
-        assert page.is_visible("#panel-stream")
-        for at in range(0, len(text), 7):
-            feed.add(text[at : at + 7])
-        until(page, "document.querySelector('#stream-feed').textContent.startsWith('8 chunks,')")
-        assert page.locator("#exact-tokens .pending").count() == 1
-        feed.add(b"", final=True)
-        until(page, "document.querySelector('#stream-feed').textContent.includes('and the end')")
-        lanes = make_lanes(ENC, text, 7)
-        for lane, wanted in (
-            ("exact", ENC.encode(text)),
-            ("naive", [one.token.id for row in lanes.chunks for one in row.naive]),
-        ):
-            boxes = f"#{lane}-tokens .t"
-            assert page.eval_on_selector_all(boxes, "all => all.map((b) => b.token.id)") == wanted
-        wrong = page.eval_on_selector_all(
-            "#naive-tokens .t", "all => all.map((box) => box.classList.contains('wrong'))"
-        )
-        assert wrong == [one.is_wrong for row in lanes.chunks for one in row.naive]
-        assert page.locator("#stream-counts dd").all_inner_texts()[1] == str(sum(wrong))
-        assert violations(page) == []
+    url = serve(feed=feed, encoding=ENC)
+    page = open_page(url)
+    assert page.is_visible("#panel-stream")
+    for at in range(0, len(text), 7):
+        feed.add(text[at : at + 7])
+    until(page, "document.querySelector('#stream-feed').textContent.startsWith('8 chunks,')")
+    assert page.locator("#exact-tokens .pending").count() == 1
+    feed.add(b"", final=True)
+    until(page, "document.querySelector('#stream-feed').textContent.includes('and the end')")
+    lanes = make_lanes(ENC, text, 7)
+    for lane, wanted in (
+        ("exact", ENC.encode(text)),
+        ("naive", [one.token.id for row in lanes.chunks for one in row.naive]),
+    ):
+        boxes = f"#{lane}-tokens .t"
+        assert page.eval_on_selector_all(boxes, "all => all.map((b) => b.token.id)") == wanted
+    wrong = page.eval_on_selector_all(
+        "#naive-tokens .t", "all => all.map((box) => box.classList.contains('wrong'))"
+    )
+    assert wrong == [one.is_wrong for row in lanes.chunks for one in row.naive]
+    assert page.locator("#stream-counts dd").all_inner_texts()[1] == str(sum(wrong))
+    assert violations(page) == []
 
 
 @POSIX
@@ -155,6 +155,7 @@ def test_the_command(open_page: Open) -> None:
         os.kill(server.pid, signal.SIGINT)
         output, errors = server.communicate(timeout=60)
         assert (output, errors, server.returncode) == (b"", b"", 0)
+        page.context.close()
         page.wrong.clear()  # the browser's notes of a server that is gone
     finally:
         server.kill()

@@ -11,7 +11,7 @@ import streamtok
 from streamtok.cli.measure import measure
 from streamtok.views.lanes import make_lanes
 
-from .conftest import Open, picture, until, violations
+from .conftest import Open, Serve, picture, until, violations
 from .page_server import STREAM_TEXT as TEXT
 from .page_server import served
 
@@ -91,17 +91,17 @@ def test_every_step(open_page: Open, url: str) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5, 64])
-def test_characters_of_several_tokens_are_whole(open_page: Open, size: int) -> None:
-    with served(text="tea 🎉 👩\u200d👧 for two 🎉") as url:
-        page = opened(open_page, url)
-        set_size(page, size)
-        page.click("#stream-end")
-        signs = page.locator("#exact-tokens .sign").all_inner_texts()
-        assert signs == ["·🎉", "·👩\u200d👧", "·🎉"]
-        text = "tea 🎉 👩\u200d👧 for two 🎉"
-        assert ids(page, "exact") == ENC.encode(text)
-        if size == 64:
-            assert page.locator("#naive-tokens .sign").all_inner_texts() == signs
+def test_characters_of_several_tokens_are_whole(open_page: Open, serve: Serve, size: int) -> None:
+    url = serve(text="tea 🎉 👩\u200d👧 for two 🎉")
+    page = opened(open_page, url)
+    set_size(page, size)
+    page.click("#stream-end")
+    signs = page.locator("#exact-tokens .sign").all_inner_texts()
+    assert signs == ["·🎉", "·👩\u200d👧", "·🎉"]
+    text = "tea 🎉 👩\u200d👧 for two 🎉"
+    assert ids(page, "exact") == ENC.encode(text)
+    if size == 64:
+        assert page.locator("#naive-tokens .sign").all_inner_texts() == signs
 
 
 @pytest.mark.parametrize("size", [1, 3, 64])
@@ -145,17 +145,17 @@ def test_why_an_id_could_go(open_page: Open, url: str) -> None:
     assert "pre-token is complete" in page.inner_text("#stream-detail")
 
 
-def test_a_certificate(open_page: Open) -> None:
+def test_a_certificate(open_page: Open, serve: Serve) -> None:
     """A pre-token that is open for long: ids go before it ends."""
     text = "=" * 3000 + "a"
-    with served(text=text) as url:
-        page = opened(open_page, url)
-        set_size(page, 64)
-        page.click("#stream-end")
-        assert ids(page, "exact") == ENC.encode(text)
-        assert page.locator("#exact-tokens .certified").count() > 0
-        page.hover("#exact-tokens .certified >> nth=0")
-        assert "a certificate shows" in page.inner_text("#stream-detail")
+    url = serve(text=text)
+    page = opened(open_page, url)
+    set_size(page, 64)
+    page.click("#stream-end")
+    assert ids(page, "exact") == ENC.encode(text)
+    assert page.locator("#exact-tokens .certified").count() > 0
+    page.hover("#exact-tokens .certified >> nth=0")
+    assert "a certificate shows" in page.inner_text("#stream-detail")
 
 
 def test_another_text_and_encoding(open_page: Open, url: str) -> None:

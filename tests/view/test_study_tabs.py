@@ -16,7 +16,7 @@ from streamtok.views.prices import read_prices
 from streamtok.views.vocabulary_lists import duplicates, half_characters, longest, unreachable
 from streamtok.views.vocabulary_search import find_bytes, find_text, token_page
 
-from .conftest import Open, excuse, picture, until, violations
+from .conftest import Open, Serve, excuse, picture, until, violations
 from .page_server import served
 
 ENC = streamtok.get_encoding("cl100k_base")
@@ -80,18 +80,18 @@ def test_compare(open_page: Open, url: str) -> None:
     until(page, "document.querySelector('#compare-columns h2').textContent === 'gpt2'")
 
 
-def test_compare_with_special_tokens(open_page: Open) -> None:
-    with served(text="a <|endoftext|>") as url:
-        page = opened(open_page, url, "compare")
-        page.select_option("#special", "refuse")
-        page.wait_for_selector("#panel-compare[data-state=failed]")
-        assert "<|endoftext|>" in page.inner_text("#error")
-        assert page.locator("#compare-columns h2, #compare-counts dd").count() == 0
-        page.select_option("#special", "allow")
-        ready(page, "compare")
-        assert page.is_hidden("#error")
-        assert page.locator("#compare-columns .special").count() == 3
-        excuse(page, " 422 ")
+def test_compare_with_special_tokens(open_page: Open, serve: Serve) -> None:
+    url = serve(text="a <|endoftext|>")
+    page = opened(open_page, url, "compare")
+    page.select_option("#special", "refuse")
+    page.wait_for_selector("#panel-compare[data-state=failed]")
+    assert "<|endoftext|>" in page.inner_text("#error")
+    assert page.locator("#compare-columns h2, #compare-counts dd").count() == 0
+    page.select_option("#special", "allow")
+    ready(page, "compare")
+    assert page.is_hidden("#error")
+    assert page.locator("#compare-columns .special").count() == 3
+    excuse(page, " 422 ")
 
 
 def show(page: Any, text: str) -> None:
@@ -175,7 +175,7 @@ def test_the_longest_pretokens(open_page: Open, url: str) -> None:
     excuse(page, " 400 ")
 
 
-def test_merges_of_an_encoding_that_changes_its_text(open_page: Open) -> None:
+def test_merges_of_an_encoding_that_changes_its_text(open_page: Open, serve: Serve) -> None:
     tokens = {bytes([byte]): byte for byte in range(256)} | {
         "▁".encode()[:2]: 256,
         "▁".encode(): 257,
@@ -184,12 +184,12 @@ def test_merges_of_an_encoding_that_changes_its_text(open_page: Open) -> None:
     mine = streamtok.Encoding(
         "mine", pat_str=r"\S+|\s+", mergeable_ranks=tokens, special_tokens={}, rules=rules
     )
-    with served(encoding=mine, text="a b") as url:
-        page = open_page(url)
-        page.click("#tab-merges")
-        page.wait_for_selector("#panel-merges[data-state=failed]")
-        assert "mine changes" in page.inner_text("#error")
-        excuse(page, " 422 ")
+    url = serve(encoding=mine, text="a b")
+    page = open_page(url)
+    page.click("#tab-merges")
+    page.wait_for_selector("#panel-merges[data-state=failed]")
+    assert "mine changes" in page.inner_text("#error")
+    excuse(page, " 422 ")
 
 
 def test_languages(open_page: Open, url: str) -> None:

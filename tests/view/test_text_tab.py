@@ -15,7 +15,7 @@ from streamtok.formats import save_packed
 from streamtok.view.chat import chat_template
 from streamtok.view.edited_texts import MAX_TEXTS
 
-from .conftest import Open, excuse, picture, until, violations
+from .conftest import Open, Serve, excuse, picture, until, violations
 from .page_server import client_of, served
 
 ENC = streamtok.get_encoding("cl100k_base")
@@ -233,15 +233,15 @@ def test_another_encoding(open_page: Open, url: str) -> None:
         assert shown(page) == streamtok.get_encoding(name).encode("Hello world")
 
 
-def test_a_vocabulary_that_was_given(open_page: Open) -> None:
+def test_a_vocabulary_that_was_given(open_page: Open, serve: Serve) -> None:
     tokens = {bytes([byte]): byte for byte in range(256)} | {b"<b>": 256, b"lo": 257}
     mine = streamtok.Encoding("mine", pat_str=r"[\s\S]+", mergeable_ranks=tokens, special_tokens={})
-    with served(encoding=mine, text="<b>lo</b>") as url:
-        page = open_page(url)
-        ready(page)
-        assert page.input_value("#encoding") == "mine"
-        assert shown(page) == mine.encode("<b>lo</b>")
-        assert page.locator("#text-tokens b").count() == 0
+    url = serve(encoding=mine, text="<b>lo</b>")
+    page = open_page(url)
+    ready(page)
+    assert page.input_value("#encoding") == "mine"
+    assert shown(page) == mine.encode("<b>lo</b>")
+    assert page.locator("#text-tokens b").count() == 0
 
 
 def test_all_of_a_long_text_is_selected(open_page: Open, url: str) -> None:
@@ -478,6 +478,7 @@ def test_the_server_is_gone(open_page: Open) -> None:
     page.fill("#text-box", "x")
     page.wait_for_selector("#error:not([hidden])")
     assert "does not answer" in page.inner_text("#error")
+    page.context.close()
     excuse(page, "ERR_CONNECTION_REFUSED")
 
 
