@@ -85,6 +85,8 @@ def test_a_difference_is_found_made_small_and_played_again(
     assert found.kind == "reference"
     file, found = shrink(file, found, tmp_path)
     assert found.text == "a"
+    spans = found._replace(kind="offsets of a stream", expected=[[0, 1]], found=[[1, 1]])
+    assert "expected [[0, 1]]" in describe(file, spans)
     path = finds.save(tmp_path / "found", 1, file, found)
     assert finds.replay(path, tmp_path) == 1
     monkeypatch.setattr(reference, "encode", encode)

@@ -111,7 +111,10 @@ def describe(file: File, difference: Difference) -> str:
     names |= {token["id"]: token["content"] for token in file["added_tokens"]}
 
     def spelled(value: Any) -> str:
-        return repr([names.get(id, id) for id in value]) if isinstance(value, list) else repr(value)
+        """Its ids as pieces; offsets and other rows as they are."""
+        if not isinstance(value, list):
+            return repr(value)
+        return repr([names.get(item, item) if isinstance(item, int) else item for item in value])
 
     added = [
         " ".join([ascii(t["content"]), *(k for k, v in t.items() if v is True)])
