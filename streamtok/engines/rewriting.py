@@ -135,11 +135,16 @@ class RewritingEngine:
         if table is None or stages.raw.matcher.finds(characters, 0, True)[1]:
             return None
         where, rows = AT_BEGIN | AT_FIRST, _NO_ROWS
+        # The second of two normalizers may change back what the first has changed, and the rows of
+        # both together may not be those of one after the other: each must leave the text.
+        is_one = len(table.inside) == 1
         try:
-            found = transform(table.transform, characters, where, True, False)
-            if found is not None and found[0] is not None:
-                # Rows of two normalizers together may not be those of one after the other.
-                if table.may_be_odd or stages.has_escapes or len(table.inside) > 1:
+            for one in (table,) if is_one else (stages.first_table, stages.second_table):
+                found = one and transform(one.transform, characters, where, True, False)
+                if found is None or (found[0] is not None and not is_one):
+                    return None
+            if found[0] is not None:
+                if table.may_be_odd or stages.has_escapes:
                     return None
                 found = transform(table.transform, characters, where, True, True)
         except UnicodeEncodeError:

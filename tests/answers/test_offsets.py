@@ -266,6 +266,33 @@ def test_spans_of_a_changed_text() -> None:
     assert spans.tolist() == [[0, 3], [3, 6], [8, 9]]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("\u2581", [[0, 3]] * 3), ("\u2581a", [[0, 3]] * 3 + [[3, 4]]), ("a\u00e9", None)],
+)
+def test_what_is_changed_and_changed_back_is_one_whole(
+    text: str, expected: list[list[int]] | None
+) -> None:
+    encoding = streamtok.Encoding(
+        "back and forth",
+        pat_str=r"\w+|\s+|[^\w\s]+",
+        mergeable_ranks=bytes_and(),
+        special_tokens={},
+        rules=TextRules(
+            normalizer=Normalizer([Replace("\u2581", " ")]),
+            second_normalizer=Normalizer([Replace(" ", "\u2581")]),
+        ),
+    )
+    expected = expected or [[0, 1], [1, 2], [2, 3]]
+    assert encoding.encode_with_offsets(text, "byte")[1].tolist() == expected
+    data = text.encode()
+    for place in range(len(data) + 1):
+        stream = encoding.stream_encoder()
+        spans = stream.encode_with_offsets(data[:place], unit="byte")[1].tolist()
+        spans += stream.encode_with_offsets(data[place:], final=True, unit="byte")[1].tolist()
+        assert spans == expected
+
+
 def test_text_that_is_left_out_is_in_no_span() -> None:
     encoding = streamtok.Encoding(
         "words", pat_str=r"[a-z]+", mergeable_ranks=bytes_and(b"ab"), special_tokens={"<s>": 300}
