@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import sys
 from collections.abc import Callable, Container
 from functools import partial
 from pathlib import Path
@@ -47,6 +48,17 @@ def _method(name: str, flat: bool = False) -> dict[str, Mode]:
 
 
 _ENCODE = _method("encode")
+# Where `pip install --no-deps --pre --target build/tokenizers-1 tokenizers` puts a version that
+# cannot stand beside the one that transformers needs.
+_TOKENIZERS_1 = Path(__file__).resolve().parents[1] / "build" / "tokenizers-1"
+# As they were first published: what engines without possessive quantifiers read, and the spellings
+# that tokenizers 1.0 knows, which has no engine for those that look ahead.
+_PATTERNS = {
+    "cl100k_base": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
+    r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "r50k_base": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+}
+
 _IDS = {"encode().ids": Mode(False, lambda t: lambda text: t.encode(text, **_PLAIN).ids)}
 _FLAT_BATCH = {
     "encode_batch_flat": Mode(True, lambda t: lambda text: t.encode_batch_flat([text], **_PLAIN)[0])
@@ -58,7 +70,8 @@ class Peer(NamedTuple):
 
     load: of the name of an encoding, or of the path of a model's file, and the folder of assets.
     decoders: names of its methods that decode a list of ids. names: what the module imports when
-    it is asked for them.
+    it is asked for them. folder: where it is installed, if another version of it is beside Python's
+    packages.
     """
 
     name: str
@@ -70,12 +83,15 @@ class Peer(NamedTuple):
     reads_models: bool = False
     decoders: tuple[str, ...] = ("decode",)
     names: tuple[str, ...] = ()
+    folder: Path | None = None
 
     def __call__(self, encoding: str, assets: Path) -> Loaded:
         """Load; imports happen here, so that they are part of the time to load."""
         return Loaded(self, self.load(model_file(assets, encoding) or encoding, assets))
 
     def import_module(self) -> None:
+        if self.folder:
+            sys.path.insert(0, str(self.folder))
         module = importlib.import_module(self.module or self.name)
         for name in self.names:
             getattr(module, name)
@@ -86,6 +102,8 @@ class Peer(NamedTuple):
     def is_installed(self) -> bool:
         from importlib.util import find_spec
 
+        if self.folder:
+            return (self.folder / self.module).is_dir()
         try:
             return find_spec(self.module or self.name) is not None
         except ImportError:
@@ -94,9 +112,10 @@ class Peer(NamedTuple):
     def version(self) -> str:
         if self.name == "streamtok":  # a checkout has no metadata
             return str(importlib.import_module(self.name).__version__)
-        from importlib.metadata import version
+        from importlib.metadata import distributions
 
-        return version(self.package or self.name)
+        path = [str(self.folder)] if self.folder else sys.path
+        return next(iter(distributions(name=self.package or self.name, path=path))).version
 
     def default(self) -> str:
         return next(iter(self.modes))
@@ -283,6 +302,16 @@ PEERS: tuple[Peer, ...] = (
         reads_models=True,
     ),
     Peer(
+        "tokenizers 1.0",
+        _from_json("tokenizers"),
+        _IDS
+        | {"encode().ids_array": Mode(True, lambda t: lambda s: t.encode(s, **_PLAIN).ids_array)},
+        package="tokenizers",
+        module="tokenizers",
+        reads_models=True,
+        folder=_TOKENIZERS_1,
+    ),
+    Peer(
         "iree-tokenizer",
         _iree,
         _ENCODE
@@ -339,8 +368,8 @@ def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
         (folder / f"{name}.tiktoken").write_bytes(data)
         cached = hashlib.sha1(_URL.format(name).encode(), usedforsecurity=False).hexdigest()
         (folder / cached).write_bytes(data)
-        patterns[name] = _plain_pattern(encoding._pat_str)
-        if by_name("tokenizers").is_installed() or by_name("snaptokens").is_installed():
+        patterns[name] = _PATTERNS.get(name, encoding._pat_str)
+        if any(by_name(peer).is_installed() for peer in ("tokenizers", "snaptokens")):
             text = tokenizer_json(encoding, patterns[name])
             (folder / f"{name}.json").write_text(text, "utf-8")
     (folder / "patterns.json").write_text(json.dumps(patterns))
@@ -373,17 +402,6 @@ def models(given: list[Path]) -> dict[str, Path]:
             raise FileNotFoundError(f"{file}: there is no such file; give a tokenizer.json")
         found[file.resolve().parent.name] = file
     return found
-
-
-def _plain_pattern(pattern: str) -> str:
-    """The pattern without what other engines read otherwise: `$` and possessive quantifiers.
-
-    The latter only save a backtracking engine work: nothing they would give back could match on.
-    """
-    rewrites = (("++", "+"), ("?+", "?"), ("*+", "*"), ("{1,3}+", "{1,3}"), ("$", r"\z"))
-    for possessive, plain in rewrites:
-        pattern = pattern.replace(possessive, plain)
-    return pattern
 
 
 def tokenizer_json(encoding: Any, pattern: str) -> str:
