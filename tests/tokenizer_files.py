@@ -24,6 +24,7 @@ ALPHABETS = [
     "eé\u0301\u0327 a",
     "日本a \u3000ｶﾞ",
     "ßﬁİ a",
+    "aж あカ日ー1.",
 ]
 ODD = [
     "\u0301", "e\u0301", "é", "É", "\u0344", "\u0958", "ﬁ", "½", "Å", "\u212b", "ｶ\uff9e",
@@ -215,7 +216,7 @@ def random_pre_tokenizer(rng: random.Random, kind: str) -> Any:
 def one_pre_tokenizer(rng: random.Random) -> Any:
     kind = rng.choice(
         ["Digits", "Punctuation", "Whitespace", "WhitespaceSplit", "CharDelimiterSplit",
-        "BertPreTokenizer"]
+        "BertPreTokenizer", "UnicodeScripts"]
         + ["Metaspace", rng.choice(["ByteLevel", "Split", "Split"])] + ["Split"] * 6
     )  # fmt: skip
     if kind == "Split":

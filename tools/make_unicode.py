@@ -24,7 +24,9 @@ from pathlib import Path
 
 import numpy as np
 import regex
+from tokenizers.pre_tokenizers import UnicodeScripts
 
+from streamtok.patterns.huggingface_characters import SCRIPTS
 from streamtok.patterns.unicode_classes import CharSet, UnicodeTable
 
 REGEX_VERSION = "2025.7.34"
@@ -36,12 +38,6 @@ CATEGORIES = [
     *("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No"),
     *("Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So"),
     *("Zs", "Zl", "Zp", "Cc", "Cf", "Co", "Cn"),
-]
-SCRIPTS = [
-    *("Arabic", "Armenian", "Bengali", "Bopomofo", "Common", "Cyrillic", "Devanagari", "Ethiopic"),
-    *("Georgian", "Greek", "Gujarati", "Gurmukhi", "Han", "Hangul", "Hebrew", "Hiragana"),
-    *("Inherited", "Kannada", "Katakana", "Khmer", "Lao", "Latin", "Malayalam", "Mongolian"),
-    *("Myanmar", "Oriya", "Sinhala", "Tamil", "Telugu", "Thai", "Tibetan"),
 ]
 PROPERTIES = ["Alphabetic", "Lowercase", "Uppercase", "White_Space"]
 
@@ -61,6 +57,12 @@ def members(pattern: str, text: str = ALL_TEXT) -> list[int]:
 def pattern_of(name: str) -> str:
     """The spelling of the set `name` in a pattern."""
     return r"\w" if name == "word" else rf"\p{{{name}}}"
+
+
+def without_script() -> list[int]:
+    """The code points that belong to no script for Hugging Face's UnicodeScripts."""
+    scripts = UnicodeScripts()
+    return [ord(char) for char in ALL_TEXT if not scripts.pre_tokenize_str(char)]
 
 
 def cased_text() -> str:
@@ -86,10 +88,11 @@ def write() -> None:
     """Write the file."""
     if version("regex") != REGEX_VERSION:
         raise SystemExit(f"expected regex=={REGEX_VERSION}, found {version('regex')}")
-    names = [*CATEGORIES, *SCRIPTS, *PROPERTIES, "word"]
+    names = [*CATEGORIES, *SCRIPTS, "Hiragana", "Katakana", *PROPERTIES, "word"]
     toggles = [CharSet.from_code_points(members(pattern_of(name))).toggles for name in names]
-    names.append("Cs")
+    names += ["Cs", "No_Script"]
     toggles.append(CharSet.from_ranges([(0xD800, 0xDFFF)]).toggles)
+    toggles.append(CharSet.from_code_points(without_script()).toggles)
     classes = fold_classes()
     np.savez_compressed(
         OUTPUT,
@@ -124,7 +127,9 @@ def check() -> int:
     surrogates = CharSet.from_ranges([(0xD800, 0xDFFF)])
     bad = 0
     for name, charset in table.sets.items():
-        if name != "Cs":
+        if name == "No_Script":
+            bad += report(name, charset.code_points().tolist(), without_script())
+        elif name != "Cs":
             ours = (charset - surrogates).code_points()
             bad += report(name, ours.tolist(), kept(pattern_of(name), ALL_TEXT))
     cased = cased_text()

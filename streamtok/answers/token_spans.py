@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.encode import bytes_of, token_spans
+from ..definition import pretoken_spans
 from ..engines.plain import PlainEngine
 from ..engines.protocol import encode_whole
 from ..engines.source_units import BEGIN, check_unit
 from ..engines.template import NO_TEMPLATE
-from ..errors import UnsupportedPatternError, raise_disallowed_special
+from ..errors import raise_disallowed_special
 from ..parallel.texts import NO_LIMIT
 
 if TYPE_CHECKING:
@@ -120,22 +121,13 @@ def _in_bytes(ids: IdArray, sizes: TokenSizes) -> Spans:
 
 
 def _by_pattern(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray, Spans]:
-    """With the pre-tokens that `regex` finds, which may leave text out."""
-    from ..reference.bpe import MatchTime, compile_pattern
-
+    """With pre-tokens found in Python, which may leave text out."""
     encoding = settings.encoding
-    if encoding.pattern is not None and encoding.pattern.is_composed:
-        raise UnsupportedPatternError(
-            f"{encoding.name!r} has several patterns that leave text out, so the ids do not tell "
-            "where they came from"
-        )
     matcher, errors, sizes = settings.matcher, settings.errors, encoding._token_sizes
     settings.encode(text, "count")  # raises what `encode` does
-    pattern = compile_pattern(encoding._pat_str)
     source = BEGIN.fed(text, True, errors)
     policy = "surrogateescape" if errors == "surrogateescape" else "strict"
     data = source.text.encode("utf-8", policy)
-    left = MatchTime(len(source.text))
     rows: list[IdArray] = []
     spans: list[Spans] = []
     for start, end, token in matcher.split(data):
@@ -146,9 +138,8 @@ def _by_pattern(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArr
             continue
         characters = data[start:end].decode("utf-8", policy)
         place = np.concatenate([[0], np.cumsum([_size(one) for one in characters])])
-        found = left.spans(pattern, characters)
+        found = list(pretoken_spans(encoding, characters))
         pretokens = place[np.array(found, np.int64).reshape(-1, 2)]
-        pretokens = pretokens[pretokens[:, 0] < pretokens[:, 1]]
         for begin, stop in (start + pretokens).tolist():
             ids = np.array(encoding._encoder.encode_pretoken(data[begin:stop]), np.uint32)
             ends = begin + np.cumsum(sizes.of_text(ids), dtype=np.int64)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..engines.rules import MARK
 from ..errors import PatternError, VocabularyError
 from ..normalizers import ByteLetters, MetaspaceText, PrefixSpace, Pretokens, Step
-from ..patterns.huggingface_characters import DIGIT, PUNCTUATION
+from ..patterns.huggingface_characters import DIGIT, PUNCTUATION, SCRIPT_PATTERN
 from ..patterns.named import BERT_PATTERN, GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import MAX_SPLITS, SplitSequence, rebuilt_sequence, same_pieces
@@ -150,6 +150,9 @@ def _read(part: JsonValue, steps: list[Step]) -> list[Split]:
     if kind == "BertPreTokenizer":
         part.allow_only("type")
         return [Split(r"\s+", "removed"), Split(PUNCTUATION)]
+    if kind == "UnicodeScripts":
+        part.allow_only("type")
+        return [Split(SCRIPT_PATTERN, "only")]
     part.fail(f"the pre-tokenizer {kind!r} is not supported")
 
 
@@ -323,6 +326,8 @@ def _written_splits(encoding: Encoding) -> list[dict[str, Any]]:
 
 
 def _split(pattern: str, behavior: str) -> dict[str, Any]:
+    if (pattern, behavior) == (SCRIPT_PATTERN, "only"):  # its sets have no names there
+        return {"type": "UnicodeScripts"}
     names = {own: (name, own == "only") for name, (own, _) in _BEHAVIORS.items()}
     name, invert = names.get(behavior, ("Removed", True))
     return {

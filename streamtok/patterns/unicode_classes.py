@@ -185,8 +185,9 @@ class UnicodeTable:
         found = names.get(known) or names.get(known.removeprefix("is"))
         if found is None:
             return None
-        is_category = (found in self.sets and len(found) == 2) or found in _GROUPS
-        is_script = not is_category and found not in ("Any", "ASCII", "Posix_Word", *_PROPERTIES)
+        is_category = any(found in (group, *parts) for group, parts in _GROUPS.items())
+        others = "Any", "ASCII", "Posix_Word", "No_Script", *_PROPERTIES
+        is_script = not is_category and found not in others
         if separator:
             wanted = {"gc": is_category, "generalcategory": is_category,
                       "sc": is_script, "script": is_script}  # fmt: skip

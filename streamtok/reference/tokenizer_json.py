@@ -8,9 +8,9 @@ that gives; they were normalized, too. (4) What is left goes through the pre-tok
 pre-token through the model. Post-processors are not applied. The behaviour is that of tokenizers
 0.23 (github.com/huggingface/tokenizers, Apache-2.0), quirks included: each has a comment.
 
-Left out: dropout, the normalizer Nmt, and the pre-tokenizers UnicodeScripts and FixedLength; they
-raise NotImplementedError. Normal forms and lower case are those of this Python's Unicode, patterns
-are matched by the `regex` package.
+Left out: dropout, the normalizer Nmt, and the pre-tokenizer FixedLength; they raise
+NotImplementedError. Normal forms and lower case are those of this Python's Unicode, scripts are
+those of the `regex` package, which also matches patterns.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import regex
 
 from ..models.serde_float import serde_float
 from ..normalizers.growth import MOST_GROWTH
+from ..patterns.huggingface_characters import SCRIPTS
 from .bpe import MatchTime, compile_pattern, split
 from .sentencepiece_map import mapped
 from .unigram import unigram
@@ -281,7 +282,33 @@ def _cut(step: Json, text: str, is_first: bool) -> list[str]:
     if kind == "BertPreTokenizer":
         words = _split(r"\p{White_Space}", "Removed", text)
         return [p for w in words for p in _split(r"[\p{P}!-/:-@\[-`{-~]", "Isolated", w)]
+    if kind == "UnicodeScripts":
+        return _by_script(text)
     raise NotImplementedError(f"the pre-tokenizer {kind}")
+
+
+def _by_script(text: str) -> list[str]:
+    """The runs of one script. What has none goes with the run before it, or is dropped."""
+    parts: list[str] = []
+    last = ""
+    for character in text:
+        script = _script_of(character)
+        if script not in ("", last):
+            parts.append("")
+            last = script
+        if parts:
+            parts[-1] += character
+    return parts
+
+
+@lru_cache(maxsize=1 << 16)
+def _script_of(character: str) -> str:
+    """Its script, as UnicodeScripts sees it; "": it has none."""
+    if character == " ":
+        return ""
+    if regex.match(r"[\p{Hiragana}\p{Katakana}\u30fc]", character):
+        return "Han"
+    return next((name for name in SCRIPTS if regex.match(rf"\p{{{name}}}", character)), "")
 
 
 def _split(pattern: str, behavior: str, text: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..definition import pretoken_spans
 from ..reference.heap_merge import Candidate, HeapMerge, MergeEvent
 from ..vocabulary.table import NO_ID
 from .merge_table import MergeTable, merge_table
@@ -127,13 +128,9 @@ def pretokens(encoding: Encoding, text: str) -> list[str]:
 
     Special tokens are plain text. Raises ValueError for an encoding that changes text before.
     """
-    from ..reference.bpe import split
-
     if not (encoding._is_plain or encoding.pattern is None):
         raise ValueError(f"{encoding.name} changes its text before it is cut into pre-tokens")
-    if encoding.pattern is not None and encoding.pattern.is_composed:
-        return encoding.pattern.findall(text)
-    return split(encoding._pat_str, text)
+    return [text[start:end] for start, end in pretoken_spans(encoding, text)]
 
 
 def trace_merges(encoding: Encoding, pretoken: str | bytes) -> MergeTrace:

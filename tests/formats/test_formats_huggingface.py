@@ -349,7 +349,7 @@ def changed(**changes) -> str:
         ({"padding": [1]}, "padding: expected an object"),
         ({"more": 1}, "the field 'more' is not supported"),
         ({"normalizer": {"type": "Magic"}}, "normalizer: the normalizer 'Magic' is not"),
-        ({"pre_tokenizer": {"type": "UnicodeScripts"}}, "'UnicodeScripts' is not supported"),
+        ({"pre_tokenizer": {"type": "Unknown"}}, "'Unknown' is not supported"),
         ({"pre_tokenizer__pretokenizers__1": METASPACE_FIRST}, "the scheme first is supported bef"),
         ({"pre_tokenizer__pretokenizers__0__behavior": "Merged"}, "the behavior 'Merged'"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a$"}}, "matches at every line"),
