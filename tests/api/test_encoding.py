@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import asyncio
 import ctypes
 import inspect
 import multiprocessing
@@ -265,20 +264,6 @@ def test_processes(method):
 
 def finish(stream, text):
     return stream.encode(text, final=True)
-
-
-def test_iterencode(enc):
-    chunks = [TEXT[i : i + 5] for i in range(0, len(TEXT), 5)]
-    assert [i for ids in enc.iterencode(chunks) for i in ids] == enc.encode(TEXT)
-
-    async def collect():
-        async def arrive():
-            for chunk in chunks:
-                yield chunk
-
-        return [i async for ids in enc.aiterencode(arrive()) for i in ids]
-
-    assert asyncio.run(collect()) == enc.encode(TEXT)
 
 
 def test_import_is_light():

@@ -12,7 +12,6 @@ from streamtok.normalizers import Form, Normalizer
 from streamtok.surrogates import decode_begun
 
 from ..states.model import completion
-from ..trained import counted
 from .test_stream_decoder import spaced
 
 
@@ -55,17 +54,6 @@ def test_strict_streams_refuse_it_at_once(make: Make, before: bytes) -> None:
         with pytest.raises(UnicodeDecodeError, match="invalid continuation byte") as raised:
             stream.encode(data[cut:])
         assert raised.value.start == len(before)
-
-
-@pytest.mark.parametrize("data", SURROGATES)
-def test_a_str_follows_in_a_trainer(data: bytes) -> None:
-    wanted = counted([data.decode("utf-8", "replace") + "x"], errors="replace")
-    for cut in range(len(data) + 1):
-        trainer = streamtok.Trainer(errors="replace")
-        for chunk in (data[:cut], data[cut:]):
-            trainer.update(chunk)
-        trainer.update("x", final=True)
-        assert trainer.piece_counts() == wanted.piece_counts(), cut
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import itertools
 import pickle
@@ -170,20 +169,6 @@ def test_digests_and_pickles() -> None:
 # Streams
 
 
-@pytest.mark.parametrize("text", [" é <s>x\n", "", "a"])
-def test_streams_at_every_cut(enc: Any, text: str) -> None:
-    data = text.encode()
-    expected = around(enc, enc.encode(text, allowed_special="all"))
-    for mask in itertools.product([False, True], repeat=max(0, len(data) - 1)):
-        cuts = [0, *(i for i, cut in enumerate(mask, 1) if cut), len(data)]
-        chunks = [data[a:b] for a, b in itertools.pairwise(cuts)]
-        stream = enc.stream_encoder(allowed_special="all", add_special_tokens=True)
-        assert stream_ids(stream, chunks) == expected
-        *most, last = chunks
-        ids = [i for chunk in most for i in stream.encode_to_numpy(chunk).tolist()]
-        assert ids + stream.encode(last, final=True) == expected  # it is fresh again
-
-
 def test_the_beginning_comes_with_the_first_call(enc: Any) -> None:
     stream = enc.stream_encoder(add_special_tokens=True)
     before, after = map(list, enc._template)
@@ -200,18 +185,6 @@ def test_the_beginning_comes_with_the_first_call(enc: Any) -> None:
     stream.encode("x")
     stream.reset()
     assert stream_ids(stream, []) == before + after
-
-
-def test_iterators(enc: Any) -> None:
-    expected = enc.encode("hello world", add_special_tokens=True)
-    chunks = ["hello", " wor", "ld"]
-    found = enc.iterencode(chunks, add_special_tokens=True)
-    assert list(itertools.chain.from_iterable(found)) == expected
-
-    async def collect() -> list[int]:
-        return [i async for ids in enc.aiterencode(chunks, add_special_tokens=True) for i in ids]
-
-    assert asyncio.run(collect()) == expected
 
 
 @given(
@@ -274,26 +247,6 @@ def test_buffers(enc: Any) -> None:
     assert out.tolist() == [*expected, 7, 7]
 
 
-def test_bad_buffers() -> None:
-    stream = made((70001,), (5,)).stream_encoder(add_special_tokens=True)
-    plain = BASE.stream_encoder()
-    frozen = np.zeros(4, np.uint32)
-    frozen.flags.writeable = False
-    for out in (None, 5, [0], b"abcd", frozen, np.zeros(4, np.int64), np.zeros((2, 2), np.uint32)):
-        with pytest.raises((TypeError, ValueError)) as expected:
-            plain.encode_into("a", out, True)
-        with pytest.raises(expected.type, match=str(expected.value)):
-            stream.encode_into("a", out, True)
-    with pytest.raises(OverflowError, match="id 70001 does not fit into uint16"):
-        stream.encode_into("a", np.zeros(9, np.uint16), True)
-    assert stream.encode("a", True) == [70001, 64, 5]
-    assert BASE.stream_encoder().encode_into("a", np.zeros(0, np.uint32)) == 0
-    small = made((5,), ()).stream_encoder(add_special_tokens=True)
-    halves = np.zeros(3, np.uint16)
-    assert small.encode_into("a", halves, True) == 2
-    assert halves.tolist() == [5, 64, 0]
-
-
 @pytest.mark.parametrize("final", [False, True])
 def test_refused_text(enc: Any, final: bool) -> None:
     for begun in ("", "be"):
@@ -333,9 +286,3 @@ def test_forged_states() -> None:
         with pytest.raises(StateError):
             stream._chain.setstate(stream._tail, forged, half)
         assert stream.getstate() == state
-
-
-def test_surrogate_halves(enc: Any) -> None:
-    stream = enc.stream_encoder(add_special_tokens=True)
-    ids = stream.encode("a\ud83d") + pickle.loads(pickle.dumps(stream)).encode("\ude00", True)
-    assert ids == around(enc, enc.encode("a😀"))

@@ -115,61 +115,11 @@ def test_special_tokens_across_a_cut_are_left_whole() -> None:
             in_threads(enc, text.encode(), 3, **settings)
 
 
-@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
-def test_bytes_that_are_no_utf8(errors: str) -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    rng = random.Random(9)
-    for text in texts(11, 8):
-        data = bytearray(text.encode())
-        for _ in range(rng.choice([1, 3, 200])):
-            data[rng.randrange(len(data))] = rng.randrange(256)
-        in_threads(enc, bytes(data), 4, errors=errors, disallowed_special=())
-    in_threads(enc, b"ab cd " * 300 + b"\xe4\xb8", 4, errors=errors)
-    with pytest.raises(ValueError, match="errors must be one of"):
-        enc.encode_to_numpy("ab " * 500, num_threads=4, errors="ignore")
-    with pytest.raises(ValueError, match="errors must be one of"):
-        enc.encode_batch(["ab"], errors="ignore")
-
-
-def test_a_disallowed_special_token_is_said_at_its_place() -> None:
-    enc = streamtok.get_encoding("gpt2")
-    text = "word " * 500 + "<|endoftext|>" + " word" * 500 + "<|endoftext|>"
-    with pytest.raises(ValueError, match="at byte 2500"):
-        enc.encode_to_numpy(text, num_threads=4)
-    with pytest.raises(ValueError, match="at byte 2500"):
-        enc.encode_batch(["fine", text], num_threads=4)
-
-
-def test_patterns_without_cuts_or_tables() -> None:
-    ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
-    text = "ab AB 12\n" * 300
-    for pattern in (r"(?s).+", r"[a-z]+", r"\w+|\W", r"(?=.*b)a|[^a]|a", r"(\w)\1|\w|\W"):
-        enc = streamtok.Encoding("own", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-        in_threads(enc, text, 4)
-
-
 def test_a_pattern_that_leaves_characters_out() -> None:
     ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
     enc = streamtok.Encoding("own", pat_str="[a-z]+", mergeable_ranks=ranks, special_tokens={})
     in_threads(enc, "ab " * 200 + "-" * 2_000 + " ab" * 200, 4)
     in_threads(enc, "- " * 2_000, 4)
-
-
-def test_rules_beyond_tiktoken(tmp_path: Any) -> None:
-    known = streamtok.get_encoding("r50k_base")
-    for rules in (
-        TextRules(added_tokens=(("word ", 60_000), ("rd w", 60_001))),
-        TextRules(normalizer="NFC"),
-    ):
-        enc = streamtok.Encoding(
-            "ruled",
-            pat_str=known.pattern,
-            mergeable_ranks=known._vocabulary,
-            special_tokens={"<s>": 60_002},
-            rules=rules,
-        )
-        in_threads(enc, "a word word e\u0301 " * 300, 4)
-        in_threads(enc, "a word word e\u0301 <s>" * 300, 4, allowed_special="all")
 
 
 def test_more_parts_than_anybody_takes_in_turn() -> None:
@@ -185,23 +135,6 @@ def test_more_parts_than_anybody_takes_in_turn() -> None:
             run_in_threads(large.work, threads)
             found = large.result()
             assert (found == len(expected)) if into == "count" else (list(found) == expected)
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_batches(threads: int) -> None:
-    enc = streamtok.get_encoding("o200k_base")
-    rng = random.Random(threads)
-    many: list[Any] = [nasty(rng, rng.choice([0, 1, 20, 300, 3_000])) for _ in range(1_000)]
-    for i in range(0, len(many), 3):
-        many[i] = rng.choice([bytes, bytearray, memoryview])(many[i].encode())
-    many[300] = "lone \ud800 surrogate"
-    expected = [enc.encode_ordinary(text) for text in many]
-    assert enc.encode_ordinary_batch(many, num_threads=threads) == expected
-    assert enc.encode_batch(tuple(many), num_threads=threads, disallowed_special=()) == expected
-    for bad, error in ((7, TypeError), (b"\xff", UnicodeDecodeError), (None, TypeError)):
-        many[500] = bad
-        with pytest.raises(error):
-            enc.encode_ordinary_batch(many, num_threads=threads)
 
 
 def test_lists_of_a_batch_are_lists() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import importlib.util
 import os
 import pickle
-import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -430,25 +428,6 @@ def test_what_cannot_be_bundled_is_refused(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match="can be bundled"):
         save_bundled(listed, tmp_path / "x.vocab")
     assert os.listdir(tmp_path) == []
-
-
-def test_pack_script_refuses_other_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = Path(__file__).parents[2] / "tools" / "pack_vocabularies.py"
-    spec = importlib.util.spec_from_file_location("pack_vocabularies", path)
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "pack_vocabularies", script)
-    spec.loader.exec_module(script)
-    assert {name: sha256 for name, (sha256, _) in PUBLISHED.items()} == script.PUBLISHED_SHA256
-    saved: list[object] = []
-    monkeypatch.setattr(script, "save_bundled", lambda *arguments: saved.append(arguments))
-    sound = load_bundled("r50k_base").to_ranks()
-    sources = {"r50k_base": lambda: sound, "cl100k_base": lambda: SMALL}
-    monkeypatch.setattr(script, "SOURCES", sources)
-    with pytest.raises(SystemExit, match=r"cl100k_base: .* nothing was written"):
-        script.main()
-    assert saved == []
 
 
 # Exceptions

@@ -16,9 +16,7 @@ import streamtok
 from streamtok import formats
 from streamtok.formats import huggingface
 from streamtok.formats.json_value import JsonValue
-from streamtok.formats.merge_lists import to_merges
 from streamtok.patterns.sequence import SplitSequence
-from streamtok.reference import bpe as reference
 from streamtok.vocabulary.byte_alphabet import to_text
 
 from ..conftest import stream_ids
@@ -201,20 +199,6 @@ def test_ids_in_any_order_and_merges_in_any_order(seed):
         assert stream_ids(enc.stream_encoder(), cut(rng, text.encode(), 5)) == expected
 
 
-def test_ids_against_the_slow_reference(tmp_path):
-    file = json.loads(trained("deepseek"))
-    vocab = {token: number for token, number in file["model"]["vocab"].items()}
-    enc = huggingface.read_huggingface(JsonValue(file, "made"), "made")
-    ids = {token: enc.encode_single_token(token) for token in enc._vocabulary.to_list()}
-    merges = to_merges(enc._vocabulary)
-    assert len(merges) == len(file["model"]["merges"])
-    assert set(ids.values()) <= set(vocab.values())
-    for text in PLAIN:
-        parts = reference.split_in_turn(DEEPSEEK, text)
-        expected = [i for p in parts for i in reference.bpe_by_merges(ids, merges, p.encode())]
-        assert enc.encode(text) == expected
-
-
 # Added tokens
 
 
@@ -283,27 +267,6 @@ def test_hostile_added_tokens(tmp_path):
 
 
 # NFC
-
-
-NFC_TEXTS = [
-    "e\u0301", "caf\u00e9 cafe\u0301", "\u1100\u1161\u11a8", "a\u0338<|endoftext|>\u0338b",
-    "\u212b\u2126", ">\u0338", "\u0958", "q\u0323\u0307 q\u0307\u0323", *PLAIN,
-]  # fmt: skip
-
-
-def test_nfc(tmp_path):
-    theirs = Tokenizer.from_str(trained("qwen"))
-    enc = loaded(theirs, tmp_path)
-    samples = [*NFC_TEXTS, *texts()]
-    assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False)
-    for text in NFC_TEXTS:
-        assert enc.encode(text.encode(), allowed_special="all") == ids_of(theirs)(text)
-        array = enc.encode_to_numpy(text, allowed_special="all")
-        assert array.tolist() == ids_of(theirs)(text)
-    with pytest.raises(ValueError, match=r"'<\|endoftext\|>' at byte 3"):
-        enc.encode("e\u0301<|endoftext|>")
-    formats.save_huggingface(enc, tmp_path / "again.json")
-    assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
 
 
 # Refused features
@@ -398,17 +361,6 @@ def changed(**changes) -> str:
 def test_unsupported_features_are_refused_by_name(changes, message, tmp_path):
     path = write(tmp_path / "t.json", changed(**changes))
     refuses(formats.load_huggingface, path, match=message)
-
-
-def test_sequences_nested_too_deep(tmp_path):
-    inner = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
-    for _ in range(100):
-        inner = {"type": "Sequence", "pretokenizers": [inner]}
-    refuses(
-        formats.load_huggingface,
-        write(tmp_path / "t.json", changed(pre_tokenizer=inner)),
-        match="nested too deep",
-    )
 
 
 def test_a_missing_byte(tmp_path):

@@ -152,115 +152,12 @@ def test_long_texts_of_random_models(made, unit, size):
     assert stream_ids(stream, cut(random.Random(size), text.encode(), 200)) == expected
 
 
-def test_an_endless_text_is_encoded_as_it_comes():
-    enc = module.read_sentencepiece(
-        model([*BASE, SPACE, ("aa", -1.0, 1), ("aab", -2.0, 1), ("a", -3.0, 1), ("xb", -4.0, 1)]),
-        "made",
-        "made",
-    )
-    stream = enc.stream_encoder()
-    longest = 0
-    for _ in range(300):
-        stream.encode("a" * 997)
-        longest = max(longest, stream.pending)
-    assert longest < 5000
-
-
 # Streams
 
 
 @pytest.fixture(scope="module")
 def enc():
     return formats.load_sentencepiece(DATA / "mistral_instruct_tokenizer_240323.model.v3")
-
-
-def test_states_of_streams(enc):
-    text = "one \u2581two  three<s> \u2581 日本 \u2581" * 30
-    data = text.encode()
-    settings = {"disallowed_special": ()}
-    expected = enc.encode(text, **settings)
-    for at in range(0, 200, 7):
-        first = enc.stream_encoder(**settings)
-        ids = first.encode(data[:at])
-        state = first.getstate()
-        second = enc.stream_encoder(**settings)
-        second.setstate(state)
-        assert second.bytes_in == at
-        assert 0 <= second.pending <= at
-        third = pickle.loads(pickle.dumps(second.copy()))
-        for stream in (first, second, third):
-            assert ids + stream.encode(data[at:], final=True) == expected
-            assert stream.bytes_in == 0
-    other = formats.load_sentencepiece(DATA / "tokenizer.model.v1")
-    with pytest.raises(streamtok.StateError):
-        other.stream_encoder(**settings).setstate(state)
-    with pytest.raises(streamtok.StateError):
-        second.setstate(state[:-1])
-    assert second.bytes_in == 0
-
-
-def test_offsets_of_errors_are_those_of_the_text(enc):
-    data = "ab \u2581\u2581 c\u2581".encode()
-    for cut_at in range(len(data) + 1):
-        stream = enc.stream_encoder(disallowed_special=())
-        stream.encode(data[:cut_at])
-        with pytest.raises(UnicodeDecodeError) as raised:
-            stream.encode(data[cut_at:] + b"x\xffy")
-        assert raised.value.start == len(data) + 1
-        assert stream.bytes_in == cut_at
-        rest = stream.encode(data[cut_at:], final=True)
-        assert rest  # the failed call changed nothing
-        stream.encode(data[:cut_at])
-        strict = enc.stream_encoder()
-        with pytest.raises(ValueError, match=f"at byte {len(data)}"):
-            strict.encode(data[:cut_at]) + strict.encode(data[cut_at:] + b"<s>")
-    with pytest.raises(UnicodeDecodeError) as raised:
-        enc.encode(data + b"\xff")
-    assert raised.value.start == len(data)
-    with pytest.raises(ValueError, match=f"at byte {len(data)}"):
-        enc.encode(data + b"<s>")
-
-
-def test_a_str_after_half_a_mark(enc):
-    stream = enc.stream_encoder()
-    stream.encode(b"a\xe2\x96")
-    with pytest.raises(UnicodeDecodeError, match="a str chunk follows bytes that end inside"):
-        stream.encode("b")
-    assert stream.encode(b"\x81b", final=True) == enc.encode("a\u2581b")
-
-
-def test_half_a_mark_after_an_unfinished_character(enc):
-    stream = enc.stream_encoder()
-    stream.encode(b"a\xe4")
-    with pytest.raises(UnicodeDecodeError, match=r"position 1.*: invalid continuation byte"):
-        stream.encode(b"\xe2")  # may begin a mark, but not here
-    assert stream.encode(b"\xb8\x80", final=True) == enc.encode("a\u4e00")
-    escaping = enc.stream_encoder(errors="surrogateescape")
-    ids = escaping.encode(b"a\xe4") + escaping.encode(b"\xe2") + escaping.encode(b"\x96\x81b")
-    ids += escaping.flush()
-    assert ids == enc.encode(b"a\xe4\xe2\x96\x81b", errors="surrogateescape")
-
-
-def test_a_str_after_half_a_character_behind_the_start_of_a_special_token(enc):
-    for errors in ("strict", "replace"):
-        stream = enc.stream_encoder(errors=errors, allowed_special="all")
-        stream.encode(b"<")  # waits: it may begin <s>
-        stream.encode(b"\xe4")
-        with pytest.raises(UnicodeDecodeError) as raised:
-            stream.encode("a")
-        assert (raised.value.start, raised.value.end) == (1, 2)
-
-
-def test_max_pending_counts_bytes_of_the_text():
-    tokens = [*BASE, SPACE, ("a", -1.0, 1)]
-    tokens += [("b" + "a" * size, -2.0 - size, 1) for size in range(1, 3000)]
-    enc = module.read_sentencepiece(model(tokens), "made", "made")
-    stream = enc.stream_encoder(max_pending=100)
-    with pytest.raises(streamtok.PendingLimitExceeded) as raised:
-        stream.encode("\u2581\u2581b" + "a" * 500)
-    assert raised.value.limit == 100
-    assert raised.value.pending + raised.value.offset == 507
-    assert stream.bytes_in == 0
 
 
 def test_the_space_before_the_text(enc):
@@ -289,24 +186,6 @@ def test_the_space_before_the_text(enc):
         parts.append(decoder.decode([token]))
     assert "".join(parts) == "  a b"
     assert decoder.bytes_out == 5
-
-
-@pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
-def test_bytes_that_are_not_utf8(enc, errors):
-    for data in (
-        b"a\xff b\xe2\x96",
-        b"\xe2\x96\xe2\x96\x81\x81",
-        b"\xe2\xe2\x96\x81",
-        b"\x81 \xf0\x9f",
-    ):
-        expected = enc.encode(data, errors=errors)
-        for chunks in ([bytes([byte]) for byte in data], [data[:3], data[3:]], [data]):
-            assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
-        marks = data.replace(b"\xe2\x96\x81", b" ")
-        if errors == "surrogateescape":
-            assert enc.decode_bytes(expected) == marks
-        else:
-            assert enc.decode(expected) == data.decode("utf-8", errors).replace("\u2581", " ")
 
 
 # Refused models

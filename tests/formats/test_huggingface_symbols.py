@@ -185,19 +185,6 @@ def test_offsets_of_unknown_symbols(is_byte_level, tmp_path):
         assert np.array_equal(np.concatenate([part[1] for part in parts]), spans)
 
 
-def test_a_stream_is_refused_beyond_its_limit(tmp_path):
-    path = write(tmp_path / "tokenizer.json", gpt1().to_str())
-    stream = formats.load_huggingface(path).stream_encoder(max_pending=100)
-    assert stream.encode("the ") == []  # words wait for what ends them
-    assert stream.encode("cat") != []
-    with pytest.raises(streamtok.PendingLimitExceeded):
-        stream.encode("x" * 200)
-    assert stream.encode(" cat ") != []
-
-
-SPACES = (("Split", r"\s+", "removed"),)
-LETTERS = (("Split", "ab|a", "isolated"), ("Split", "b", "contiguous"))
-CHANGED = (("Split", "ab", "with next"), ("MetaspaceText", "_", "always"), ("Split", "a", "only"))
 STEPS = [
     Symbols(("a", "b", "?"), "", "", "?", False, False, False, (), ()),
     Symbols(("a", "b", "?", "<0xC3>", "<0xA9>"), "", "", "?", True, True, False, (), ()),

@@ -88,59 +88,6 @@ def test_whole_texts_and_streams_equal_the_reference(listed, pattern, data, igno
         assert enc.encode_single_token(token) == number
 
 
-@settings(max_examples=40)
-@given(
-    listed=merge_lists(),
-    unit=st.lists(st.sampled_from(b"aabbc"), min_size=1, max_size=30).map(bytes),
-    size=st.integers(1500, 5000),
-    chunk=st.integers(1, 3000),
-)
-def test_ids_of_a_long_pretoken_come_before_its_end(listed, unit, size, chunk):
-    ids, merges = listed
-    data = (unit * (size // len(unit) + 1))[:size]
-    enc = streamtok.Encoding(
-        "x",
-        pat_str=WHOLE,
-        mergeable_ranks=from_merges(ids, merges, ignore_merges=False),
-        special_tokens={},
-    )
-    expected = reference_of_long(ids, merges, data)
-    assert enc.encode(data) == expected
-    chunks = [data[i : i + chunk] for i in range(0, len(data), chunk)]
-    assert stream_ids(enc.stream_encoder(), chunks) == expected
-
-
-def reference_of_long(ids, merges, data):
-    """`bpe_by_merges` with a heap, for texts on which that would take minutes."""
-    import heapq
-
-    places = {pair: place for place, pair in enumerate(merges)}
-    parts = {i: data[i : i + 1] for i in range(len(data))}
-    after = {i: i + 1 for i in range(len(data))}
-    before = {i: i - 1 for i in range(len(data))}
-    heap = []
-
-    def push(i):
-        j = after.get(i)
-        if i in parts and j in parts and (parts[i], parts[j]) in places:
-            heapq.heappush(heap, (places[parts[i], parts[j]], i, parts[i], parts[j]))
-
-    for i in range(len(data)):
-        push(i)
-    while heap:
-        _, i, left, right = heapq.heappop(heap)
-        j = after.get(i)
-        if parts.get(i) != left or parts.get(j) != right:
-            continue
-        parts[i] = left + right
-        del parts[j]
-        after[i] = after[j]
-        before[after[i]] = i
-        push(i)
-        push(before[i])
-    return [ids[parts[i]] for i in sorted(parts)]
-
-
 @settings(max_examples=200)
 @given(listed=merge_lists(), data=TEXTS)
 def test_a_list_written_again_is_equivalent(listed, data):

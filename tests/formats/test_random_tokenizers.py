@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import collections
 import json
-import os
 import random
 import re
-import signal
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +14,16 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from streamtok.reference import tokenizer_json as reference
 
 from ..random_tokenizers import finds
-from ..random_tokenizers.__main__ import Report, main
+from ..random_tokenizers.__main__ import Report
 from ..random_tokenizers.checks import (
-    Difference,
-    Outcome,
     Refused,
-    case,
     check_file,
     check_text,
     ours,
     theirs,
 )
 from ..random_tokenizers.finds import describe, shrink
-from ..random_tokenizers.workers import outcomes_here, outcomes_of_workers
+from ..random_tokenizers.workers import outcomes_here
 from ..tokenizer_files import File
 
 FILES, PARTS = 240, 2
@@ -63,10 +56,6 @@ def test_ids_of_random_files(part: int, tmp_path: Path) -> None:
     for part_of_message, percent in MAY_BE_REFUSED.items():
         refused = sum(n for text, n in report.refusals.items() if re.search(part_of_message, text))
         assert refused * 100 <= percent * report.counts["files"], part_of_message
-
-
-def test_a_case_is_the_same_each_time() -> None:
-    assert case(17) == case(17) != case(18)
 
 
 def test_a_difference_is_found_made_small_and_played_again(
@@ -127,74 +116,6 @@ def test_what_streamtok_does_wrong_is_found(tmp_path: Path) -> None:
     assert not list(right)
 
 
-def counted(seed: int, folder: Path) -> Outcome:
-    """An outcome without any work; seed 3 ends its process, 4 raises, 5 hangs."""
-    if seed == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if seed == 4:
-        os._exit(7)
-    if seed == 5:
-        threading.Event().wait()
-    return Outcome(seed, collections.Counter({"files": 1}))
-
-
-def test_workers_do_each_seed_once_and_as_one_process_does() -> None:
-    seeds = range(20, 26)
-    outcomes = sorted(outcomes_of_workers(seeds, 2), key=lambda outcome: outcome.seed)
-    assert outcomes == list(outcomes_here(seeds))
-    assert all(outcome.counts["files"] == 1 for outcome in outcomes)
-
-
-def test_a_worker_that_ends_is_a_find_with_its_seed_and_the_others_go_on() -> None:
-    outcomes = {o.seed: o.difference for o in outcomes_of_workers(range(5), 2, counted)}
-    assert outcomes.keys() == set(range(5))
-    found = {seed: lost.found for seed, lost in outcomes.items() if lost is not None}
-    assert found == {
-        3: "the worker ended with signal SIGKILL",
-        4: "the worker ended with exit code 7",
-    }
-
-
-def test_a_worker_that_hangs_is_a_find() -> None:
-    (outcome,) = outcomes_of_workers(range(5, 6), 2, counted, silence=0.5)
-    assert outcome.difference == Difference("lost", "", "an outcome", "no outcome within 0.5 s")
-
-
-def test_the_command_joins_the_outcomes_of_its_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("STREAMTOK_CACHE", "RUST_BACKTRACE", "OPENBLAS_NUM_THREADS"):
-        monkeypatch.setenv(name, "0")  # so that it is as before in the end
-    monkeypatch.setattr("tests.random_tokenizers.__main__.PROGRESS", 3)
-    reports = []
-    for workers in "1", "2":
-        arguments = ["--cases", "6", "--seed", "40", "--workers", workers]
-        assert main([*arguments, "--save", str(tmp_path)]) == 0
-        printed = capsys.readouterr()
-        counts = printed.out.split("; ")[0].split(", ")
-        assert "files 6" in counts
-        reports.append(sorted(counts))
-        progress = [line.split(" in ")[0] for line in printed.err.splitlines()]
-        assert progress == ["3 cases", "6 cases"]
-    assert reports[0] == reports[1]
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_command_saves_what_it_finds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("STREAMTOK_CACHE", "RUST_BACKTRACE", "OPENBLAS_NUM_THREADS"):
-        monkeypatch.setenv(name, "0")
-    encode = reference.encode
-    monkeypatch.setattr(reference, "encode", lambda file, text: [*encode(file, text), 0])
-    assert main(["--cases", "9", "--finds", "1", "--save", str(tmp_path)]) == 1
-    assert "different 1" in capsys.readouterr().out
-    (saved,) = tmp_path.iterdir()
-    assert main(["--replay", str(saved)]) == 1
-    monkeypatch.setattr(reference, "encode", encode)
-    assert main(["--replay", str(saved)]) == 0
-
-
 def simple_file() -> File:
     """Bytes, no merges, one added token."""
     vocab = {symbol: id for id, symbol in enumerate(reference.BYTE_SYMBOLS.values())}
@@ -204,13 +125,6 @@ def simple_file() -> File:
     made.add_special_tokens(["<s>"])
     file: File = json.loads(made.to_str())
     return file
-
-
-def test_a_saved_find_is_json(tmp_path: Path) -> None:
-    file, texts = case(3)
-    path = finds.save(tmp_path, 3, file, Difference("encode", texts[0], [1], [2], (1,)))
-    saved = json.loads(path.read_text("utf-8"))
-    assert (saved["file"], saved["difference"]["text"]) == (file, texts[0])
 
 
 @pytest.mark.parametrize("pattern", [{"String": "aa"}, {"Regex": r"\s+"}, {"Regex": " {2,}"}])

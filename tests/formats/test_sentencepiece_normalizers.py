@@ -59,22 +59,6 @@ def test_ids_are_those_of_the_library(settings):
             assert stream_ids(stream, [parts[:at], parts[at:]]) == ids, (ascii(text), at)
 
 
-@pytest.mark.parametrize("settings", SETTINGS[:3], ids=str)
-def test_states_of_streams(settings):
-    enc = encoding(trained(**settings))
-    text = "  \ufb01ne  e\u0301x \u2581 ab xyx\u3000 Ａ<sep>\u2581 cd\xa0 \u2581 "
-    data = text.encode()
-    expected = enc.encode(text)
-    for at in range(len(data) + 1):
-        first = enc.stream_encoder()
-        ids = first.encode(data[:at])
-        second = enc.stream_encoder()
-        second.setstate(first.getstate())
-        assert (second.bytes_in, second.pending) == (at, first.pending)
-        for stream in (first, second, pickle.loads(pickle.dumps(second.copy()))):
-            assert ids + stream.encode(data[at:], final=True) == expected
-
-
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_offsets(settings):
     """Cut anywhere, tokens are where they are in the whole text; they cover what is not dropped."""
@@ -272,17 +256,3 @@ def test_random_models_without_byte_fallback(words, scores, symbols, dummy, remo
         assert enc.encode(text) == expected
         chunks = cut(random.Random(seed), text.encode(), 3)
         assert stream_ids(enc.stream_encoder(), chunks) == expected
-
-
-@pytest.mark.parametrize("settings", SETTINGS[:1] + SETTINGS[-2:], ids=str)
-def test_truncation(settings):
-    data = trained(**settings)
-    theirs, enc = processor(data), encoding(data)
-    rng = random.Random(11)
-    for _ in range(25):
-        text = "".join(odd_text(rng) for _ in range(8))
-        budget = rng.randint(1, len(theirs.encode(text)) + 1)
-        for side in ("left", "right"):
-            kept = enc.truncate(text, budget, side=side).text
-            assert len(theirs.encode(kept)) <= budget
-            assert text.endswith(kept) if side == "left" else text.startswith(kept)

@@ -12,10 +12,9 @@ import pytest
 
 import streamtok
 from streamtok import PlanError, Trainer, commit, plan, run_part
-from streamtok.cli.main import main
 from streamtok.parts.counted_parts import count_in_parts
 
-from ..frames import MAKERS, bgzf, pieces, seekable, zstd_frame
+from ..frames import MAKERS, bgzf, pieces
 from .test_run_part import ENC, KINDS, ids_of, texts
 
 FORMS = ["bgzf", "zstd"]  # seekable zstd is in frames, too, and only in stores read differently
@@ -214,33 +213,3 @@ class TestErrors:
         records = [run_part(made, number) for number in range(len(made))]
         assert sum(record.skipped for record in records) == 1
         assert sum(record.documents for record in records) == 60
-
-
-def test_the_command_line(tmp_path: Path, capsys: Any) -> None:
-    text = "".join(f"line {i} of a text\n" for i in range(3000)).encode()
-    path, plain = tmp_path / "in.zst", tmp_path / "plain"
-    path.write_bytes(b"".join(map(zstd_frame, pieces(text, 4000))))
-    plain.write_bytes(text)
-    out, whole = str(tmp_path / "out"), str(tmp_path / "whole.u16")
-    args = ["encode", "-q", "-e", "gpt2", "--lines", "--format", "u16", "-o"]
-    assert main([*args, whole, str(plain)]) == 0
-    assert main([*args, out, str(path), "--workers", "2", "--part-size", "500"]) == 0
-    made = streamtok.Plan.load(out)
-    assert len(made) > 3
-    joined = b"".join(Path(made.path(i)).read_bytes() for i in range(len(made)))
-    assert joined == Path(whole).read_bytes()
-
-
-def test_in_a_store(tmp_path: Path) -> None:
-    import fsspec
-
-    text = "".join(f"line {i} of a text\n" for i in range(3000)).encode()
-    for number, form in enumerate((seekable, bgzf)):
-        url = f"memory://compressed-parts/{number}/in"
-        with fsspec.open(url, "wb") as file:
-            file.write(form(pieces(text, 1000)))
-        options: dict[str, Any] = {"encoding": "gpt2", "part_size": 1000, "format": "u16"}
-        made = plan(url, tmp_path / f"out{number}", lines=True, **options)
-        assert len(made) == (1 if form is bgzf else pytest.approx(6, abs=4))
-        expected = [one for line in text.splitlines() for one in ENC.encode(line.decode())]
-        assert ids_of(made) == expected

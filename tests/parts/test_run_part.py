@@ -114,16 +114,6 @@ def test_a_record_has_the_digests_of_its_files(
         assert {name for name in read if not name.endswith(".json")} == set()
 
 
-def test_the_command_line_makes_the_same_ids(tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / name).write_text("text of a file, " * 100)
-    inputs = [str(tmp_path / name) for name in "ab"]
-    out = str(tmp_path / "one.u16")
-    assert main(["encode", "-q", "-e", "gpt2", *inputs, "-o", out, "--append", "50256"]) == 0
-    made = plan(inputs, tmp_path / "out", encoding="gpt2", part_size=99, append=50256)
-    assert ids_of(made) == np.fromfile(out, np.uint16).tolist()
-
-
 def test_what_the_vocabulary_puts_around_a_text(tmp_path: Path) -> None:
     template = Template((1, 2), (3,))
     mine = streamtok.Encoding(
@@ -207,23 +197,6 @@ def test_an_input_that_has_changed(tmp_path: Path) -> None:
         run_part(made, 1)
     assert not os.path.exists(made.path(1))
     run_part(made, 0)  # is done, and needs its input no more
-
-
-def test_an_input_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "in"
-    path.write_text("one two three " * 50)
-    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=100)
-    encode = part_module._encode
-
-    def encode_and_change(*args: Any) -> Any:
-        totals = encode(*args)
-        path.write_text("four " * 150)
-        return totals
-
-    monkeypatch.setattr(part_module, "_encode", encode_and_change)
-    with pytest.raises(PlanError, match="has changed since the plan was made"):
-        run_part(made, 1)
-    assert part_module.read_record(made, 1) is None  # it is not done
 
 
 def test_bad_text_names_its_place(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ import os
 import random
 import select
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ import pytest
 
 import streamtok
 from streamtok.cli.main import main
-from streamtok.parallel.ordered_pool import OrderedPool
 from streamtok.pipeline import documents
 from streamtok.pipeline.documents import DocumentEncoder
 from streamtok.pipeline.sources import Places
@@ -238,16 +235,6 @@ def test_the_command_line_writes_the_same(kind: str, tmp_path: Path) -> None:
         assert np.frombuffer(out, "<u4").tolist() == ids
 
 
-def test_the_file_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for i in range(20):
-        bad = b"\xff" if i == 11 else b""
-        (tmp_path / f"{i:02}.txt").write_bytes(b"word " * 300 + bad + b" word" * 300)
-    names = sorted(map(str, tmp_path.glob("*.txt")))
-    for threads in ("1", "3"):
-        assert main(["encode", *names, "-o", str(tmp_path / "o.npy"), "--threads", threads]) == 1
-        assert f"{names[11]}: byte 1500 is not UTF-8" in capsys.readouterr().err
-
-
 def test_ids_leave_before_a_pipe_is_waited_for(tmp_path: Path) -> None:
     """Two lines into a FIFO, far apart: the ids of the first come out before the second goes in."""
     fifo, out = tmp_path / "in", tmp_path / "out"
@@ -268,53 +255,3 @@ def test_ids_leave_before_a_pipe_is_waited_for(tmp_path: Path) -> None:
     thread.join()
     expected = CL100K.encode("hello world"), CL100K.encode("hello")
     assert [int(x) for x in (first + rest).split()] == [*expected[0], *expected[1]]
-
-
-class TestSpread:
-    @pytest.mark.parametrize("threads", [1, 2, 5])
-    def test_results_come_in_order(self, threads: int) -> None:
-        spread: OrderedPool[int, None] = OrderedPool(threads)
-        seen: set[int] = set()
-
-        def task(i: int) -> Callable[[], int]:
-            def work() -> int:
-                seen.add(threading.get_ident())
-                time.sleep(0.002 * (i % 3))
-                return i
-
-            return work
-
-        found = []
-        for i in range(60):
-            spread.add(task(i), None) if i % 7 else spread.add_done(i, None)
-            while len(spread) > 10:
-                found.append(spread.take())
-        while len(spread):
-            found.append(spread.take())
-        assert found == list(range(60))
-        assert (len(seen) > 1) == (threads > 1)
-        spread.close()
-
-    def test_an_error_comes_in_its_turn(self) -> None:
-        spread: OrderedPool[int, None] = OrderedPool(3)
-        spread.add(lambda: 1, None)
-        spread.add(lambda: 1 // 0, None)
-        spread.add(lambda: 3, None)
-        assert spread.take() == 1
-        with pytest.raises(ZeroDivisionError):
-            spread.take()
-        assert spread.take() == 3
-        spread.close()
-
-    def test_it_ends_its_threads_and_goes_on(self) -> None:
-        spread: OrderedPool[int, None] = OrderedPool(4)
-        for _ in range(2):
-            for i in range(20):
-                spread.add(lambda i=i: i, None)  # type: ignore[misc]
-            assert spread.take() == 0
-            assert len(spread._helpers) == 3
-            spread.close()
-            assert not spread._helpers
-            assert len(spread) == 0
-        with pytest.raises(ValueError, match="positive"):
-            OrderedPool(0)

@@ -100,35 +100,6 @@ def test_packed_input_and_output_of_every_kind(tmp_path: Path) -> None:
     assert CL100K.decode_bytes(raw) == (tmp_path / "a.gz").read_bytes()
 
 
-def test_parquet_in_and_out(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    texts = [f"{one} {i}" for i in range(300) for one in DOCUMENTS]
-    pq.write_table(pa.table({"text": texts}), tmp_path / "in.parquet", row_group_size=100)
-    out = tmp_path / "out.parquet"
-    args = ["--parquet", "text", str(tmp_path / "in.parquet")]
-    assert run("encode", "-q", *args, "-o", str(out)).returncode == 0
-    assert pq.read_table(out)["input_ids"].to_pylist() == CL100K.encode_batch(texts)
-    assert run("count", *args).stdout.split()[0] == str(sum(map(CL100K.count, texts))).encode()
-    assert b"--parquet needs a file" in run("encode", "--parquet", "text").stderr
-
-
-def test_shards_of_npy(tmp_path: Path) -> None:
-    data = b"one two three\n" * 100
-    args = ["--lines", "-o", str(tmp_path / "a.npy"), "--shard-tokens"]
-    assert run("encode", "-q", *args, "50", stdin=data).returncode == 0
-    arrays = [np.load(one) for one in sorted(tmp_path.glob("*.npy"))]
-    assert sorted(one.name for one in tmp_path.iterdir())[:3] == [
-        "a_000000.npy", "a_000000.npy.json", "a_000001.npy"
-    ]  # fmt: skip
-    assert {len(one) for one in arrays[:-1]} == {51}
-    assert np.concatenate(arrays).tolist() == CL100K.encode("one two three") * 100
-    args += ["0.1k", "--shard-exactly"]
-    assert run("encode", "-q", *args, "--force", stdin=data).returncode == 0
-    assert len(np.load(tmp_path / "a_000000.npy")) == 100
-
-
 # Reports
 
 
@@ -294,52 +265,9 @@ def test_listen_until_a_signal_and_connect(tmp_path: Path) -> None:
 # Refusals
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--follow"], "--follow needs exactly one text file"),
-        (["--follow", "--glob", "x"], "--follow needs exactly one text file"),
-        (["--shard-tokens", "5"], "--shard-tokens needs a file"),
-        (["--shard-exactly", "-o", "x"], "--shard-exactly needs --shard-tokens"),
-        (
-            ["--shard-exactly", "--shard-tokens", "5", "--format", "megatron", "-o", "x"],
-            "--shard-exactly cuts documents, but megatron keeps them whole",
-        ),
-        (["--sidecar"], "--sidecar needs a file"),
-        (["--sidecar", "-o", "x.arrow"], "--sidecar cannot be used with arrow"),
-        (["--format", "llmc"], "llmc cannot be written to standard output"),
-        (["--format", "parquet"], "parquet cannot be written to standard output"),
-    ],
-)
-def test_what_does_not_go_together(args: list[str], message: str) -> None:
-    done = run("encode", *args)
-    assert done.returncode == 2, done
-    assert f"streamtok: error: {message}" in done.stderr.decode()
-    assert done.stderr.endswith(b" (try: streamtok encode --help)\n")
-
-
 def test_a_refused_connection() -> None:
     message = fails("encode", "--connect", "127.0.0.1:1")
     assert message == "127.0.0.1:1: Connection refused"
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        ["--lines", "--jsonl", "text"],
-        ["--delimiter", r"\q"],
-        ["--shard-tokens", "0"],
-        ["--shard-tokens", "many"],
-        ["--listen", "host:port"],
-        ["--listen", "h:1", "--connect", "h:1"],
-        ["--connections", "-1"],
-        ["--checkpoint-every", "often"],
-    ],
-)
-def test_wrong_usage(args: list[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        run("encode", *args)
-    assert stop.value.code == 2
 
 
 def test_a_place_in_a_document_is_named(tmp_path: Path) -> None:

@@ -52,12 +52,12 @@ class Log:
         self.path = folder / "app.log"
         self._time = 1_700_000_000_000_000_000
 
-    def write(self, text: str) -> None:
-        with self.path.open("a") as file:
+    def write(self, text: str, mode: str = "a") -> None:
+        with self.path.open(mode) as file:
             file.write(text)
-        self._stamp(self.path)
+        self.stamp(self.path)
 
-    def _stamp(self, path: Path) -> None:
+    def stamp(self, path: Path) -> None:
         self._time += 1_000_000
         os.utime(path, ns=(self._time, self._time))
 
@@ -94,6 +94,48 @@ def test_two_rotations_between_two_looks(log: Log) -> None:
     log.write("one\n")
     steps = [lambda: log.write_and_rotate("two\n", "three\n", "four\n")]
     assert Looks(log.path, steps).read() == b"one\ntwo\nthree\nfour\n"
+
+
+def test_what_was_read_is_truncated(log: Log, tmp_path: Path) -> None:
+    """Also where more than was there is written meanwhile; and a late writer's text is read."""
+    longer = "three, and this is longer than what was there\n"
+
+    def rename_under_its_writer() -> None:
+        with log.path.open("a") as old:
+            log.rotate()
+            old.write("late\n")
+        log.stamp(tmp_path / "app.log.1")
+        log.write("four\n")
+
+    steps = [
+        lambda: os.truncate(log.path, 0),
+        lambda: log.write("two\n"),
+        lambda: log.write(longer, "w"),
+        rename_under_its_writer,
+        lambda: None,
+        log.path.unlink,
+        lambda: log.write("five\n"),
+    ]
+    log.write("one\n")
+    expected = f"one\ntwo\n{longer}late\nfour\nfive\n"
+    assert Looks(log.path, steps, 9).read().decode() == expected
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "other"])
+def test_what_cannot_be_gone_on_from(log: Log, tmp_path: Path, how: str) -> None:
+    log.write("one\ntwo\n")
+    first = Looks(log.path, [])
+    first.read()
+    position = first.follower.position(8)
+    if how == "gone":
+        log.path.rename(tmp_path / "elsewhere")
+        log.write("three\n")
+    elif how == "cut":
+        os.truncate(log.path, 3)
+    else:
+        log.path.write_text("ONE\ntwo\n")
+    with pytest.raises(streamtok.CheckpointError, match="lost"):
+        Looks(log.path, []).read(position)
 
 
 def test_rotations_while_what_is_between_is_read(log: Log) -> None:

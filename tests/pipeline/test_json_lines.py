@@ -5,20 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import streamtok
 from streamtok.errors import DocumentError
 from streamtok.pipeline.sources import BadRecord, Documents, JsonLines, Part
 
-from ..cli.test_cli import fails, run
 from ..conftest import chunked
-from .test_feeds import rows_of
-
-CL100K = streamtok.get_encoding("cl100k_base")
 
 
 def texts_in(parts: list[Part]) -> list[str | bytes]:
@@ -109,15 +103,6 @@ def test_going_on_amid_long_lines(size: int) -> None:
         )  # fmt: skip
         places = [one.place for one in first_bad + bad]
         assert places == [one.place for one in whole_bad]
-
-
-def test_long_lines_are_skipped_on_the_command_line(tmp_path: Path) -> None:
-    data = json.dumps({"t": "x" * 5000}).encode() + b'\n{"t": "one"}\n'
-    args = ["--jsonl", "t", "--max-pending", "1KiB"]
-    assert rows_of(*args, "--skip-bad-lines", stdin=data) == [CL100K.encode("one")]
-    assert "line 1: more than 1024 bytes" in fails("encode", *args, stdin=data)
-    said = run("encode", *args, "--skip-bad-lines", stdin=data).stderr.decode()
-    assert "1 document, 1 skipped (more than 1024 bytes: 1)" in said
 
 
 # Surrogates and bytes that are not UTF-8

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import bz2
-import contextlib
 import gzip
 import io
 import itertools
 import json
 import lzma
-import os
 import random
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,7 +29,6 @@ from streamtok.pipeline.sources import (
     BadRecord,
     Delimited,
     Documents,
-    Follower,
     JsonLines,
     Listener,
     Part,
@@ -42,7 +38,6 @@ from streamtok.pipeline.sources import (
     unpack,
 )
 from streamtok.pipeline.sources.parquet import ParquetTexts
-from streamtok.pipeline.sources.sockets import connect
 from streamtok.pipeline.sources.splitters import together
 
 from ..conftest import chunked
@@ -387,139 +382,6 @@ def test_parquet_in_batches_of_about_one_size(tmp_path: Path) -> None:
     assert max(map(len, ParquetTexts(path, "text").texts())) > 500
 
 
-# Followed files
-
-
-class Reader:
-    """A Follower in a thread, and what it has read."""
-
-    def __init__(self, path: Path, position: dict[str, Any] | None = None):
-        self.follower = Follower(str(path), interval=0.01)
-        self.data = b""
-        self._is_over = False
-        self._position = position
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        class Over(BaseException):
-            pass
-
-        @contextlib.contextmanager
-        def waiting() -> Iterator[None]:
-            if self._is_over:
-                raise Over
-            yield
-
-        self.follower._waiting = waiting
-        with contextlib.suppress(Over):
-            for block in self.follower.blocks(self._position):
-                self.data += block
-
-    def wait_for(self, data: bytes) -> None:
-        end = time.monotonic() + 10
-        while self.data != data and time.monotonic() < end:
-            time.sleep(0.005)
-        assert self.data == data
-
-    def close(self) -> None:
-        self._is_over = True
-        self._thread.join(10)
-        assert not self._thread.is_alive()
-
-
-@pytest.fixture
-def readers() -> Iterator[list[Reader]]:
-    made: list[Reader] = []
-    yield made
-    for one in made:
-        one.close()
-
-
-def test_follow_appends_rename_and_copytruncate(tmp_path: Path, readers: list[Reader]) -> None:
-    path = tmp_path / "app.log"
-    reader = Reader(path)  # the file comes later
-    readers.append(reader)
-    time.sleep(0.05)
-    path.write_bytes(b"one\n")
-    reader.wait_for(b"one\n")
-    with path.open("ab") as old:
-        old.write(b"two\n")
-        old.flush()
-        reader.wait_for(b"one\ntwo\n")
-        path.rename(tmp_path / "app.log.1")
-        old.write(b"late\n")  # its writer has not noticed yet
-        old.flush()
-        path.write_bytes(b"three\n")
-    expected = b"one\ntwo\nlate\nthree\n"
-    reader.wait_for(expected)
-    os.truncate(path, 0)  # copytruncate
-    time.sleep(0.1)
-    with path.open("ab") as file:
-        file.write(b"four\n")
-    reader.wait_for(expected + b"four\n")
-    # Cut and written to more than before, between two looks.
-    path.write_bytes(b"five, and this is longer than what was there\n")
-    reader.wait_for(expected + b"four\nfive, and this is longer than what was there\n")
-    path.unlink()
-    time.sleep(0.05)
-    path.write_bytes(b"six\n")
-    reader.wait_for(expected + b"four\nfive, and this is longer than what was there\nsix\n")
-
-
-def test_follow_does_not_spin(tmp_path: Path, readers: list[Reader]) -> None:
-    path = tmp_path / "app.log"
-    path.write_bytes(b"one\n")
-    reader = Reader(path)
-    readers.append(reader)
-    reader.wait_for(b"one\n")
-    before = time.process_time()
-    time.sleep(0.5)
-    assert time.process_time() - before < 0.2
-
-
-def test_follow_goes_on_from_a_position(tmp_path: Path, readers: list[Reader]) -> None:
-    path = tmp_path / "app.log"
-    path.write_bytes(b"one\ntwo\n")
-    first = Reader(path)
-    first.wait_for(b"one\ntwo\n")
-    first.close()
-    position = json.loads(json.dumps(first.follower.position(5)))
-    path.rename(tmp_path / "app.log.2")  # rotated twice while nobody looked
-    with (tmp_path / "app.log.2").open("ab") as old:
-        old.write(b"three\n")
-    time.sleep(0.02)
-    (tmp_path / "app.log.1").write_bytes(b"four\n")
-    path.write_bytes(b"five\n")
-    second = Reader(path, position)
-    readers.append(second)
-    second.wait_for(b"wo\nthree\nfour\nfive\n")
-    # In the middle of the first file, in that of the second, and where one ends.
-    for at, offset, name in [(8, 8, "app.log.2"), (14, 0, "app.log.1"), (16, 2, "app.log.1")]:
-        found = second.follower.position(at)
-        assert (found["file"][1], found["offset"]) == ((tmp_path / name).stat().st_ino, offset)
-
-
-@pytest.mark.parametrize("how", ["gone", "cut", "other"])
-def test_follow_refuses_what_it_cannot_go_on_from(tmp_path: Path, how: str) -> None:
-    path = tmp_path / "app.log"
-    path.write_bytes(b"one\ntwo\n")
-    first = Reader(path)
-    first.wait_for(b"one\ntwo\n")
-    first.close()
-    position = first.follower.position(8)
-    if how == "gone":
-        path.rename(tmp_path / "elsewhere")
-        path.write_bytes(b"three\n")
-    elif how == "cut":
-        os.truncate(path, 3)
-    else:
-        with path.open("r+b") as file:
-            file.write(b"ONE")
-    with pytest.raises(streamtok.CheckpointError, match="lost"):
-        next(Follower(str(path)).blocks(position))
-
-
 # Sockets
 
 
@@ -547,31 +409,6 @@ def test_sockets(tmp_path: Path, kind: str) -> None:
     sender.join()
     listener.close()
     assert not (tmp_path / "socket").exists()
-
-
-def test_connect(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(tmp_path / "s"))
-        server.listen()
-
-        def answer() -> None:
-            link, _ = server.accept()
-            with link:
-                link.sendall(TEXT)
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        assert b"".join(connect(Address(str(tmp_path / "s")))) == TEXT
-        thread.join()
-    with pytest.raises(ConnectionRefusedError) as caught:
-        next(connect(Address(str(tmp_path / "s"))))
-    assert caught.value.filename == str(tmp_path / "s")
-
-
-@pytest.mark.parametrize("text", ["", "host:port", "localhost:70000"])
-def test_no_address(text: str) -> None:
-    with pytest.raises(ValueError, match=r"address|HOST:PORT"):
-        Address(text)
 
 
 # Python objects

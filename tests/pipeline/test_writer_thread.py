@@ -21,7 +21,7 @@ from streamtok.files.writer_thread import WriterThread
 from streamtok.parallel import threads as thread_module
 from streamtok.pipeline.sinks import About, Family, Files
 
-from ..cli.test_cli import POSIX, only_error, run, spawn, wrapped
+from ..cli.test_cli import POSIX
 from ..live_threads import Threads, refused, stillborn
 
 ABOUT = About("none", "", 100_000)
@@ -374,23 +374,4 @@ def test_a_file_is_not_closed_while_it_is_synced(
     assert disk.done == [fd]
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(fd)
-    assert threads.left() == 0
-
-
-@POSIX
-@pytest.mark.parametrize("more", [[], ["--resume", "--checkpoint-every", "0"]])
-def test_a_full_disk_in_large_blocks(tmp_path: Path, more: list[str], threads: Threads) -> None:
-    text, out = tmp_path / "text", tmp_path / "out.bin"
-    text.write_bytes(b"".join(b"line %d of many\n" % i for i in range(200_000)))
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))"
-    command = ["encode", str(text), "-o", str(out), "-q", *more]
-    assert only_error(spawn(wrapped(limit, *command))) == f"{out}: File too large"
-    left = {one.name for one in tmp_path.iterdir()} - {"text"}
-    assert out.name not in left
-    assert bool(left) == bool(more)
-    assert run(*command).returncode == 0
-    good = tmp_path / "good.bin"
-    assert run("encode", str(text), "-o", str(good), "-q").returncode == 0
-    assert out.read_bytes() == good.read_bytes()
-    assert (tmp_path / "out.bin.json").read_bytes() == (tmp_path / "good.bin.json").read_bytes()
     assert threads.left() == 0

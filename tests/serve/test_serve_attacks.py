@@ -31,7 +31,7 @@ from streamtok.serve.metrics import expose
 from streamtok.serve.scrape import MAX_REQUEST, MAX_SCRAPES
 
 from ..live_threads import refused, stillborn
-from ..serve_clients import ENV, command, go, hang_up, open_client, receive, talk, until
+from ..serve_clients import ENV, command, go, hang_up, receive, talk, until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
@@ -102,21 +102,6 @@ def test_requests(data: bytes, status: bytes, is_ended: bool) -> None:
             assert head.startswith(b"HTTP/1.1 " + status + b"\r\n")
             assert f"Content-Length: {len(body)}".encode() in head.split(b"\r\n")
             assert (b"streamtok_bytes_total" in body) == (status == b"200 OK")
-
-    go(test)
-
-
-def test_a_request_byte_by_byte() -> None:
-    async def test() -> None:
-        async with expose(Counters(), "127.0.0.1", 0) as url:
-            host, port = url[len("http://") : -len("/metrics")].split(":")
-            reader, writer = await asyncio.open_connection(host, int(port))
-            for byte in GOOD:
-                writer.write(bytes([byte]))
-                await writer.drain()
-                await asyncio.sleep(0)
-            assert b"streamtok_bytes_total" in await reader.read()
-            await hang_up(writer)
 
     go(test)
 
@@ -455,33 +440,6 @@ def test_a_signal_with_busy_clients(number: signal.Signals) -> None:
 
 
 # Clients that break off
-
-
-@pytest.mark.parametrize("is_reset", [False, True])
-def test_an_end_inside_a_character(enc: streamtok.Encoding, is_reset: bool) -> None:
-    """Half a character, then a half-close or a reset: the one is told, the other harms nobody."""
-
-    async def test() -> None:
-        async with await serve(enc, port=0) as server:
-            for size in (1, 2):
-                reader, writer = await open_client(server)
-                writer.write(b"hello world, " + "日".encode()[:size])
-                await until(lambda: server.counters.open == 1 and server.counters.bytes)
-                if is_reset:
-                    sock = writer.get_extra_info("socket")
-                    linger = struct.pack("ii", 1, 0)
-                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                    writer.transport.abort()
-                else:
-                    writer.write_eof()
-                    answer = await reader.read()
-                    assert b"error: byte 13 is not UTF-8 (unexpected end of data)" in answer
-                    await hang_up(writer)
-                await until(lambda: server.counters.open == 0)
-            assert server.counters.decoding_errors == (0 if is_reset else 2)
-            assert await talk(server, b"hello") == b"15339\n"
-
-    go(test)
 
 
 # Starting

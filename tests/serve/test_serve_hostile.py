@@ -223,20 +223,6 @@ def test_resets_at_any_moment(enc: streamtok.Encoding) -> None:
     go(test)
 
 
-def test_a_client_that_ends_both_ways_at_once(enc: streamtok.Encoding) -> None:
-    async def test() -> None:
-        async with await serve(enc, port=0) as server:
-            for _ in range(20):
-                _, writer = await open_client(server)
-                writer.write(b"hello world " * 5000)
-                writer.close()
-                await hang_up(writer)
-            await until(lambda: server.counters.open == 0)
-            assert await talk(server, b"hello") == b"15339\n"
-
-    go(test)
-
-
 def test_a_dead_peer_is_noticed(enc: streamtok.Encoding) -> None:
     """Half-open: the client's machine is gone and says nothing. Time tells, and TCP's probes."""
 
@@ -277,23 +263,6 @@ def test_garbage(enc: streamtok.Encoding, format: Any) -> None:
                 assert got == enc.encode("hello world " * (i % 4))[: len(got)]
             assert server.counters.decoding_errors == 20
             assert ids_of(await talk(server, b"hello"), format) == [15339]
-
-    go(test)
-
-
-def test_a_flood_of_bytes_that_are_kept(enc: streamtok.Encoding) -> None:
-    """Any byte is text with "surrogateescape"; none is lost, and none of the others' ids."""
-    floods = [random.Random(i).randbytes(1_000_000) for i in range(4)]
-
-    async def test() -> None:
-        settings: Any = {"errors": "surrogateescape", "disallowed_special": ()}
-        async with await serve(enc, port=0, format="u32", **settings) as server:
-            answers = await asyncio.gather(*(talk(server, f, i) for i, f in enumerate(floods)))
-            for flood, answer in zip(floods, answers, strict=True):
-                assert enc.decode_bytes(ids_of(answer, "u32")) == flood
-                assert ids_of(answer, "u32") == enc.encode(flood, **settings)
-            assert server.counters.bytes == 4_000_000
-            assert server.counters.tokens == sum(len(answer) // 4 for answer in answers)
 
     go(test)
 
@@ -403,24 +372,6 @@ def test_a_stop_gives_the_ids_of_all_that_was_sent(enc: streamtok.Encoding) -> N
             assert [int(one) for one in ids] == enc.encode(text, disallowed_special=())
             assert last.endswith(b"the ids are those of the first %d bytes" % len(text))
             await hang_up(writer)
-
-    go(test)
-
-
-def test_a_stop_inside_a_character(enc: streamtok.Encoding) -> None:
-    """The ids are those of the bytes that the message names, whatever was sent after them."""
-
-    async def test() -> None:
-        server = await serve(enc, port=0)
-        reader, writer = await open_client(server)
-        writer.write("hello world, 日".encode()[:-1])
-        await until(lambda: server.counters.bytes)
-        await server.close()
-        *ids, last = (await reader.read()).splitlines()
-        size = int(last.split()[-2])
-        assert 0 < size <= 13
-        assert enc.decode_bytes([int(one) for one in ids]) == b"hello world, "[:size]
-        await hang_up(writer)
 
     go(test)
 

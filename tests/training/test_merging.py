@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import random
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamtok._core.train import MergeLoop
-from streamtok.reference import bpe as reference
 from streamtok.reference import bpe_training as reference_trainer
 from streamtok.training.merging import TIES
 from streamtok.training.trainer import PATTERNS
@@ -85,58 +82,6 @@ def test_floors_change_nothing(pieces, fall, min_frequency, by_place):
         pass
     lefts, rights = loop.merges()
     assert list(zip(lefts.tolist(), rights.tolist(), strict=True)) == expected
-
-
-@pytest.mark.parametrize("tie", TIES)
-@pytest.mark.parametrize("fall", [2, 16, 1 << 40])
-def test_floors_change_nothing_on_text(tie, fall):
-    rng = random.Random(7)
-    words = ["".join(rng.choices("etaoin shrdlu", k=rng.randint(2, 9))) for _ in range(900)]
-    text = " ".join(rng.choices(words, [1 / (i + 1) for i in range(900)], k=30_000))
-    data, sizes, counts, _ = counted([text])._counting.pretokens(in_order=True)
-    results = []
-    for step in (fall, 4096):
-        order = np.arange(256, dtype=np.uint32)
-        loop = MergeLoop(data, sizes, counts, order, 5000, 1, tie == "first", step)
-        while loop.run(1 << 16):
-            pass
-        results.append([ids.tolist() for ids in loop.merges()])
-    assert results[0] == results[1]
-    assert len(results[0][0]) > 1000
-
-
-def test_overlapping_pairs_and_runs():
-    for n in range(1, 40):
-        text = "a" * n
-        assert counted([text]).merges(300) == reference_trainer.train(
-            [text], 300, PATTERNS["cl100k"]
-        )
-
-
-def test_merges_equal_minbpe():
-    """A copy of the loop in minbpe's RegexTokenizer.train, since minbpe is not on PyPI."""
-
-    def minbpe(text: str, vocab_size: int, pattern: str) -> list[tuple[bytes, bytes]]:
-        ids = [list(piece.encode()) for piece in reference.split(pattern, text)]
-        vocab = {i: bytes([i]) for i in range(256)}
-        merges = []
-        for new in range(256, vocab_size):
-            stats: dict[tuple[int, int], int] = {}
-            for row in ids:
-                for pair in itertools.pairwise(row):
-                    stats[pair] = stats.get(pair, 0) + 1
-            if not stats:  # minbpe itself raises here
-                break
-            pair = max(stats, key=lambda p: stats[p])
-            ids = [reference_trainer.replace_pair(row, pair, new) for row in ids]
-            merges.append((vocab[pair[0]], vocab[pair[1]]))
-            vocab[new] = vocab[pair[0]] + vocab[pair[1]]
-        return merges
-
-    text = Path(reference.__file__).read_text("utf-8")[:3000]
-    for pattern in ("gpt2", "cl100k"):
-        expected = minbpe(text, 700, PATTERNS[pattern])
-        assert counted([text], pattern).merges(700, tie="first") == expected
 
 
 # Against other libraries

@@ -77,33 +77,6 @@ def test_str_of_every_width(letters: str, threads: int) -> None:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("place", [0, 10, 999, 1000, 1500, 4999])
-def test_surrogates_in_a_large_str(place: int, threads: int) -> None:
-    text = some("a日", 5000)
-    bad = text[:place] + "\udcff" + text[place:]
-    trainer = Trainer(num_threads=threads)
-    trainer.update("before ")
-    with pytest.raises(UnicodeEncodeError) as caught:
-        trainer.update(bad)
-    assert caught.value.start == place
-    assert trainer.bytes_in == 7
-    assert trainer.piece_counts() == {b"before": 1}
-    for errors in ("surrogateescape", "replace"):
-        escaped = Trainer(num_threads=threads, errors=errors)
-        escaped.update(bad, final=True)
-        data = bad.encode("utf-8", "surrogateescape")
-        if errors == "replace":
-            data = bad.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-        assert same(escaped, alone(data, errors=errors))
-    trainer.update(b"\xc3")
-    with pytest.raises(UnicodeDecodeError, match="a str chunk follows bytes that end inside"):
-        trainer.update(text)
-    with pytest.raises(UnicodeEncodeError):  # no byte: an escape must be of 0x80 to 0xFF
-        Trainer(num_threads=threads, errors="surrogateescape").update(text + "\ud83d")
-
-
-@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("threads", [2, 3])
 def test_invalid_bytes_are_found_in_every_part(threads: int) -> None:
     """The error is that of the first invalid byte, with its place in all the text."""
@@ -123,24 +96,6 @@ def test_invalid_bytes_are_found_in_every_part(threads: int) -> None:
             expected.value.reason,
         )
         assert trainer.bytes_in == 3
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_documents_of_every_kind(threads: int, errors: str) -> None:
-    texts: list[Any] = [some(letters, 60, seed) for letters in WIDTHS for seed in range(30)]
-    texts += [some("a日", 50, seed).encode() for seed in range(20)]
-    texts += [bytearray(b"a b"), memoryview(b" a b"), "", b"", "é", "\U0001f600"]
-    if errors != "strict":
-        texts += ["a \udcff b", "日\udc80", b"a\xffb", b"\xe6"]
-    random.Random(1).shuffle(texts)
-    trainer, other = (Trainer(num_threads=n, errors=errors) for n in (threads, 1))
-    for _ in range(2):  # into tables that are new, and into those that were used
-        trainer.update_documents(texts)
-        for text in texts:
-            other.update(text, final=True)
-    assert same(trainer, other)
 
 
 @pytest.mark.parametrize("kind", ["a", "é", "日", "\U0001f600"])

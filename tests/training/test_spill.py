@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streamtok import MemoryLimitExceeded, StateError, Trainer
 from streamtok.cli.main import main
@@ -64,28 +62,6 @@ def test_the_merges_are_those_of_one_table(tmp_path: Path, num_threads: int) -> 
     for tie in ties:
         assert trainer.merges(500, tie=tie) == whole.merges(500, tie=tie)
     assert trainer.train(300).digest == whole.train(300).digest
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    parts=st.lists(st.text("ab c1é\n", max_size=30), max_size=12),
-    spills=st.sets(st.integers(0, 11)),
-    errors=st.sampled_from(["strict", "replace", "surrogateescape"]),
-)
-def test_a_spill_at_any_moment(
-    tmp_path_factory: pytest.TempPathFactory, parts: list[str], spills: set[int], errors: str
-) -> None:
-    folder = str(tmp_path_factory.getbasetemp())
-    whole, trainer = (Trainer("gpt2", errors=errors, spill_folder=folder) for _ in range(2))
-    for number, part in enumerate(parts):
-        for one in (whole, trainer):
-            one.update(part)
-        if number in spills:
-            trainer._counting._spill(folder)
-            assert trainer.pending == whole.pending
-    for one in (whole, trainer):
-        one.end_document()
-    assert_equal(trainer, whole)
 
 
 def test_states(tmp_path: Path) -> None:

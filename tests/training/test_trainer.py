@@ -25,35 +25,9 @@ from streamtok.training.trainer import PATTERNS
 
 from ..conftest import scanner_of
 from ..doc_blocks import block_that_has, run_shell
-from ..trained import SPLITS, counted, documents, numbers, rustbpe_tokens, some_text
+from ..trained import counted, numbers, rustbpe_tokens, some_text
 
 # Counting
-
-
-@settings(max_examples=200)
-@given(
-    texts=documents,
-    pattern=st.sampled_from(SPLITS),
-    cuts=st.lists(st.integers(0, 100), max_size=8),
-    save_at=st.integers(0, 8),
-)
-def test_the_law_for_counts(texts, pattern, cuts, save_at):
-    """Chunks do not change the counts, and pickling between two chunks does not either."""
-    expected: Counter = Counter()
-    trainer = Trainer(pattern)
-    for text in texts:
-        expected.update(piece.encode() for piece in reference.split(pattern, text))
-        data = text.encode()
-        bounds = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-        for i, (a, b) in enumerate(itertools.pairwise(bounds)):
-            trainer.update(data[a:b])
-            if i == save_at:
-                trainer = pickle.loads(pickle.dumps(trainer))
-        trainer.end_document()
-        assert trainer.pending == 0
-    assert list(trainer.piece_counts().items()) == list(expected.items())
-    assert trainer.bytes_in == sum(len(text.encode()) for text in texts)
-    assert trainer.n_pieces == len(expected)
 
 
 def large_text(size: int = 3_000_000) -> str:
@@ -115,56 +89,7 @@ def test_a_limit_never_cuts_a_character():
         assert trainer.piece_counts() == counted([text], pattern).piece_counts()
 
 
-def test_an_empty_str_may_follow_an_unfinished_character():
-    for errors in ("strict", "replace", "surrogateescape"):
-        trainer = Trainer(errors=errors)
-        for chunk in (b"\xe4", "", b"\xb8\xad"):
-            trainer.update(chunk)
-        trainer.end_document()
-        assert trainer.piece_counts() == {"中".encode(): 1}
-
-
 # Memory
-
-
-@pytest.mark.parametrize("num_threads", [1, 2])
-def test_memory_limit_loses_nothing(num_threads):
-    data = numbers(200_000)
-    whole = counted([data], "gpt2").piece_counts()
-    trainer = Trainer("gpt2", memory_limit=2 << 20, num_threads=num_threads)
-    start = 0
-    failures: list[tuple] = []
-    while start < len(data):
-        before = trainer.bytes_in
-        try:
-            trainer.update(data[start:])
-        except streamtok.MemoryLimitExceeded as error:
-            failures.append((error.bytes_in, trainer.bytes_in, error.limit, trainer.memory_limit))
-            trainer.memory_limit = 2 * error.limit
-        start += trainer.bytes_in - before
-        assert trainer.nbytes <= trainer.memory_limit
-    trainer.end_document()
-    assert len(failures) >= 2
-    assert all((a, c) == (b, d) for a, b, c, d in failures)
-    assert trainer.piece_counts() == whole
-
-
-def test_memory_limit_in_documents_and_merge():
-    texts = [numbers(30_000)[i : i + 1000] for i in range(0, 300_000, 1000)]
-    trainer = Trainer("gpt2", memory_limit=600_000)
-    with pytest.raises(streamtok.MemoryLimitExceeded):
-        trainer.update_documents(texts)
-    assert len(trainer.merges(300)) == 44  # the counts so far can be trained on
-    other = counted(texts, "gpt2")
-    before = trainer.piece_counts(), trainer.bytes_in
-    with pytest.raises(streamtok.MemoryLimitExceeded):
-        trainer.merge(other)
-    assert (trainer.piece_counts(), trainer.bytes_in) == before
-    trainer.memory_limit = None
-    trainer.merge(other)
-    assert trainer.bytes_in == before[1] + other.bytes_in
-    with pytest.raises(ValueError, match="memory_limit"):
-        trainer.memory_limit = 0
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
@@ -319,28 +244,6 @@ def deflated(data: bytes) -> bytes:
         for name in one.namelist():
             other.writestr(name, one.read(name))
     return out.getvalue()
-
-
-def test_every_flipped_bit(tmp_path):
-    """Offsets all over the file: in its headers, its directory and its data."""
-    path = tmp_path / "counts.npz"
-    trainer = counted(["ab ab c"])
-    trainer.save_counts(path)
-    good = path.read_bytes()
-    outcomes = Counter()
-    rng = random.Random(5)
-    for at in range(rng.randrange(3), len(good), 3):
-        bit = 1 << rng.randrange(8)
-        path.write_bytes(good[:at] + bytes([good[at] ^ bit]) + good[at + 1 :])
-        try:
-            same = Trainer.load_counts(path).piece_counts() == trainer.piece_counts()
-        except streamtok.StateError as error:
-            outcomes["refused" if "\n" not in str(error) else "in two lines"] += 1
-        else:
-            assert same
-            outcomes["no matter"] += 1
-    assert outcomes.keys() == {"refused", "no matter"}
-    assert outcomes["refused"] > len(good) // 6
 
 
 def test_damaged_counts(tmp_path):
