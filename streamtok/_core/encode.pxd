@@ -138,13 +138,10 @@ cdef struct Tokens:
 cdef class TokenTable:
     cdef Tokens c
     cdef list _owners                          # of the memory that `c` points to
-    cdef tuple _ints                           # int objects 0, 1, …; empty until needed
-    cdef size_t _listed                        # ids that were put in lists before that
     cdef readonly u32 max_id
     cdef readonly bint is_dense                # the ids are 0 .. n - 1, in order
     cdef readonly bint is_increasing           # the ids are in order
     cdef const Tokens* tokens(self) noexcept nogil
-    cdef tuple ints(self, size_t count)
 
 # Scanner (scan/scanner.pxi)
 

@@ -15,7 +15,7 @@ import streamtok
 
 from ..conftest import encoding_of
 
-MANY = 1 << 15  # ids in lists, after which there are ready-made ints
+MANY = 1 << 15  # ids
 
 # There, each list has its own: threads would wait for the counts of shared ones.
 with_the_gil = pytest.mark.skipif(
@@ -129,10 +129,10 @@ def test_a_larger_vocabulary_does_not_move_those_that_lists_hold() -> None:
 
 
 @with_the_gil
-def test_they_are_there_after_a_few_thousand_ids() -> None:
-    """In a new process: short lists before and after, of two vocabularies."""
+def test_they_stay_when_a_larger_vocabulary_makes_room() -> None:
+    """In a new process: those of a list are those of the next one, of any vocabulary."""
     code = """
-        import random
+        import operator
         import streamtok
 
         characters = [chr(c) for c in (*range(0x3400, 0x4DB0), *range(0x20000, 0x2A000))]
@@ -140,30 +140,12 @@ def test_they_are_there_after_a_few_thousand_ids() -> None:
             character.encode(): 256 + i for i, character in enumerate(characters)
         }
         enc = streamtok.Encoding("each", pat_str="(?s:.)", mergeable_ranks=ranks, special_tokens={})
-        larger = streamtok.get_encoding("o200k_base")
-        rng = random.Random(5)
-        asked = (300, 4095, 4096, 40_000, len(ranks) - 1)
-
-        def is_ready(id):
-            text = enc.decode([id])
-            return enc.encode(text)[0] is enc.encode(text)[0]
-
-        seen = []
-        for n in range(100):
-            text = "".join(rng.choices(characters, k=100))
-            expected = enc.encode_to_numpy(text).tolist()
-            ids = enc.encode(text)
-            assert ids == expected and {type(x) for x in ids} == {int}
-            now = tuple(map(is_ready, asked))
-            if now not in seen:
-                seen.append(now)
-            if n == 60:
-                larger.encode("one more vocabulary, with other tables. " * 1000)
-            if n % 10 == 0:
-                assert enc.encode_batch([text[:5]] * 3, num_threads=2) == [expected[:5]] * 3
-        assert len(seen) >= 2 and seen[0] == (False,) * 5 and seen[-1] == (True,) * 5, seen
         text = "".join(characters)
-        assert enc.encode(text) == enc.encode_to_numpy(text).tolist() == [*range(256, len(ranks))]
+        some, whole = enc.encode(text[::100]), enc.encode(text)
+        streamtok.get_encoding("o200k_base").encode("one more vocabulary. " * 1000)
+        assert whole == enc.encode_to_numpy(text).tolist() == [*range(256, len(ranks))]
+        for ids in (whole[::100], enc.encode_batch([text] * 3, num_threads=2)[1][::100]):
+            assert len(ids) == len(some) and all(map(operator.is_, ids, some))
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
@@ -188,7 +170,7 @@ def test_without_memory_for_one_of_them() -> None:
         text = "the ints of one list, 0 1 2 3 and so on: " * 3000
         expected = enc.encode_to_numpy(text).tolist()
         refused = 0
-        for after in (1, 2, 3, 5, 10, 100, 1000, 1500):
+        for after in range(24):
             _testcapi.set_nomemory(after, 0)
             try:
                 found = enc.encode(text)

@@ -1,11 +1,12 @@
-"""The int objects in lists of ids. They are made once in a process and shared by all vocabularies.
+"""The int objects in lists of ids. Each is made once in a process and shared by all vocabularies.
 
 A list takes a reference to an int that exists, which costs a fraction of making one. They are
-ordinary ints in a tuple; a larger vocabulary brings a longer tuple with the same ints in front.
+ordinary ints; one is made when its id is in a list for the first time, so that those of a text lie
+beside each other, and the first list waits for its own only.
 """
 
 cdef enum:
-    # Ids that are still to come when their int objects are fetched, and their places in the tuple:
+    # Ids that are still to come when their int objects are fetched, and their places in the array:
     # without these, a list takes twice as long.
     INTS_AHEAD = 32
     PLACES_AHEAD = 96
@@ -17,35 +18,49 @@ cdef extern from "Python.h":
     void add_reference "Py_INCREF"(PyObject* value)
 
 
-cdef tuple longest_ints = ()
+cdef PyObject** shared_ints = NULL      # [shared_count] of the ids 0, 1, …; NULL: not made yet
+cdef size_t shared_count = 0
 
 
-cdef tuple shared_ints(size_t count):
-    """The ints 0, 1, …, at least `count` of them."""
-    global longest_ints
-    cdef tuple ints = longest_ints
-    cdef size_t n = len(ints)
-    if n < count:
-        ints += tuple(range(n, max(count, 2 * n)))
-        longest_ints = ints         # harmless if a racing call wins
-    return ints
+cdef int share_ints(size_t count) except -1:
+    """Make room for the ints 0, 1, …, at least `count` of them.
+
+    None on a free-threaded CPython, where threads that share objects wait for their counts.
+    """
+    global shared_ints, shared_count
+    cdef PyObject** grown
+    if count > shared_count and ST_LISTS_HOLD_STILL:
+        grown = <PyObject**>calloc(count, sizeof(PyObject*))
+        if grown == NULL:
+            raise MemoryError
+        if shared_count:
+            memcpy(grown, shared_ints, shared_count * sizeof(PyObject*))
+        free(shared_ints)
+        shared_ints = grown
+        shared_count = count
+    return 0
 
 
 cdef list ids_to_list(TokenTable table, const u32* ids, size_t count):
     """list[int] of the ids."""
-    cdef tuple shared = table.ints(count)
-    cdef PyObject** ints = PySequence_Fast_ITEMS(shared)
-    cdef size_t ready = len(shared), i
     cdef list result = PyList_New(count)
     cdef PyObject** items = PySequence_Fast_ITEMS(result)
+    cdef PyObject** ints
+    cdef size_t shared, i
+    if table.max_id < MAX_TOKENS:       # else they are so sparse that room would be wasted
+        share_ints(<size_t>table.max_id + 1 + SPECIAL_IDS)
+    ints = shared_ints
+    shared = shared_count
     for i in range(count):
         if i + PLACES_AHEAD < count:
             ST_PREFETCH(ints + ids[i + PLACES_AHEAD])
-        if i + INTS_AHEAD < count and ids[i + INTS_AHEAD] < ready:
+        if i + INTS_AHEAD < count and ids[i + INTS_AHEAD] < shared:
             ST_PREFETCH(ints[ids[i + INTS_AHEAD]])
-        if ids[i] < ready:
-            items[i] = ints[ids[i]]
-            add_reference(items[i])
-        else:
+        if ids[i] >= shared:
             items[i] = new_int(ids[i])
+            continue
+        if ints[ids[i]] == NULL:
+            ints[ids[i]] = new_int(ids[i])
+        items[i] = ints[ids[i]]
+        add_reference(items[i])
     return result

@@ -44,7 +44,6 @@ cdef enum:
     SPECIAL_IDS = 1 << 10   # special tokens have the ids that follow, as a rule
     FETCHED_TOKENS = 32     # table entries that are fetched at a time
     BITS_EACH = 32          # of the filter, for each token that is marked in it
-    INTS_FROM = 1 << 12     # ids in lists after which there are int objects for all: 5 % of loading
     MAX_TOKEN_BYTES = 65535
 
 
@@ -178,7 +177,6 @@ cdef class TokenTable:
         cdef ArrayView id_view = read_array(ids, UINT32, "ids")
         cdef ArrayView view, other
         self._owners = [blob, offset_view, id_view]
-        self._ints = ()
         if id_view.size < 256 or offset_view.size != id_view.size + 1:
             raise ValueError("a token table needs the 256 single bytes and one more offset than ids")
         if id_view.size > MAX_TOKENS:
@@ -253,22 +251,6 @@ cdef class TokenTable:
 
     cdef const Tokens* tokens(self) noexcept nogil:
         return &self.c
-
-    cdef tuple ints(self, size_t count):
-        """int objects 0 .. max_id or more, so that a list of ids needs no new ones.
-
-        count: how many are wanted now. Empty as long as few were wanted in all, so that loading pays
-        for none of them, where ids are so sparse that they would waste memory, and on a free-threaded
-        CPython, where threads that share objects wait for their counts (and none calls shared_ints).
-        """
-        if not ST_LISTS_HOLD_STILL:
-            return ()
-        with cython.critical_section(self):
-            if not self._ints and self.max_id <= MAX_TOKENS:
-                self._listed += count
-                if self._listed > INTS_FROM:
-                    self._ints = shared_ints(self.max_id + 1 + SPECIAL_IDS)
-            return self._ints
 
     def prepare_prefixes(self):
         """Sort the tokens, once, for `is_proper_prefix`: needed only inside very long
