@@ -198,7 +198,7 @@ def tests(session: nox.Session) -> None:
 def transformers_4(session: nox.Session) -> None:
     """Tests of `streamtok.hf` with transformers 4; all others have 5."""
     use_checkout(session, "test")
-    session.install("transformers<5")
+    session.install("transformers<5", "datasets>=3")  # the last that takes the same Hub library
     session.run("python", "-m", "pytest", "-q", "tests/hf", *session.posargs, env=HERE)
 
 

@@ -143,6 +143,10 @@ cdef class TokenTable:
     cdef readonly bint is_increasing           # the ids are in order
     cdef const Tokens* tokens(self) noexcept nogil
 
+# Lists of ids (base/shared_ints.pxi)
+
+cdef list ids_to_list(TokenTable table, const u32* ids, size_t count)
+
 # Scanner (scan/scanner.pxi)
 
 cdef enum:

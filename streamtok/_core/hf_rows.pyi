@@ -1,6 +1,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from .encode import TokenTable
+
 def fill_rows(
     ids: npt.NDArray[np.uint32],
     ends: npt.NDArray[np.int64],
@@ -13,4 +15,29 @@ def fill_rows(
     pads_left: bool,
     filling: int,
 ) -> None: ...
-def pairs(spans: npt.NDArray[np.int64]) -> list[tuple[int, int]]: ...
+def list_rows(
+    table: TokenTable,
+    ids: npt.NDArray[np.uint32],
+    ends: npt.NDArray[np.int64],
+    before: tuple[int, ...],
+    after: tuple[int, ...],
+    most: int,
+    cuts_left: bool,
+    width: int,
+    pads_left: bool,
+    filling: int,
+) -> list[list[int]]: ...
+def span_rows(
+    ids: npt.NDArray[np.uint32],
+    ends: npt.NDArray[np.int64],
+    texts: list[str | None],
+    sizes: npt.NDArray[np.uint16],
+    trims: npt.NDArray[np.uint16] | None,
+    keeps_first: bool,
+) -> list[list[tuple[int, int]] | None]: ...
+def pairs(
+    spans: npt.NDArray[np.int64],
+    ids: npt.NDArray[np.uint32],
+    trims: npt.NDArray[np.uint16] | None,
+    keeps_first: bool,
+) -> list[tuple[int, int]]: ...

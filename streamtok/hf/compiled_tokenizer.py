@@ -16,8 +16,8 @@ from unicodedata import is_normalized
 import numpy as np
 from tokenizers.pre_tokenizers import ByteLevel
 
-from .._core.encode import ALL, token_spans
-from .._core.hf_rows import pairs
+from .._core.encode import ALL
+from .._core.hf_rows import pairs, span_rows
 from ..errors import StreamtokError
 from ..formats.tokenizer_objects import from_object
 from ..normalizers.char_sets import one_of, ranges_of
@@ -25,6 +25,7 @@ from ..normalizers.char_sets import one_of, ranges_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .._types import IdArray
     from ..encoding import Encoding
 
 __all__ = ["Compiled", "Frame", "Refusal", "compile_tokenizer", "texts_of"]
@@ -76,11 +77,13 @@ class Compiled:
         self._forms = [step["type"] for step in steps if step["type"] in _FORMS]
         keeps = all(step["type"] in _FORMS or step == _SPACES_AS_LETTERS for step in steps)
         self._sizes = _sizes(settings) if keeps else None
+        trims = _trims(settings)
+        self._trims, self.keeps_first = trims or (None, False)
         self._has_spans = (
             _tells_places(settings)
             and not any(token["lstrip"] or token["rstrip"] for token in added)
             and all(map(_keeps_places, steps))
-            and all(map(_keeps_offsets, _steps(settings["post_processor"], "processors")))
+            and trims is not None
         )
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
@@ -92,31 +95,42 @@ class Compiled:
         self.json: str | None = None  # of the tokenizer as it was, once it has changed
 
     def spans(self, text: str, encode_special_tokens: bool) -> list[tuple[int, int]] | None:
-        """The characters of each id of a text; None where those of the real one may be others.
-
-        In bytes that are tokens as they stand, each stands for the characters that it touches.
-        """
+        """The characters of each id of a text; None where those of the real one may be others."""
         if not self._has_spans:
             return None
-        encoding = self.encoding
         special: Any = {"allowed_special": ALL}
         if encode_special_tokens:
             special = {"disallowed_special": ()}
-        sizes = self._sizes
-        if sizes is not None and all(is_normalized(form, text) for form in self._forms):
-            ids = encoding.encode_to_numpy(text, **special)
-            is_ascii = text.isascii()
-            n_bytes = len(text) if is_ascii else len(text.encode())
-            if int(sizes[ids].sum()) == n_bytes:  # the tokens are all of the text
-                return pairs(token_spans(ids, sizes, None if is_ascii else text, False))
+        if self._sizes is not None:
+            ids = self.encoding.encode_to_numpy(text, **special)
+            (spans,) = self.spans_of([text], ids, np.array([len(ids)], np.int64))
+            if spans is not None:
+                return spans
         if self._changes and (
             _unsteady().search(text) or any(one.search(text) for one in self._removed)
         ):
             return None
-        _, spans = encoding.encode_with_offsets(text, **special)
+        ids, places = self.encoding.encode_with_offsets(text, **special)
         # A space that was put before a text counts as its first character.
-        spans[:, 1] = np.maximum(spans[:, 1], spans[:, 0] + 1)
-        return pairs(spans)
+        places[:, 1] = np.maximum(places[:, 1], places[:, 0] + 1)
+        return pairs(places, ids, self._trims, self.keeps_first)
+
+    def spans_of(
+        self, texts: list[str], ids: IdArray, ends: npt.NDArray[np.int64]
+    ) -> list[list[tuple[int, int]] | None]:
+        """The characters of each id of each text, of ids in a row that end at `ends`; None for a
+        text where `spans` must be asked.
+
+        In bytes that are tokens as they stand, each stands for the characters that it touches.
+        """
+        sizes = self._sizes
+        if sizes is None or not self._has_spans:
+            return [None] * len(texts)
+        kept: list[str | None] = [*texts]
+        if self._forms:
+            steady = (all(is_normalized(form, text) for form in self._forms) for text in texts)
+            kept = [text if keeps else None for text, keeps in zip(texts, steady, strict=True)]
+        return span_rows(ids, ends, kept, sizes, self._trims, self.keeps_first)
 
     def piece(self, id: int, skip_special_tokens: bool) -> tuple[str, str] | None:
         """The text of an id after whole characters, and that of the id alone; None where it is not
@@ -239,11 +253,32 @@ def _sizes(settings: dict[str, Any]) -> npt.NDArray[np.uint16] | None:
     return table
 
 
-def _keeps_offsets(post_processor: dict[str, Any]) -> bool:
-    """Whether it leaves the offsets of a text's ids as they are."""
-    if post_processor["type"] == "ByteLevel":
-        return not post_processor["trim_offsets"]
-    return post_processor["type"] in ("TemplateProcessing", "BertProcessing")
+def _trims(settings: dict[str, Any]) -> tuple[npt.NDArray[np.uint16] | None, bool] | None:
+    """How many spaces each id begins and ends with that its offsets leave out, or None if they
+    leave out none; and whether one space counts at the beginning of a text. None where the
+    post-processor does something else with the offsets of a text's ids.
+    """
+    steps = _steps(settings["post_processor"], "processors")
+    trimming = [step for step in steps if step.get("trim_offsets")]
+    kinds = {step["type"] for step in steps}
+    if not kinds <= {"ByteLevel", "RobertaProcessing", "TemplateProcessing", "BertProcessing"}:
+        return None
+    if not trimming:
+        return None, False
+    added = settings["added_tokens"]
+    if (
+        trimming != steps[:1]
+        or settings["model"]["type"] != "BPE"
+        or any(token["content"] != token["content"].strip(_SPACE) for token in added)
+    ):
+        return None
+    vocabulary = settings["model"]["vocab"]
+    table = np.zeros((max([*vocabulary.values(), *(token["id"] for token in added)]) + 1, 2), "H")
+    for token, id in vocabulary.items():
+        if token[:1] in _SPACE or token[-1:] in _SPACE:
+            size = len(token)
+            table[id] = size - len(token.lstrip(_SPACE)), size - len(token.rstrip(_SPACE))
+    return table, trimming[0]["add_prefix_space"]
 
 
 def _keeps_places(normalizer: dict[str, Any]) -> bool:
@@ -275,6 +310,11 @@ def _unsteady() -> re.Pattern[str]:
 _STEADY = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "BertNormalizer", "StripAccents", "Prepend")
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 _SPACES_AS_LETTERS = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+# What Rust takes for a space, and the letter that ByteLevel writes for one.
+_SPACE = (
+    "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
+    "\u200a\u2028\u2029\u202f\u205f\u3000\u0120"
+)
 _BYTE_TOKENS = {f"<0x{byte:02X}>" for byte in range(256)}
 _ONE_CHARACTER = (r"\s", r"\p{Zs}")
 _LISTED = re.compile(r"\[(\\u[0-9A-Fa-f]{4})+\]")

@@ -227,6 +227,9 @@ class Encoding:
             return [none] * self._length
         spans = whole._spans
         if spans is None:
+            # The first id of a part may keep a space that it loses inside of a text.
+            if whole._overflowing and origin.compiled.keeps_first:
+                return self._real().offsets  # type: ignore[no-any-return]
             with contextlib.suppress(ValueError, StreamtokError):  # an id of several texts
                 spans = origin.compiled.spans(origin.text, origin.encode_special_tokens)
             if spans is None:

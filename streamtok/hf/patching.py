@@ -15,8 +15,8 @@ from tokenizers import Tokenizer as RealTokenizer
 from ..errors import MissingLibraryError, StreamtokError
 from ..formats.tokenizer_objects import from_object
 from .backend import Tokenizer, log_once
+from .batches import answer, is_simple
 from .id_decoding import DecodeStream
-from .matrices import as_matrix
 
 __all__ = ["accelerate", "patch_transformers", "patched_transformers", "unpatch_transformers"]
 
@@ -41,7 +41,7 @@ class _Patch:
 
 _MISSING = object()
 _patch: _Patch | None = None
-_matrices: _Patch | None = None  # what makes matrices, for `accelerate` too
+_answers: _Patch | None = None  # what answers calls, for `accelerate` too
 
 
 def accelerate(tokenizer: Any, *, prompt_cache: int = 0) -> Any:
@@ -56,7 +56,7 @@ def accelerate(tokenizer: Any, *, prompt_cache: int = 0) -> Any:
     backend = getattr(tokenizer, "_tokenizer", None)
     if type(backend) is RealTokenizer:
         tokenizer._tokenizer = Tokenizer(backend, prompt_cache=prompt_cache)
-        _make_matrices()
+        _answer_calls()
         return tokenizer
     for name, held in [*vars(tokenizer).items()]:
         made = _of_tiktoken(held)
@@ -80,8 +80,8 @@ def _of_tiktoken(held: Any) -> Any:
 def patch_transformers(*, prompt_cache: int = 0) -> None:
     """Let every tokenizer that transformers loads from now on have streamtok's engine.
 
-    `from_pretrained` of all classes calls `accelerate` with what it gives, matrices of
-    `return_tensors` are made without lists, and `tokenizers.decoders.DecodeStream` is
+    `from_pretrained` of all classes calls `accelerate` with what it gives, what their calls give is
+    made at once, without an Encoding of each text, and `tokenizers.decoders.DecodeStream` is
     `streamtok.hf.DecodeStream`, also where it was imported before. Once is enough. Raises
     MissingLibraryError without transformers.
     """
@@ -92,7 +92,7 @@ def patch_transformers(*, prompt_cache: int = 0) -> None:
     fast, slow = _classes()
     for kind in (fast, slow):
         patch.put(kind, "from_pretrained", _accelerating(kind.from_pretrained, prompt_cache))
-    _make_matrices()
+    _answer_calls()
     real = tokenizers.decoders.DecodeStream
     for module in [*sys.modules.values()]:
         names = vars(module) if module is not None and hasattr(module, "__dict__") else {}
@@ -101,14 +101,16 @@ def patch_transformers(*, prompt_cache: int = 0) -> None:
     _patch = patch
 
 
-def _make_matrices() -> None:
-    """Let tokenizers that have streamtok's engine make matrices without lists."""
-    global _matrices  # noqa: PLW0603
-    if _matrices is None and "transformers" in sys.modules:
+def _answer_calls() -> None:
+    """Let tokenizers that have streamtok's engine answer calls without transformers' own work."""
+    global _answers  # noqa: PLW0603
+    if _answers is None and "transformers" in sys.modules:
         fast, _ = _classes()
         name = "_batch_encode_plus" if hasattr(fast, "_batch_encode_plus") else "_encode_plus"
-        _matrices = _Patch()
-        _matrices.put(fast, name, _with_matrices(getattr(fast, name)))
+        encode = _answering(getattr(fast, name))
+        _answers = _Patch()
+        _answers.put(fast, name, encode)
+        _answers.put(fast, "__call__", _calling(fast.__call__, name, encode))
 
 
 def _accelerating(before: Any, prompt_cache: int) -> Any:
@@ -123,8 +125,8 @@ def _accelerating(before: Any, prompt_cache: int) -> Any:
     return classmethod(from_pretrained)
 
 
-def _with_matrices(before: Any) -> Any:
-    """transformers' method, except for calls whose matrices streamtok makes."""
+def _answering(before: Any) -> Any:
+    """transformers' method, except for calls that streamtok answers."""
     first = [*inspect.signature(before).parameters][1]
 
     @functools.wraps(before)
@@ -133,7 +135,7 @@ def _with_matrices(before: Any) -> Any:
             named = dict(options)
             texts = args[0] if args else named.pop(first, None)
             if named.pop("text_pair", None) is None:
-                made = as_matrix(self, texts, named)
+                made = answer(self, texts, named)
                 if made is not None:
                     return made
         return before(self, *args, **options)
@@ -141,13 +143,33 @@ def _with_matrices(before: Any) -> Any:
     return encode
 
 
+def _calling(before: Any, name: str, encode: Any) -> Any:
+    """transformers' `__call__`, except for simple calls of classes whose work is only `encode`."""
+
+    @functools.wraps(before)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        if (
+            len(args) == 1
+            and is_simple(options)
+            and getattr(type(self), name) is encode
+            and type(self._tokenizer) is Tokenizer
+            and not hasattr(type(self), "_switch_to_input_mode")
+        ):
+            made = answer(self, args[0], options)
+            if made is not None:
+                return made
+        return before(self, *args, **options)
+
+    return call
+
+
 def unpatch_transformers() -> None:
     """Undo `patch_transformers`. Tokenizers that were loaded in between stay as they are."""
-    global _patch, _matrices  # noqa: PLW0603
-    for patch in (_patch, _matrices):
+    global _patch, _answers  # noqa: PLW0603
+    for patch in (_patch, _answers):
         if patch is not None:
             patch.undo()
-    _patch = _matrices = None
+    _patch = _answers = None
 
 
 @contextlib.contextmanager

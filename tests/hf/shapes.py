@@ -80,13 +80,20 @@ def llama3() -> Tokenizer:
     made.decoder = decoders.ByteLevel()
     made.post_processor = processors.Sequence(
         [
-            processors.ByteLevel(trim_offsets=False),
+            processors.ByteLevel(trim_offsets=True, add_prefix_space=False),
             processors.TemplateProcessing("<s> $A", "<s> $A <s>:1 $B:1", [("<s>", 1)]),
         ]
     )
     made = _trained(made, bytes_trainer())
     made.add_special_tokens(["<|im_start|>", "<|im_end|>"])
     made.add_tokens([AddedToken("under", normalized=False)])
+    return made
+
+
+def trimmed() -> Tokenizer:
+    made = gpt2()
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    made.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=True)
     return made
 
 
@@ -189,7 +196,19 @@ def word_level() -> Tokenizer:
 
 KINDS: dict[str, Callable[[], Tokenizer]] = {
     made.__name__: made
-    for made in (gpt2, roberta, llama3, nfc, lower, llama2, metaspace, bert, unigram, word_level)
+    for made in (
+        gpt2,
+        roberta,
+        llama3,
+        trimmed,
+        nfc,
+        lower,
+        llama2,
+        metaspace,
+        bert,
+        unigram,
+        word_level,
+    )
 }
 
 
