@@ -44,7 +44,8 @@ class _Fields(NamedTuple):  # no dataclass: importing those takes longer than th
     decoded_texts: tuple[tuple[str, str], ...] = ()
     # The vocabulary merges symbols, not text: what its ids decode to is all in `decode_only`.
     has_symbols: bool = False
-    # What ids decode to where they begin a text, if that is not what they decode to elsewhere.
+    # What ids decode to where they begin a text, if that is not what they decode to elsewhere;
+    # with `drops_first_space`, less a space.
     first_texts: tuple[tuple[int, str], ...] = ()
 
 
@@ -74,8 +75,8 @@ class TextRules(_Fields):
                 f"the normalizer and what pre-tokenizers do could make a text grow by a factor of "
                 f"{growth:.4g} together, and at most {_most_growth()} is allowed"
             )
-        if self.first_texts and self.decodes_without_first_space:
-            raise ValueError("first_texts goes with neither space_first nor drops_first_space")
+        if self.first_texts and self.space_first:
+            raise ValueError("first_texts does not go with space_first")
         if len(dict(self.token_flags)) < len(self.token_flags):
             raise ValueError("token_flags has a text twice")
         return self

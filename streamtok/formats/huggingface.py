@@ -27,7 +27,7 @@ from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import to_bytes
 from .character_merges import pattern_of_cuts
 from .huggingface_added_tokens import AddedTokens, read_added_tokens
-from .huggingface_decoders import Decoding, decoded_texts, read_decoder
+from .huggingface_decoders import Decoding, decoded_texts, first_texts, read_decoder
 from .huggingface_models import (
     Model,
     TableModel,
@@ -124,16 +124,17 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
                 pat_str = pattern_of_cuts(vocabulary)
     try:
         found = _found_texts(tokens, stated)
+        first, drops = _first_texts(model, tokens, found, decoding)
         rules = TextRules(
             tuple(tokens.added.items()),
             longest_first=True,
             normalizer=_shortest(normalizer),
             token_flags=tuple(tokens.flags.items()),
             second_normalizer=None if second == IDENTITY else second,
-            drops_first_space=decoding.drops_first_space,
+            drops_first_space=decoding.drops_first_space or drops,
             decoded_texts=decoded_texts(found, decoding),
             has_symbols=is_of_symbols,
-            first_texts=_first_texts(model, tokens, found, decoding),
+            first_texts=first,
         )
     except ValueError as error:
         raise VocabularyError(f"{file.place}: {error}") from None
@@ -208,19 +209,14 @@ def _first_texts(
     tokens: AddedTokens,
     found: dict[str, str],
     decoding: Decoding,
-) -> tuple[tuple[int, str], ...]:
+) -> tuple[tuple[tuple[int, str], ...], bool]:
     """What ids decode to at the beginning of a text, where that is not what they do elsewhere."""
-    words = decoding.words
-    if words is None:
-        return ()
+    if decoding.words is None:
+        return (), False
     ids = model.ids if isinstance(model, PieceFile) else as_objects(model).ids
     texts = {number: text for text, number in ids.items()}
     texts |= {number: found[text] for text, number in (tokens.special | tokens.added).items()}
-    return tuple(
-        (number, first)
-        for number, text in sorted(texts.items())
-        if (first := words.decoded(text, is_first=True)) != words.decoded(text, is_first=False)
-    )
+    return first_texts(texts, decoding.words)
 
 
 def _needs_symbols(

@@ -8,7 +8,7 @@ less than the bytes, such as one without ByteFallback, is not imitated.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..engines.rules import MARK
@@ -22,7 +22,8 @@ from .json_value import JsonValue
 from .loading import shown
 
 __all__ = [
-    "Decoding", "Marks", "WordPieces", "decoded_bytes", "decoded_texts", "read_decoder",
+    "Decoding", "Marks", "WordPieces", "decoded_bytes", "decoded_texts", "first_texts",
+    "read_decoder",
 ]  # fmt: skip
 
 _MOST_GROWTH = 16  # of a token that a decoder changes: a vocabulary may have 128 MiB of them
@@ -33,7 +34,9 @@ _CLEANED = (
     (" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"),
     (" 'm", "'m"), (" do not", " don't"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"),
 )  # fmt: skip
-_IS_CLEANED = re.compile("|".join(re.escape(found) for found, _ in _CLEANED))
+
+
+_CLEANED_STARTS = {found[:2] for found, _ in _CLEANED}
 
 
 class WordPieces(NamedTuple):
@@ -42,24 +45,29 @@ class WordPieces(NamedTuple):
     prefix: str | None  # None: no token has one, as where there is no decoder
     cleans: bool
 
-    def decoded(self, token: str, *, is_first: bool) -> str:
-        """What the token gives, as the first of a text or after others."""
-        if not is_first:
-            prefix = self.prefix
-            has_prefix = prefix is not None and token.startswith(prefix)
-            token = token.removeprefix(prefix or "") if has_prefix else " " + token
-        if self.cleans and _IS_CLEANED.search(token):
-            for found, content in _CLEANED:
-                token = token.replace(found, content)
-        return token
+    def decoded(self, tokens: Sequence[str], *, is_first: bool) -> list[str]:
+        """What each of the tokens gives, as the first of a text or after others."""
+        texts, prefix = list(tokens), self.prefix
+        if not is_first and prefix is None:
+            texts = [" " + token for token in tokens]
+        elif not is_first and prefix is not None:
+            size = len(prefix)
+            texts = [t[size:] if t.startswith(prefix) else " " + t for t in tokens]
+        if self.cleans:
+            for at, text in enumerate(texts):
+                if text[:2] in _CLEANED_STARTS or " " in text[1:]:
+                    for found, content in _CLEANED:
+                        text = text.replace(found, content)
+                    texts[at] = text
+        return texts
 
 
 class Marks(NamedTuple):
     """The decoder Metaspace: marks become spaces, and are left out of the first token."""
 
-    def decoded(self, token: str, *, is_first: bool) -> str:
-        """What the token gives, as the first of a text or after others."""
-        return token.replace(MARK, "" if is_first else " ")
+    def decoded(self, tokens: Sequence[str], *, is_first: bool) -> list[str]:
+        """What each of the tokens gives, as the first of a text or after others."""
+        return [token.replace(MARK, "" if is_first else " ") for token in tokens]
 
 
 class Decoding(NamedTuple):
@@ -87,7 +95,7 @@ def decoded_bytes(
     is_byte_level: tokens are in the byte alphabet. has_bytes: <0x00> … <0xFF> stand for bytes.
     """
     if decoding.words is not None:
-        return decoding.words.decoded(text, is_first=False).encode()
+        return decoding.words.decoded([text], is_first=False)[0].encode()
     text = decoding.given(text)
     if decoding.word_end:
         text = text.replace(decoding.word_end, " ")
@@ -108,7 +116,7 @@ def decoded_texts(found_texts: dict[str, str], decoding: Decoding) -> tuple[tupl
     for text, found in found_texts.items():
         found = decoding.given(found)
         if decoding.words is not None:
-            found = decoding.words.decoded(found, is_first=False)
+            found = decoding.words.decoded([found], is_first=False)[0]
         if decoding.word_end:
             found = found.replace(decoding.word_end, " ")
         if decoding.replaces_marks:
@@ -122,6 +130,19 @@ def decoded_texts(found_texts: dict[str, str], decoding: Decoding) -> tuple[tupl
         if found != text:
             decoded.append((text, found))
     return tuple(decoded)
+
+
+def first_texts(
+    texts: Mapping[int, str], words: WordPieces | Marks
+) -> tuple[tuple[tuple[int, str], ...], bool]:
+    """`TextRules.first_texts` and `.drops_first_space` of tokens by id: fewer rows, if it drops."""
+    tokens = list(texts.values())
+    after = words.decoded(tokens, is_first=False)
+    rows = list(zip(texts, words.decoded(tokens, is_first=True), after, strict=True))
+    few = [(id, first) for id, first, text in rows if first != text.removeprefix(" ")]
+    if few:
+        return tuple(sorted(few)), True
+    return tuple(sorted((id, first) for id, first, text in rows if first != text)), False
 
 
 def read_decoder(field: JsonValue) -> Decoding:

@@ -75,21 +75,23 @@ def piece_decoder(encoding: Encoding, pieces: Pieces) -> dict[str, Any] | None:
     for decoder in _decoders(pieces):
         field = JsonValue(decoder, "decoder")
         decoding = piece_decoding(read_decoder(field), field, model, added)
-        if decoding.drops_first_space != rules.drops_first_space:
+        if bool(first) != (decoding.words is not None):
+            continue
+        if decoding.words is None and decoding.drops_first_space != rules.drops_first_space:
             continue
         if dict(decoded_texts(as_they_are, decoding)) != spelled:
             continue
-        if bool(first) != (decoding.words is not None):
+        decoded = decoded_pieces(model.ids, decoding)
+        if decoded != dict(encoding._vocabulary.decode_only):
             continue
-        if decoding.words is not None and any(
-            first.get(id, text) != text
-            for text, id in (
-                (decoding.words.decoded(text, is_first=True), id) for text, id in model.ids.items()
-            )
-        ):
-            continue
-        if decoded_pieces(model.ids, decoding) == dict(encoding._vocabulary.decode_only):
-            return decoder
+        if decoding.words is not None:
+            texts = decoding.words.decoded(list(model.ids), is_first=True)
+            space = " " * rules.drops_first_space
+            if texts != [
+                first.get(id, decoded[id].decode().removeprefix(space)) for id in model.ids.values()
+            ]:
+                continue
+        return decoder
     raise VocabularyError(
         f"{encoding.name} decodes its pieces as no decoder does that can be written; keep the "
         "original"

@@ -16,7 +16,7 @@ from ..models.pieces import Pieces
 from ..normalizers import ByteLetters, MetaspaceText, Pretokens
 from ..patterns.pattern import Pattern
 from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary
-from .huggingface_decoders import Decoding, Marks, WordPieces, decoded_bytes
+from .huggingface_decoders import Decoding, Marks, WordPieces, decoded_bytes, first_texts
 from .huggingface_splits import PreTokenizer, pattern_of
 from .json_value import JsonValue
 from .loading import shown
@@ -131,9 +131,14 @@ _READERS = {"WordPiece": _word_piece, "WordLevel": _word_level, "Unigram": _unig
 
 def _ids(model: JsonValue) -> dict[str, int]:
     vocab = model["vocab"]
+    ids = vocab.as_dict()
+    _check_texts(vocab, ids)
+    numbers = set(ids.values())
+    are_ids = set(map(type, ids.values())) == {int} and len(numbers) == len(ids)
+    if are_ids and min(numbers) >= 0 and max(numbers) <= MAX_ID:
+        return ids
     texts: dict[int, str] = {}
-    _check_texts(vocab, vocab.as_dict())
-    for text, number in vocab.as_dict().items():
+    for text, number in ids.items():
         if type(number) is not int or not 0 <= number <= MAX_ID:
             vocab.fail(f"the id of {shown(text)} must be in 0 … {MAX_ID}, not {shown(number)}")
         if number in texts:
@@ -258,7 +263,7 @@ def word_piece_encoding(
     )
     words = WordPieces(prefix, True)
     decoding = Decoding(False, False, False, False, words=words)
-    first = ((id, words.decoded(text, is_first=True)) for text, id in ids.items())
+    first, drops = first_texts({id: text for text, id in ids.items()}, words)
     decoded = decoded_pieces(ids, decoding)
     return Encoding(
         name,
@@ -272,15 +277,19 @@ def word_piece_encoding(
                 (text, decoded[id].decode()) for text, id in special_tokens.items()
             ),
             has_symbols=True,
-            first_texts=tuple((id, text) for id, text in first if text.encode() != decoded[id]),
+            drops_first_space=drops,
+            first_texts=first,
         ),
     )
 
 
 def decoded_pieces(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
     """What each id decodes to, after others."""
+    if decoding.words is not None:
+        texts = decoding.words.decoded(list(ids), is_first=False)
+        return {id: text.encode() for id, text in zip(ids.values(), texts, strict=True)}
     mark = MARK if decoding.replaces_marks else ""
-    is_plain = mark and decoding.words is None and not decoding.is_byte_level
+    is_plain = mark and not decoding.is_byte_level
     if not is_plain or not decoding.replaced.is_identity:
         has_bytes = decoding.joins_bytes
         return {id: decoded_bytes(text, decoding, has_bytes=has_bytes) for text, id in ids.items()}

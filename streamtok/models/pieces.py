@@ -116,11 +116,8 @@ def _frozen(array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
 def _in_order(
     ids: Mapping[str, int],
 ) -> tuple[bytes, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    rows = sorted((text.encode(), id) for text, id in ids.items())
-    offsets = np.zeros(len(rows) + 1, np.uint32)
-    np.cumsum([len(text) for text, _ in rows], dtype=np.uint32, out=offsets[1:])
-    return (
-        b"".join([text for text, _ in rows]),
-        offsets,
-        np.array([id for _, id in rows], np.uint32),
-    )
+    texts = sorted(ids)  # code points are in the order of their UTF-8
+    parts = [text.encode() for text in texts]
+    offsets = np.zeros(len(parts) + 1, np.uint32)
+    np.cumsum([*map(len, parts)], dtype=np.uint32, out=offsets[1:])
+    return b"".join(parts), offsets, np.array([*map(ids.__getitem__, texts)], np.uint32)

@@ -32,7 +32,7 @@ FILES, PARTS = 240, 2
 MAY_BE_REFUSED = {
     "the regular expression": 7,  # of Replace
     "ignore_merges is not supported where": 8,
-    "is made of other symbols, too": 5,
+    "is made of other symbols, too": 6,
     "the scheme first is": 5,
     "could make a text grow by a factor": 1,
 }

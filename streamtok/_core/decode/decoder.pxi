@@ -151,15 +151,22 @@ cdef class Decoder:
         count[0] = len(ids)
         return found
 
-    cdef bytes as_first(self, bytes data, object ids, bint skip_special, bint* is_begun):
-        """`data`, which these settled ids are, where they begin a text; and whether they do."""
+    cdef bytes as_first(self, bytes data, object ids, bint skip_special, bint drops_space,
+                        bint* is_begun):
+        """`data`, which these settled ids are, where they begin a text; and whether they do.
+
+        drops_space: an id that is not in `firsts` is less a space that it begins with.
+        """
         is_begun[0] = False
         for id in ids:
             if skip_special and id in self.specials:
                 continue
             is_begun[0] = True
+            own = self.token_bytes(id)
             first = self.firsts.get(id)
-            return data if first is None else first + data[len(self.token_bytes(id)):]
+            if first is None:
+                first = own.removeprefix(b" ") if drops_space else own
+            return first + data[len(own):]
         return data
 
     cdef object unpack(self, object ids, bint skip_special, const char* errors):

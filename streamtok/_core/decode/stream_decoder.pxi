@@ -122,7 +122,8 @@ cdef class FastStreamDecoder:
         after[0] = self.reached
         after.tokens_in += count
         if has_first:
-            data = self.decoder.as_first(data, ids, self.skips_special, &after.is_begun)
+            data = self.decoder.as_first(data, ids, self.skips_special, self.drops_space,
+                                         &after.is_begun)
         elif data and not after.is_begun:
             after.is_begun = True
             if self.drops_space:

@@ -169,7 +169,7 @@ cdef class FastEncoding:
         if data is None:
             data = self.decoder.decode_slowly(tokens, False)
         if self.decoder.firsts is not None:
-            return self.decoder.as_first(data, tokens, False, &is_begun)
+            return self.decoder.as_first(data, tokens, False, self.drops_space, &is_begun)
         return data.removeprefix(b" ") if self.drops_space else data
 
 
