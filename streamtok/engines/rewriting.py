@@ -143,7 +143,7 @@ class RewritingEngine:
                 found = one and transform(one.transform, characters, where, True, False)
                 if found is None or (found[0] is not None and not is_one):
                     return None
-            if found[0] is not None:
+            if found is not None and found[0] is not None:
                 if table.may_be_odd or stages.has_escapes:
                     return None
                 found = transform(table.transform, characters, where, True, True)

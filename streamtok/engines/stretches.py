@@ -17,6 +17,7 @@ import numpy as np
 
 from .._core.encode import utf8_size
 from ..normalizers.compiled import QUICK_FROM, Changed, feed
+from ..normalizers.step import text_of
 from .added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding
 from .offsets import Block, Runs, runs_from_json, runs_of_end, sources, total
 
@@ -171,7 +172,7 @@ class Walk:
             self.first_blocks += blocks
             if self.is_first and self.second is None and not self.normalized.held:
                 self._look_at_first(blocks)
-            self._find_normalized(_joined(blocks), ends)
+            self._find_normalized(text_of(blocks), ends)
         if ends:
             self.first = None
 
@@ -240,7 +241,7 @@ class Walk:
             if ends:
                 self.second = None
             self.second_blocks += blocks
-            if changed := _joined(blocks):
+            if changed := text_of(blocks):
                 self.parts.append(changed)
 
     def bytes_from(self, offset: int, given: int) -> int:
@@ -258,12 +259,6 @@ class Walk:
         _, size = runs_of_end(before.first_runs, self.first_blocks, rest, stages.has_escapes)
         taken = sources(self.first_blocks, stages.has_escapes)
         return size + before.first_held + self.first_fed - taken
-
-
-def _joined(blocks: list[Any]) -> str:
-    if len(blocks) == 1:
-        return str(blocks[0][0])
-    return "".join([block[0] for block in blocks])
 
 
 def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, int]:

@@ -6,14 +6,22 @@ Hugging Face's `tokenizers`, those of `longest_map.py` and `joined_spaces.py` Se
 `docs/normalizers.md` says which Unicode version decides.
 """
 
-from .characters import BertAccents, BertChinese, BertClean, Lowercase, Nmt, StripAccents
+from .characters import (
+    BertAccents,
+    BertChinese,
+    BertClean,
+    ByteLetters,
+    Lowercase,
+    Nmt,
+    StripAccents,
+)
 from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .joined_spaces import JoinedSpaces
 from .longest_map import LongestMap
 from .normalizer import IDENTITY, Normalizer
 from .precompiled import Precompiled
-from .pretokens import ByteLetters, Pretokens
+from .pretokens import Pretokens
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Block, Blocks, State, Step

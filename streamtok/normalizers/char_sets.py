@@ -41,13 +41,16 @@ def lower_case_pairs() -> dict[str, str]:
 
 
 def one_of(ranges: Iterable[tuple[int, int]]) -> str:
-    """A regular expression for one character of `ranges`, which `re` finds fast.
+    """A regular expression for one character of `ranges`, if there are any, which `re` finds fast.
 
     `re` keeps a bitmap for the basic plane and walks through all ranges beyond it, for each
     character of the text: a hundred times slower. So those come in a second look.
     """
-    low = [pair for pair in ranges if pair[0] < 0x10000]
-    high = [pair for pair in ranges if pair[0] >= 0x10000]
+    ranges = list(ranges)
+    low = [(first, min(last, 0xFFFF)) for first, last in ranges if first < 0x10000]
+    high = [(max(first, 0x10000), last) for first, last in ranges if last >= 0x10000]
+    if not ranges:
+        return "(?!)"
     if not high:
         return f"[{_spelled(low)}]"
     if high == [(0x10000, 0x10FFFF)]:

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from ..vocabulary.byte_alphabet import CHARACTERS
 from .char_sets import lower_case_pairs, one_of, ranges_of
 from .edges import BLANKS
 from .growth import Growth
@@ -19,6 +22,7 @@ __all__ = [
     "BertAccents",
     "BertChinese",
     "BertClean",
+    "ByteLetters",
     "CharacterStep",
     "Lowercase",
     "Nmt",
@@ -34,57 +38,36 @@ CHINESE = [
 
 
 class CharacterStep:
-    """A step without a state.
+    """A step without a state: the characters of `ranges` become what `change` says."""
 
-    Derived classes say which characters are left out or become several (`instead`), and which
-    become one other (`one_for_one`).
-    """
-
-    __slots__ = ("_changes", "_dropped", "_leaves_ascii", "spec")
-    instead = ""  # for a character of `_dropped`; "{}" is the character
+    __slots__ = ("_ranges", "spec")
     growth = Growth(1.0)
 
-    def __init__(self, dropped: Ranges, mapped: Ranges) -> None:
+    def __init__(self, ranges: Ranges) -> None:
         self.spec: tuple[Any, ...] = (type(self).__name__,)
-        self._changes = [*dropped, *mapped]
-        self._dropped = _pattern(tuple(dropped))
-        self._leaves_ascii = all(low > 0x7F for low, _ in (*dropped, *mapped))
+        self._ranges = tuple(ranges)
 
-    def one_for_one(self, text: str) -> str:
-        """`text`, in which nothing is left out or becomes several, with all else changed."""
-        return text
+    def change(self, char: str) -> str:
+        """What one of the characters becomes; nothing, if it is not said otherwise."""
+        return ""
 
     def interest(self) -> Interest:
-        return Interest(self._changes)
-
-    def normalize(self, text: str, is_first: bool) -> str:
-        if text.isascii() and self._leaves_ascii:
-            return text
-        if self.instead:
-            return self._dropped.sub(lambda m: self.instead.format(m[0]), self.one_for_one(text))
-        return self._dropped.sub("", self.one_for_one(text))
+        return Interest(self._ranges)
 
     def begin(self, is_first: bool) -> None:
         """See `Step`."""
 
     def feed(self, state: None, text: str, final: bool) -> tuple[None, Blocks]:
-        if text.isascii() and self._leaves_ascii:
-            return None, [(text, text)] if text else []
         blocks: Blocks = []
         done = 0
-        for found in self._dropped.finditer(text):
+        for found in _pattern(self._ranges).finditer(text):
             start, end = found.span()
             if start > done:
-                part = text[done:start]
-                blocks.append((self.one_for_one(part), part))
-            if self.instead:
-                blocks.append((self.instead.format(found[0]), found[0]))
-            else:
-                blocks.append(("", found[0]))
+                blocks.append((text[done:start],) * 2)
+            blocks.append((self.change(found[0]), found[0]))
             done = end
-        part = text[done:]
-        if part:
-            blocks.append((self.one_for_one(part), part))
+        if done < len(text):
+            blocks.append((text[done:],) * 2)
         return None, blocks
 
     def held(self, state: None) -> str:
@@ -102,31 +85,13 @@ class Lowercase(CharacterStep):
     """
 
     __slots__ = ()
-    instead = "i\u0307"  # for capital I with a dot
     growth = Growth(1.5)  # capital A with a stroke has two bytes, its small letter three
 
     def __init__(self) -> None:
-        super().__init__([(0x130, 0x130)], [])
+        super().__init__(_capitals())
 
-    def one_for_one(self, text: str) -> str:
-        if text.isascii():
-            return text.lower()
-        newer, table = _newer_letters()
-        text = text.replace("Σ", "σ")  # the only letter whose small one depends on others
-        if newer.search(text):
-            text = text.translate(table)
-        return text.lower()
-
-    def interest(self) -> Interest:
-        return Interest(_capitals())
-
-    def normalize(self, text: str, is_first: bool) -> str:
-        return self.one_for_one(text)  # str.lower makes capital I with a dot two characters, too
-
-    def feed(self, state: None, text: str, final: bool) -> tuple[None, Blocks]:
-        if "\u0130" not in text:
-            return None, [(self.one_for_one(text), text)] if text else []
-        return super().feed(state, text, final)
+    def change(self, char: str) -> str:
+        return lower_case_pairs().get(char) or char.lower()
 
 
 class StripAccents(CharacterStep):
@@ -135,7 +100,7 @@ class StripAccents(CharacterStep):
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(ranges_of("accents"), [])
+        super().__init__(ranges_of("accents"))
 
 
 class BertAccents(CharacterStep):
@@ -144,31 +109,33 @@ class BertAccents(CharacterStep):
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(ranges_of("bert_accents"), [])
+        super().__init__(ranges_of("bert_accents"))
 
 
 class BertChinese(CharacterStep):
     """A space on both sides of each Chinese character, as in BertNormalizer."""
 
     __slots__ = ()
-    instead = " {} "
     growth = Growth(5 / 3)
 
     def __init__(self) -> None:
-        super().__init__(CHINESE, [])
+        super().__init__(CHINESE)
+
+    def change(self, char: str) -> str:
+        return f" {char} "
 
 
 class _Blanking(CharacterStep):
     """Some characters are left out, and some become a space."""
 
-    __slots__ = ("_blanks", "_table")
+    __slots__ = ("_blanks",)
 
     def __init__(self, dropped: Ranges, blanks: str) -> None:
-        super().__init__(dropped, _of(blanks))
-        self._blanks = re.compile(one_of(_of(blanks)))
+        super().__init__([*dropped, *_of(blanks)])
+        self._blanks = blanks
 
-    def one_for_one(self, text: str) -> str:
-        return self._blanks.sub(" ", text)
+    def change(self, char: str) -> str:
+        return " " if char in self._blanks else ""
 
 
 class Nmt(_Blanking):
@@ -191,24 +158,35 @@ class BertClean(_Blanking):
         super().__init__(ranges_of("bert_controls"), BLANKS.translate(dict.fromkeys(b" \v\f\x85")))
 
 
+class ByteLetters(CharacterStep):
+    """Each byte of the text becomes its letter in GPT-2's byte alphabet, as ByteLevel does it.
+
+    Bytes that are not UTF-8 stay.
+    """
+
+    __slots__ = ()
+    growth = Growth(2.0)
+
+    def __init__(self) -> None:
+        super().__init__([(0, 0x20), (0x7F, 0xD7FF), (0xE000, 0x10FFFF)])
+
+    def change(self, char: str) -> str:
+        return "".join([CHARACTERS[byte] for byte in char.encode()])
+
+
 @lru_cache(maxsize=16)
-def _pattern(dropped: tuple[tuple[int, int], ...]) -> re.Pattern[str]:
-    return re.compile(one_of(dropped))
-
-
-@lru_cache(maxsize=1)
-def _newer_letters() -> tuple[re.Pattern[str], dict[int, str]]:
-    """Capital letters that the oldest Python does not know: their pattern, their small letters."""
-    pairs = lower_case_pairs()
-    return re.compile(one_of(_of(pairs))), str.maketrans(pairs)
+def _pattern(ranges: tuple[tuple[int, int], ...]) -> re.Pattern[str]:
+    return re.compile(one_of(ranges))
 
 
 @lru_cache(maxsize=1)
 def _capitals() -> Ranges:
-    """The characters that `Lowercase` changes; all of them are in the first two planes."""
-    text = "".join([chr(x) for x in range(0x20000) if x != 0x130 and not 0xD800 <= x < 0xE000])
-    pairs = zip(text, Lowercase().one_for_one(text), strict=True)
-    return [(0x130, 0x130), *((ord(char), ord(char)) for char, lower in pairs if char != lower)]
+    """The characters that have a small letter; all of them are in the first two planes."""
+    points = np.delete(np.arange(0x20000, dtype="<u4"), 0x130)  # which becomes two characters
+    text = points.tobytes().decode("utf-32-le", "surrogatepass").lower()
+    small = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    capitals = {"\u0130", *lower_case_pairs(), *map(chr, points[small != points].tolist())}
+    return _of(sorted(capitals))
 
 
 def _of(chars: Iterable[str]) -> Ranges:

@@ -28,6 +28,7 @@ from .._core.encode import Transform, transform, utf8_size
 from .char_sets import ranges_of
 from .forms import Form
 from .growth import MOST_GROWTH, growth_of
+from .step import text_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -161,7 +162,7 @@ def feed(
         if not by_pieces:
             blocks += more
         elif rows := rows_of(marked(more)):
-            made = "".join([now for now, _ in more])
+            made = text_of(more)
             blocks.append(Changed(made, np.array(rows), sum([n * size for n, _, size in rows])))
     return (known,), blocks
 
@@ -271,7 +272,7 @@ class _Asked:
             blocks += marked(new)
         if not where & AT_END:
             blocks = _without(blocks, self.sample)
-        text = "".join([now for now, _, _ in blocks])
+        text = text_of(blocks)
         rows = (_row(text, element),) if where & _WITHOUT_ROWS else rows_of(blocks)
         return text, rows, self._sees_odd and self._is_odd(element)
 
@@ -300,7 +301,7 @@ class _Asked:
             if text:
                 flags |= one.joins(text[0]) | one.holds(text[-1])
                 _, blocks = one.step.feed(one.inside, text + self.sample, False)
-                text = "".join([now for now, _ in blocks])[: -len(self.sample)]
+                text = text_of(blocks)[: -len(self.sample)]
             elif one.cares:
                 flags |= _HOLDS | _HOLDS_ANY | _JOINS | _JOINS_ANY
         return flags, text

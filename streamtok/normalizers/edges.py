@@ -49,11 +49,6 @@ class MetaspaceText:
         spaces = [] if self.replacement == " " else [(32, 32)]
         return Interest(spaces, at_begin=puts, looks_at_begin=puts)
 
-    def normalize(self, text: str, is_first: bool) -> str:
-        text = text.replace(" ", self.replacement)
-        puts = text and self._puts(is_first) and not text.startswith(self.replacement)
-        return self.replacement + text if puts else text
-
     def begin(self, is_first: bool) -> bool:
         """See `Step`. The state is whether something may still be put before the text."""
         return self._puts(is_first)
@@ -98,9 +93,6 @@ class Prepend:
     def interest(self) -> Interest:
         return Interest(at_begin=bool(self.prefix))
 
-    def normalize(self, text: str, is_first: bool) -> str:
-        return self.prefix + text if self.begin(is_first) and text else text
-
     def begin(self, is_first: bool) -> bool:
         """See `Step`. The state is whether something may still be put before the text."""
         return is_first or not self.only_first
@@ -139,10 +131,6 @@ class Strip:
             holds=blanks, joins=blanks, at_begin=self.left, looks_at_begin=self.left,
             drops_at_begin=self.left, at_end=self.right,
         )  # fmt: skip
-
-    def normalize(self, text: str, is_first: bool) -> str:
-        text = text.lstrip(BLANKS) if self.left else text
-        return text.rstrip(BLANKS) if self.right else text
 
     def begin(self, is_first: bool) -> tuple[bool, Rope]:
         """See `Step`. The state is whether blanks at the left are still taken off, and the blanks

@@ -79,13 +79,6 @@ class Form:
         )
         return Interest(changes, holds=[*opens, *joins], joins=joins)
 
-    def normalize(self, text: str, is_first: bool) -> str:
-        if unicodedata.is_normalized(self.form, text):
-            return text
-        blocks: Blocks = []
-        self._change(text, blocks)
-        return "".join([block[0] for block in blocks])
-
     def begin(self, is_first: bool) -> Rope:
         """See `Step`. The state is what waits: a character that opens, and some that join."""
         return ()

@@ -42,11 +42,6 @@ class JoinedSpaces:
             drops_at_begin=True, at_end=True,
         )  # fmt: skip
 
-    def normalize(self, text: str, is_first: bool) -> str:
-        text = text.lstrip(" ").rstrip(_BLANKS)
-        text = _RUN.sub(" ", text).replace(_MARK, " ")
-        return " " + text if text and is_first and self.puts_space else text
-
     def begin(self, is_first: bool) -> _State:
         """See `Step`. The state is whether there was text yet, and if not, whether a space is put
         before it; and the spaces that wait.

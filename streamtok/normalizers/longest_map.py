@@ -46,9 +46,9 @@ class _Map:
         # character of a longer one, before one that is its second. Else before the text's end,
         # where the rest of it may come later.
         names = [*self.keys, *symbols]
-        single = _one_of({name for name in names if len(name) == 1})
-        first = _one_of({name[0] for name in names if len(name) > 1})
-        second = _one_of({name[1] for name in names if len(name) > 1})
+        single = one_of(_ranges({name for name in names if len(name) == 1}))
+        first = one_of(_ranges({name[0] for name in names if len(name) > 1}))
+        second = one_of(_ranges({name[1] for name in names if len(name) > 1}))
         self.changing = re.compile(f"{single}|{first}(?={second})")
         self.open = re.compile(f"{single}|{first}(?={second}|{_END})")
 
@@ -118,12 +118,6 @@ class LongestMap:
             of_several=known.of_several(),
         )
 
-    def normalize(self, text: str, is_first: bool) -> str:
-        puts = text and is_first and self.puts_space
-        if not puts and not self._map.changing.search(text):
-            return text
-        return "".join([block[0] for block in self.feed(self.begin(is_first), text, True)[1]])
-
     def begin(self, is_first: bool) -> _State:
         """See `Step`. The state is whether a space is still to be put, and what waits."""
         return is_first and self.puts_space, ""
@@ -168,12 +162,6 @@ class LongestMap:
         if held and (held not in self._map.key_beginnings | self._map.symbol_beginnings):
             raise ValueError("expected the beginning of a key")
         return puts, held
-
-
-def _one_of(characters: set[str]) -> str:
-    """A regular expression for one of them."""
-    ranges = _ranges(characters)
-    return one_of(ranges) if ranges else "(?!)"
 
 
 def _ranges(characters: set[str]) -> Ranges:

@@ -20,10 +20,10 @@ from .joined_spaces import JoinedSpaces
 from .links import compose, join_link, link_from_json
 from .longest_map import LongestMap
 from .precompiled import Precompiled
-from .pretokens import ByteLetters, Pretokens
+from .pretokens import Pretokens
 from .replace import Replace
 from .replace_runs import ReplaceRuns
-from .step import Blocks, State, Step
+from .step import Blocks, State, Step, text_of
 from .symbols import Symbols
 from .unknown_runs import UnknownRuns
 
@@ -33,8 +33,8 @@ _KINDS: dict[str, Callable[..., Step]] = {
     kind.__name__: kind  # what a step's `spec` begins with
     for kind in (
         *(characters.BertAccents, characters.BertChinese, characters.BertClean),
-        *(characters.Lowercase, characters.Nmt, characters.StripAccents),
-        *(ByteLetters, JoinedSpaces, LongestMap, MetaspaceText, Precompiled, PrefixSpace),
+        *(characters.ByteLetters, characters.Lowercase, characters.Nmt, characters.StripAccents),
+        *(JoinedSpaces, LongestMap, MetaspaceText, Precompiled, PrefixSpace),
         *(Prepend, Pretokens, Replace, ReplaceRuns, Strip, Symbols, UnknownRuns),
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
@@ -114,9 +114,7 @@ class Normalizer:
 
     def normalize(self, text: str, is_first: bool = True) -> str:
         """The result for a whole stretch. is_first: nothing of the stream is before it."""
-        for step in self._steps:
-            text = step.normalize(text, is_first)
-        return text
+        return text_of(self.feed(self.begin(is_first), text, True)[1])
 
     def begin(self, is_first: bool = True) -> State:
         """The state before the first character of a stretch."""
@@ -132,8 +130,7 @@ class Normalizer:
         blocks: Blocks = [(text, text)] if text else []
         states: list[State] = []
         for step, (inner, link) in zip(steps, state, strict=True):
-            arrived = blocks[0][0] if len(blocks) == 1 else "".join([block[0] for block in blocks])
-            inner, out = step.feed(inner, arrived, final)
+            inner, out = step.feed(inner, text_of(blocks), final)
             if states:
                 link, blocks = compose(link, blocks, out)
             else:

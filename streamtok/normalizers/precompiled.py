@@ -38,7 +38,6 @@ class _Map:
         behind = {char for key in self.keys for char in key[1:]}
         self.changing = sorted((ord(char), ord(char)) for char in single | behind)
         self.islands = sorted([*self.changing, *joiners()])
-        self.changed = re.compile(one_of(self.changing) if self.changing else "(?!)")
         # Characters that make a cluster, or its replacement, of more than an ordinary character.
         self.island = re.compile(rf"(?:{one_of(openers())}+[\s\S]?|{one_of(self.islands)})+")
         self.is_island = re.compile(one_of(self.islands))
@@ -137,11 +136,6 @@ class Precompiled:
 
     def interest(self) -> Interest:
         return Interest(self._map.changing, holds_any=openers(), joins_any=joiners(), at_begin=True)
-
-    def normalize(self, text: str, is_first: bool) -> str:
-        if not self._map.changed.search(text):
-            return text
-        return "".join([block[0] for block in self.feed(ON_BORDER, text, True)[1]])
 
     def begin(self, is_first: bool) -> _State:
         return ON_BORDER

@@ -12,44 +12,12 @@ from functools import lru_cache
 from typing import Any
 
 from ..patterns.split_walk import BEGIN, SplitWalk
-from ..vocabulary.byte_alphabet import CHARACTERS
+from .characters import ByteLetters
 from .edges import MetaspaceText, PrefixSpace
 from .growth import Growth, growth_of, n_bytes
-from .step import Blocks, Interest, State, Step, whole_block
+from .step import Blocks, State, Step, text_of, whole_block
 
-__all__ = ["ByteLetters", "Pretokens", "later_stage", "step_of_stage", "walk_of"]
-
-
-class ByteLetters:
-    """Each byte of the text becomes its letter in GPT-2's byte alphabet, as ByteLevel does it.
-
-    Bytes that are not UTF-8 stay.
-    """
-
-    __slots__ = ("growth", "spec")
-
-    def __init__(self) -> None:
-        self.spec = ("ByteLetters",)
-        self.growth = Growth(2.0)
-
-    def interest(self) -> Interest:
-        return Interest([(0, 0x20), (0x7F, 0xD7FF), (0xE000, 0x10FFFF)])
-
-    def normalize(self, text: str, is_first: bool) -> str:
-        return "".join(map(_letters_of, text))
-
-    def begin(self, is_first: bool) -> None:
-        """See `Step`."""
-
-    def feed(self, state: None, text: str, final: bool) -> tuple[None, Blocks]:
-        return None, [(_letters_of(char), char) for char in text]
-
-    def held(self, state: None) -> str:
-        return ""
-
-    def check_state(self, value: Any) -> None:
-        if value is not None:
-            raise ValueError("expected null: this step has no state")
+__all__ = ["Pretokens", "later_stage", "step_of_stage", "walk_of"]
 
 
 class Pretokens:
@@ -78,9 +46,6 @@ class Pretokens:
 
     def interest(self) -> None:
         """See `Step`."""
-
-    def normalize(self, text: str, is_first: bool) -> str:
-        return "".join([block[0] for block in self.feed(BEGIN, text, True)[1]])
 
     def begin(self, is_first: bool) -> State:
         """See `Step`. The state is that of the walk along the pre-tokens of the first stage."""
@@ -134,7 +99,7 @@ def later_stage(kind: str, *settings: str) -> Callable[[str], list[str]]:
     step = step_of_stage((kind, *settings))
     if step is None:
         return walk_of(*settings).cut
-    return lambda pretoken: [step.normalize(pretoken, False)]
+    return lambda pretoken: [text_of(step.feed(step.begin(False), pretoken, True)[1])]
 
 
 def step_of_stage(stage: tuple[str, ...]) -> Step | None:
@@ -145,9 +110,3 @@ def step_of_stage(stage: tuple[str, ...]) -> Step | None:
     if kind == "ByteLetters":
         return ByteLetters()
     return PrefixSpace() if kind == "PrefixSpace" else MetaspaceText(*settings)
-
-
-def _letters_of(char: str) -> str:
-    if "\ud800" <= char <= "\udfff":
-        return char
-    return "".join([CHARACTERS[byte] for byte in char.encode()])

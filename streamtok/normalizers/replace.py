@@ -35,9 +35,6 @@ class Replace:
             return Interest(points)
         return Interest(holds=points[:-1], joins=points[1:])
 
-    def normalize(self, text: str, is_first: bool) -> str:
-        return text.replace(self.old, self.new)
-
     def begin(self, is_first: bool) -> int:
         return 0
 

@@ -51,10 +51,6 @@ class ReplaceRuns:
             return Interest(self._members)
         return Interest(self._members, self._members, self._members)
 
-    def normalize(self, text: str, is_first: bool) -> str:
-        least, new = self._least, self.new
-        return self._run.sub(lambda run: new if len(run[0]) >= least else run[0], text)
-
     def begin(self, is_first: bool) -> _State:
         """See `Step`. The state is a run that is still too short, and whether the text before is in
         a run that has been replaced.

@@ -6,12 +6,12 @@ anywhere. `feed` gives what no later text can change; the rest waits in the stat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from .growth import Growth
 
-__all__ = ["Block", "Blocks", "Interest", "Ranges", "State", "Step", "whole_block"]
+__all__ = ["Block", "Blocks", "Interest", "Ranges", "State", "Step", "text_of", "whole_block"]
 
 # (text, source): `text` stands for `source`, a stretch of the input. Either may be empty: text is
 # put in, or left out. With as many characters on both sides, character i stands for character i;
@@ -72,10 +72,6 @@ class Step(Protocol):
         """Which characters it does something about; None: most of them."""
         ...
 
-    def normalize(self, text: str, is_first: bool) -> str:
-        """The result for a whole stretch. is_first: nothing of the stream is before it."""
-        ...
-
     def begin(self, is_first: bool) -> State:
         """The state before the first character of a stretch."""
         ...
@@ -102,3 +98,8 @@ def whole_block(text: str, source: str) -> Blocks:
     if len(text) == len(source) > 1 and text != source:
         return [(text, ""), ("", source)]
     return [(text, source)]
+
+
+def text_of(blocks: Iterable[tuple[Any, ...]]) -> str:
+    """The text that the blocks give, one after the other."""
+    return "".join([block[0] for block in blocks])

@@ -21,7 +21,7 @@ from ..patterns.split_walk import BEGIN
 from ..vocabulary.byte_alphabet import CHARACTERS
 from .growth import Growth, growth_of, n_bytes, ratio
 from .pretokens import later_stage, step_of_stage, walk_of
-from .step import Blocks, State, whole_block
+from .step import Blocks, State, text_of, whole_block
 
 __all__ = ["BORDER", "MOST_SYMBOLS", "Symbols", "symbol"]
 
@@ -87,14 +87,11 @@ class Symbols:
     def interest(self) -> None:
         """See `Step`."""
 
-    def normalize(self, text: str, is_first: bool) -> str:
-        return "".join([block[0] for block in self.feed(self.begin(is_first), text, True)[1]])
-
     def row_of(self, pretoken: str) -> str:
         """The symbols of one pre-token."""
         blocks: Blocks = []
         self._add(blocks, pretoken, False, "", "", True)
-        return "".join([block[0] for block in blocks])
+        return text_of(blocks)
 
     def begin(self, is_first: bool) -> State:
         """See `Step`. With splits, the state is that of the walk along them. Else it is what waits,

@@ -34,15 +34,11 @@ class UnknownRuns:
             low = point + 1
         if low <= 0x10FFFF:
             ranges.append((low, 0x10FFFF))
-        split = [part for pair in ranges for part in _in_planes(*pair)]
         self._unknown = ranges
-        self._run = re.compile(f"{one_of(split)}+")
+        self._run = re.compile(f"{one_of(ranges)}+")
 
     def interest(self) -> Interest:
         return Interest(self._unknown, self._unknown, self._unknown)
-
-    def normalize(self, text: str, is_first: bool) -> str:
-        return self._run.sub(self.unknown, text)
 
     def begin(self, is_first: bool) -> bool:
         """See `Step`. The state is whether the text before ends in a run."""
@@ -73,10 +69,3 @@ class UnknownRuns:
         if type(value) is not bool:
             raise ValueError("expected whether the text before ends in a run of unknown characters")
         return value
-
-
-def _in_planes(low: int, high: int) -> list[tuple[int, int]]:
-    """A range as `one_of` takes it: not over the end of the basic plane."""
-    if low <= 0xFFFF < high:
-        return [(low, 0xFFFF), (0x10000, high)]
-    return [(low, high)]

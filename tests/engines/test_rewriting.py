@@ -334,7 +334,7 @@ def test_a_lone_mark_changes_nothing(form):
         for char in ["a", " ", "日", "가", "क", *some]:
             if normalize(char) == char:
                 assert normalize(char + mark) == char + mark
-            assert Form(form).normalize(char + mark, True) == normalize(char + mark)
+            assert Normalizer([Form(form)]).normalize(char + mark) == normalize(char + mark)
 
 
 def test_the_first_space_of_decoded_text():
