@@ -6,8 +6,9 @@ A pair of surrogates becomes its character, one without the other half U+FFFD. U
 
 from __future__ import annotations
 
-import codecs
 import re
+
+from ._core.encode import unfinished_size
 
 _PAIR_OR_LOST = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udc7f\udd00-\udfff]")
 
@@ -47,13 +48,7 @@ def repair_chunk(half: str, chunk: object, final: bool, errors: str) -> tuple[st
 
 def decode_begun(data: bytes, final: bool, errors: str = "replace") -> tuple[str, bytes]:
     """(text, rest): `data.decode("utf-8", errors)` of what is decided, and the beginning of a
-    character that ends the data.
-
-    Python waits for the third byte of a surrogate; but whatever comes, it is not UTF-8. Raises
-    UnicodeDecodeError.
+    character that ends the data, unless it is final. Raises UnicodeDecodeError.
     """
-    text, used = codecs.utf_8_decode(data, errors, final)
-    rest = data[used:]
-    if rest[:1] == b"\xed" and rest[1:2] >= b"\xa0":
-        return codecs.utf_8_decode(data, errors, True)[0], b""
-    return text, rest
+    end = len(data) - (0 if final else unfinished_size(data))
+    return data[:end].decode("utf-8", errors), data[end:]

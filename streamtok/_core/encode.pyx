@@ -53,6 +53,7 @@ from streamtok._core.utf8 cimport (
     INCOMPLETE,
     decode_common,
     decode_one,
+    unfinished_at_end,
     valid_bytes,
 )
 

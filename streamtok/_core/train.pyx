@@ -32,7 +32,7 @@ from streamtok._core.encode cimport (
     text_open,
 )
 from streamtok._core.types cimport *
-from streamtok._core.utf8 cimport INCOMPLETE, INVALID, decode_one, valid_bytes
+from streamtok._core.utf8 cimport INCOMPLETE, INVALID, decode_one, unfinished_at_end, valid_bytes
 
 cdef extern from "Python.h":
     bint PyUnicode_Check(object value)

@@ -104,3 +104,14 @@ cdef inline size_t valid_bytes(const u8* p, size_t n, i32* why, int* size) noexc
             return i
         i += size[0]
     return n
+
+
+cdef inline size_t unfinished_at_end(const u8* p, size_t n) noexcept nogil:
+    """How many bytes at the end of p[:n] begin a character: 0 to 3. A stream keeps them back."""
+    cdef size_t back = 1
+    cdef int length = 0
+    while back <= 3 and back <= n:
+        if p[n - back] & 0xC0 != 0x80:
+            return back if decode_one(p + n - back, back, &length) == INCOMPLETE else 0
+        back += 1
+    return 0

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import OneCall, one_call
+from .._core.encode import OneCall, one_call, unfinished_size
 from ..chunker import StreamEncoder
 from ..errors import StateError
 from ..parallel.texts import text_view
@@ -211,13 +210,5 @@ def _without_unfinished(held: bytes, chunk: Any) -> tuple[Any, bytes]:
     data: Any = text_view(chunk)
     if held:
         data = held + bytes(data)
-    tail = bytes(data[-3:])
-    for size in range(1, min(3, len(tail)) + 1):
-        if tail[-size] & 0xC0 == 0x80:
-            continue
-        try:
-            used = codecs.utf_8_decode(tail[-size:], "strict", False)[1]
-        except UnicodeDecodeError:
-            break  # the stream says what is wrong
-        return (data[: len(data) - size], tail[-size:]) if used == 0 else (data, b"")
-    return data, b""
+    end = len(data) - unfinished_size(bytes(data[-3:]))
+    return data[:end], bytes(data[end:])

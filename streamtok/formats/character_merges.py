@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from .._core.encode import find_merges
+from .._core.encode import find_parts
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import (
@@ -79,11 +79,12 @@ def from_character_merges(
     tokens += [token for token in numbers if token not in known]
     index = {token: i for i, token in enumerate(tokens)}
     places = {(index[token[:-1]], token[-1]): 0 for token in prefixes}
+    made_of = {(index[token[:-1]], token[-1]): index[token] for token in prefixes}
     first = len(places)
     index_of = {text: index[token] for text, token in encoded.items()}
     for place, (left, right) in enumerate(merges):
         try:
-            _ = ids[left + right]
+            whole = index_of[left + right]
             pair = index_of[left], index_of[right]
         except KeyError as error:
             raise VocabularyError(
@@ -92,14 +93,15 @@ def from_character_merges(
             ) from None
         places.pop(pair, None)  # a pair's row is its priority, and the later place counts
         places[pair] = place
+        made_of[pair] = whole
     if len(places) > MAX_MERGES or len(tokens) > MAX_MERGES:
         raise VocabularyError(
             f"there are {len(tokens)} tokens and {len(places)} merges: at most {MAX_MERGES} of "
             "each are possible"
         )
-    pairs = np.array(list(places), np.uint32).reshape(-1, 2)
+    pairs = np.array([(*pair, made_of[pair]) for pair in places], np.uint32).reshape(-1, 3)
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-    made = find_merges(b"".join(tokens), offsets_of(lengths), pairs).astype(np.int64)
+    made = find_parts(b"".join(tokens), offsets_of(lengths), pairs)[0].astype(np.int64)
     is_made = made < len(pairs)
     lefts = np.zeros(len(tokens), np.int64)
     lefts[is_made] = lengths[pairs[made[is_made], 0]]

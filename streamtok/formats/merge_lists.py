@@ -13,12 +13,12 @@ as for a rank table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.encode import TokenTable, find_merges, find_parts, gather_tokens
+from .._core.encode import TokenTable, find_parts, gather_tokens
 from ..errors import VocabularyError
 from ..vocabulary.table import (
     MAX_ID,
@@ -63,10 +63,11 @@ def from_merges(
     The result is a plain rank table if that is equivalent. Raises `VocabularyError` for merges
     whose parts or result are not tokens, and for tokens and ids as `Vocabulary.from_ranks` does.
     """
-    tokens = list(ids)
+    tokens = sorted(ids, key=ids.__getitem__)
     _check(tokens, ids)
     index = {token: i for i, token in enumerate(tokens)}
     places: dict[tuple[int, int], int] = {}
+    made: dict[tuple[int, int], int] = {}
     for place, (left, right) in enumerate(merges):
         for part in (left, right, left + right):
             if part not in index:
@@ -74,18 +75,26 @@ def from_merges(
                     f"merge {place}, of {show_token(left)} and {show_token(right)}: "
                     f"{show_token(part)} is not in the vocabulary"
                 )
-        places[index[left], index[right]] = place
+        pair = index[left], index[right]
+        places[pair], made[pair] = place, index[left + right]
     if len(places) > MAX_MERGES or len(tokens) > MAX_MERGES:
         raise VocabularyError(
             f"there are {len(tokens)} tokens and {len(places)} merges: "
             f"at most {MAX_MERGES} of each are possible"
         )
     # In order of the rank that counts, so that a pair's row is its priority.
-    pairs = sorted(places, key=places.__getitem__)
-    rows = np.array(pairs, np.uint32).reshape(-1, 2)
-    blob = b"".join(tokens)
-    makers = find_merges(blob, offsets_of(_lengths(tokens)), rows)
-    return _ordered(tokens, ids, makers, pairs, ignore_merges, dict(decode_only or {}))
+    rows = [(*pair, made[pair]) for pair in sorted(places, key=places.__getitem__)]
+    vocabulary = from_rows(
+        b"".join(tokens),
+        offsets_of(np.fromiter(map(len, tokens), np.int64, len(tokens))),
+        np.array([ids[token] for token in tokens], np.uint32),
+        np.array(rows, np.uint32).reshape(-1, 3),
+        ignore_merges=ignore_merges,
+        decode_only=decode_only,
+    )
+    if vocabulary is None:
+        raise VocabularyError("an id that can only be decoded is that of a token, too")
+    return vocabulary
 
 
 def from_rows(
@@ -115,7 +124,7 @@ def from_rows(
         if (places[1:] > places[:-1]).all():  # in order of id, so ids are ranks
             return Vocabulary(blob, offsets, ids, parts=(lefts, rights))
     made = made[np.argsort(rows[made])]
-    # As `_ordered`: bytes, then tokens that merges make, then tokens that only a look-up finds.
+    # Bytes, then tokens that merges make, then tokens that only a look-up finds.
     order = [np.flatnonzero(singles), made]
     if ignore_merges:
         order.append(np.flatnonzero(unmade))
@@ -170,64 +179,6 @@ def renumbered(parts: NDArray[np.uint32], place: NDArray[np.uint32]) -> NDArray[
     return np.take(place, np.minimum(parts, len(place) - 1))
 
 
-def _ordered(
-    tokens: list[bytes],
-    ids: Mapping[bytes, int],
-    makers: NDArray[np.uint32],
-    pairs: Sequence[tuple[int, int]],
-    ignore_merges: bool,
-    decode_only: dict[int, bytes],
-) -> Vocabulary:
-    """The vocabulary with its tokens in the order in which they are made.
-
-    makers: the row in `pairs` of the pair that makes each token, past the end for none.
-    decode_only: gets the tokens that nothing makes.
-    """
-    made = makers.tolist()
-    is_single = [len(token) == 1 for token in tokens]
-    order = []
-    for i, token in enumerate(tokens):
-        if is_single[i] or made[i] < len(pairs) or ignore_merges:
-            order.append(i)
-        else:
-            decode_only[ids[token]] = token
-    # Bytes, then tokens that merges make, then tokens that only a look-up finds; each by id.
-    order.sort(key=lambda i: (-1 if is_single[i] else made[i], ids[tokens[i]]))
-    kept = [tokens[i] for i in order]
-    lefts = np.array(
-        [len(tokens[pairs[made[i]][0]]) if made[i] < len(pairs) else 0 for i in order], np.uint32
-    )
-    vocabulary = Vocabulary(
-        b"".join(kept),
-        offsets_of(_lengths(kept)),
-        np.array([ids[token] for token in kept], np.uint32),
-        lefts=lefts,
-        decode_only=decode_only,
-    )
-    return _as_rank_table(vocabulary) or vocabulary
-
-
-def _as_rank_table(vocabulary: Vocabulary) -> Vocabulary | None:
-    """The equivalent plain rank table, or None if there is none.
-
-    They are equivalent if both have the same merges in the same order.
-    """
-    assert vocabulary.lefts is not None
-    lefts = vocabulary.lefts
-    made = lefts > 0
-    if vocabulary.decode_only or not (np.diff(vocabulary.ids[made].astype(np.int64)) > 0).all():
-        return None
-    by_id = np.argsort(vocabulary.ids)
-    tokens = vocabulary.to_list()
-    plain = Vocabulary(
-        b"".join([tokens[i] for i in by_id.tolist()]),
-        offsets_of(np.diff(vocabulary.offsets)[by_id]),
-        vocabulary.ids[by_id],
-    )
-    table = TokenTable(plain.tokens, plain.offsets, plain.ids)
-    return plain if np.array_equal(table.lefts(), lefts[by_id]) else None
-
-
 def to_merges(vocabulary: Vocabulary) -> list[tuple[bytes, bytes]]:
     """The pairs that can merge, in order: an equivalent list of merges.
 
@@ -273,10 +224,6 @@ def without_unreachable_tokens(vocabulary: Vocabulary) -> Vocabulary:
         ties=None if vocabulary.ties is None else vocabulary.ties[is_kept],
         decode_only={**vocabulary.decode_only, **decode_only},
     )
-
-
-def _lengths(tokens: list[bytes]) -> NDArray[np.int64]:
-    return np.fromiter(map(len, tokens), np.int64, len(tokens))
 
 
 def _check(tokens: list[bytes], ids: Mapping[bytes, int]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok._core.encode import Cuts, TokenTable, find_merges, spell
+from streamtok._core.encode import Cuts, TokenTable, find_parts, spell
 from streamtok._core.train import MergeLoop, PretokenCounter, PretokenTable
 
 from ..conftest import encoding_of, scanner_of
@@ -29,7 +29,7 @@ def table_of_parts(*parts: Any) -> TokenTable:
 
 
 def merges(offsets: Any, rows: Any) -> Any:
-    return find_merges(BYTES, offsets, rows)
+    return find_parts(BYTES, offsets, rows)
 
 
 def counts(*arrays: Any) -> bool:
@@ -48,7 +48,7 @@ CALLS: list[tuple[Callable[..., Any], list[Any]]] = [
     (table, [OFFSETS, IDS, np.zeros(256, np.uint32), IDS, IDS]),
     (table_of_parts, [NONE, NONE]),
     (spell, [NONE[:1], ONE, b"a"]),
-    (merges, [OFFSETS, np.zeros((0, 2), np.uint32)]),
+    (merges, [OFFSETS, np.zeros((0, 3), np.uint32)]),
     (counts, [b"a", ONE, COUNT, COUNT]),
     (loop, [b"a", ONE, COUNT, IDS]),
     (split, [b"ab", np.array([1, 2], np.int64)]),
@@ -84,8 +84,8 @@ def test_messages_name_what_is_wrong() -> None:
         table(OFFSETS.astype(np.int64), IDS)
     with pytest.raises(ValueError, match="merges must have 2 dimensions, not 1"):
         merges(OFFSETS, IDS)
-    with pytest.raises(ValueError, match="merges of 3 tokens each"):
-        merges(OFFSETS, np.zeros((2, 3), np.uint32))
+    with pytest.raises(ValueError, match="merges of 2 tokens each"):
+        merges(OFFSETS, np.zeros((2, 2), np.uint32))
     with pytest.raises(TypeError, match="bytes-like"):
         counts(None, ONE, COUNT, COUNT)
 

@@ -259,64 +259,21 @@ cdef class Decoder:
         return 1
 
     cdef bytes decode_slowly(self, object ids, bint skip_special):
-        cdef ArrayView view
-        cdef u64* raw
-        cdef size_t n, i
+        cdef list parts = []
         ids = settled_ids(ids)
+        found = self.unpack(ids, skip_special, NULL)    # of what it can go through but once
+        if found is not None:
+            return found
         if type(ids) is np_ndarray:
-            if ids.size == 0:
-                return b""
-            if ids.dtype.kind not in "iu":
+            if ids.size and ids.dtype.kind not in "iu":
                 raise TypeError(f"ids must be integers, not {ids.dtype}")
-            # A negative id is a huge one, which is not found.
-            view = read_array(ids.astype(np.uint64), UINT64, "ids")
-            return self.join(<const u64*>view.data, view.size, skip_special)
-        n = len(ids)
-        raw = <u64*>malloc((n + 1) * sizeof(u64))
-        if raw == NULL:
-            raise MemoryError(f"no memory to decode {n} ids")
-        try:
-            for i, value in enumerate(ids):
-                raw[i] = checked_id(value, i)
-            return self.join(raw, n, skip_special)
-        finally:
-            free(raw)
-
-    cdef bytes join(self, const u64* ids, size_t n, bint skip_special):
-        cdef const Tokens* t = self.table.tokens()
-        cdef size_t total = 0, size, i, k = 0
-        cdef u32 token
-        cdef list parts = []        # bytes of the special tokens, in turn
-        cdef bytes part, result
-        cdef u8* p
-        for i in range(n):
-            token = self.find(ids[i])
-            if token != NONE:
-                total += t.offsets[token + 1] - t.offsets[token]
+            ids = ids.tolist()
+        for i, value in enumerate(ids):
+            id = checked_id(value, i)
+            if skip_special and id in self.specials:
                 continue
-            if ids[i] > 0xFFFFFFFF:
-                raise OverflowError(f"id {<i64>ids[i]} is not a uint32 (position {i})")
-            found = self.specials.get(ids[i])
-            if found is not None and skip_special:
-                found = b""
-            elif found is None:
-                found = self.decode_only.get(ids[i])
-            if found is None:
-                raise UnknownId(ids[i], i)
-            part = found
-            parts.append(part)
-            total += len(part)
-        result = PyBytes_FromStringAndSize(NULL, total)
-        p = <u8*>PyBytes_AS_STRING(result)
-        for i in range(n):
-            token = self.find(ids[i])
-            if token != NONE:
-                size = t.offsets[token + 1] - t.offsets[token]
-                memcpy(p, t.blob + t.offsets[token], size)
-            else:
-                part = parts[k]
-                k += 1
-                size = len(part)
-                memcpy(p, <const u8*>PyBytes_AS_STRING(part), size)
-            p += size
-        return result
+            try:
+                parts.append(self.token_bytes(id))
+            except KeyError:
+                raise UnknownId(id, i) from None
+        return b"".join(parts)

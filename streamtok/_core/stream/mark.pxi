@@ -19,8 +19,6 @@ cdef inline size_t pending(const Mark* m) noexcept nogil:
 
 cdef int check_mark(Tail tail, const Mark* m) except -1:
     """StateError unless a call may go on from `m`: what is saved is checked like what is loaded."""
-    cdef i32 why = 0
-    cdef int length = 0
     if (m.offset | m.bytes_in | m.tokens_out) >> 62:
         raise damaged("it counts more bytes or ids than any stream has")
     if not (fits(tail, &m.scan, m.searched) and m.searched <= m.size):
@@ -32,8 +30,8 @@ cdef int check_mark(Tail tail, const Mark* m) except -1:
         raise damaged("its score is not finite")
     if m.retry_at < SECTION or m.fork_at < SECTION:
         raise damaged("it would look for stable tokens too soon")
-    if m.partial_size and (tail.policy == KEEP or valid_bytes(
-            m.partial, m.partial_size, &why, &length) or why != INCOMPLETE):
+    if m.partial_size and (tail.policy == KEEP
+                           or unfinished_at_end(m.partial, m.partial_size) != m.partial_size):
         raise damaged("it ends with bytes that do not begin a character")
     return 0
 

@@ -47,6 +47,11 @@ def bytes_of(data):
         text_close(&text)
 
 
+def unfinished_size(bytes data not None):
+    """int: how many bytes at the end begin a character, the rest of which may come: 0 to 3."""
+    return unfinished_at_end(<const u8*>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+
+
 cdef extern from "text/utf8_size.h":
     size_t st_utf8_size(const void* text, int kind, size_t n, size_t* surrogates) noexcept nogil
     bint st_has_surrogate(const void* text, int kind, size_t n) noexcept nogil

@@ -70,26 +70,15 @@ cdef int index_pairs(Tokens* t) except -1 nogil:
     """Fill `pairs`, `byte_pairs` and `lefts`: encode every token alone, shorter ones first."""
     cdef Merger m
     cdef u32* order = NULL
-    cdef size_t* starts = NULL
     cdef size_t i
     cdef u32 token, size
     cdef Py_ssize_t count
     memset(&m, 0, sizeof(m))
     forget_pairs(t)
     try:
-        order = <u32*>malloc(t.n * sizeof(u32))
-        starts = <size_t*>malloc((<size_t>t.longest + 2) * sizeof(size_t))
-        if order == NULL or starts == NULL:
+        order = by_length(t.offsets, t.n)
+        if order == NULL:
             raise MemoryError("no memory for the token table")
-        memset(starts, 0, (<size_t>t.longest + 2) * sizeof(size_t))
-        for i in range(t.n):
-            starts[t.offsets[i + 1] - t.offsets[i] + 1] += 1
-        for i in range(1, <size_t>t.longest + 2):
-            starts[i] += starts[i - 1]
-        for i in range(t.n):
-            size = t.offsets[i + 1] - t.offsets[i]
-            order[starts[size]] = <u32>i
-            starts[size] += 1
         for i in range(t.n):
             token = order[i]
             size = t.offsets[token + 1] - t.offsets[token]
@@ -101,8 +90,30 @@ cdef int index_pairs(Tokens* t) except -1 nogil:
     finally:
         merger_free(&m)
         free(order)
-        free(starts)
     return 0
+
+
+cdef u32* by_length(const u32* offsets, size_t n) noexcept nogil:
+    """Tokens, shorter ones first; NULL: there is no memory."""
+    cdef size_t i, longest = 0
+    cdef u32* order = <u32*>malloc((n + 1) * sizeof(u32))
+    cdef size_t* starts
+    for i in range(n):
+        longest = max(longest, <size_t>(offsets[i + 1] - offsets[i]))
+    starts = <size_t*>calloc(longest + 2, sizeof(size_t))
+    if order != NULL and starts != NULL:
+        for i in range(n):
+            starts[offsets[i + 1] - offsets[i] + 1] += 1
+        for i in range(1, longest + 2):
+            starts[i] += starts[i - 1]
+        for i in range(n):
+            order[starts[offsets[i + 1] - offsets[i]]] = <u32>i
+            starts[offsets[i + 1] - offsets[i]] += 1
+    else:
+        free(order)
+        order = NULL
+    free(starts)
+    return order
 
 
 cdef void forget_pairs(Tokens* t) noexcept nogil:

@@ -41,17 +41,6 @@ cdef size_t whole(const u8* text, size_t size) noexcept nogil:
     return size if text[size - back] & 0xC0 == 0x80 else size - back
 
 
-cdef size_t unfinished_at_end(const u8* text, size_t size) noexcept nogil:
-    """Bytes at the end of text[:size] that begin a character."""
-    cdef size_t back = 1
-    cdef int length = 0
-    while back <= 3 and back <= size:
-        if text[size - back] & 0xC0 != 0x80:
-            return back if decode_one(text + size - back, back, &length) == INCOMPLETE else 0
-        back += 1
-    return 0
-
-
 cdef list cuts_between(const u8* pairs, const u8* text, int kind, size_t start, size_t stop,
                        size_t parts):
     """Up to parts + 1 places in start:stop where text may be cut; see `PretokenCounter.cuts`.
