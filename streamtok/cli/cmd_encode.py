@@ -155,7 +155,7 @@ def run(args: argparse.Namespace) -> int:
     family = outputs.make_family(args, chosen, about)
     if args.threads is None:
         # Each thread needs 12 to 20 MB, and pyarrow needs much memory.
-        is_arrow = args.parquet is not None or sinks.has_schema(chosen)
+        is_arrow = Reading.of(args).rows is not None or sinks.has_schema(chosen)
         args.threads = 1 if is_arrow else min(2, usable_cores())
     # Where all cores encode, the copy of a block costs the same in every thread.
     args.reads_ahead = args.threads < usable_cores()

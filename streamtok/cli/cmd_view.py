@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
         nargs="?",
         metavar="FILE",
         help="a file or a URL (http, https) that the page may read; - : a live feed from standard "
-        "input; gzip, zstd, xz and bzip2 are decompressed",
+        f"input; {options.UNPACKED}",
     )
     encoding_options.add_encoding(parser)
     address = parser.add_argument_group("address")

@@ -11,6 +11,7 @@ from ..errors import StreamtokError
 from ..pipeline.sources import FileInput, Reading
 from .messages import Refused, input_name, write_bytes
 from .open_inputs import refuse_ids
+from .options import FILE_HELP
 
 _MOST_BYTES = 1 << 24  # of text that is not streamed
 
@@ -22,8 +23,7 @@ def add_file(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="-",
         metavar="FILE",
-        help="a path, or a URL such as s3://bucket/key; - or none: standard input; gzip, zstd, xz "
-        "and bzip2 are decompressed",
+        help=FILE_HELP,
     )
 
 

@@ -9,7 +9,6 @@ import glob
 import itertools
 import json
 import os
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import (
+    ROWS,
     FileInput,
     Follower,
     FollowInput,
@@ -28,21 +28,25 @@ from ..pipeline.sources import (
     Listener,
     MakeSplitter,
     Opening,
-    ParquetInput,
     Reading,
+    RowsInput,
     SocketInput,
     Waiting,
     check_regular,
+    unpacked_name,
 )
 from ..stores.objects import expand
 from ..stores.urls import is_url
 from .encoding_options import special_id
 from .messages import Misused, Refused, input_name, say, shown
 
-_RECORDS = (  # suffixes of files, what they are, how to read them
+_RECORDS = [  # suffixes of files, what they are, how to read them
     ((".jsonl", ".ndjson"), "JSON lines", "--jsonl FIELD takes the text in a field of each line"),
-    ((".parquet",), "Parquet", "--parquet COLUMN takes the texts of a column"),
-)
+    *(
+        ((rows.suffix,), rows.title, f"--{option} COLUMN takes the texts of a column")
+        for option, rows in ROWS.items()
+    ),
+]
 
 
 def open_inputs(args: argparse.Namespace) -> list[Input]:
@@ -77,19 +81,15 @@ def input_paths(args: argparse.Namespace) -> list[str]:
 
 def _warn_of_records(args: argparse.Namespace, names: Sequence[str]) -> None:
     """Say which of the files look as if the text were in a field or a column, if none is named."""
-    if args.jsonl is not None or args.parquet is not None:
+    if args.jsonl is not None or Reading.of(args).rows is not None:
         return
     for suffixes, kind, option in _RECORDS:
-        found = [one for one in names if _unpacked_name(args, one).endswith(suffixes)]
+        plain = unpacked_name if args.unpack else str.lower
+        found = [one for one in names if plain(one).endswith(suffixes)]
         if found and sinks.matching_sidecar(found[0]) is None:  # else it is refused: it holds ids
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             name = f"{input_name(found[0])}{more}"
             _note_once(args, f"{name}:", f"{kind} taken as plain text; {option}")
-
-
-def _unpacked_name(args: argparse.Namespace, name: str) -> str:
-    lower = name.lower()
-    return lower if not args.unpack else re.sub(r"\.(gz|bgz|zst|zstd|xz|bz2)$", "", lower)
 
 
 def given_names(files: Sequence[str]) -> list[str]:
@@ -103,13 +103,15 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
     """Open one file. Raises as `open_inputs`."""
     name = input_name(path)
     refuse_ids(path)
-    if args.parquet is not None:
+    rows = Reading.of(args).rows
+    if rows is not None:
         if path == "-":
-            raise Misused("--parquet needs a file: standard input cannot be read from its end")
-        return ParquetInput(
+            option = rows[0].title.lower()
+            raise Misused(f"--{option} needs a file: standard input cannot be read from its end")
+        return RowsInput(
             path,
             name,
-            args.parquet,
+            *rows,
             on_bad=args.skip_log if skips(args) else None,
             waiting=_waiting(args),
         )
@@ -136,7 +138,7 @@ def refuse_ids(path: str) -> None:
 
 
 def _open_followed(args: argparse.Namespace) -> Input:
-    if len(args.files) != 1 or args.files[0] == "-" or args.glob or args.parquet is not None:
+    if len(args.files) != 1 or args.files[0] == "-" or args.glob or Reading.of(args).rows:
         raise Misused("--follow needs exactly one text file")
     path = args.files[0]
     if is_url(path):
@@ -157,8 +159,9 @@ def _open_followed(args: argparse.Namespace) -> Input:
 
 def open_sockets(args: argparse.Namespace) -> tuple[Iterator[Input], Listener | None]:
     """The connections of --listen or --connect, and the listener to close if there is one."""
-    if args.files or args.glob or args.parquet is not None:
-        raise Misused("--listen and --connect cannot be combined with FILE, --glob or --parquet")
+    if args.files or args.glob or Reading.of(args).rows:
+        options = " or ".join(["--glob", *(f"--{one}" for one in ROWS)])
+        raise Misused(f"--listen and --connect cannot be combined with FILE, {options}")
     settings: dict[str, Any] = {
         "block_size": args.chunk_size,
         "opening": _opening(args),

@@ -12,6 +12,8 @@ from typing import Any
 
 from .argument_types import parse_chunk_size
 
+UNPACKED = "gzip, zstd, xz and bzip2 are decompressed"
+FILE_HELP = f"a path, or a URL such as s3://bucket/key; - or none: standard input; {UNPACKED}"
 CHUNK_SIZE = 1 << 16  # larger chunks are not faster, and a pipe holds no more at once
 
 
@@ -45,8 +47,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="a path, or a URL such as s3://bucket/key; - or none: standard input; gzip, zstd, xz "
-        "and bzip2 are decompressed",
+        help=FILE_HELP,
     )
 
 

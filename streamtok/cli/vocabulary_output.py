@@ -9,14 +9,12 @@ import os
 from collections.abc import Iterable, Sequence
 
 from ..errors import VocabularyError
+from ..formats import WRITTEN
 from ..pipeline.sinks.outputs import check_output
 from . import overwriting
 from .messages import Refused, shown
 
-# The keys of `formats.conversion.FORMATS`, which is slow to import.
-FORMAT_NAMES = [
-    "tiktoken", "gpt2", "huggingface", "tekken", "minbpe", "nanochat", "sentencepiece", "streamtok",
-]  # fmt: skip
+FORMAT_NAMES = list(WRITTEN)
 
 
 def choose_format(path: str, to: str | None) -> str:

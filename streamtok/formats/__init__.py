@@ -8,11 +8,10 @@ place. `docs/formats.md` says what is supported.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
-
-from ..patterns.named import PATTERNS
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from ..patterns.named import PATTERNS
     from .detection import load
     from .gpt2 import load_gpt2, save_gpt2
     from .huggingface import load_huggingface, save_huggingface
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PATTERNS",
+    "WRITTEN",
     "from_rustbpe",
     "load",
     "load_gpt2",
@@ -45,14 +45,43 @@ __all__ = [
     "save_tiktoken",
 ]
 
-_MODULES = {"from_rustbpe": "nanochat", "load": "detection"}  # the others are load_x or save_x of x
+
+class Written(NamedTuple):
+    """A format that `streamtok convert` and `train` write.
+
+    of: the x of its load_x and save_x. files: its usual names; several are written into a folder.
+    lost: what it has no room for.
+    """
+
+    of: str
+    files: tuple[str, ...]
+    lost: str = ""
+
+
+WRITTEN = {
+    "tiktoken": Written("tiktoken", ("x.tiktoken",), "the pattern and special tokens"),
+    "gpt2": Written(
+        "gpt2", ("vocab.bpe", "encoder.json"), "the pattern and which tokens are special"
+    ),
+    "huggingface": Written("huggingface", ("tokenizer.json",)),
+    "tekken": Written("tekken", ("tekken.json",)),
+    "minbpe": Written("minbpe", ("x.model",)),
+    "nanochat": Written("nanochat", ("tokenizer.pkl",)),
+    "sentencepiece": Written("sentencepiece", ("tokenizer.model",)),
+    "streamtok": Written("packed", ("x.streamtok",)),
+}
+"""By name, for --to."""
+
+_MODULES = {  # the others are load_x or save_x of x
+    "PATTERNS": "..patterns.named", "from_rustbpe": ".nanochat", "load": ".detection",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _MODULES.get(name) or name.partition("_")[2]
-    value = getattr(importlib.import_module(f".{module}", __name__), name)
+    module = _MODULES.get(name) or f".{name.partition('_')[2]}"
+    value = getattr(importlib.import_module(module, __name__), name)
     globals()[name] = value
     return value
 

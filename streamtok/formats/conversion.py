@@ -49,25 +49,17 @@ def _plain(load: Callable[..., Encoding]) -> Callable[..., Encoding]:
     return lambda source, path: load(path, name=source.name)
 
 
+# What these files do not say, their loaders are told.
+_LOADS: dict[str, Callable[..., Encoding]] = {"tiktoken": _load_ranks, "gpt2": _load_pair}
 FORMATS = {
-    "tiktoken": Format(
-        ("x.tiktoken",), formats.save_tiktoken, _load_ranks, "the pattern and special tokens"
-    ),
-    "gpt2": Format(
-        ("vocab.bpe", "encoder.json"), formats.save_gpt2, _load_pair,
-        "the pattern and which tokens are special",
-    ),
-    "huggingface": Format(
-        ("tokenizer.json",), formats.save_huggingface, _plain(formats.load_huggingface)
-    ),
-    "tekken": Format(("tekken.json",), formats.save_tekken, _plain(formats.load_tekken)),
-    "minbpe": Format(("x.model",), formats.save_minbpe, _plain(formats.load_minbpe)),
-    "nanochat": Format(("tokenizer.pkl",), formats.save_nanochat, _plain(formats.load_nanochat)),
-    "sentencepiece": Format(
-        ("tokenizer.model",), formats.save_sentencepiece, _plain(formats.load_sentencepiece)
-    ),
-    "streamtok": Format(("x.streamtok",), formats.save_packed, _plain(formats.load_packed)),
-}  # fmt: skip
+    name: Format(
+        about.files,
+        getattr(formats, f"save_{about.of}"),
+        _LOADS.get(name) or _plain(getattr(formats, f"load_{about.of}")),
+        about.lost,
+    )
+    for name, about in formats.WRITTEN.items()
+}
 _SUFFIXES = {
     ".streamtok": "streamtok",
     ".tiktoken": "tiktoken",

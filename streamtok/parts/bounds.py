@@ -14,7 +14,7 @@ import bisect
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ..pipeline.sources import ParquetTexts, Stretch, text_behind
+from ..pipeline.sources import Rows, Stretch, text_behind
 from ..stores import places
 
 if TYPE_CHECKING:
@@ -148,9 +148,9 @@ def clean_cuts(stream: StreamEncoder) -> Cuts:
     return Cuts(find, around)
 
 
-def row_groups_of_part(part: Part, column: str) -> range:
-    """The row groups of a Parquet file that begin in the part. Raises as ParquetTexts."""
-    texts = ParquetTexts(part.input.path, column)
+def row_groups_of_part(part: Part, kind: Rows, column: str) -> range:
+    """The row groups of a file of rows that begin in the part. Raises as RowsInput."""
+    texts = kind.open(part.input.path, column)
     try:
         starts = texts.group_starts()
     finally:

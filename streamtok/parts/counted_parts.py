@@ -106,7 +106,7 @@ def parts_of(paths: Iterable[str], part_size: int, reading: Reading) -> list[Par
 
 def _parts(inputs: Iterable[InputFile], part_size: int, reading: Reading) -> Iterator[Part]:
     is_cut = reading.can_cut or not reading.is_split
-    may_be_packed = is_cut and reading.unpack and reading.parquet is None
+    may_be_packed = is_cut and reading.unpack and reading.rows is None
     number = 0
     for one in inputs:
         step = part_size if is_cut else max(one.size, 1)

@@ -294,4 +294,4 @@ def _input(path: str) -> InputFile:
 
 def _is_packed(one: InputFile, settings: Settings) -> bool:
     """Whether an input is decompressed before it is read. Raises OSError."""
-    return settings.unpack and settings.parquet is None and is_compressed(one.path)
+    return settings.unpack and settings.reading.rows is None and is_compressed(one.path)

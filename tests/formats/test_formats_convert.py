@@ -13,7 +13,6 @@ from tokenizers import Tokenizer
 import streamtok
 from streamtok import formats
 from streamtok.cli.main import main
-from streamtok.cli.vocabulary_output import FORMAT_NAMES
 from streamtok.formats import conversion
 
 from ..oracles import PLAIN, refuses, write
@@ -195,7 +194,3 @@ def test_vocabulary_files_on_the_command_line(tmp_path, capsys):
         assert (code, out) == (1, "")
         assert message in err
         assert err.count("\n") == 1
-
-
-def test_the_command_line_names_every_format() -> None:
-    assert list(conversion.FORMATS) == FORMAT_NAMES

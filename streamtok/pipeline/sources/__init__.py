@@ -9,7 +9,7 @@ ids.
 """
 
 from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor
-from .compression import unpack
+from .compression import unpack, unpacked_name
 from .feed import Feed
 from .fingerprint import Fingerprint, fingerprint
 from .follow import Follower, check_regular
@@ -20,13 +20,12 @@ from .inputs import (
     FollowInput,
     Input,
     Opening,
-    ParquetInput,
+    RowsInput,
     SocketInput,
 )
 from .json_lines import MAX_LINE, JsonLines
-from .make_splitter import MakeSplitter, Reading
+from .make_splitter import ROWS, MakeSplitter, Reading, Rows
 from .open_blocks import open_blocks
-from .parquet import ParquetTexts
 from .records import BadRecord, OnBad, Places
 from .replaced_bytes import ReplacedBytes
 from .sockets import Address, Listener
@@ -35,6 +34,7 @@ from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
 __all__ = [
     "BLOCK_SIZE",
     "MAX_LINE",
+    "ROWS",
     "Address",
     "BadRecord",
     "Delimited",
@@ -51,12 +51,12 @@ __all__ = [
     "MakeSplitter",
     "OnBad",
     "Opening",
-    "ParquetInput",
-    "ParquetTexts",
     "Part",
     "Places",
     "Reading",
     "ReplacedBytes",
+    "Rows",
+    "RowsInput",
     "SocketInput",
     "Splitter",
     "Stretch",
@@ -72,4 +72,5 @@ __all__ = [
     "text_behind",
     "unescape",
     "unpack",
+    "unpacked_name",
 ]

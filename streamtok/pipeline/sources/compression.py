@@ -11,19 +11,12 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...errors import ArchiveError, MissingLibraryError
 
-MAGICS = {
-    "gzip": b"\x1f\x8b\x08",
-    "zstd": b"\x28\xb5\x2f\xfd",
-    "xz": b"\xfd7zXZ\x00",
-    "bzip2": b"BZh",
-}
 _SKIPPABLE = [bytes([first]) for first in range(0x50, 0x60)]
 START_SIZE = 10  # bytes that `detect` needs
-_LONGEST = max(map(len, MAGICS.values()))
 _OUT = 1 << 16  # bytes of output at a time
 _DAMAGE: tuple[type[Exception], ...] = (
     zlib.error,
@@ -39,22 +32,27 @@ _ZSTD_IN = 1 << 8  # bytes of input at a time: 4 of them can become 128 KiB of o
 
 def detect(start: bytes) -> str | None:
     """The compression of data that begins with `start`: "gzip", "zstd", "xz", "bzip2" or None."""
-    for name, magic in MAGICS.items():
-        if start.startswith(magic):
-            # A text may begin with BZh. In bzip2 the block size follows, then pi or its root.
-            if name == "bzip2" and start[4:10] not in (b"1AY&SY", b"\x17rE8P\x90"):
-                continue
+    for name, kind in KINDS.items():
+        if start.startswith(kind.magic) and kind.goes_on(start):
             return name
     return "zstd" if _is_skippable(start) else None
 
 
 def may_be_compressed(start: bytes) -> bool:
     """Whether more bytes after `start` could let `detect` find a compression."""
-    if start.startswith(MAGICS["bzip2"]):
+    if start.startswith(KINDS["bzip2"].magic):
         return len(start) < START_SIZE
     if len(start) >= _LONGEST:
         return False
-    return any(m.startswith(start) for m in MAGICS.values()) or _may_be_skippable(start)
+    kinds = KINDS.values()
+    return any(kind.magic.startswith(start) for kind in kinds) or _may_be_skippable(start)
+
+
+def unpacked_name(name: str) -> str:
+    """The name of a file without the suffix of its compression, in lower case."""
+    lower = name.lower()
+    suffixes = (suffix for kind in KINDS.values() for suffix in kind.suffixes)
+    return next((lower[: -len(one)] for one in suffixes if lower.endswith(one)), lower)
 
 
 def unpack(blocks: Iterator[bytes], name: str, at: int = 0) -> Iterator[bytes]:
@@ -82,7 +80,7 @@ def _members(
     kind: str, start: bytes, blocks: Iterator[bytes], name: str, offset: int
 ) -> Iterator[bytes]:
     """offset: of `start` in the compressed file."""
-    make = _MAKERS[kind]
+    make = KINDS[kind].make
     damage = _DAMAGE + _zstd_errors()
     data: bytes = start
     while True:  # a member
@@ -125,7 +123,7 @@ def _members(
                 break
         while len(data) < _LONGEST and (block := next(blocks, b"")):
             data += block
-        if not data.startswith(MAGICS[kind]) and not (kind == "zstd" and _is_skippable(data)):
+        if not data.startswith(KINDS[kind].magic) and not (kind == "zstd" and _is_skippable(data)):
             raise ArchiveError(
                 f"{name}: byte {offset}: expected {kind} data or the end, after a complete member"
             )
@@ -264,9 +262,26 @@ def _zstd_errors() -> tuple[type[Exception], ...]:
     return tuple(errors)
 
 
-_MAKERS: dict[str, Callable[[], _Member]] = {
-    "gzip": _Gzip,
-    "zstd": _zstd,
-    "xz": lambda: _Standard(lzma.LZMADecompressor(memlimit=_MEMORY)),
-    "bzip2": lambda: _Standard(bz2.BZ2Decompressor()),
+def _begins_a_block(start: bytes) -> bool:
+    """A text may begin with BZh. In bzip2 the block size follows, then pi or its root."""
+    return start[4:10] in (b"1AY&SY", b"\x17rE8P\x90")
+
+
+class Kind(NamedTuple):
+    """A compression. magic: its first bytes. goes_on: whether START_SIZE bytes are of it, too."""
+
+    magic: bytes
+    make: Callable[[], _Member]
+    suffixes: tuple[str, ...]
+    goes_on: Callable[[bytes], bool] = lambda start: True
+
+
+KINDS = {
+    "gzip": Kind(b"\x1f\x8b\x08", _Gzip, (".gz", ".bgz")),
+    "zstd": Kind(b"\x28\xb5\x2f\xfd", _zstd, (".zst", ".zstd")),
+    "xz": Kind(
+        b"\xfd7zXZ\x00", lambda: _Standard(lzma.LZMADecompressor(memlimit=_MEMORY)), (".xz",)
+    ),
+    "bzip2": Kind(b"BZh", lambda: _Standard(bz2.BZ2Decompressor()), (".bz2",), _begins_a_block),
 }
+_LONGEST = max(len(kind.magic) for kind in KINDS.values())

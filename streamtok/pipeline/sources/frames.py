@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from ...stores import places
-from .compression import MAGICS, START_SIZE, detect
+from .compression import KINDS, START_SIZE, detect
 
 __all__ = ["frame_starts", "is_compressed"]
 
@@ -68,7 +68,7 @@ def _bgzf_ends(file: BinaryIO) -> Iterator[int]:
     while True:
         head = _read(file, at, 12)
         # Deflate, and an extra field is the only thing that follows the header.
-        if len(head) < 12 or not head.startswith(MAGICS["gzip"]) or head[3] != 4:
+        if len(head) < 12 or not head.startswith(KINDS["gzip"].magic) or head[3] != 4:
             return
         (extra_size,) = struct.unpack_from("<H", head, 10)
         total = _bgzf_size(_read(file, at + 12, extra_size))
@@ -98,7 +98,7 @@ def _zstd_ends(file: BinaryIO, size: int) -> Iterator[int]:
         magic, skipped = struct.unpack_from("<II", head)
         if magic & ~0xF == _SKIPPABLE:
             at += 8 + skipped
-        elif head.startswith(MAGICS["zstd"]):
+        elif head.startswith(KINDS["zstd"].magic):
             end = _zstd_end(file, at, head, size)
             if end is None:
                 return

@@ -1,4 +1,4 @@
-"""The kinds of input: files and objects, followed files, sockets and Parquet files.
+"""The kinds of input: files and objects, followed files, sockets and files of rows.
 
 Each is a source of documents. It yields groups of parts (see `splitters`). Between two groups,
 `position` tells as JSON where the next group begins, so that another process can continue there.
@@ -29,9 +29,8 @@ from .blocks import (
 from .compression import START_SIZE, detect, unpack
 from .fingerprint import FileWatch, fingerprint
 from .follow import Follower
-from .make_splitter import MakeSplitter
+from .make_splitter import MakeSplitter, Rows, RowTexts
 from .open_blocks import open_blocks
-from .parquet import ParquetTexts
 from .records import OnBad, Places
 from .sockets import Address, Listener, connect
 from .splitters import Part, Splitter
@@ -358,13 +357,14 @@ class SocketInput(ByteInput):
             yield block
 
 
-class ParquetInput:
-    """The rows of a Parquet file."""
+class RowsInput:
+    """The rows of a file of rows."""
 
     def __init__(
         self,
         path: str,
         name: str,
+        kind: Rows,
         column: str,
         *,
         on_bad: OnBad | None = None,
@@ -373,7 +373,7 @@ class ParquetInput:
     ):
         """Open the file once, to raise OSError, DocumentError or MissingLibraryError early.
 
-        groups: the row groups to read, all by default.
+        column: what has the texts. groups: the row groups to read, all by default.
         """
         self.name = name
         self.size = check_file(path)
@@ -381,6 +381,7 @@ class ParquetInput:
         self.is_done = False
         self._watch = None if is_url(path) else FileWatch(path, name)
         self._path = path
+        self._kind = kind
         self._column = column
         self._on_bad = on_bad
         self._waiting = waiting
@@ -389,8 +390,8 @@ class ParquetInput:
         self._texts.close()
         self.replaced = 0  # texts that are not UTF-8 are given as bytes
 
-    def _open(self, row: int) -> ParquetTexts:
-        return ParquetTexts(
+    def _open(self, row: int) -> RowTexts:
+        return self._kind.open(
             self._path, self._column, on_bad=self._on_bad, row=row, groups=self._groups
         )
 
