@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import random
 import time
@@ -144,18 +143,6 @@ def test_a_large_text_takes_as_little_work_as_a_small_one() -> None:
     begin = time.process_time()
     CL100K.count(text)
     assert few < time.process_time() - begin
-
-
-def test_the_kinds_of_text() -> None:
-    data = "naïve text, twice".encode()
-    expected = (b"na\xc3\xafve text", 4, True)
-    for text in (data, bytearray(data), memoryview(data), [data[:3], data[3:]], io.BytesIO(data)):
-        assert CL100K.truncate(text, 4) == expected
-    assert CL100K.truncate(io.StringIO(data.decode()), 4).text == "naïve text"
-    assert CL100K.truncate([], 4) == ("", 0, False)
-    kept = CL100K.truncate(data, 100)
-    assert kept.text is data
-    assert not kept.was_truncated
 
 
 @pytest.mark.parametrize("budget", [-1, -(1 << 70)])

@@ -208,15 +208,6 @@ def test_standard_input_to_standard_output() -> None:
     assert run("decode", "--format", "u32", stdin=raw).stdout == b"hello world"
 
 
-def test_each_file_is_a_text_of_its_own(tmp_path: Path) -> None:
-    for name, text in [("a", "hel"), ("b", "lo"), ("c", "")]:
-        (tmp_path / name).write_text(text)
-    enc = streamtok.get_encoding(LARGE)
-    done = run("encode", *(str(tmp_path / name) for name in "abc"))
-    assert [int(line) for line in done.stdout.split()] == enc.encode("hel") + enc.encode("lo")
-    assert b"3 inputs, 5 bytes" in done.stderr
-
-
 def test_empty_input(tmp_path: Path) -> None:
     for name in ("out.npy", "out.txt", "out.bin"):
         done = run("encode", "-o", str(tmp_path / name))
@@ -265,13 +256,6 @@ def test_a_job_in_parts_says_what_was_done_before(file: Path, tmp_path: Path) ->
     assert "continuing; " in run(*args, "--workers", "1").stderr.decode()  # all are done
 
 
-def test_lossless_for_any_bytes(tmp_path: Path) -> None:
-    data = random.Random(2).randbytes(50_000)
-    (tmp_path / "noise").write_bytes(data)
-    done = run("encode", str(tmp_path / "noise"), "--errors", "surrogateescape", "-q")
-    assert run("decode", stdin=done.stdout).stdout == data
-
-
 def test_special_tokens(tmp_path: Path) -> None:
     data = b"a<|endoftext|>b<|fim_prefix|>"
     assert b"100257" in run("encode", "--allowed-special", "all", stdin=data).stdout
@@ -318,16 +302,6 @@ def test_closed_output_ends_it_quietly(file: Path) -> None:
         live.stdout.close()
         assert live.process.wait(20) == 128 + signal.SIGPIPE
         assert live.stderr.read() == b""
-
-
-@POSIX
-def test_head(file: Path) -> None:
-    done = spawn(
-        f"{sys.executable} -m streamtok encode -q '{file}' | head -1",
-        shell=True,
-    )
-    first = streamtok.get_encoding(LARGE).encode(TEXT[:1000])[0]
-    assert (done.stdout, done.stderr) == (f"{first}\n".encode(), b"")
 
 
 @POSIX
@@ -482,21 +456,6 @@ def test_unwritable_output(file: Path, tmp_path: Path) -> None:
     assert fails("encode", str(file), "-o", out) == f"{out}: Not a directory"
 
 
-@POSIX
-@pytest.mark.parametrize("suffix", ["bin", "npy", "txt"])
-def test_full_disk(file: Path, tmp_path: Path, suffix: str) -> None:
-    out = tmp_path / f"out.{suffix}"
-    out.write_bytes(b"old")
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))"
-    done = spawn(
-        wrapped(limit, "encode", str(file), "-o", str(out), "--force"),
-    )
-    assert done.returncode == 1
-    assert done.stderr.decode() == f"streamtok: error: {out}: File too large\n"
-    assert out.read_bytes() == b"old"
-    assert leftovers(tmp_path) == []
-
-
 @NO_SPACE
 def test_full_device(file: Path) -> None:
     assert fails("encode", str(file), "-o", "/dev/full") == "/dev/full: No space left on device"
@@ -538,15 +497,6 @@ def test_u16_is_refused_before_anything_is_read(tmp_path: Path) -> None:
         assert live.process.wait(20) == 2  # its input is still open
         assert b"this vocabulary has 100276" in live.stderr.read()
     assert os.listdir(tmp_path) == []
-
-
-def test_npy_needs_a_file() -> None:
-    done = run("encode", "--format", "npy", stdin=b"x")
-    assert done.returncode == 2
-    assert (
-        b"npy cannot be written to standard output, because its header holds the count"
-        in done.stderr
-    )
 
 
 def test_not_utf8(tmp_path: Path) -> None:
@@ -592,14 +542,6 @@ def test_max_pending() -> None:
 )
 def test_ids_that_are_none(data: bytes, message: str) -> None:
     assert fails("decode", stdin=data).endswith(message)
-
-
-def test_ids_that_end_too_early(tmp_path: Path) -> None:
-    out = tmp_path / "out.txt"
-    error = fails("decode", "--format", "u32", "-o", str(out), stdin=b"\1\0\0\0\1\0\0")
-    assert error == "standard input: the input ends inside an id: found 3 of its 4 bytes"
-    assert not out.exists()
-    assert "not an npy file" in fails("decode", "--format", "npy", stdin=b"hello world")
 
 
 @POSIX

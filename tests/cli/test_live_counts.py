@@ -146,14 +146,3 @@ def test_intervals_of_a_pipe() -> None:
     expected = CL100K.count("one two\nthree four\n")
     assert found[-1]["total"] == sum(row["tokens"] for row in found) == expected
     assert sum(not row["tokens"] for row in found[:3]) >= 1
-
-
-def test_intervals_of_several_files(tmp_path: Path, capsys: Any) -> None:
-    for name in "ab":
-        (tmp_path / name).write_text("one two three\n" * 50_000)
-    args = ["count", "--every", "0.0001", "--json", str(tmp_path / "a"), str(tmp_path / "b")]
-    assert main(args) == 0
-    found = rows(capsys.readouterr().out.encode())
-    expected = 2 * CL100K.count("one two three\n" * 50_000)
-    assert found[-1]["total"] == sum(row["tokens"] for row in found) == expected
-    assert len(found) > 1

@@ -199,26 +199,6 @@ def test_when_there_are_colours(monkeypatch, when, env, is_terminal, expected) -
     assert Paint(when, File()).is_on == expected  # type: ignore[arg-type]
 
 
-@POSIX
-@pytest.mark.parametrize("no_color", ["", "1"])
-def test_a_terminal_has_colours(no_color: str) -> None:
-    import pty
-
-    master, slave = pty.openpty()
-    try:
-        done = spawn(
-            ["env", f"NO_COLOR={no_color}", "TERM=xterm-256color", *COMMAND, "show", "-q"],
-            input=b"to be\n", stdout=slave,
-        )  # fmt: skip
-        assert done.returncode == 0
-        got = os.read(master, 1 << 16).decode()
-    finally:
-        os.close(master)
-        os.close(slave)
-    assert ("\x1b[" in got) == (not no_color)
-    assert re.sub(r"\|", "", COLOUR.sub("", got)) == "to·be⏎\r\n"
-
-
 def test_columns_of_wide_characters() -> None:
     rows = [["a", "東京", "x"], ["bb", "e\u0301", "y"], ["c", "🎉", "z"]]
     lines = columns(rows, (False, False, True))
@@ -315,16 +295,6 @@ def test_compare_totals_and_places(tmp_path: Path) -> None:
     assert shorter.stderr.decode() == (
         f"streamtok: {len(differing) - 1} more places differ; --limit 0 shows them\n"
     )
-
-
-def test_compare_with_colours_has_the_same_columns() -> None:
-    args = ("compare", "-e", "gpt2", "-e", "cl100k_base", "-e", "o200k_base")
-    plain = lines_of(run(*args, stdin=DATA))
-    lines = lines_of(run(*args, "--color", "always", stdin=DATA))
-    assert len(lines) == len(plain)
-    assert any("\x1b[" in line for line in lines)
-    for line in lines:
-        assert COLOUR.sub("", line).isprintable()
 
 
 def test_compare_says_what_is_wrong() -> None:

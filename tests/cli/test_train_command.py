@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import os
 from pathlib import Path
 
@@ -13,7 +10,7 @@ import pytest
 import streamtok
 from streamtok import Trainer
 from streamtok.cli import cmd_train as train
-from streamtok.parts import counted_documents, counted_files
+from streamtok.parts import counted_files
 from streamtok.training import merging, trainer
 
 from ..trained import counted, numbers, some_text, tokens_of
@@ -129,38 +126,6 @@ def test_command_refuses_files(files, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_command_goes_on_where_it_stopped(files, tmp_path, capsys, monkeypatch):
-    out, counts = tmp_path / "out", tmp_path / "counts.npz"
-    monkeypatch.setattr(counted_documents, "BLOCK", 1000)
-    update = Trainer.update
-    left = [0]  # calls before Ctrl-C
-
-    def interrupted(self, chunk, final=False):
-        left[0] -= 1
-        if not left[0]:
-            raise KeyboardInterrupt
-        update(self, chunk, final)
-
-    monkeypatch.setattr(Trainer, "update", interrupted)
-    options = "--vocab-size", 700, "-o", out, "--save-counts", counts, "--tie", "first"
-    for calls in (4, 25, 30):
-        left[0] = calls
-        assert run_cli(*files, *options) == 130
-        assert counts.exists()
-        assert not out.exists()
-    assert run_cli(files[0], *options) == 1  # all that is counted must be named
-    assert "and of 2 more: name all files" in capsys.readouterr().err
-    assert run_cli(*files, *options) == 0
-    expected = tokens_of(counted(texts_of_files()).merges(700, tie="first"))
-    assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
-    assert run_cli(*files, *options) == 0  # nothing is counted twice
-    assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
-    assert run_cli(*files, *options, "--pattern", "gpt2") == 1
-    files[0].write_text("another text", "utf-8")
-    assert run_cli(*files, *options) == 1
-    assert "has changed since its first 9,0" in capsys.readouterr().err
-
-
 @pytest.fixture
 def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Options; a and b are there, and a is counted."""
@@ -228,44 +193,6 @@ def test_a_file_that_is_named_twice_counts_twice(two):
     assert run_cli("a", "b", *two) == 1
     assert run_cli("a", "b", "a", *two[:4], "-q") == 0
     assert tokens_in("out") == [b"ab"]
-
-
-@pytest.mark.parametrize("module", [gzip, bz2, lzma])
-def test_compressed_files_are_unpacked(module, files, tmp_path, monkeypatch):
-    packed = []
-    for file in files:
-        packed.append(file.with_suffix(".packed"))
-        packed[-1].write_bytes(module.compress(file.read_bytes()))
-    out, counts = tmp_path / "out", tmp_path / "counts"
-    expected = tokens_of(counted(texts_of_files()).merges(400))
-    for errors in "strict", "replace":
-        assert run_cli(*packed, "--vocab-size", 400, "-o", out, "--errors", errors, "-q") == 0
-        assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
-    # Interrupted in the middle of one.
-    packed = [tmp_path / "all.packed"]
-    packed[0].write_bytes(module.compress("".join(texts_of_files() * 10).encode()))
-    expected = tokens_of(counted(["".join(texts_of_files() * 10)]).merges(400))
-    monkeypatch.setattr(counted_documents, "BLOCK", 1000)
-    update = Trainer.update
-    left = [4]
-
-    def interrupted(self, chunk, final=False):
-        left[0] -= 1
-        if not left[0]:
-            raise KeyboardInterrupt
-        update(self, chunk, final)
-
-    monkeypatch.setattr(Trainer, "update", interrupted)
-    options = "--vocab-size", 400, "-o", out, "--save-counts", counts, "-q"
-    out.unlink()
-    assert run_cli(*packed, *options) == 130
-    [entry] = Trainer.load_counts(counts).notes["files"]
-    assert 0 < entry["at"] < 540_000
-    assert not entry["is_done"]
-    assert run_cli(*packed, *options) == 0
-    assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
-    packed[0].write_bytes(packed[0].read_bytes()[:-10])
-    assert run_cli(packed[0], *options[:4]) == 1
 
 
 def test_the_name_says_the_format(files, tmp_path, monkeypatch, capsys):

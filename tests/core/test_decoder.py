@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok._core.encode import Decoder, UnknownId
 
-from ..conftest import PACKED, corpus, encoding_of
+from ..conftest import PACKED, encoding_of
 from ..nasty import TEXTS
 
 BYTES = streamtok.Encoding(
@@ -198,19 +198,6 @@ def test_whole_vocabularies(name: str) -> None:
     assert enc.decode(ids) == enc.decode(np.array(ids)) == slow.decode("utf-8", "replace")
     for id in ids[:5000]:
         assert enc.decode_bytes([id]) == enc.decode_single_token_bytes(id)
-
-
-@pytest.mark.parametrize("name", PACKED)
-@pytest.mark.parametrize("source", ["english", "multilingual", "code"])
-def test_whole_texts(name: str, source: str) -> None:
-    check_round_trip(name, corpus(source))
-
-
-def check_round_trip(name: str, data: bytes) -> None:
-    enc = encoding_of(name)
-    ids = enc.encode(data.decode(), disallowed_special=())
-    assert enc.decode(ids) == enc.decode(iter(ids)) == data.decode()
-    assert enc.decode_bytes(ids) == enc.decode_bytes(np.array(ids)) == data
 
 
 def check_text(data: bytes) -> None:

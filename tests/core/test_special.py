@@ -92,16 +92,6 @@ def test_allowed_and_disallowed_in_streams(parts, specials, allowed, disallowed,
         assert must_raise, error  # noqa: PT017
 
 
-def test_a_special_token_ends_the_text_before_it():
-    enc = streamtok.get_encoding("cl100k_base")
-    text = "a   <|endoftext|>   b"
-    ids = [*enc.encode("a   "), enc.eot_token, *enc.encode("   b")]
-    assert enc.encode(text, allowed_special="all") == ids
-    for cut in range(len(text)):
-        stream = enc.stream_encoder(allowed_special="all")
-        assert stream_ids(stream, [text[:cut], text[cut:]]) == ids
-
-
 def test_long_special_tokens():
     name = "<|" + "x" * 5000 + "|>"
     enc = streamtok.Encoding(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 import unicodedata
 from typing import Any
 
@@ -14,7 +13,6 @@ import streamtok
 from streamtok._core.encode import ChangedNote
 from streamtok.engines import rewriting
 from streamtok.engines.rules import TextRules
-from streamtok.errors import PendingLimitExceeded
 from streamtok.normalizers import (
     JoinedSpaces,
     LongestMap,
@@ -241,76 +239,6 @@ def test_errors_are_those_of_the_slow_steps(seed: int, errors: str) -> None:
         assert stream.bytes_in == other.bytes_in
     assert got + stream.flush() == same + other.flush()
     assert failed > 3
-
-
-def test_a_token_that_may_begin_waits_with_what_may_change() -> None:
-    text = "words and words and words "
-    for token in ("<|end|>", "e<s>"):
-        for cut in range(1, len(token)):
-            stream = ENC.stream_encoder(allowed_special="all")
-            ids = stream.encode(text) + stream.encode(text + token[:cut])
-            assert stream.pending >= cut
-            ids += stream.encode(token[cut:] + text) + stream.flush()
-            assert ids == ENC.encode(text + text + token + text, allowed_special="all")
-            refusing = ENC.stream_encoder()
-            refusing.encode(text)
-            refusing.encode(text + token[:cut])
-            with pytest.raises(ValueError, match=f"at byte {2 * len(text)}\\."):
-                refusing.encode(token[cut:] + text)
-
-
-def test_what_may_wait_is_bounded() -> None:
-    stream = ENC.stream_encoder(max_pending=4)
-    for _ in range(3):
-        stream.encode("1234 5678\n")
-    assert is_inside(stream)
-    before = stream.getstate()
-    with pytest.raises(PendingLimitExceeded) as caught:
-        stream.encode("the otherb")
-    assert stream.getstate() == before
-    other = slow_stream(max_pending=4)
-    other.setstate(before)
-    with pytest.raises(PendingLimitExceeded) as wanted:
-        other.encode("the otherb")
-    assert (str(caught.value), caught.value.offset, caught.value.pending) == (
-        str(wanted.value), wanted.value.offset, wanted.value.pending,
-    )  # fmt: skip
-
-
-def test_all_of_a_long_text_comes_this_way() -> None:
-    enc = encoding(**{"<|end|>": 300})
-    stream = enc.stream_encoder()
-    text = "Words, and numbers such as 1234; (brackets) – and é, 日本語 in between.\n" * 50
-    data = text.encode()
-    ids = stream.encode(data[:64])
-    assert is_inside(stream)
-    for at in range(64, len(data), 64):
-        ids += stream.encode(data[at : at + 64])
-        assert is_inside(stream)
-    assert ids + stream.flush() == enc.encode(text)
-    assert not is_inside(stream)
-
-
-def test_threads_may_share_a_table() -> None:
-    enc = encoding()
-    text = "".join(random.Random(1).choices(PIECES, k=3000))
-    wanted = enc.encode(text, allowed_special="all")
-    failed: list[int] = []
-
-    def work(size: int) -> None:
-        stream = enc.stream_encoder(allowed_special="all")
-        ids: list[int] = []
-        for at in range(0, len(text), size):
-            ids += stream.encode(text[at : at + size])
-        if ids + stream.flush() != wanted:
-            failed.append(size)
-
-    threads = [threading.Thread(target=work, args=(size,)) for size in range(40, 48)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
 
 
 @pytest.mark.parametrize("begin", ["n", "n" * 40])

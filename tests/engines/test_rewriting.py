@@ -7,8 +7,6 @@ import unicodedata
 from functools import partial
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import streamtok
 from streamtok.engines import rewriting, rewriting_chain, stretches
@@ -85,51 +83,6 @@ def test_ids_are_those_of_tokenizers(first, some_slowly):
                 assert stream.pending <= stream.bytes_in == len(data)
                 assert ids + stream.flush() == expected, (seed, text, chunks)
                 assert stream.getstate() == ours.stream_encoder(allowed_special="all").getstate()
-
-
-@given(st.integers(0, 60), st.binary(max_size=20), st.sampled_from(["replace", "surrogateescape"]))
-def test_bytes_that_are_no_utf8(seed, data, errors):
-    ours = twins(seed).ours
-    data = data.replace(b"\x00", "e\u0301 b".encode())
-    expected = ours.encode(data, allowed_special="all", errors=errors)
-    assert expected == ours.encode(
-        data.decode("utf-8", errors), allowed_special="all", errors=errors
-    )
-    for step in (1, 2, len(data) + 1):
-        stream = ours.stream_encoder(allowed_special="all", errors=errors)
-        ids = []
-        for i in range(0, len(data), step):
-            ids += stream.encode(data[i : i + step])
-        assert ids + stream.flush() == expected
-
-
-@given(st.integers(0, 60), st.binary(max_size=20))
-def test_bytes_that_are_refused(seed, data):
-    ours = twins(seed).ours
-    data = data.replace(b"\x00", "e\u0301 b".encode())
-    whole = _decoding_error(data.decode)
-    found = _decoding_error(lambda: ours.encode(data, allowed_special="all"))
-    assert (found is None) == (whole is None)
-    stream = ours.stream_encoder(disallowed_special=())
-    ended = None
-    for chunk in [*(data[i : i + 1] for i in range(len(data))), None]:
-        before = stream.getstate()
-        ended = _decoding_error(lambda c=chunk: stream.encode(c or b"", final=c is None))
-        if ended:
-            assert stream.getstate() == before
-            break
-    assert (ended is None) == (whole is None)
-    if whole and found and ended:
-        assert (found.start, found.end) == (whole.start, whole.end)
-        assert (ended.start, ended.reason) == (whole.start, whole.reason)
-
-
-def _decoding_error(call) -> UnicodeDecodeError | None:
-    try:
-        call()
-    except UnicodeDecodeError as error:
-        return error
-    return None
 
 
 def _fed(stream, text, step):
@@ -259,14 +212,6 @@ def test_which_rules_need_the_engine():
         )
 
 
-def test_patterns_without_tables():
-    rules = TextRules((("<t>", 300),), longest_first=True, normalizer="NFC")
-    enc = encoding(rules, pattern=r"(?<=x)y|[\s\S]")
-    assert enc.encode("aae\u0301<t>y") == [97, 97, *"\u00e9".encode(), 300, 121]
-    assert enc.count("aae\u0301<t>y") == 6
-    assert enc.encode_to_numpy("e\u0301").tolist() == [*"\u00e9".encode()]
-
-
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
 def test_long_texts_with_few_changes(errors, monkeypatch):
     """The table makes the ids that the steps make."""
@@ -343,22 +288,3 @@ def test_the_first_space_of_decoded_text():
     assert enc.decode(enc.encode("a b")) == "a b"
     decoder = enc.stream_decoder()
     assert decoder.decode(enc.encode("a b")) + decoder.flush() == "a b"
-
-
-@given(
-    st.text(
-        "e\u00e9\u0301\u0316\u0327\u0915\u093c\u094d\u3042\u3099\u1100\u1161\u11a8a", max_size=40
-    )
-)
-def test_chunks_that_are_cut_between_marks(text):
-    for form in ("NFC", "NFD", "NFKC"):
-        enc = encoding(TextRules(normalizer=Normalizer([Form(form)])))
-        expected = [*Normalizer([Form(form)]).normalize(text).encode()]
-        ids = [part for id in enc.encode(text) for part in enc.decode_bytes([id])]
-        assert ids == expected
-        for cut in range(0, len(text), 3):
-            stream = enc.stream_encoder()
-            got = stream.encode(text[:cut] + "." * 48) + stream.encode(text[cut:] + "." * 48)
-            got += stream.flush()
-            wanted = enc.encode(text[:cut] + "." * 48 + text[cut:] + "." * 48)
-            assert got == wanted

@@ -15,7 +15,6 @@ from streamtok.normalizers import (
     Strip,
 )
 
-from .cuts import check, in_chunks
 from .oracles import NORMALIZERS
 
 NOTHING_WAITS = [
@@ -88,12 +87,6 @@ def test_long_runs_take_linear_time(name):
     state, blocks = normalizer.feed(state, "", final=True)
     assert "".join([*parts, *(out for out, _ in blocks)]) == result
     assert time.process_time() - start < 10  # quadratic: minutes
-
-
-def test_long_runs_through_saved_states():
-    check(NORMALIZERS["NFC"][0], "e" + "\u0301\u0316" * 100, range(200))
-    check(NORMALIZERS["many"][0], " a" + "\u0301\u0316" * 60 + " " * 60, range(200))
-    assert in_chunks(NORMALIZERS["NFC"][0], ["e", "\u0301", ""]) == "é"
 
 
 FORGED = [

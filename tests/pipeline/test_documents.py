@@ -7,6 +7,8 @@ import os
 import random
 import select
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 
 import streamtok
 from streamtok.cli.main import main
+from streamtok.parallel.ordered_pool import OrderedPool
 from streamtok.pipeline import documents
 from streamtok.pipeline.documents import DocumentEncoder
 from streamtok.pipeline.sources import Places
@@ -255,3 +258,53 @@ def test_ids_leave_before_a_pipe_is_waited_for(tmp_path: Path) -> None:
     thread.join()
     expected = CL100K.encode("hello world"), CL100K.encode("hello")
     assert [int(x) for x in (first + rest).split()] == [*expected[0], *expected[1]]
+
+
+class TestSpread:
+    @pytest.mark.parametrize("threads", [1, 2, 5])
+    def test_results_come_in_order(self, threads: int) -> None:
+        spread: OrderedPool[int, None] = OrderedPool(threads)
+        seen: set[int] = set()
+
+        def task(i: int) -> Callable[[], int]:
+            def work() -> int:
+                seen.add(threading.get_ident())
+                time.sleep(0.002 * (i % 3))
+                return i
+
+            return work
+
+        found = []
+        for i in range(60):
+            spread.add(task(i), None) if i % 7 else spread.add_done(i, None)
+            while len(spread) > 10:
+                found.append(spread.take())
+        while len(spread):
+            found.append(spread.take())
+        assert found == list(range(60))
+        assert (len(seen) > 1) == (threads > 1)
+        spread.close()
+
+    def test_an_error_comes_in_its_turn(self) -> None:
+        spread: OrderedPool[int, None] = OrderedPool(3)
+        spread.add(lambda: 1, None)
+        spread.add(lambda: 1 // 0, None)
+        spread.add(lambda: 3, None)
+        assert spread.take() == 1
+        with pytest.raises(ZeroDivisionError):
+            spread.take()
+        assert spread.take() == 3
+        spread.close()
+
+    def test_it_ends_its_threads_and_goes_on(self) -> None:
+        spread: OrderedPool[int, None] = OrderedPool(4)
+        for _ in range(2):
+            for i in range(20):
+                spread.add(lambda i=i: i, None)  # type: ignore[misc]
+            assert spread.take() == 0
+            assert len(spread._helpers) == 3
+            spread.close()
+            assert not spread._helpers
+            assert len(spread) == 0
+        with pytest.raises(ValueError, match="positive"):
+            OrderedPool(0)

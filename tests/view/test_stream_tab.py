@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.cli.measure import measure
 from streamtok.views.lanes import make_lanes
 
 from .conftest import Open, Serve, picture, until, violations
@@ -102,21 +101,6 @@ def test_characters_of_several_tokens_are_whole(open_page: Open, serve: Serve, s
     assert ids(page, "exact") == ENC.encode(text)
     if size == 64:
         assert page.locator("#naive-tokens .sign").all_inner_texts() == signs
-
-
-@pytest.mark.parametrize("size", [1, 3, 64])
-def test_the_totals_are_those_of_bench(open_page: Open, url: str, size: int) -> None:
-    page = opened(open_page, url)
-    set_size(page, size)
-    assert page.inner_text("#stream-size-shown") == f"{size} byte{'s' * (size > 1)}"
-    page.click("#stream-end")
-    rows = measure(TEXT.encode(), ENC, [size], rounds=1)
-    naive = next(row for row in rows if row.way == "naive")
-    exact = next(row for row in rows if row.way == "incremental")
-    found = counts(page)
-    assert found[:2] == [str(naive.tokens), str(naive.wrong_tokens)]
-    assert found[2] == f"{100 * naive.wrong_tokens / naive.tokens:.1f} %"
-    assert found[3:6] == [str(naive.broken_chunks), str(exact.tokens), str(exact.tokens)]
 
 
 def test_play_and_pause(open_page: Open, url: str) -> None:

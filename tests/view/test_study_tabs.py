@@ -144,21 +144,6 @@ def test_merges(open_page: Open, url: str) -> None:
     assert page.locator("#merges-pretokens .chosen").inner_text() == "x"
 
 
-@pytest.mark.parametrize("text", ["a  b", "don't  <|endoftext|>\n\n 語🎉"])
-@pytest.mark.parametrize("special", ["plain", "allow"])
-def test_merges_have_the_ids_of_the_text(
-    open_page: Open, url: str, text: str, special: str
-) -> None:
-    page = open_page(url)
-    page.select_option("#special", special)
-    show(page, text)
-    found = page.locator("#merges-pretokens .t").evaluate_all(
-        "all => all.flatMap((box) => box.token.id.split(', ').map(Number))"
-    )
-    allowed = "all" if special == "allow" else set()
-    assert found == ENC.encode(text, allowed_special=allowed, disallowed_special=())
-
-
 def test_the_longest_pretokens(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "merges")
     show(page, "x" * 120)
