@@ -251,21 +251,6 @@ def test_the_fingerprint_of_a_file(size: int, tmp_path: Path) -> None:
     assert fingerprint(str(path)) != first
 
 
-def test_a_job_goes_on_after_touch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A checkpoint and a plan compare contents."""
-    path = tmp_path / "input"
-    path.write_bytes(TEXT)
-    folder = tmp_path / "parts"
-    args = ["encode", "-e", "gpt2", str(path), "-q"]
-    parts = [*args, "--lines", "--part-size", "9k", "--workers", "1", "-o", str(folder)]
-    assert main(parts) == 0
-    os.utime(path, (1, 1))
-    assert main(parts) == 0
-    path.write_bytes(OTHER)
-    assert main(parts) == 1
-    assert f"the input {path} has changed since" in capsys.readouterr().err
-
-
 def test_an_input_may_be_given_twice(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_bytes(TEXT)

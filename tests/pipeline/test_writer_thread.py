@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import os
 import signal
 import threading
@@ -229,36 +227,6 @@ def test_a_failing_write_names_the_file_and_leaves_nothing(
         files.sync()
     files.discard()
     assert list(tmp_path.iterdir()) == []
-    assert threads.left() == 0
-
-
-def test_what_a_failed_run_leaves_can_be_gone_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Threads
-) -> None:
-    """The state of the last `sync` holds, whatever was on its way."""
-    path = tmp_path / "a.bin"
-    family = Family("u32", ABOUT, wants_sidecar=True)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "write", failing(70_000, OSError(errno.ENOSPC, "full")))
-        files = Files(str(path), family, is_resumable=True)
-        for _ in range(3):
-            files.write(BLOCK)
-        files.sync()
-        state = json.loads(json.dumps(files.getstate()))
-        with pytest.raises(OSError, match="full"):  # noqa: PT012
-            for _ in range(50):
-                files.write(BLOCK)
-            files.sync()
-        files.close()
-    again = Files(str(path), family, is_resumable=True, state=state)
-    for _ in range(4):
-        again.write(BLOCK + 1)
-    again.finish()
-    again.publish()
-    data = np.concatenate([BLOCK] * 3 + [BLOCK + 1] * 4).astype("<u4").tobytes()
-    assert path.read_bytes() == data
-    sidecar = json.loads((tmp_path / "a.bin.json").read_text())
-    assert sidecar["sha256"] == hashlib.sha256(data).hexdigest()
     assert threads.left() == 0
 
 
