@@ -168,6 +168,7 @@ def one_normalizer(rng: random.Random) -> Any:
                 ({"String": "aab"}, "é"), ({"String": "\n"}, " \n"), ({"String": "é"}, "e"),
                 ({"String": "``"}, '"'), ({"String": "  "}, " "),
                 ({"Regex": rng.choice([" {2,}", r"\s+", "[ab]", "a+b", r"\p{N}"])}, "0"),
+                ({"Regex": r"\s{2,}|[\n\r\t]"}, " "),
             ]
         )  # fmt: skip
         return {"type": "Replace", "pattern": pattern, "content": content}

@@ -165,7 +165,7 @@ def read_decoder(field: JsonValue) -> Decoding:
                     f"the decoder Replace is supported for {MARK!r} and a space, and as the first "
                     "decoder, where it changes each token by itself"
                 )
-            replaced.append(read_replace(part))
+            replaced += read_replace(part)
         elif kind == "Metaspace":
             marks = True
             drops = metaspace_scheme(part) != "never"

@@ -90,7 +90,7 @@ def _read(field: JsonValue, steps: list[Step]) -> None:
         field.allow_only("type", "strip_left", "strip_right")
         steps.append(Strip(_flag(field["strip_left"]), _flag(field["strip_right"])))
     elif kind == "Replace":
-        steps.append(read_replace(field))
+        steps += read_replace(field)
     elif kind == "Precompiled":
         field.allow_only("type", "precompiled_charsmap")
         steps.append(_precompiled(field["precompiled_charsmap"]))
@@ -106,6 +106,8 @@ def _read(field: JsonValue, steps: list[Step]) -> None:
 _SET = re.compile(
     r"(?P<set>\[.*\\[pPux].*\]|\\[pPux]\{[^}]*\}|\\u[0-9a-fA-F]{4})(?P<times>|\+|\{[1-9]\d{0,2},\})"
 )
+# As DeBERTa-v3 and BARThez have it in files of transformers 5.
+_RUNS_OR_SINGLE = re.compile(r"(?P<runs>\\s\{[1-9]\d?,\})\|(?P<single>\[(?:\\[nrtfv])+\])")
 
 
 def _flag(field: JsonValue) -> bool:
@@ -115,7 +117,8 @@ def _flag(field: JsonValue) -> bool:
     return field.as_bool()
 
 
-def read_replace(field: JsonValue) -> Step:
+def read_replace(field: JsonValue) -> list[Step]:
+    """The steps of a Replace: one, but for runs of blanks with single ones beside them."""
     field.allow_only("type", "pattern", "content")
     pattern = field["pattern"]
     pattern.allow_only("String", "Regex")
@@ -124,14 +127,17 @@ def read_replace(field: JsonValue) -> Step:
     content = field["content"].as_str()
     if "String" not in pattern.as_dict():
         regex = pattern["Regex"].as_str()
+        runs = _RUNS_OR_SINGLE.fullmatch(regex)
+        if runs and content == " ":  # which is a blank, too
+            return [ReplaceRuns(runs["single"], content), ReplaceRuns(runs["runs"], content)]
         try:
-            return ReplaceRuns(_spelled_out(regex, pattern["Regex"].place) or regex, content)
+            return [ReplaceRuns(_spelled_out(regex, pattern["Regex"].place) or regex, content)]
         except ValueError as error:
             pattern["Regex"].fail(f"Replace: {error}")
     text = pattern["String"].as_str()
     if not text:
         pattern.fail("Replace with an empty String is not supported")
-    return Replace(text, content)
+    return [Replace(text, content)]
 
 
 def _spelled_out(regex: str, place: str) -> str | None:
