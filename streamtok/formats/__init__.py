@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PATTERNS",
-    "WRITTEN",
     "from_rustbpe",
     "load",
     "load_gpt2",

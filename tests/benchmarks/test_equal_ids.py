@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import ctypes
 import itertools
 import json
 import re
@@ -22,7 +21,6 @@ from benchmarks import (
     compare,
     corpus,
     headline,
-    instructions,
     peers,
     sampling,
     tables,
@@ -209,26 +207,3 @@ def test_all_answers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"chunks", "the"} <= {row.what.partition(" ")[0] for row in rows if row.wrong}
     with pytest.raises(SystemExit, match="the answers are not the same"):
         answers.compared("it", lambda: 1, lambda: 2, 1)
-
-
-class _Library:
-    """In the place of valgrind's requests."""
-
-    def __init__(self, name: str) -> None:
-        self.begin, self.end = list, str
-
-
-@pytest.mark.parametrize("encoding", ["r50k_base", "training"])
-def test_instructions_are_counted_for_the_doors_that_are_kept(
-    encoding: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    file = tmp_path / "text"
-    file.write_bytes(corpus.load("logs", 20_000))
-    monkeypatch.setattr(ctypes, "CDLL", _Library)
-    sizes = instructions.count_here({"encoding": encoding, "file": str(file), "library": "x"})
-    figures = json.loads(instructions.FIGURES.read_text())
-    kept, others = instructions.from_json(figures, "avx2", ["logs"])
-    monkeypatch.setattr(instructions, "digest", lambda name: "another")
-    assert instructions.from_json(figures, "avx2", ["logs"]) == ({}, ["logs"])
-    if not others:  # the text hangs on the version of Python
-        assert set(sizes) == {key.door for key in kept if key.encoding == encoding}

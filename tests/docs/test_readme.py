@@ -114,10 +114,3 @@ def test_links_of_the_papers_lead_somewhere() -> None:
                 headings = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.M)
                 slugs = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
                 assert heading in slugs, (name, link)
-
-
-def test_the_first_screen_is_short() -> None:
-    """What is needed to decide stands before the table of links."""
-    first = README.partition("\n| you |")[0]
-    assert len(first.splitlines()) <= 45
-    assert "pip install" in first.partition("![")[0]
