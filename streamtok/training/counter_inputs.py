@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from .._core.encode import Scanner, bytes_of
+from .._core.encode import Cuts, Scanner, bytes_of
 from ..patterns.pattern import Pattern
 
 if TYPE_CHECKING:
@@ -19,11 +17,10 @@ _LARGE_STR = 1 << 16  # characters of a str; the UTF-8 of smaller ones is soon m
 
 
 @functools.lru_cache(maxsize=16)
-def scan_tables(pattern: Pattern) -> tuple[Scanner, Any]:
-    """The scanner that finds pre-tokens, and bool [128, 128]: where ASCII text may be cut."""
-    ascii_classes = [pattern.class_of(point) for point in range(128)]
+def scan_tables(pattern: Pattern) -> tuple[Scanner, Cuts]:
+    """The scanner that finds pre-tokens, and where text may be cut."""
     scanner = Scanner(pattern, pattern.substitutes)
-    return scanner, pattern.clean_cut_pairs[np.ix_(ascii_classes, ascii_classes)]
+    return scanner, Cuts(scanner, pattern.clean_cut_pairs)
 
 
 def is_wide(text: str) -> bool:

@@ -52,13 +52,13 @@ class Counting:
         spill_folder: str | None,
     ):
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
-        scanner, cut_pairs = scan_tables(pattern)
-        counter = PretokenCounter(scanner, cut_pairs, policy, 0)
+        scanner, cuts = scan_tables(pattern)
+        counter = PretokenCounter(scanner, policy, 0)
         # The table and the runs change together, in one assignment: signals come between any two.
         self._counted: tuple[PretokenCounter, tuple[CountRun, ...]] = (counter, ())
         self.errors = errors
         self.num_threads = num_threads
-        self._parts = PartCounters(num_threads)
+        self._parts = PartCounters(num_threads, cuts)
         self.prune_singletons = prune_singletons
         self.spill_folder = spill_folder
         self.pruned_pieces = 0
@@ -250,12 +250,12 @@ class Counting:
     def _count_wide(self, text: str, final: bool) -> bool:
         """Count a large str block by block. False: it has a surrogate, and nothing is counted."""
         size, step = len(text), BLOCK // 2
-        if self._parts.has_surrogate(self.counter, text):
+        if self._parts.has_surrogate(text):
             return False
         for start in range(0, size, step):
             stop = min(start + step, size)
             is_end = final and stop == size
-            parts = self._parts.of_characters(self.counter, text, start, stop, is_end)
+            parts = self._parts.of_characters(text, start, stop, is_end)
             self._count_parts(parts, True)
         return True
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import has_surrogate
+from .._core.encode import SpecialMatcher, has_surrogate
 from .._core.train import PretokenCounter
 from ..parallel.threads import call_in_threads
 
 if TYPE_CHECKING:
+    from .._core.encode import Cuts
     from .._types import Text
 
     # Bytes [start, stop) of a text, or characters of a str, and whether the text ends there.
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LARGE", "Characters", "PartCounters", "feed"]
 
+_NO_SPECIAL = SpecialMatcher([], frozenset(), ())
 LARGE = 1 << 20  # bytes, or characters, from which threads are worth their start
 
 
@@ -52,8 +54,10 @@ def feed(
 class PartCounters:
     """Counters of parts for the counter of the whole, which is given to each call."""
 
-    def __init__(self, num_threads: int):
+    def __init__(self, num_threads: int, cuts: Cuts):
+        """cuts: where text may be cut."""
         self.num_threads = num_threads
+        self._cuts = cuts
         self._idle: list[PretokenCounter] = []
 
     def are_many(self, size: int) -> bool:
@@ -64,14 +68,14 @@ class PartCounters:
         self, counter: PretokenCounter, chunk: Text, start: int, stop: int, final: bool
     ) -> list[Part]:
         """Parts of bytes start:stop. final: the text ends at `stop`."""
-        bounds = self._bounds(counter.cuts, chunk, start, stop)
+        if isinstance(chunk, str) and self.are_many(stop - start):  # its cuts are in characters
+            chunk = str.encode(chunk, "utf-8", counter.errors)
+        bounds = self._bounds(chunk, start, stop)
         return [(chunk, a, b, final and b == stop) for a, b in itertools.pairwise(bounds)]
 
-    def of_characters(
-        self, counter: PretokenCounter, text: str, start: int, stop: int, final: bool
-    ) -> list[Part]:
+    def of_characters(self, text: str, start: int, stop: int, final: bool) -> list[Part]:
         """Parts of characters start:stop, none of which is a surrogate."""
-        bounds = self._bounds(counter.character_cuts, text, start, stop)
+        bounds = self._bounds(text, start, stop)
         return [
             (Characters(text), a, b, final and b == stop) for a, b in itertools.pairwise(bounds)
         ]
@@ -82,8 +86,8 @@ class PartCounters:
         parts = self.of_bytes(counter, chunk, 0, size, final)
         call_in_threads(counter.check_bytes, [(*part, here) for part in parts])
 
-    def has_surrogate(self, counter: PretokenCounter, text: str) -> bool:
-        bounds = self._bounds(counter.character_cuts, text, 0, len(text))
+    def has_surrogate(self, text: str) -> bool:
+        bounds = self._bounds(text, 0, len(text))
         spans = [(text, a, b) for a, b in itertools.pairwise(bounds)]
         return any(call_in_threads(has_surrogate, spans))
 
@@ -134,13 +138,17 @@ class PartCounters:
         except IndexError:
             return counter.worker()
 
-    def _bounds(
-        self, cuts: Callable[[Any, int, int, int], list[int]], text: Text, start: int, stop: int
-    ) -> list[int]:
+    def _bounds(self, text: Text, start: int, stop: int) -> list[int]:
         """Start, cuts for as many parts as there are threads, and stop."""
-        if not self.are_many(stop - start):
-            return [start, stop]
-        return [start, *cuts(text, start, stop, self.num_threads)[1:-1], stop]
+        bounds = [start]
+        n_parts = self.num_threads if self.are_many(stop - start) else 1
+        for part in range(1, n_parts):
+            about = max(start + (stop - start) * part // n_parts, bounds[-1] + 1)
+            place = self._cuts.find(text, _NO_SPECIAL, about, stop)
+            if place < 0:
+                break
+            bounds.append(place)
+        return [*bounds, stop]
 
 
 def _call(function: Callable[..., Any], *given: Any) -> Any:

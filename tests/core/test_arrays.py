@@ -10,7 +10,7 @@ import pytest
 
 import streamtok
 from streamtok._core.encode import Cuts, TokenTable, find_parts, spell
-from streamtok._core.train import MergeLoop, PretokenCounter, PretokenTable
+from streamtok._core.train import MergeLoop, PretokenTable
 
 from ..conftest import encoding_of, scanner_of
 
@@ -95,8 +95,6 @@ def test_tables_of_a_pattern() -> None:
     scanner = scanner_of(pattern)
     with pytest.raises(ValueError, match="not the pairs of this pattern"):
         Cuts(scanner, np.zeros((3, 4), np.uint8))
-    with pytest.raises(ValueError, match="each pair of ASCII"):
-        PretokenCounter(scanner, np.zeros(7, np.uint8), "strict", 0)
     with pytest.raises(ValueError, match="65536 code points"):
         type(scanner)(pattern, np.zeros(5, np.uint8))
     with pytest.raises(ValueError, match="substitutes must be an array of uint8"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 import threading
@@ -98,29 +97,10 @@ def test_invalid_bytes_are_found_in_every_part(threads: int) -> None:
         assert trainer.bytes_in == 3
 
 
-@pytest.mark.parametrize("kind", ["a", "é", "日", "\U0001f600"])
-def test_cuts_in_characters_are_those_in_bytes(kind: str) -> None:
-    scanner, pairs = counter_inputs.scan_tables(Pattern.compile(PATTERNS["cl100k"]))
-    counter = PretokenCounter(scanner, pairs, "strict", 0)
-    for seed, parts in itertools.product(range(20), (1, 2, 3, 7)):
-        text = some(kind, 200, seed)
-        data = text.encode()
-        found = counter.character_cuts(text, 0, len(text), parts)
-        assert found == sorted(set(found))
-        for cut in found:  # a single cut is found from both sides of it, in either form
-            at = len(text[:cut].encode())
-            assert cut in counter.character_cuts(text, cut - 1, len(text), 1)
-            assert at in counter.cuts(data, at - 1, len(data), 1)
-    assert counter.character_cuts(kind * 50, 0, 50, 3) == []
-    for start, stop in ((0, 4), (3, 2)):
-        with pytest.raises(ValueError, match="no characters"):
-            counter.character_cuts("abc", start, stop, 2)
-
-
 @pytest.mark.parametrize("letters", WIDTHS)
 def test_characters_are_counted_as_their_utf8_is(letters: str) -> None:
-    scanner, pairs = counter_inputs.scan_tables(Pattern.compile(PATTERNS["cl100k"]))
-    counter, plain = (PretokenCounter(scanner, pairs, "strict", 0) for _ in range(2))
+    scanner, _ = counter_inputs.scan_tables(Pattern.compile(PATTERNS["cl100k"]))
+    counter, plain = (PretokenCounter(scanner, "strict", 0) for _ in range(2))
     text = some(letters, 90_000)
     for start, stop in ((0, 70_001), (70_001, 70_001), (70_001, 90_000)):
         assert counter.feed_characters(text, start, stop) == (stop, True)
@@ -260,8 +240,8 @@ def test_call_in_threads() -> None:
 
 
 def test_a_worker_is_restarted() -> None:
-    scanner, pairs = counter_inputs.scan_tables(Pattern.compile(PATTERNS["gpt2"]))
-    worker, fresh = (PretokenCounter(scanner, pairs, "strict", 0) for _ in range(2))
+    scanner, _ = counter_inputs.scan_tables(Pattern.compile(PATTERNS["gpt2"]))
+    worker, fresh = (PretokenCounter(scanner, "strict", 0) for _ in range(2))
     worker.feed(b"some text with a very long pretokenlikethisone and \xe6")
     assert worker.pending
     worker.restart()

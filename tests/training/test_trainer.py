@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok import Trainer
-from streamtok._core.train import MergeLoop, PretokenCounter, PretokenTable
+from streamtok._core.train import MergeLoop, PretokenTable
 from streamtok.reference import bpe as reference
 from streamtok.training.trainer import PATTERNS
 
-from ..conftest import scanner_of
 from ..doc_blocks import block_that_has, run_shell
 from ..trained import counted, numbers, rustbpe_tokens, some_text
 
@@ -180,9 +179,6 @@ def test_arrays_that_do_not_fit():
             np.zeros(0, np.uint8), np.zeros(1, np.uint32), np.ones(1, np.uint64),
             np.zeros(1, np.uint64),
         )  # fmt: skip
-    scanner = scanner_of(streamtok.Pattern.compile(PATTERNS["gpt2"]))
-    with pytest.raises(ValueError, match="ASCII"):
-        PretokenCounter(scanner, np.zeros((2, 2), bool), "strict", 0)
     one, sizes, counts = np.zeros(1, np.uint8), np.ones(1, np.uint32), np.ones(1, np.uint64)
     order = np.arange(256, dtype=np.uint32)
     with pytest.raises(ValueError, match="sum to 1"):

@@ -2,7 +2,7 @@
 
 As in streams, the scanner stops at the end of a chunk (`scan/scanner.pxi`). What is carried to the next
 chunk are the bytes of the open pre-token, and where the scanner stands. Large texts are cut where
-the pattern never looks across (`Pattern.clean_cut_pairs`); several counters count the parts.
+the pattern never looks across (`scan/cuts.pxi`); several counters count the parts.
 """
 
 @cython.final
@@ -12,8 +12,6 @@ cdef class PretokenCounter:
     cdef Scanner scanner
     cdef readonly PretokenTable table
     cdef readonly str errors
-    cdef const u8* cut_pairs    # [128 * 128] whether text may be cut between two ASCII characters
-    cdef object _owner, _view
     cdef u8* bytes              # of the open pre-token, and those after it
     cdef size_t size
     cdef size_t capacity
@@ -21,17 +19,8 @@ cdef class PretokenCounter:
     cdef Scan walk              # positions relative to `bytes`
     cdef u64 offset             # place of bytes[0] in all the text
 
-    def __cinit__(self, Scanner scanner not None, clean_cut_pairs, str errors not None, size_t limit):
-        """clean_cut_pairs: bool [128, 128], for pairs of ASCII characters; errors: strict or
-        surrogateescape; limit: bytes of memory, 0 for none.
-        """
-        pairs = np.ascontiguousarray(clean_cut_pairs, dtype=np.uint8)
-        if pairs.shape != (128, 128):
-            raise ValueError(f"one flag for each pair of ASCII characters, not {pairs.shape}")
-        cdef ArrayView view = read_array(pairs, UINT8, "clean_cut_pairs", 2)
-        self._owner = pairs
-        self._view = view
-        self.cut_pairs = <const u8*>view.data
+    def __cinit__(self, Scanner scanner not None, str errors not None, size_t limit):
+        """errors: strict or surrogateescape; limit: bytes of memory, 0 for none."""
         self.scanner = scanner
         self.errors = errors
         self.table = PretokenTable(limit)
@@ -63,17 +52,28 @@ cdef class PretokenCounter:
     def worker(self):
         """A counter of its own with the same settings, for a part of the text."""
         cdef size_t limit = self.table.limit, held = self.table.memory() + self.capacity
-        return PretokenCounter(self.scanner, self._owner, self.errors,
-                            0 if limit == 0 else limit - held if held < limit else 1)
+        return PretokenCounter(self.scanner, self.errors,
+                               0 if limit == 0 else limit - held if held < limit else 1)
 
     def ended(self, bytes more=b""):
         """PretokenCounter: what would be counted besides if the text ended here, behind `more`.
 
         Nothing changes here. Raises UnicodeDecodeError as `feed` with `final`.
         """
-        cdef PretokenCounter rest = PretokenCounter(self.scanner, self._owner, self.errors, 0)
+        cdef PretokenCounter rest = PretokenCounter(self.scanner, self.errors, 0)
         cdef bytes text = self.bytes[self.walk.start:self.size] if self.size else b""
-        rest.count_part(text + more, 0, len(text) + len(more), self.bytes_in - len(text))
+        cdef u64 base = self.bytes_in - len(text)
+        cdef const u8* p
+        cdef size_t size
+        cdef Scan walk
+        cdef int room
+        text += more
+        p, size = <const u8*><const char*>text, len(text)
+        rest.check(p, size, True, base)
+        scan_begin(&walk, 0)
+        with nogil:
+            room = rest.count(p, size, size, &walk, True, base)
+        counted_all(rest, room)
         return rest
 
     def part_end(self, chunk, size_t start, size_t size):
@@ -167,24 +167,6 @@ cdef class PretokenCounter:
         finally:
             text_close(&text)
 
-    def count_part(self, chunk, size_t start, size_t stop, u64 base):
-        """bool: count bytes start:stop of `chunk`, a text of its own; False: the limit was met.
-
-        base: place of chunk[0] in all the text.
-        """
-        cdef Text text
-        cdef Scan walk
-        cdef int room
-        open_text(&text, chunk, self.errors)
-        try:
-            self.check(text.data + start, stop - start, True, base + start)
-            scan_begin(&walk, start)
-            with nogil:
-                room = self.count(text.data, text.size, stop, &walk, True, base)
-            return counted_all(self, room)
-        finally:
-            text_close(&text)
-
     def count_documents(self, list documents not None, size_t start, size_t stop):
         """bool: count each text start:stop of a list by itself, as what comes next; nothing may be
         pending. Nobody may change the list meanwhile.
@@ -260,29 +242,6 @@ cdef class PretokenCounter:
     def set_limit(self, size_t limit):
         """limit: bytes of memory from now on, 0 for none."""
         self.table.limit = limit
-
-    def cuts(self, chunk, size_t start, size_t stop, size_t parts):
-        """list[int]: up to parts + 1 places in start:stop, in order, where `chunk` may be cut.
-
-        The first is near the start, the last near the stop, the others between at about equal
-        distances. Fewer than two: it cannot be cut.
-        """
-        cdef Text text
-        open_text(&text, chunk, self.errors)
-        try:
-            if stop > text.size or start > stop:
-                raise ValueError(f"no bytes {start}:{stop} in {text.size}")
-            return cuts_between(self.cut_pairs, text.data, 1, start, stop, parts)
-        finally:
-            text_close(&text)
-
-    def character_cuts(self, str text not None, size_t start, size_t stop, size_t parts):
-        """list[int]: `cuts` of characters start:stop of a str."""
-        cdef size_t size = PyUnicode_GET_LENGTH(text)
-        if stop > size or start > stop:
-            raise ValueError(f"no characters {start}:{stop} in {size}")
-        return cuts_between(self.cut_pairs, <const u8*>PyUnicode_DATA(text), PyUnicode_KIND(text), start,
-                            stop, parts)
 
     def getstate(self):
         """(int, bytes): bytes taken in, and those of them that are pending."""
