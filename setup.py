@@ -22,11 +22,12 @@ if sys.byteorder != "little":
 
 # The largest first: they are compiled side by side.
 UNITS = ["encode", "train", "json_tables", "prompts", "hf_rows", "_testing"]
-FOR_TESTS = ("_testing", "_failing")  # in a checkout only: no wheel has them
+FOR_TESTS = ("_testing", "_failing")  # in tests/core, for a checkout only: no wheel has them
 NEED_NUMPY = ("encode", "json_tables")
 SOURCES = sorted(
     file
-    for file in Path("streamtok/_core").rglob("*.*")
+    for folder in ("streamtok/_core", "tests/core")
+    for file in Path(folder).rglob("*.*")
     if file.suffix in (".pyx", ".pxd", ".pxi", ".h")
 )
 
@@ -48,7 +49,7 @@ link_args = ["-Wl,-s"] if sys.platform == "linux" else []
 macros = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
 if os.environ.get("STREAMTOK_TESTING"):  # with allocations that fail on request, for gcc and clang
     UNITS.append("_failing")
-    compile_args += ["-O1", "-include", "streamtok/_core/base/failing_alloc.h"]
+    compile_args += ["-O1", "-include", "tests/core/failing_alloc.h"]
 LEVELS = {"none": "ST_PLAIN", "avx2": "ST_AVX2", "avx512": "ST_AVX512"}  # see base/cpu.h
 simd = os.environ.get("STREAMTOK_SIMD")  # one of them: use no more than that; for tests
 if simd:
@@ -63,9 +64,10 @@ if sanitizers:
 
 
 def extension(name: str) -> Extension:
+    folder = "tests/core" if name in FOR_TESTS else "streamtok/_core"
     return Extension(
         f"streamtok._core.{name}",
-        [f"streamtok/_core/{name}.pyx"],
+        [f"{folder}/{name}.pyx"],
         include_dirs=["streamtok/_core", *([numpy.get_include()] if name in NEED_NUMPY else [])],
         define_macros=macros + ([("STREAMTOK_KEEP_MALLOC", "1")] if name == "_failing" else []),
         depends=[str(file) for file in SOURCES if file.suffix != ".pyx"],

@@ -27,4 +27,5 @@ def test_the_core_is_that_of_its_sources() -> None:
 
 
 def own(unit: str) -> Path:
-    return CORE / f"{unit}.pyx"
+    here = Path(__file__).with_name(f"{unit}.pyx")  # of what only tests call
+    return here if here.exists() else CORE / here.name

@@ -1,6 +1,6 @@
 """Failures on request. Only in a build with STREAMTOK_TESTING=1, and only for tests.
 
-`fail_core` makes an allocation of the core fail (base/failing_alloc.h), `fail_python` one of Python's
+`fail_core` makes an allocation of the core fail (failing_alloc.h), `fail_python` one of Python's
 own: of an object, or of memory that objects hold. `race` is what a race detector has to find.
 """
 
