@@ -366,16 +366,16 @@ class Tokenizer:
             not origin.has_offsets  # the real one has no tokens then, either
             or not compiled.names_are_tokens
             or compiled is not self._compiled
-            or not compiled.renamed.isdisjoint(ids)
+            or (compiled.renamed and not compiled.renamed.isdisjoint(ids))
         ):
             return None
         names = compiled.names
         try:
-            return [names[id] for id in ids]
+            return [*map(names.__getitem__, ids)]
         except KeyError:
             name = self._real.id_to_token
             names.update((id, name(id)) for id in {*ids}.difference(names))
-            return [names[id] for id in ids]
+            return [*map(names.__getitem__, ids)]
 
     def post_process(self, encoding: Any, pair: Any = None, add_special_tokens: bool = True) -> Any:
         """tokenizers.Encoding: truncated, with special tokens, and padded."""
