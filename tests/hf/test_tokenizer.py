@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import os
 import pickle
 import random
@@ -210,6 +211,34 @@ def test_a_server_that_forks() -> None:
         is_done.set()
         for thread in threads:
             thread.join()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells the memory there")
+def test_caches_stay_bounded() -> None:
+    """Of many tokenizers nothing stays, and of many texts no more than caches may have."""
+    rng = random.Random(1)
+    limit = streamtok.cache_limit()
+
+    def used_after(n_tokenizers: int, n_texts: int) -> int:
+        for _ in range(n_tokenizers):
+            ours = Tokenizer(Tokenizer.from_str(written("gpt2")), prompt_cache=1 << 20)
+            for _ in range(n_texts):
+                text = "".join(rng.choices("abcdefghijkl mnop é日\n", k=10_000))
+                one, _ = ours.encode_batch([text, text[:99]])
+                assert len(one.offsets) == len(one.tokens) == len(ours.encode(text).ids)
+                assert ours.decode(one.ids) == text
+        gc.collect()
+        pages = Path("/proc/self/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    streamtok.set_cache_limit(1 << 20)
+    try:
+        used_after(3, 30)
+        settled = used_after(3, 30)
+        assert used_after(40, 5) < settled + (64 << 20)  # all that stay would have 220 MB
+        assert used_after(1, 600) < settled + (64 << 20)  # these texts and ids have 110 MB
+    finally:
+        streamtok.set_cache_limit(limit)
 
 
 def test_settings_at_the_time_of_the_call_count() -> None:
