@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--file", type=Path, help="a tokenizer.json; o200k_base without one")
     parser.add_argument("--corpora", nargs="+", default=["english", "code", "multilingual"])
+    parser.add_argument(
+        "--cpu", action="store_true", help="time processors, all threads together, not the clock"
+    )
     args = parser.parse_args()
+    clock = time.process_time if args.cpu else time.perf_counter
     with tempfile.TemporaryDirectory() as folder:
         file = args.file
         if file is None:
@@ -38,19 +42,22 @@ def main() -> None:
         print(f"| text | call | {', '.join(ENGINES)}, ms | of the best other |\n|---|---|--:|--:|")
         for kind in args.corpora:
             text = corpus.generated(kind).decode("utf-8", "ignore")
-            for what, times in measure(file, text, args.rounds):
+            for what, times in measure(file, text, args.rounds, clock):
                 shown = ", ".join(
                     f"{1e3 * times[name]:.2f}" if name in times else "-" for name in ENGINES
                 )
                 best = min(found for name, found in times.items() if name != "streamtok")
-                print(f"| {kind} | {what} | {shown} | {best / times['streamtok']:.1f} |")
+                print(
+                    f"| {kind} | {what} | {shown} | {best / times['streamtok']:.1f} |", flush=True
+                )
 
 
-def measure(file: Path, text: str, rounds: int) -> list[tuple[str, dict[str, float]]]:
+def measure(
+    file: Path, text: str, rounds: int, clock: Callable[[], float]
+) -> Iterator[tuple[str, dict[str, float]]]:
     """(call, seconds by engine) of each call."""
     made = {name: engine for name, load in ENGINES.items() if (engine := load(file)) is not None}
     assert made["streamtok"].backend_tokenizer.engine == "streamtok"
-    found = []
     for what, call in calls(text).items():
         expected = plain(call(made["tokenizers"]))
         assert plain(call(made["streamtok"])) == expected, f"{what}: the answers are not the same"
@@ -58,11 +65,10 @@ def measure(file: Path, text: str, rounds: int) -> list[tuple[str, dict[str, flo
         times: dict[str, list[float]] = {name: [] for name in equal}
         for turn in range(rounds):
             for name in equal[turn % len(equal) :] + equal[: turn % len(equal)]:
-                start = time.perf_counter()
+                start = clock()
                 call(made[name])
-                times[name].append(time.perf_counter() - start)
-        found.append((what, {name: min(taken) for name, taken in times.items()}))
-    return found
+                times[name].append(clock() - start)
+        yield what, {name: min(taken) for name, taken in times.items()}
 
 
 def answers(call: Callable[[Any], Any], tokenizer: Any, expected: Any) -> bool:
