@@ -5,7 +5,10 @@ The core's scanner does the same for whole encodings. This is `Automaton.findall
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from .automaton import Automaton
 
@@ -25,20 +28,27 @@ class PretokenWalk:
         self._at_end = automaton.n_classes
         self._class_of = automaton.class_of
         self._classes = {chr(point): automaton.class_of(point) for point in range(128)}
+        self._begins = None if automaton.begins.all() else _one_that_begins(automaton)
 
     def feed(
         self, state: WalkState, text: str, final: bool
     ) -> tuple[WalkState, list[tuple[str, bool]]]:
         """The next state, and what has become certain: stretches, and whether each is a pre-token.
 
-        What is no pre-token is left out by the pattern. Over any cutting of a text, the stretches
-        joined are the text.
+        What is no pre-token is left out by the pattern: several characters in a row, maybe. Over
+        any cutting of a text, the stretches joined are the text.
         """
         rope, now, accepted = state
         start = -sum(map(len, rope))  # of the open pre-token, in `text`
         position = 0
         found: list[tuple[str, bool]] = []
         while True:
+            if self._begins is not None and start == position:
+                first = self._begins.search(text, position)
+                position = first.start() if first else len(text)
+                if position > start:
+                    found.append((text[start:position], False))
+                    start = position
             following = 1
             while position < len(text):
                 kind = self._class(text[position])
@@ -86,6 +96,16 @@ class PretokenWalk:
             if len(self._classes) < 1 << 16:
                 self._classes[char] = known
         return known
+
+
+def _one_that_begins(automaton: Automaton) -> re.Pattern[str]:
+    """What finds a character that a pre-token can begin with."""
+    can_begin = automaton.begins[automaton.class_blocks[automaton.class_pages]].ravel()
+    edges = np.flatnonzero(np.diff(can_begin, prepend=False, append=False)).tolist()
+    ranges = [
+        rf"\U{low:08x}-\U{high - 1:08x}" for low, high in zip(edges[::2], edges[1::2], strict=True)
+    ]
+    return re.compile(f"[{''.join(ranges)}]" if ranges else r"(?!)")
 
 
 def rope_of(value: Any) -> tuple[str, ...]:
