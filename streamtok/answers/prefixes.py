@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..engines.protocol import NO_LIMIT
 from ..engines.template import NO_TEMPLATE
 from ..errors import UnsupportedPatternError, UnsupportedStreamError, raise_disallowed_special
-from ..parallel.texts import NO_LIMIT
 from .source_text import character_ends
 
 if TYPE_CHECKING:

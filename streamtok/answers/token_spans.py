@@ -9,11 +9,10 @@ import numpy as np
 from .._core.encode import bytes_of, token_spans
 from ..definition import pretoken_spans
 from ..engines.plain import PlainEngine
-from ..engines.protocol import encode_whole
+from ..engines.protocol import NO_LIMIT, encode_whole
 from ..engines.source_units import BEGIN, check_unit
 from ..engines.template import NO_TEMPLATE
 from ..errors import raise_disallowed_special
-from ..parallel.texts import NO_LIMIT
 
 if TYPE_CHECKING:
     import numpy.typing as npt

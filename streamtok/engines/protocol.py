@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from .._types import Text
     from .template import Template
 
-__all__ = ["Chain", "Engine", "encode_or_refuse", "encode_whole"]
+__all__ = ["NO_LIMIT", "Chain", "Engine", "encode_or_refuse", "encode_whole"]
+
+NO_LIMIT = (1 << 63) - 1  # bytes of a whole text that may wait: they are in memory anyway
 
 
 class Engine(Protocol):

@@ -15,6 +15,7 @@ from ..normalizers.compiled import AT_BEGIN, AT_FIRST, Changed, compiled
 from .added_tokens import Finder, can_overlap
 from .chunk_text import NO_BYTES_YET, characters_of, policy_of
 from .plain import PlainEngine
+from .protocol import NO_LIMIT
 from .rewriting_chain import RewritingChain
 from .rules import MARK, TextRules, TokenFlags
 from .stretches import BEGINNING, RefusedToken, Stages, Walk
@@ -111,18 +112,15 @@ class RewritingEngine:
         text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
         if isinstance(text, str):
             utf8_size(text, errors == "surrogateescape")  # raises for other surrogates
+        if isinstance(self.inner, PlainEngine):  # a stream of one chunk
+            chain = RewritingChain(self.inner.encoder, stages, errors)
+            return chain.encode(chain.tail(NO_TEMPLATE), text, True, into, None, NO_LIMIT)
         taken, characters = characters_of(NO_BYTES_YET, text, True, errors)
         walk = Walk(stages, BEGINNING)
         try:
             walk.feed(characters, True)
         except RefusedToken as refused:
             return taken.end - refused.rest, refused.text
-        if isinstance(self.inner, PlainEngine):
-            tail = self.chain(matcher, errors).tail(NO_TEMPLATE)
-            found = tail.encode_parts(walk.parts, True, into, None, _no_note)
-            if type(found) is tuple:
-                return taken.end - walk.bytes_from(found[0], 0), found[1]
-            return found
         return self._encode_stretches(walk.parts, policy_of(errors), into)
 
     def changed(self, text: str | bytes, matcher: SpecialMatcher, errors: str) -> Changed | None:
@@ -234,7 +232,3 @@ class RewritingEngine:
             if part is not None:
                 ids.append(id_array(part[:1]))
         return joined_ids(ids, into)
-
-
-def _no_note(waiting: int, taken: int) -> None:
-    return None

@@ -114,7 +114,7 @@ class Normalizer:
 
     def normalize(self, text: str, is_first: bool = True) -> str:
         """The result for a whole stretch. is_first: nothing of the stream is before it."""
-        return text_of(self.feed(self.begin(is_first), text, True)[1])
+        return text_of(self.feed(self.begin(is_first), text, True)[1]) if self._steps else text
 
     def begin(self, is_first: bool = True) -> State:
         """The state before the first character of a stretch."""

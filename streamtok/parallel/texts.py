@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.encode import Batch, Cuts, LargeText, bytes_of, check_policy, size_of
 from ..engines.plain import PlainEngine
-from ..engines.protocol import Engine, encode_or_refuse, encode_whole
+from ..engines.protocol import NO_LIMIT, Engine, encode_or_refuse, encode_whole
 from ..engines.template import NO_TEMPLATE, Template
 from ..errors import UnsupportedPatternError, UnsupportedStreamError, raise_disallowed_special
 from .cached import cached_property
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from ..patterns.pattern import Pattern
     from ..special_tokens import SpecialTokens
 
-__all__ = ["NO_LIMIT", "TextEncoder", "check_budget", "text_view"]
+__all__ = ["TextEncoder", "check_budget", "text_view"]
 
 LARGE = 1 << 20  # characters or bytes of a text that is shared between threads
 PART = 1 << 18  # of its parts, about: the ids of one fit into the cache of a core
 PER_THREAD = 1 << 17  # characters or bytes for which it pays to start another thread
-NO_LIMIT = (1 << 63) - 1  # bytes that may wait in a stream: they are in memory anyway
 
 
 class TextEncoder:
