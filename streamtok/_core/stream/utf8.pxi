@@ -22,7 +22,8 @@ cdef int append(Tail tail, Mark* m, const u8* p, size_t n, bint is_clean, bint f
     fine = valid_bytes(to, raw, &why, &length)
     if why != 0 and (why != INCOMPLETE or final):
         if tail.policy == REPAIR:
-            return repair(tail, m, raw, final)
+            with gil:
+                return repair(tail, m, raw, final)
         with gil:
             raise UnicodeDecodeError(
                 "utf-8", to[fine:fine + length], m.offset + m.size + fine,
@@ -38,46 +39,13 @@ cdef inline void hold(Mark* m, const u8* p, size_t n) noexcept nogil:
     m.partial_size = <u8>n
 
 
-cdef int repair(Tail tail, Mark* m, size_t raw, bint final) except -1 nogil:
+cdef int repair(Tail tail, Mark* m, size_t raw, bint final) except -1:
     """Replace bytes that are not UTF-8 by U+FFFD in the `raw` bytes after the tail's."""
-    cdef size_t size = repaired_size(tail.bytes + m.size, raw, final), fine
-    cdef i32 why = 0
-    cdef int length = 0
-    cdef const u8* p
-    cdef u8* to
-    grow(tail, m.size + size)
-    # U+FFFD has three bytes, what it replaces one to three: read from the end of the room, what is
-    # written never catches up with what is read.
-    to = tail.bytes + m.size
-    memmove(to + size - raw, to, raw)
-    p = to + size - raw
-    while True:
-        fine = valid_bytes(p, raw, &why, &length)
-        memmove(to, p, fine)
-        to += fine
-        p += fine
-        raw -= fine
-        if why == 0 or (why == INCOMPLETE and not final):
-            break
-        to[0] = 0xEF
-        to[1] = 0xBF
-        to[2] = 0xBD
-        to += 3
-        p += length
-        raw -= length
-    m.size = to - tail.bytes
-    hold(m, p, raw)
+    cdef const u8* p = tail.bytes + m.size
+    cdef size_t held = 0 if final else unfinished_at_end(p, raw)
+    cdef bytes text = p[:raw - held].decode("utf-8", "replace").encode()
+    hold(m, p + raw - held, held)
+    grow(tail, m.size + <size_t>len(text))
+    memcpy(tail.bytes + m.size, PyBytes_AS_STRING(text), len(text))
+    m.size += <size_t>len(text)
     return 0
-
-
-cdef size_t repaired_size(const u8* p, size_t n, bint final) noexcept nogil:
-    cdef size_t fine, size = n
-    cdef i32 why = 0
-    cdef int length = 0
-    while True:
-        fine = valid_bytes(p, n, &why, &length)
-        if why == 0 or (why == INCOMPLETE and not final):
-            return size
-        size += 3 - length
-        p += fine + length
-        n -= fine + length
