@@ -8,6 +8,7 @@ rounds in which all take turns: other programs on the machine can only add to th
 from __future__ import annotations
 
 import argparse
+import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from . import corpus
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--only", default="", help="calls whose names have this")
     parser.add_argument("--file", type=Path, help="a tokenizer.json; o200k_base without one")
     parser.add_argument("--corpora", nargs="+", default=["english", "code", "multilingual"])
     parser.add_argument(
@@ -42,7 +44,7 @@ def main() -> None:
         print(f"| text | call | {', '.join(ENGINES)}, ms | of the best other |\n|---|---|--:|--:|")
         for kind in args.corpora:
             text = corpus.generated(kind).decode("utf-8", "ignore")
-            for what, times in measure(file, text, args.rounds, clock):
+            for what, times in measure(file, text, args, clock):
                 shown = ", ".join(
                     f"{1e3 * times[name]:.2f}" if name in times else "-" for name in ENGINES
                 )
@@ -53,18 +55,21 @@ def main() -> None:
 
 
 def measure(
-    file: Path, text: str, rounds: int, clock: Callable[[], float]
+    file: Path, text: str, args: argparse.Namespace, clock: Callable[[], float]
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """(call, seconds by engine) of each call."""
     made = {name: engine for name, load in ENGINES.items() if (engine := load(file)) is not None}
     assert made["streamtok"].backend_tokenizer.engine == "streamtok"
     for what, call in calls(text).items():
+        if args.only not in what:
+            continue
         expected = plain(call(made["tokenizers"]))
         assert plain(call(made["streamtok"])) == expected, f"{what}: the answers are not the same"
         equal = [name for name in made if answers(call, made[name], expected)]
         times: dict[str, list[float]] = {name: [] for name in equal}
-        for turn in range(rounds):
-            for name in equal[turn % len(equal) :] + equal[: turn % len(equal)]:
+        for _ in range(args.rounds):
+            for name in random.sample(equal, len(equal)):  # who follows whom must not decide
+                time.sleep(0.02)  # until the threads of the one before have gone to sleep
                 start = clock()
                 call(made[name])
                 times[name].append(clock() - start)

@@ -621,7 +621,10 @@ def _state_of(part: Any) -> Any:
         return None
     if isinstance(part, tokenizers.models.Model):  # its state has the whole vocabulary
         return type(part), [getattr(part, name, None) for name in _MODEL_SETTINGS]
-    return part.__getstate__()
+    try:
+        return part.__getstate__()
+    except Exception:  # one that is written in Python, of which nothing is known
+        return object()
 
 
 def _framed(ids: list[int], frame: Frame) -> list[int]:

@@ -164,6 +164,10 @@ class Compiled:
 def compile_tokenizer(real: Any) -> Compiled:
     """real: a `tokenizers.Tokenizer` without truncation and padding. Raises Refusal."""
     try:
+        text = real.to_str()
+    except Exception as error:  # a part is written in Python
+        raise Refusal(str(error)) from None
+    try:
         encoding = from_object(real, None)
     except StreamtokError as error:
         raise Refusal(str(error)) from None
@@ -174,7 +178,7 @@ def compile_tokenizer(real: Any) -> Compiled:
         if type(error).__name__ != "PanicException":  # it is not an Exception
             raise
         raise Refusal(f"the real tokenizer panics: {error}") from None
-    return Compiled(encoding, frames, json.loads(real.to_str()))
+    return Compiled(encoding, frames, json.loads(text))
 
 
 def _frame(real: Any, encoding: Encoding, add_special_tokens: bool) -> Frame:

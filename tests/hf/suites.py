@@ -1,14 +1,17 @@
 """Runs the tests of tokenizers, of transformers and of vLLM with streamtok in tokenizers' place.
 
-    python -m tests.hf.suites tokenizers tokenizers-0.23.3/bindings/python/tests
+    python -m tests.hf.suites tokenizers tokenizers-0.23.3/bindings/python/tests --files FOLDER
     python -m tests.hf.suites transformers transformers-5.24.0/tests
     python -m tests.hf.suites vllm vllm-0.33.0 --gemma FOLDER
 
 The folders are those of the source distributions on PyPI, or of the repositories. Each test is run
 twice: as it is, and with streamtok. What passes as it is must pass with streamtok, but for
 `EXCEPTIONS`, which has the reason of each. What fails both times, for want of a network or of a
-file, says nothing and is only counted; with a network all of tokenizers' tests run, also those of
-its golden files where the folder has them. The exit code is 1 if a test that must pass does not.
+file, says nothing and is only counted. tokenizers' tests download big.txt, small.txt,
+bert-base-uncased-vocab.txt, roberta-base-vocab.json and -merges.txt, openai-gpt-vocab.json and
+-merges.txt, albert-base-v1-tokenizer.json, tokenizer-wiki.json and bert-wiki.json from
+hf-internal-testing/tokenizers-test-data; with `--files` they take those, or others with such
+contents, from a folder. The exit code is 1 if a test that must pass does not.
 
 transformers' tests need the package parameterized; its test classes are run over tokenizers that
 are made here. vLLM's need Gemma 3's tokenizer, and vLLM itself is a stand-in but for the file that
@@ -34,6 +37,18 @@ EXCEPTIONS = {
 }
 _CONFTEST = """\
 import os
+
+FILES = os.environ["STREAMTOK_FILES"]
+if FILES:
+    import huggingface_hub
+
+    def hf_hub_download(repo_id, filename, **_):
+        path = os.path.join(FILES, filename)
+        if not os.path.exists(path):
+            raise FileNotFoundError(path)
+        return path
+
+    huggingface_hub.hf_hub_download = hf_hub_download
 
 OURS = bool(os.environ["STREAMTOK_IN_PLACE"])
 if OURS:
@@ -127,8 +142,11 @@ EngineCoreRequest = SimpleNamespace
 }
 
 
-def run(root: Path, tests: list[str], in_place: str, options: list[str]) -> int:
-    """The exit code for these tests of pytest, which lie below `root`."""
+def run(root: Path, tests: list[str], in_place: str, options: list[str], files: str = "") -> int:
+    """The exit code for these tests of pytest, which lie below `root`.
+
+    files: a folder from which the tests get what they download, by its name there.
+    """
     (root / "conftest.py").write_text(_CONFTEST)
     here = str(Path(streamtok.__file__).resolve().parents[1])
     passed = []
@@ -141,6 +159,7 @@ def run(root: Path, tests: list[str], in_place: str, options: list[str]) -> int:
             "PYTHONPATH": os.pathsep.join(filter(None, path)),
             "STREAMTOK_IN_PLACE": ours,
             "STREAMTOK_OUTCOMES": str(outcomes),
+            "STREAMTOK_FILES": files,
             "TOKENIZERS_GOLDEN": "1",  # without it, tests of golden files are left out
         }
         print(f"\nwith {'streamtok' if ours else 'tokenizers'}:", flush=True)
@@ -167,13 +186,12 @@ def run(root: Path, tests: list[str], in_place: str, options: list[str]) -> int:
 
 
 def _tokenizers(root: Path, folder: Path) -> list[str]:
-    tests = "bindings/python/tests"
-    shutil.copytree(folder, root / tests)
+    shutil.copytree(folder, root / "tests")
     data = folder.resolve().parents[2] / "tokenizers" / "data"
     if data.is_dir():  # where the golden files' tokenizers are
-        (root / "tokenizers").mkdir()
-        (root / "tokenizers" / "data").symlink_to(data)
-    return [tests]
+        (root.parents[1] / "tokenizers").mkdir()
+        (root.parents[1] / "tokenizers" / "data").symlink_to(data)
+    return ["tests"]
 
 
 def _transformers(root: Path, folder: Path) -> list[str]:
@@ -226,10 +244,12 @@ def main() -> int:
     parser.add_argument("whose", choices=["tokenizers", "transformers", "vllm"])
     parser.add_argument("folder", type=Path, help="of the source: see above")
     parser.add_argument("--gemma", type=Path, help="a folder with Gemma 3's tokenizer.json")
+    parser.add_argument("--files", type=Path, help="a folder with what tests download, offline")
     arguments, options = parser.parse_known_args()
     folder, whose = arguments.folder, arguments.whose
     with tempfile.TemporaryDirectory() as scratch:
-        root = Path(scratch)
+        root = Path(scratch) / "bindings" / "python"  # tokenizers' tests ask for such a place
+        root.mkdir(parents=True)
         if whose == "tokenizers":
             tests = _tokenizers(root, folder)
         elif whose == "transformers":
@@ -238,7 +258,8 @@ def main() -> int:
             parser.error("vLLM's test needs --gemma")
         else:
             tests = _vllm(root, folder, arguments.gemma)
-        return run(root, tests, whose, options)
+        files = arguments.files.resolve() if arguments.files else ""
+        return run(root, tests, whose, options, str(files))
 
 
 if __name__ == "__main__":

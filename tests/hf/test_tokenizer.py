@@ -213,6 +213,22 @@ def test_a_server_that_forks() -> None:
             thread.join()
 
 
+def test_parts_that_are_written_in_python() -> None:
+    class Twice:
+        def pre_tokenize(self, text: Any) -> None:
+            text.split(lambda _, part: [part, part])
+
+    ours, real = pair_of("word_level")
+    expected = []
+    for tokenizer in (ours, real):
+        tokenizer.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(Twice())
+        expected.append([tokenizer.encode(text).ids for text in ("a", "Hello", "x y")])
+        tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        expected.append([tokenizer.encode(text).ids for text in ("a", "Hello", "x y")])
+    assert expected[:2] == expected[2:]
+    assert ours.engine == "streamtok"
+
+
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells the memory there")
 def test_caches_stay_bounded() -> None:
     """Of many tokenizers nothing stays, and of many texts no more than caches may have."""
