@@ -1,7 +1,8 @@
 """Whole calls through transformers, with each engine there is: `python -m benchmarks.hf`.
 
 All get the same tokenizer. Each answer of streamtok must be that of tokenizers, or nothing is
-timed; another engine is not timed where it raises or answers otherwise. Times are the least of
+timed; another engine is not timed where it raises or answers otherwise, also in matrices of another
+kind of numbers (gigatoken's are uint32 where transformers gives int64). Times are the least of
 rounds in which all take turns: other programs on the machine can only add to them.
 """
 
@@ -160,7 +161,7 @@ def plain(found: Any) -> Any:
         return {name: plain(value) for name, value in found.items()}
     if isinstance(found, list) and found and not isinstance(found[0], int | str):
         return [plain(one) for one in found]
-    return found.tolist() if hasattr(found, "tolist") else found
+    return (str(found.dtype), found.tolist()) if hasattr(found, "tolist") else found
 
 
 if __name__ == "__main__":
