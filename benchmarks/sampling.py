@@ -32,7 +32,11 @@ _PHASES = {"text": ("cold", "unseen"), "steady": ("steady",)}  # whose ids are c
 _JUDGES = ("tiktoken", "tokenizers")  # a model's is tokenizers: tiktoken does not read its file
 _STEADY = ("streamtok", "encode_to_numpy")
 _LONG_KINDS = ("decode", "hard", "threads", "train")  # half as many turns
-_ENVIRONMENT = {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+_ENVIRONMENT = {
+    "RAYON_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "OPENBLAS_NUM_THREADS": "1",  # NumPy's thread spins while the first text is encoded
+}
 _TRIES = 3  # a sample during which another program had the core is taken again
 _MOST_AGAIN = 0.25  # of all samples: on a busy machine it does not help
 _TIMEOUT, _COMMAND_TIMEOUT = 180, 1800  # seconds for one sample
