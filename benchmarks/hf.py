@@ -45,7 +45,7 @@ def main() -> None:
         print(f"| text | call | {', '.join(ENGINES)}, ms | of the best other |\n|---|---|--:|--:|")
         for kind in args.corpora:
             text = corpus.generated(kind).decode("utf-8", "ignore")
-            for what, times in measure(file, text, args, clock):
+            for what, times in measure(file, text, args.rounds, args.only, clock):
                 shown = ", ".join(
                     f"{1e3 * times[name]:.2f}" if name in times else "-" for name in ENGINES
                 )
@@ -56,19 +56,23 @@ def main() -> None:
 
 
 def measure(
-    file: Path, text: str, args: argparse.Namespace, clock: Callable[[], float]
+    file: Path,
+    text: str,
+    rounds: int,
+    only: str = "",
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """(call, seconds by engine) of each call."""
+    """(call, seconds by engine) of each call whose name has `only`."""
     made = {name: engine for name, load in ENGINES.items() if (engine := load(file)) is not None}
     assert made["streamtok"].backend_tokenizer.engine == "streamtok"
     for what, call in calls(text).items():
-        if args.only not in what:
+        if only not in what:
             continue
         expected = plain(call(made["tokenizers"]))
         assert plain(call(made["streamtok"])) == expected, f"{what}: the answers are not the same"
         equal = [name for name in made if answers(call, made[name], expected)]
         times: dict[str, list[float]] = {name: [] for name in equal}
-        for _ in range(args.rounds):
+        for _ in range(rounds):
             for name in random.sample(equal, len(equal)):  # who follows whom must not decide
                 time.sleep(0.02)  # until the threads of the one before have gone to sleep
                 start = clock()
