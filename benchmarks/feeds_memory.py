@@ -58,7 +58,6 @@ SOURCES: dict[str, tuple[str, list[str]]] = {
     "--jsonl": ("jsonl", ["jsonl", "--jsonl", "text"]),
     "--parquet": ("parquet", ["parquet", "--parquet", "text"]),
     "standard input": ("text", ["-"]),
-    "--listen": ("text", ["--listen", "socket"]),
     "--follow": ("text", ["--follow", "text"]),
 }
 SINKS: dict[str, list[str]] = {
@@ -93,11 +92,6 @@ def measure(folder: Path, options: list[str], fed: str = "") -> tuple[float, flo
     process = subprocess.Popen(
         command, cwd=folder, stdin=source, env={**os.environ, "PYTHONPATH": path}
     )
-    feeder = None
-    if fed == "socket":
-        code = "import socket, sys, time\ns = socket.socket(socket.AF_UNIX)\n"
-        code += "while s.connect_ex('socket'): time.sleep(0.1)\ns.sendfile(open('text', 'rb'))"
-        feeder = subprocess.Popen([sys.executable, "-c", code], cwd=folder)
     size = (folder / "text").stat().st_size
     private, is_ended, status = 0.0, False, 0
     while True:
@@ -112,8 +106,6 @@ def measure(folder: Path, options: list[str], fed: str = "") -> tuple[float, flo
         time.sleep(0.05)
     seconds = time.perf_counter() - begin
     process.returncode = os.waitstatus_to_exitcode(status)
-    if feeder is not None:
-        feeder.wait()
     if process.returncode:
         raise SystemExit(f"{' '.join(options)}: exit code {process.returncode}")
     return usage.ru_maxrss * 1024 / 1e6, private, seconds
@@ -161,8 +153,7 @@ def main() -> int:
             if options.only not in key:
                 continue
             make(folder, needs, options.size)
-            fed = {"from standard input": "stdin", "from --listen": "socket"}.get(key, "")
-            fed = "follow" if key == "from --follow" else fed
+            fed = {"from standard input": "stdin", "from --follow": "follow"}.get(key, "")
             peak, private, seconds = measure(folder, [*more, *out], fed)
             print(f"| {key} | {peak:.1f} | {private:.1f} | {seconds:.1f} |", flush=True)
             for made in folder.glob("out*"):

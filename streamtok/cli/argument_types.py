@@ -10,7 +10,7 @@ import re
 from argparse import ArgumentTypeError
 
 from ..pipeline.host_port import parse_host_port
-from ..pipeline.sources import Address, unescape
+from ..pipeline.sources import unescape
 
 _SIZE_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 _COUNT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
@@ -119,14 +119,6 @@ def parse_port(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 0xFFFF:
         raise _expected(text, "a port, 0 to 65535")
     return int(text)
-
-
-def parse_address(text: str) -> Address:
-    """HOST:PORT, or the path of a Unix socket."""
-    try:
-        return Address(text)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
 
 
 def parse_delimiter(text: str) -> bytes:

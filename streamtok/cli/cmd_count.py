@@ -71,7 +71,6 @@ def add_parser(subparsers: Any) -> None:
         help="a line at this interval: the time, its tokens, all tokens; with "
         "--follow, the first line counts what FILE already had",
     )
-    parser.set_defaults(connections=None, listen=None)
 
 
 def run(args: argparse.Namespace) -> int:

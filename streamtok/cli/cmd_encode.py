@@ -17,7 +17,7 @@ from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.job_digest import POLICY, job_digest
 from ..pipeline.run import Run, Totals, check_state
 from ..pipeline.saved_state import damaged
-from ..pipeline.sources import Feed, Input, Listener, Reading
+from ..pipeline.sources import Feed, Input, Reading
 from . import encode_output as outputs
 from . import encoding_options, input_options, open_inputs, options, parts_options
 from .argument_types import parse_count, parse_positive, parse_seconds
@@ -165,22 +165,11 @@ def run(args: argparse.Namespace) -> int:
     skip_log = open_inputs.make_skip_log(
         args, family.names(args.output, None)[0] if has_file else None
     )
-    is_socket = args.listen is not None or args.connect is not None
-    listener: Listener | None = None
-    opened: list[Input] = []
-    if is_socket and args.dry_run:
-        raise Misused("--dry-run cannot be used with --listen and --connect")
-    if is_socket:
-        feed_inputs, listener = open_inputs.open_sockets(args)
-    else:
-        opened = open_inputs.open_inputs(args)
-        feed_inputs = iter(opened)
+    opened = open_inputs.open_inputs(args)
     with contextlib.ExitStack() as stack:
         stack.callback(encoder.release)
-        if listener is not None:
-            stack.callback(listener.close)
         settings = _settings(args, encoding, chosen, opened)
-        job = None if is_socket else job_digest(settings | _policy(args))
+        job = job_digest(settings | _policy(args))
         family = replace(family, about=replace(about, job=job))
         outputs.refuse_inputs(args, family)
         checkpoint = state = None
@@ -223,10 +212,9 @@ def run(args: argparse.Namespace) -> int:
                 except (StateError, ValueError) as error:
                     raise damaged(path, "state.encoder.stream", str(error)) from None
                 first, at = state["position"]["input"], state["position"]["at"]
-                feed_inputs = iter(opened[first:])
                 progress.skip(sum(one.size or 0 for one in opened[:first]))
             pipeline = Run(
-                Feed(feed_inputs, first, at),
+                Feed(iter(opened[first:]), first, at),
                 encoder,
                 sink,
                 files=files,
@@ -246,10 +234,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _go(args: argparse.Namespace, pipeline: Run, progress: Progress) -> None:
-    # Only a signal ends a followed file and --connections 0. With --resume it is not an end either,
-    # because the next process continues.
-    is_endless = args.follow or (args.listen is not None and not args.connections)
-    ends = Signals.Paused if is_endless and not args.resume else ()
+    # Only a signal ends a followed file. With --resume it is not an end either, because the next
+    # process continues.
+    ends = Signals.Paused if args.follow and not args.resume else ()
     try:
         pipeline.go(progress.advance, ends)
     except Signals.Paused:

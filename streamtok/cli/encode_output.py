@@ -39,8 +39,6 @@ def check_format(args: argparse.Namespace, about: sinks.About) -> str:
             "--resume keeps unfinished files, which stores cannot: --workers writes parts to a "
             "URL, and the same command continues them"
         )
-    if args.resume and (args.listen is not None or args.connect is not None):
-        raise Misused("--resume cannot be used with a socket, which does not send its text again")
     if args.shard_tokens is not None and args.output == "-":
         raise Misused("--shard-tokens needs a file: give one with -o")
     if args.shard_exactly and args.shard_tokens is None:
@@ -61,9 +59,7 @@ def make_family(args: argparse.Namespace, chosen: str, about: sinks.About) -> si
 
 def refuse_inputs(args: argparse.Namespace, family: sinks.Family) -> None:
     """Raise Refused if an output is also an input."""
-    read = [*vocabulary_files(args.encoding)]
-    if args.listen is None and args.connect is None:
-        read += input_paths(args)
+    read = [*vocabulary_files(args.encoding), *input_paths(args)]
     outputs = [args.output]
     if sinks.check_output(args.output):
         outputs = family.kept_names(args.output, None)

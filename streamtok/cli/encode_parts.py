@@ -19,16 +19,12 @@ from .messages import Misused, Refused, shown
 from .progress import Made, Progress
 from .vocabulary_output import vocabulary_files
 
-_OTHERS = {  # options that parts have no use for
-    "follow": "--follow", "listen": "--listen", "connect": "--connect", "resume": "--resume"
-}  # fmt: skip
-
 
 def run(args: argparse.Namespace) -> int:
     """Plan, run the parts that are not done, commit."""
-    for name, option in _OTHERS.items():
+    for name in ("follow", "resume"):
         if getattr(args, name):
-            raise Misused(f"{option} cannot be used with --workers, --ray and --task")
+            raise Misused(f"--{name} cannot be used with --workers, --ray and --task")
     if args.ray is not None and args.workers is not None:
         raise Misused("--ray has the workers of its cluster: give --ray or --workers")
     paths = open_inputs.input_paths(args)

@@ -9,7 +9,7 @@ import argparse
 
 from ..pipeline.sources import ROWS
 from . import options
-from .argument_types import parse_address, parse_delimiter, parse_natural
+from .argument_types import parse_delimiter, parse_natural
 
 
 def add_source_options(parser: argparse.ArgumentParser) -> None:
@@ -61,25 +61,9 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
 
 def add_live_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of inputs that may never end."""
-    live = parser.add_argument_group("live inputs")
-    group = live.add_mutually_exclusive_group()
+    group = parser.add_argument_group("live inputs")
     group.add_argument(
         "--follow",
         action="store_true",
         help="keep reading as FILE grows, is rotated or truncated, until a signal",
-    )
-    group.add_argument(
-        "--listen",
-        type=parse_address,
-        metavar="ADDRESS",
-        help="accept connections at HOST:PORT or at the path of a Unix socket",
-    )
-    group.add_argument(
-        "--connect", type=parse_address, metavar="ADDRESS", help="connect to such an address"
-    )
-    live.add_argument(
-        "--connections",
-        type=parse_natural,
-        metavar="N",
-        help="connections of --listen, one after another; 0: until a signal (default: 1)",
     )

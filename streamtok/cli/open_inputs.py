@@ -6,11 +6,9 @@ import argparse
 import codecs
 import contextlib
 import glob
-import itertools
 import json
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ..chunker import StreamEncoder
 from ..encoding import Encoding
@@ -25,12 +23,10 @@ from ..pipeline.sources import (
     Follower,
     FollowInput,
     Input,
-    Listener,
     MakeSplitter,
     Opening,
     Reading,
     RowsInput,
-    SocketInput,
     Waiting,
     check_regular,
     unpacked_name,
@@ -50,8 +46,7 @@ _RECORDS = [  # suffixes of files, what they are, how to read them
 
 
 def open_inputs(args: argparse.Namespace) -> list[Input]:
-    """Open the inputs of `encode` except sockets. Raises Refused, OSError, StreamtokError."""
-    _check_connections(args)
+    """Open the inputs of `encode`. Raises Refused, OSError, StreamtokError."""
     if args.follow:
         return [_open_followed(args)]
     return [open_input(args, path) for path in input_paths(args)]
@@ -155,37 +150,6 @@ def _open_followed(args: argparse.Namespace) -> Input:
     return FollowInput(
         path, input_name(path), _splitter_maker(args), follower, opening=_opening(args)
     )
-
-
-def open_sockets(args: argparse.Namespace) -> tuple[Iterator[Input], Listener | None]:
-    """The connections of --listen or --connect, and the listener to close if there is one."""
-    if args.files or args.glob or Reading.of(args).rows:
-        options = " or ".join(["--glob", *(f"--{one}" for one in ROWS)])
-        raise Misused(f"--listen and --connect cannot be combined with FILE, {options}")
-    settings: dict[str, Any] = {
-        "block_size": args.chunk_size,
-        "opening": _opening(args),
-        "waiting": _waiting(args),
-    }
-    make = _splitter_maker(args)
-    _check_connections(args)
-    if args.connect is not None:
-        return iter([SocketInput(args.connect, make, **settings)]), None
-    ready = None if args.quiet else lambda where: say(f"listening on {where}")
-    listener = Listener(args.listen, ready)
-
-    def connections() -> Iterator[Input]:
-        for _ in range(args.connections) if args.connections else itertools.count():
-            yield SocketInput(listener, make, **settings)
-
-    return connections(), listener
-
-
-def _check_connections(args: argparse.Namespace) -> None:
-    if args.connections is None:
-        args.connections = 1
-    elif args.listen is None:
-        raise Misused("--connections needs --listen")
 
 
 def _opening(args: argparse.Namespace) -> Opening:

@@ -76,6 +76,10 @@ def folder(tmp_path: Path) -> Path:
         send = "import socket, sys; s = socket.create_connection((sys.argv[3], sys.argv[5])); "
         send += "s.sendall(f'<13>Jan 1 00:00:00 host {sys.argv[7]}: {sys.argv[8]}'.encode())"
         command(tmp_path, "logger", f'exec {sys.executable} -c "{send}" "$@"')
+    if not shutil.which("nc"):
+        take = "import socket, sys; s = socket.create_server((sys.argv[2], int(sys.argv[3]))); "
+        take += "f = s.accept()[0].makefile('rb'); sys.stdout.buffer.write(f.read())"
+        command(tmp_path, "nc", f'exec {sys.executable} -c "{take}" "$@"')
     return tmp_path
 
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import streamtok
 
-from ..cli.test_cli import COMMAND, ENV, FOREGROUND, POSIX, Live, fails, run, spawn, wrapped
+from ..cli.test_cli import ENV, FOREGROUND, POSIX, Live, fails, run, spawn, wrapped
 
 CL100K = streamtok.get_encoding("cl100k_base")
 EOT = CL100K.eot_token
@@ -207,67 +204,7 @@ def test_what_a_signal_leaves_of_the_last_document(
     assert rows == CL100K.encode_batch(expected)
 
 
-def send(address: Any, data: bytes) -> None:
-    with socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET) as link:
-        link.connect(address)
-        link.sendall(data)
-
-
-def listening(process: subprocess.Popen[bytes]) -> str:
-    assert process.stderr is not None
-    line = process.stderr.readline().decode()
-    assert line.startswith("streamtok: listening on ")
-    return line.split()[-1]
-
-
-@pytest.mark.parametrize("kind", ["tcp", "unix"])
-def test_listen(tmp_path: Path, kind: str) -> None:
-    address = "127.0.0.1:0" if kind == "tcp" else str(tmp_path / "s")
-    command = [*COMMAND, "encode", "--listen", address, "--connections", "2", "--format", "jsonl"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV
-    ) as process:
-        where = listening(process)
-        target = ("127.0.0.1", int(where.rpartition(":")[2])) if kind == "tcp" else where
-        for text in (b"hello world", b"and more"):
-            send(target, text)
-        out, said = process.communicate(timeout=20)
-    assert process.returncode == 0
-    rows = [json.loads(line)["input_ids"] for line in out.splitlines()]
-    assert rows == [CL100K.encode("hello world"), CL100K.encode("and more")]
-    assert b"2 inputs, 19 bytes" in said
-
-
-@POSIX
-def test_listen_until_a_signal_and_connect(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        command = [*COMMAND, "encode", "--connect", f"127.0.0.1:{port}", "--lines", "-q"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=ENV) as process:
-            link, _ = server.accept()
-            with link:
-                link.sendall(b"one\ntwo\n")
-            assert process.communicate(timeout=20)[0].split() == [
-                str(one).encode() for text in ("one", "two") for one in CL100K.encode(text)
-            ]
-    command = wrapped(FOREGROUND, "encode", "--listen", str(tmp_path / "s"), "--connections", "0")
-    with Live(command) as live:
-        where = listening(live.process)
-        for text in ("one", "two"):
-            send(where, text.encode())
-            ids = CL100K.encode(text)
-            assert [int(one) for one in live.lines(len(ids))] == ids
-        live.process.send_signal(signal.SIGTERM)
-        assert live.process.wait(20) == 0
-    assert not os.path.exists(where)
-
-
 # Refusals
-
-
-def test_a_refused_connection() -> None:
-    message = fails("encode", "--connect", "127.0.0.1:1")
-    assert message == "127.0.0.1:1: Connection refused"
 
 
 def test_a_place_in_a_document_is_named(tmp_path: Path) -> None:

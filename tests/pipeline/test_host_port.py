@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from streamtok.pipeline.host_port import DEFAULT_HOST, format_host_port, parse_host_port
-from streamtok.pipeline.sources import Address
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "fe80::1%eth0"])
@@ -13,7 +12,6 @@ from streamtok.pipeline.sources import Address
 def test_an_address_reads_back(host: str, port: int) -> None:
     text = format_host_port(host, port)
     assert parse_host_port(text) == (host, port)
-    assert (Address(text).host, Address(text).port, Address(text).path) == (host, port, None)
 
 
 def test_an_empty_host_is_this_machine() -> None:
@@ -24,6 +22,3 @@ def test_an_empty_host_is_this_machine() -> None:
 def test_other_texts_are_errors(text: str) -> None:
     with pytest.raises(ValueError, match="must be HOST:PORT"):
         parse_host_port(text)
-    if ":" in text:
-        with pytest.raises(ValueError, match="must be HOST:PORT or the path of a socket"):
-            Address(text)

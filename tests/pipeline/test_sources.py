@@ -11,8 +11,6 @@ import json
 import lzma
 import random
 import re
-import socket
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,12 +23,10 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok.errors import ArchiveError, DocumentError
 from streamtok.pipeline.sources import (
-    Address,
     BadRecord,
     Delimited,
     Documents,
     JsonLines,
-    Listener,
     Part,
     Splitter,
     Whole,
@@ -380,35 +376,6 @@ def test_parquet_in_batches_of_about_one_size(tmp_path: Path) -> None:
         assert max(map(len, batches)) <= most
     pq.write_table(pa.table({"text": [f"row {i}" for i in range(5_000)]}), path)
     assert max(map(len, ParquetTexts(path, "text").texts())) > 500
-
-
-# Sockets
-
-
-@pytest.mark.parametrize("kind", ["tcp", "unix"])
-def test_sockets(tmp_path: Path, kind: str) -> None:
-    where: list[str] = []
-    address = "127.0.0.1:0" if kind == "tcp" else str(tmp_path / "socket")
-    listener = Listener(Address(address), where.append)
-    if kind == "unix":
-        assert (tmp_path / "socket").stat().st_mode & 0o777 == 0o600
-        with pytest.raises(OSError, match="in use"):
-            Listener(Address(address))
-
-    def send() -> None:
-        for text in (TEXT, b"", b"more"):
-            target = Address(where[0])
-            link = socket.socket(socket.AF_UNIX if target.path else socket.AF_INET)
-            with link:
-                link.connect(target.path or (target.host, target.port))
-                link.sendall(text)
-
-    sender = threading.Thread(target=send)
-    sender.start()
-    assert [b"".join(listener.accept()) for _ in range(3)] == [TEXT, b"", b"more"]
-    sender.join()
-    listener.close()
-    assert not (tmp_path / "socket").exists()
 
 
 # Python objects

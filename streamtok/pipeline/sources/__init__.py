@@ -1,11 +1,10 @@
-"""Reads documents from files and sockets, with positions from which another process can continue.
+"""Reads documents from files and pipes, with positions from which another process can continue.
 
-`open_blocks` reads the bytes of a place, with `blocks` and, in a thread, `read_ahead`; `follow` and
-`sockets` have their own; `compression` and `frames` unpack them. `splitters`, `json_lines` and
-`parquet` turn them into documents, and `make_splitter` chooses among them. `inputs` and
-`frames_input` combine these for each kind of input, `fingerprint` tells whether one has changed,
-and `feed` runs through all inputs of a command. This package does not know encodings or files of
-ids.
+`open_blocks` reads the bytes of a place, with `blocks` and, in a thread, `read_ahead`; `follow` has
+its own; `compression` and `frames` unpack them. `splitters`, `json_lines` and `parquet` turn them
+into documents, and `make_splitter` chooses among them. `inputs` and `frames_input` combine these
+for each kind of input, `fingerprint` tells whether one has changed, and `feed` runs through all
+inputs of a command. This package does not know encodings or files of ids.
 """
 
 from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor
@@ -21,21 +20,18 @@ from .inputs import (
     Input,
     Opening,
     RowsInput,
-    SocketInput,
 )
 from .json_lines import MAX_LINE, JsonLines
 from .make_splitter import ROWS, MakeSplitter, Reading, Rows
 from .open_blocks import open_blocks
 from .records import BadRecord, OnBad, Places
 from .replaced_bytes import ReplacedBytes
-from .sockets import Address, Listener
 from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
 
 __all__ = [
     "BLOCK_SIZE",
     "MAX_LINE",
     "ROWS",
-    "Address",
     "BadRecord",
     "Delimited",
     "Documents",
@@ -47,7 +43,6 @@ __all__ = [
     "FramesInput",
     "Input",
     "JsonLines",
-    "Listener",
     "MakeSplitter",
     "OnBad",
     "Opening",
@@ -57,7 +52,6 @@ __all__ = [
     "ReplacedBytes",
     "Rows",
     "RowsInput",
-    "SocketInput",
     "Splitter",
     "Stretch",
     "Waiting",

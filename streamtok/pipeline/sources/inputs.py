@@ -1,4 +1,4 @@
-"""The kinds of input: files and objects, followed files, sockets and files of rows.
+"""The kinds of input: files and objects, followed files and files of rows.
 
 Each is a source of documents. It yields groups of parts (see `splitters`). Between two groups,
 `position` tells as JSON where the next group begins, so that another process can continue there.
@@ -32,7 +32,6 @@ from .follow import Follower
 from .make_splitter import MakeSplitter, Rows, RowTexts
 from .open_blocks import open_blocks
 from .records import OnBad, Places
-from .sockets import Address, Listener, connect
 from .splitters import Part, Splitter
 
 _AHEAD = 1 << 20  # bytes that a thread reads before they are asked for, about
@@ -327,34 +326,6 @@ class FollowInput(ByteInput):
     def position(self) -> dict[str, Any]:
         own = super().position()
         return own | self._follower.position(own["at"])
-
-
-class SocketInput(ByteInput):
-    """One connection. A later process cannot continue from the middle of it."""
-
-    def __init__(
-        self,
-        source: Address | Listener,
-        make_splitter: MakeSplitter,
-        *,
-        block_size: int = BLOCK_SIZE,
-        opening: Opening = _UNCHANGED,
-        waiting: Waiting = contextlib.nullcontext,
-    ):
-        address = source.address if isinstance(source, Listener) else source
-        super().__init__(address.text, make_splitter, None, opening)
-        self._source = source
-        self._block_size = block_size
-        self._waiting = waiting
-
-    def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
-        if isinstance(self._source, Listener):
-            blocks = self._source.accept(self._block_size, self._waiting)
-        else:
-            blocks = connect(self._source, self._block_size, self._waiting)
-        for block in blocks:
-            self.read += len(block)
-            yield block
 
 
 class RowsInput:
