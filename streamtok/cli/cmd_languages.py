@@ -1,27 +1,23 @@
-"""`streamtok languages`: the tokens, and the cost, of one text in many languages."""
+"""`streamtok languages`: the tokens of one text in many languages."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import registry
-from ..errors import StreamtokError
 from . import encoding_options, options
-from .messages import Misused, Refused, say, shown
+from .messages import Misused, Refused, shown
 from .paint import columns, write_lines
 
 if TYPE_CHECKING:
     from ..views.languages import Language, LanguageRow, LanguageTable
-    from ..views.prices import PriceList
 
 _EXAMPLES = [
     "@ --sort o200k_base",
     "@ -e cl100k_base -e tokenizer.json --measure english",
-    "@ --prices prices.json --only en,hi,ja",
+    "@ --only en,hi,ja --json",
 ]
 _DEFAULT = ["r50k_base", "cl100k_base", "o200k_base"]
 _MEASURES: dict[str, tuple[str, Callable[[LanguageRow], list[str]]]] = {
@@ -73,12 +69,6 @@ def add_parser(subparsers: Any) -> None:
         metavar="name|ENCODING",
         help="by name, or by the measure in an encoding, the greatest first (default: name)",
     )
-    group.add_argument(
-        "--prices",
-        metavar="FILE",
-        help='JSON with "name", "date", "currency" and "per_million_tokens", such as '
-        '{"gpt-4o": 2.5}: the cost of 1,000 copies of the text',
-    )
     group.add_argument("--json", action="store_true", help="one object with all measures")
 
 
@@ -87,36 +77,20 @@ def run(args: argparse.Namespace) -> int:
 
     names = args.encoding or _DEFAULT
     encodings = [encoding_options.load_named(name) for name in names]
-    prices = None if args.prices is None else read_prices_file(args.prices)
     chosen = list(list_languages())
     if args.only is not None:
         found = [one for wanted in args.only.split(",") for one in _find(chosen, wanted)]
         chosen = list(dict.fromkeys(found))
-    models = _models(prices)
-    table = compare_languages(encodings, chosen, prices, models)
-    if prices is not None:
-        for name in prices.per_million_tokens:
-            if name not in table.priced:
-                say(f"the price of {shown(name)} is left out: none of the encodings shown has it")
+    table = compare_languages(encodings, chosen)
     _sort(args, table)
     if args.json:
         write_lines([json.dumps(table.as_json())])
         return 0
     what, measure = _MEASURES[args.measure]
     head = ["code", "language", *map(shown, table.encodings)]
-    if prices is not None:
-        head += [shown(f"{name} ({prices.currency})") for name in table.priced]
-    rows = [head]
-    for row in table.rows:
-        costs = [f"{cost:.4f}" for cost in row.costs]
-        rows.append([row.code, row.name, *measure(row), *costs])
+    rows = [head, *([row.code, row.name, *measure(row)] for row in table.rows)]
     about = f"Declaration of Human Rights, articles 1 to 3: {what}"
-    lines = [about, *columns(rows, [False, False, *[True] * (len(head) - 2)])]
-    if prices is not None and table.priced:
-        lines.append(
-            f"costs are for 1,000 copies of the text; prices: {shown(prices.name)}, {prices.date}"
-        )
-    write_lines(lines)
+    write_lines([about, *columns(rows, [False, False, *[True] * (len(head) - 2)])])
     return 0
 
 
@@ -147,24 +121,3 @@ def _sort(args: argparse.Namespace, table: LanguageTable) -> None:
         "english": lambda row: row.times_english[which],
     }
     table.rows.sort(key=keys[args.measure], reverse=True)
-
-
-def read_prices_file(path: str) -> PriceList:
-    """PriceList: of a file. Raises Refused, OSError."""
-    from ..views.prices import MOST_BYTES, read_prices
-
-    with open(path, "rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    try:
-        return read_prices(data)
-    except StreamtokError as error:
-        raise Refused(f"{shown(path)}: {error}") from None
-
-
-def _models(prices: PriceList | None) -> dict[str, str]:
-    """The encodings of the names that are models'."""
-    found = {}
-    for name in () if prices is None else prices.per_million_tokens:
-        with contextlib.suppress(KeyError):
-            found[name] = registry.encoding_name_for_model(name)
-    return found

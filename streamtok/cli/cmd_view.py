@@ -15,7 +15,7 @@ from typing import Any
 
 from ..parallel.threads import start_thread
 from ..pipeline.sources import read_descriptor
-from . import cmd_languages, encoding_options, options
+from . import encoding_options, options
 from .argument_types import parse_port
 from .messages import print_now, say
 from .stop_signals import Signals
@@ -50,11 +50,6 @@ def add_parser(subparsers: Any) -> None:
         help=f"default: {_LOOPBACK}, which only this machine reaches",
     )
     parser.add_argument(
-        "--prices",
-        metavar="FILE",
-        help="a price list for the tab Languages, as for streamtok languages",
-    )
-    parser.add_argument(
         "--browser", action="store_true", help="open the page in the default browser"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print only the URL")
@@ -70,11 +65,8 @@ def run(args: argparse.Namespace) -> int:
     token = secrets.token_urlsafe(24)
     hosts = LOOPBACK if _is_loopback(args.host) else None
     given = None if args.file in (None, "-") else Given(args.file)
-    prices = None if args.prices is None else cmd_languages.read_prices_file(args.prices)
     feed = LiveFeed(encoding) if args.file == "-" else None
-    app = make_app(
-        token=token, encoding=encoding, hosts=hosts, prices=prices, given=given, feed=feed
-    )
+    app = make_app(token=token, encoding=encoding, hosts=hosts, given=given, feed=feed)
     server = Server(app, args.host, args.port)
     if hosts is None:
         say(

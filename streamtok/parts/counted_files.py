@@ -1,22 +1,20 @@
 """Counts the documents of files for training, and records how far it has read each.
 
-The record is kept in the trainer's notes, with the counts, so that the two cannot disagree. A file
-that may have changed since is read again as far as it was counted, and its texts must have the same
-checksum. `sources` reads the files and divides them into documents.
+The record is kept in the trainer's notes, with the counts, so that the two cannot disagree: for
+each file its fingerprint, the position of its input after the last batch of documents, and how much
+text after that is counted, too. `sources` reads the files and divides them into documents.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..errors import StreamtokError
 from ..files.named_errors import shown
-from ..pipeline.sources import Documents, Input, Part, Reading
+from ..pipeline.sources import Documents, Input, Part, Reading, fingerprint
 from ..stores.urls import is_url
 from .counted_documents import DocumentCounter, batches, utf8_of
 
@@ -26,18 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["CountedFiles", "count_inputs"]
 
 _MAY_CHANGE = ("skip_bad_lines", "max_line")  # they only decide about what has not been read
-_SETTLED = 2_000_000_000  # ns; a file changed again within this time may show the same times
-
-
 _NOTHING = {
-    "at": 0,  # bytes of text that are counted
-    "crc": 0,  # of them
-    "is_done": False,
-    "status": None,
+    "fingerprint": None,
     "position": None,  # of the input, where counting can go on
-    "skip": 0,  # bytes of text after that position that are counted
+    "at": 0,  # bytes of text before that position
+    "skip": 0,  # bytes of text after it that are counted
     "documents": 0,  # that have ended before it
     "is_open": False,  # whether it is inside a document
+    "is_done": False,
 }
 
 
@@ -65,7 +59,7 @@ def count_inputs(
     for source, (name, entry) in zip(sources, pairs, strict=True):
         if files is not None and (source.size is None or is_url(name)):
             raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
-        begin = trainer.bytes_in - entry.get("at", 0)
+        begin = trainer.bytes_in - entry.get("at", 0) - entry.get("skip", 0)
         counter = DocumentCounter(trainer)
         if files is None:
             found = batches(source.groups(None, False))
@@ -83,14 +77,6 @@ def count_inputs(
         advance(seen, total)
 
 
-class _Begun(NamedTuple):
-    """The batch that is being counted of an entry, and what the entry was before it."""
-
-    entry: dict[str, Any]
-    before: dict[str, Any]
-    batch: list[Part]
-
-
 class CountedFiles:
     """The files in the counts of a trainer. A file that is given twice is counted twice."""
 
@@ -103,11 +89,10 @@ class CountedFiles:
         self._counts = shown(counts)
         self._entries: Any = trainer.notes.setdefault("files", [])
         self._check_reading(reading)
-        self._begun: _Begun | None = None
         try:
-            total = sum(entry["at"] for entry in self._entries)
-            self._entries[:] = [{**_NOTHING, **entry} for entry in self._entries]
-        except (TypeError, KeyError):
+            is_known = all(one.keys() == {"path", *_NOTHING} for one in self._entries)
+            total = sum(one["at"] + one["skip"] for one in self._entries) if is_known else -1
+        except (TypeError, AttributeError):
             total = -1
         if total != trainer.bytes_in:
             raise StreamtokError(
@@ -157,96 +142,62 @@ class CountedFiles:
 
         Raises StreamtokError if the counted text has changed; OSError, ArchiveError, DocumentError.
         """
-        path, at = entry["path"], entry["at"]
-        status = _status(path)
-        is_same = _is_settled(entry["status"]) and entry["status"][:4] == status[:4]
-        if entry["is_done"] and is_same:
-            return
-        if is_same and entry["position"] is not None:
-            counter.documents, counter.is_open = entry["documents"], entry["is_open"]
-            found = batches(source.groups(entry["position"], counter.is_open))
-            rest = self._skip(found, entry["skip"], None, counter, self._changed(entry))
-        else:
-            found = batches(source.groups(None, False))
-            rest = self._skip(found, at, entry["crc"], counter, self._changed(entry))
+        path = entry["path"]
+        found = list(fingerprint(path))
+        if entry["fingerprint"] not in (None, found):
+            raise StreamtokError(
+                f"{shown(path)} has changed since it was counted in {self._counts}: use another "
+                "file for --save-counts"
+            )
         if entry["is_done"]:
-            if any(text for batch in rest for part in batch for text, _ in _single(part)):
-                raise self._changed(entry)
-            entry["status"] = status
             return
+        entry["fingerprint"] = found
         if not any(one is entry for one in self._entries):
             self._entries.append(entry)
-        entry["status"] = status
-        for batch in rest:
-            self._begun = _Begun(entry, dict(entry), batch)
+        before = sum(one["at"] for one in self._entries if one is not entry)
+        counter.documents, counter.is_open = entry["documents"], entry["is_open"]
+        groups = source.groups(entry["position"], counter.is_open)
+        for batch in self._uncounted(batches(groups), entry["skip"], counter):
             yield batch
-            self.note()
-            here = {"documents": counter.documents, "is_open": counter.is_open}
-            entry.update(position=source.position(), skip=0, **here)
-            self._begun = None
+            # In one step, because a signal may come at any time.
+            entry.update(
+                position=source.position(),
+                at=self._trainer.bytes_in - before,
+                skip=0,
+                documents=counter.documents,
+                is_open=counter.is_open,
+            )
         self._trainer.end_document()
         entry["is_done"] = True
 
-    def _skip(
-        self,
-        found: Iterator[list[Part]],
-        size: int,
-        crc: int | None,
-        counter: DocumentCounter,
-        changed: StreamtokError,
+    def _uncounted(
+        self, found: Iterator[list[Part]], size: int, counter: DocumentCounter
     ) -> Iterator[list[Part]]:
-        """Yield the batches without their first `size` bytes of text, which are counted.
-
-        crc: of these bytes; None if they need no check. `counter` is told how far they go.
-        """
-        checked = 0
-        rest: list[Part] = []
-        while size:
-            batch = next(found, None)
-            if batch is None:
-                raise changed
+        """The batches without their first `size` bytes of text. `counter` is told of those."""
+        while size and (batch := next(found, None)) is not None:
+            rest: list[Part] = []
             for text, is_end in itertools.chain.from_iterable(map(_single, batch)):
                 if not size:
                     rest.append((text, is_end))
                     continue
                 data = utf8_of(text, self._trainer.errors)
-                checked = zlib.crc32(memoryview(data)[:size], checked)
                 left = data[size:]
                 size -= len(data) - len(left)
                 counter.is_open = bool(left) or not is_end
                 counter.documents += not counter.is_open
                 if left:
                     rest.append((left, is_end))
-        if crc is not None and crc != checked:
-            raise changed
-        if not counter.is_open:
-            self._trainer.end_document()
-        if rest:
-            yield rest
+            if not counter.is_open:
+                self._trainer.end_document()
+            if rest:
+                yield rest
         yield from found
 
     def note(self) -> None:
         """Record how far the current file has been counted, even in the middle of a batch."""
-        if self._begun is None:
-            return
-        entry, before, batch = self._begun
-        taken = self._trainer.bytes_in - sum(e["at"] for e in self._entries if e is not entry)
-        size = taken - before["at"]
-        left, crc = size, before["crc"]
-        for text, _ in itertools.chain.from_iterable(map(_single, batch)):
-            if not left:
-                break
-            data = utf8_of(text, self._trainer.errors)
-            crc = zlib.crc32(memoryview(data)[:left], crc)
-            left -= min(left, len(data))
-        # In one step, because a signal may come at any time.
-        entry.update(before | {"at": taken, "crc": crc, "skip": before["skip"] + size})
-
-    def _changed(self, entry: dict[str, Any]) -> StreamtokError:
-        return StreamtokError(
-            f"{shown(entry['path'])} has changed since its first {entry['at']:,} bytes were "
-            f"counted in {self._counts}: use another file for --save-counts"
-        )
+        for entry in self._entries:
+            if not entry["is_done"]:
+                entry["skip"] = self._trainer.bytes_in - sum(one["at"] for one in self._entries)
 
 
 def _single(part: Part) -> Sequence[tuple[str | bytes, bool]]:
@@ -254,15 +205,3 @@ def _single(part: Part) -> Sequence[tuple[str | bytes, bool]]:
     if isinstance(part, Documents):
         return [(text, True) for text in part.texts()]
     return [part]
-
-
-def _status(path: str) -> list[int]:
-    """Size, modification time, change time and inode of a file, and the present time."""
-    now = time.time_ns()
-    found = os.stat(path)
-    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, now]
-
-
-def _is_settled(status: list[int] | None) -> bool:
-    """Whether a file that still has this status must have the same bytes."""
-    return status is not None and max(status[1:3]) + _SETTLED < status[4]

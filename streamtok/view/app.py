@@ -26,7 +26,6 @@ from .tab_answers import LONGEST_COMPARED, LONGEST_STREAM, TabAnswers
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from ..views.prices import PriceList
     from .given import Given
     from .live_feed import LiveFeed
 
@@ -52,7 +51,6 @@ def make_app(
     encoding: Encoding | str = "cl100k_base",
     hosts: Collection[str] | None = LOOPBACK,
     text: str = "",
-    prices: PriceList | None = None,
     given: Given | None = None,
     feed: LiveFeed | None = None,
 ) -> View:
@@ -62,9 +60,8 @@ def make_app(
     who reaches the application, for applications that check their users themselves. encoding: the
     one that the page begins with, a name or an `Encoding`. hosts: the names under which the
     application may be reached, without a port; None: addresses in numbers, and localhost.
-    text: what the page shows at first. prices: what tokens cost, for the tab Languages
-    (`streamtok.views.prices.read_prices`). given: the file that the page may read.
-    feed: a live feed, for the tab Stream; another task lets it `run`.
+    text: what the page shows at first. given: the file that the page may read. feed: a live feed,
+    for the tab Stream; another task lets it `run`.
 
     Raises ValueError for an unknown encoding, OSError or StreamtokError for a file that cannot be
     read. It costs nothing until it is used; then it keeps at
@@ -76,7 +73,7 @@ def make_app(
     """
     encodings = Encodings(encoding)
     texts = EditedTexts()
-    tabs = TabAnswers(prices)
+    tabs = TabAnswers()
     bodies = Bodies()
     files = FileJobs(given, bodies)
     is_whole = is_utf8 = True
@@ -104,7 +101,6 @@ def make_app(
                 if given is None
                 else {"name": given.name, "is_whole": is_whole, "is_utf8": is_utf8},
                 "has_feed": feed is not None,
-                "prices": None if prices is None else prices.as_json(),
             }
         )
 

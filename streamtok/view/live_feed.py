@@ -1,7 +1,6 @@
 """A feed that is still being written, through naive chunking and through the exact stream.
 
-Whether an id of a naive chunk is wrong is known as soon as the exact stream has given the ids of
-that place. So chunks are told at once, and their ids are settled later.
+Chunks are told at once; which of their naive ids are wrong is told when it is known.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StreamtokError
-from ..views.tokens import describe_ids
-from ..views.visible import visible
+from ..views.lanes import LaneChunk, LaneRun
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -30,18 +28,10 @@ class LiveFeed:
 
     def __init__(self, encoding: Encoding) -> None:
         """Raises UnsupportedPatternError for an encoding that has no streams."""
-        self._encoding = encoding
-        self._stream = encoding.stream_encoder(
-            disallowed_special=(), errors="replace", max_pending=_MAX_PENDING
-        )
+        self._run = LaneRun(encoding, _MAX_PENDING)
         self._lock = threading.Lock()
-        self._chunks: deque[dict[str, Any]] = deque(maxlen=_KEPT)
-        self._open: deque[tuple[dict[str, Any], int]] = deque()  # naive tokens, and their starts
-        self._exact: deque[tuple[int, int]] = deque()  # starts and ids, for those
-        self._held = b""  # bytes whose ids are not emitted
-        self._number = 0
-        self._place = 0
-        self._totals = dict.fromkeys(("naive", "wrong", "exact", "broken"), 0)
+        self._chunks: deque[LaneChunk] = deque(maxlen=_KEPT)
+        self._number = 0  # of the next chunk
         self._is_done = False
         self._error = ""
 
@@ -60,50 +50,9 @@ class LiveFeed:
     def add(self, chunk: bytes, final: bool = False) -> None:
         """Take a chunk; final: the last one. Raises PendingLimitExceeded."""
         with self._lock:
-            naive, naive_spans = self._encoding.encode_with_offsets(
-                chunk, "byte", disallowed_special=(), errors="replace"
-            )
-            exact, spans = self._stream.encode_with_offsets(chunk, final, unit="byte")
-            begin, stop = self._place, self._place + len(chunk)
-            row: dict[str, Any] = {
-                "number": self._number,
-                "shown": visible(chunk),
-                "naive": [],
-                "exact": [token.as_json() for token in describe_ids(self._encoding, exact)],
-                "is_broken": self._encoding.decode_bytes(naive) != chunk,
-            }
-            for token, (start, _) in zip(
-                describe_ids(self._encoding, naive), naive_spans.tolist(), strict=True
-            ):
-                told = {**token.as_json(), "is_wrong": None}
-                row["naive"].append(told)
-                self._open.append((told, begin + start))
-            self._held += chunk
-            if len(spans):
-                self._held = self._held[len(self._held) - (stop - int(spans[-1, 1])) :]
-                self._exact.extend(zip(spans[:, 0].tolist(), exact.tolist(), strict=True))
-            if final:
-                self._held = b""
-            row["pending"] = len(self._held)
-            row["pending_shown"] = visible(self._held)
-            self._totals["naive"] += len(naive)
-            self._totals["exact"] += len(exact)
-            self._totals["broken"] += row["is_broken"]
-            self._settle(stop - len(self._held))
-            self._chunks.append(row)
-            self._place = stop
+            self._chunks.append(self._run.add(chunk, final))
             self._number += 1
             self._is_done = final
-
-    def _settle(self, reached: int) -> None:
-        """Say which naive ids before the byte `reached` are wrong."""
-        while self._open and self._open[0][1] < reached:
-            token, start = self._open.popleft()
-            while self._exact and self._exact[0][0] < start:
-                self._exact.popleft()
-            same = (start, token["id"])
-            token["is_wrong"] = not (self._exact and self._exact[0] == same)
-            self._totals["wrong"] += token["is_wrong"]
 
     def since(self, number: int, open: int) -> dict[str, Any] | None:
         """dict: the chunks from `number` on, and those from `open` on that had open ids; None: no
@@ -113,19 +62,19 @@ class LiveFeed:
         with self._lock:
             if number >= self._number and not self._is_done:
                 return None
-            first = self._chunks[0]["number"] if self._chunks else 0
-            settled = [
-                [row["number"], [token["is_wrong"] for token in row["naive"]]]
-                for row in self._chunks
-                if open <= row["number"] < number
-            ]
+            first = self._number - len(self._chunks)
+            rows = list(enumerate(self._chunks, first))
             return {
-                "chunks": [row for row in self._chunks if row["number"] >= number],
+                "chunks": [{"number": n, **row.as_json()} for n, row in rows if n >= number],
                 "skipped": max(0, first - number),
-                "settled": settled,
+                "settled": [
+                    [n, [one.is_wrong for one in row.naive]]
+                    for n, row in rows
+                    if open <= n < number
+                ],
                 "number": self._number,
-                "bytes": self._place,
-                "totals": dict(self._totals),
+                "bytes": self._run.place,
+                "totals": dict(self._run.totals),
                 "is_done": self._is_done,
                 "error": self._error,
             }

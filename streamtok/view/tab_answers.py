@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import registry
 from ..encoding import Encoding
 from ..views.comparison import MOST_ENCODINGS, compare_encodings
 from ..views.lanes import make_lanes
 from ..views.languages import compare_languages
 from ..views.merges import pretokens, trace_merges
-from ..views.prices import PriceList
 from ..views.tokens import Token
 from ..views.visible import visible
 from ..views.vocabulary_lists import duplicates, half_characters, longest, unreachable
@@ -36,9 +33,6 @@ LISTS = ("unreachable", "half", "longest", "duplicates")
 
 class TabAnswers:
     """One method for each question. Each takes a `Question` and raises `Refused` and ValueError."""
-
-    def __init__(self, prices: PriceList | None) -> None:
-        self._prices = prices
 
     def stream(self, question: Question) -> Answer:
         """{encoding, text, chunk_size} -> `Lanes.as_json`."""
@@ -99,12 +93,7 @@ class TabAnswers:
     def languages(self, question: Question) -> Answer:
         """{encodings} -> `LanguageTable.as_json`."""
         encodings = question.encodings("encodings", MOST_LANGUAGES)
-        names = {} if self._prices is None else self._prices.per_million_tokens
-        models = {}
-        for name in names:
-            with contextlib.suppress(KeyError):
-                models[name] = registry.encoding_name_for_model(name)
-        return compare_languages(encodings, None, self._prices, models).as_json()
+        return compare_languages(encodings).as_json()
 
     def search(self, question: Question) -> Answer:
         """{encoding, by: text | bytes | id, query} -> the tokens that are found."""

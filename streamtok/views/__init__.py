@@ -2,6 +2,7 @@
 
 Pure functions: text and encodings go in, typed results come out, and each result has `as_json`, a
 plain value of dictionaries, lists, strings and numbers. Nothing here prints, reads files of the
-user or colours anything: the terminal's commands are in `cli/`, HTML for notebooks in `markup.py`.
-Every number is the library's own: ids come from `encode` and streams, never from a second count.
+user or colours anything: the terminal's commands are in `cli/`, HTML for notebooks in `markup.py`,
+`as_json` in `result.py`. Every number is the library's own: ids come from `encode` and streams,
+never from a second count.
 """

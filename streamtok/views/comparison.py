@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..surrogates import repair
+from .result import Result
 from .tokens import TextTokens, show_tokens
 from .visible import visible
 
@@ -45,7 +46,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Result):
     """The tokens of each encoding, and the segments between the boundaries of all."""
 
     columns: list[TextTokens]
@@ -53,20 +54,12 @@ class Comparison:
     agreeing: int  # boundaries, the end among them, that all encodings have
     boundaries: int  # that at least one of them has
 
+    _also = ("differing",)
+
     @property
     def differing(self) -> int:
         """Boundaries that some encodings have and others have not."""
         return self.boundaries - self.agreeing
-
-    def as_json(self) -> dict[str, Any]:
-        """dict: the numbers, `columns` as `TextTokens.as_json`, and `segments`."""
-        return {
-            "columns": [column.as_json() for column in self.columns],
-            "segments": [segment.as_json() for segment in self.segments],
-            "agreeing": self.agreeing,
-            "differing": self.differing,
-            "boundaries": self.boundaries,
-        }
 
 
 def compare_encodings(

@@ -7,12 +7,13 @@ asked from the core's table. The result is compared with the core's ids before i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..definition import pretoken_spans
 from ..reference.heap_merge import Candidate, HeapMerge, MergeEvent
 from ..vocabulary.table import NO_ID
 from .merge_table import MergeTable, merge_table
+from .result import Result
 from .visible import visible
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ LONGEST = 400  # bytes: each step has all of the parts and all of the heap
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(Result):
     """A node of the list: `at` is the offset of its first byte, `version` counts its changes."""
 
     at: int
@@ -33,19 +34,9 @@ class Part:
     id: int | None  # None: a token that only leaves as its bytes
     version: int
 
-    def as_json(self) -> dict[str, Any]:
-        """dict: with the bytes in hexadecimal."""
-        return {
-            "at": self.at,
-            "bytes": self.bytes.hex(),
-            "shown": self.shown,
-            "id": self.id,
-            "version": self.version,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class HeapEntry:
+class HeapEntry(Result):
     """A candidate: two nodes by their places, with the versions that they had."""
 
     rank: int
@@ -55,20 +46,9 @@ class HeapEntry:
     right_version: int
     is_stale: bool
 
-    def as_json(self) -> dict[str, Any]:
-        """dict: all of it."""
-        return {
-            "rank": self.rank,
-            "left": self.left,
-            "right": self.right,
-            "left_version": self.left_version,
-            "right_version": self.right_version,
-            "is_stale": self.is_stale,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class MergeStep:
+class MergeStep(Result):
     """One step, and the list and the heap after it. The heap is in the order of its array.
 
     kind: "pushed", "stale" (dropped) or "merged".
@@ -79,18 +59,9 @@ class MergeStep:
     parts: list[Part]
     heap: list[HeapEntry]
 
-    def as_json(self) -> dict[str, Any]:
-        """dict: all of it; `parts` and `heap` are lists."""
-        return {
-            "kind": self.kind,
-            "candidate": self.candidate.as_json(),
-            "parts": [part.as_json() for part in self.parts],
-            "heap": [entry.as_json() for entry in self.heap],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class MergeTrace:
+class MergeTrace(Result):
     """All steps of one pre-token, and its ids."""
 
     encoding: str
@@ -100,6 +71,12 @@ class MergeTrace:
     ids: list[int]  # what the engine gives
     is_whole_token: bool  # found as it is, before any merge: then merges need not make it
 
+    _also = ("shown", "merges", "stale")
+
+    @property
+    def shown(self) -> str:
+        return visible(self.pretoken)
+
     @property
     def merges(self) -> int:
         return sum(step.kind == "merged" for step in self.steps)
@@ -107,20 +84,6 @@ class MergeTrace:
     @property
     def stale(self) -> int:
         return sum(step.kind == "stale" for step in self.steps)
-
-    def as_json(self) -> dict[str, Any]:
-        """dict: all of it, with the pre-token in hexadecimal and as it is shown."""
-        return {
-            "encoding": self.encoding,
-            "pretoken": self.pretoken.hex(),
-            "shown": visible(self.pretoken),
-            "start": [part.as_json() for part in self.start],
-            "steps": [step.as_json() for step in self.steps],
-            "ids": self.ids,
-            "is_whole_token": self.is_whole_token,
-            "merges": self.merges,
-            "stale": self.stale,
-        }
 
 
 def pretokens(encoding: Encoding, text: str) -> list[str]:

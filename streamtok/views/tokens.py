@@ -12,6 +12,7 @@ from ..answers.token_spans import encode_with_offsets
 from ..engines.source_units import BEGIN
 from .markup import Box, boxes_html
 from .merge_table import merge_table
+from .result import Result
 from .visible import visible
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _MOST_BOXES = 2000  # tokens that are drawn: a notebook keeps its output in its 
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class Token(Result):
     """One token of a text."""
 
     id: int
@@ -33,16 +34,6 @@ class Token:
     shown: str  # every character can be seen; see `visible.py`
     rank: int | None  # None: a special token, or an id that no merge gives
     is_special: bool
-
-    def as_json(self) -> dict[str, Any]:
-        """dict: with the bytes in hexadecimal."""
-        return {
-            "id": self.id,
-            "bytes": self.bytes.hex(),
-            "shown": self.shown,
-            "rank": self.rank,
-            "is_special": self.is_special,
-        }
 
 
 class PlacedToken(NamedTuple):
@@ -67,13 +58,15 @@ class PlacedToken(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TextTokens:
+class TextTokens(Result):
     """A text's tokens, and its sizes."""
 
     encoding: str
     tokens: list[PlacedToken]
     n_bytes: int
     n_characters: int
+
+    _also = ("n_tokens", "tokens_per_character", "characters_per_token")
 
     @property
     def ids(self) -> list[int]:
@@ -93,18 +86,6 @@ class TextTokens:
     def characters_per_token(self) -> float | None:
         """float | None: None where there are no tokens."""
         return self.n_characters / self.n_tokens if self.tokens else None
-
-    def as_json(self) -> dict[str, Any]:
-        """dict: the counts, and `tokens`, a list of `PlacedToken.as_json`."""
-        return {
-            "encoding": self.encoding,
-            "n_tokens": self.n_tokens,
-            "n_bytes": self.n_bytes,
-            "n_characters": self.n_characters,
-            "tokens_per_character": self.tokens_per_character,
-            "characters_per_token": self.characters_per_token,
-            "tokens": [one.as_json() for one in self.tokens],
-        }
 
     def __str__(self) -> str:
         """The tokens as they are shown, with a bar between two: no colours."""

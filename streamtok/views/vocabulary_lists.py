@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .result import Result
 from .tokens import Token, describe_ids
 from .vocabulary_search import every_id
 
@@ -41,15 +42,11 @@ class Unreachable:
 
 
 @dataclass(frozen=True, slots=True)
-class Duplicates:
+class Duplicates(Result):
     """Tokens that are one text except for white space around it and case."""
 
     text: str
     tokens: list[Token]
-
-    def as_json(self) -> dict[str, Any]:
-        """dict: both."""
-        return {"text": self.text, "tokens": [token.as_json() for token in self.tokens]}
 
 
 def unreachable(encoding: Encoding, num_threads: int = 2) -> list[Unreachable]:

@@ -7,10 +7,11 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..vocabulary.table import NO_ID
 from .merge_table import MergeTable, merge_table
+from .result import Result
 from .tokens import Token, describe_ids
 from .visible import visible
 
@@ -31,28 +32,18 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class MergeNode:
+class MergeNode(Result):
     """A token in the tree of merges, and which nodes of the tree it is made of."""
 
-    token: bytes
+    bytes: bytes
     shown: str
     id: int | None
     rank: int
     parts: tuple[int, int] | None  # places in `TokenPage.merge_tree`; None: no merge makes it
 
-    def as_json(self) -> dict[str, Any]:
-        """dict: with the bytes in hexadecimal."""
-        return {
-            "bytes": self.token.hex(),
-            "shown": self.shown,
-            "id": self.id,
-            "rank": self.rank,
-            "parts": None if self.parts is None else list(self.parts),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class TokenPage:
+class TokenPage(Result):
     """A token: which two merge into it, and so on down to bytes; neighbours by id; scripts."""
 
     encoding: str
@@ -61,17 +52,6 @@ class TokenPage:
     neighbours: list[Token]  # in order of id, without the token itself
     scripts: dict[str, float]  # shares of its characters, the greatest first
     is_utf8: bool
-
-    def as_json(self) -> dict[str, Any]:
-        """dict: all of it."""
-        return {
-            "encoding": self.encoding,
-            "token": self.token.as_json(),
-            "merge_tree": [node.as_json() for node in self.merge_tree],
-            "neighbours": [token.as_json() for token in self.neighbours],
-            "scripts": self.scripts,
-            "is_utf8": self.is_utf8,
-        }
 
 
 def every_id(encoding: Encoding) -> list[int]:

@@ -80,9 +80,10 @@ def test_tiktoken_is_measured_too(rows):
 
 def test_nothing_is_timed_when_ids_differ(encoding, monkeypatch):
     monkeypatch.setattr(bench, "_time", lambda *_: pytest.fail("timed"))
-    offline = bench.Offline(TEXT, encoding)
-    monkeypatch.setattr(bench, "Offline", lambda *_: offline)
-    offline.ids = offline.ids[:-1]
+    other = streamtok.get_encoding("gpt2")
+    monkeypatch.setattr(
+        bench, "_ways", lambda *_: [bench._Way("offline", len(TEXT), lambda: other.encode)]
+    )
     with pytest.raises(ValueError, match="differ"):
         bench.measure(TEXT, encoding, (64,))
 

@@ -345,27 +345,6 @@ def test_languages_by_the_beginning_of_their_names(wanted: str, codes: list[str]
     assert [one["code"] for one in row["rows"]] == codes
 
 
-def test_languages_with_prices(tmp_path: Path) -> None:
-    path = tmp_path / "prices.json"
-    prices = {"gpt-4": 30, "o200k_base": 2.5, "no\x1bmodel": 1}
-    about = {"name": "mine", "date": "2026-11-01", "currency": "EUR"}
-    path.write_text(json.dumps(about | {"per_million_tokens": prices}))
-    done = run("languages", "--only", "en", "--prices", str(path), "-e", "cl100k_base",
-               "-e", "o200k_base")  # fmt: skip
-    lines = lines_of(done)
-    [english] = rows_of("languages", "--only", "en", "--json")[0]["rows"]
-    _, old, new = english["tokens"]
-    assert lines[-2].split()[-2:] == [f"{old * 0.03:.4f}", f"{new * 0.0025:.4f}"]
-    assert lines[1].endswith("gpt-4 (EUR)  o200k_base (EUR)")
-    assert lines[-1] == "costs are for 1,000 copies of the text; prices: mine, 2026-11-01"
-    assert r"'no\x1bmodel' is left out" in done.stderr.decode()
-    path.write_text("{}")
-    assert fails("languages", "--prices", str(path)) == (
-        f"{path}: the price list needs 'name', a text"
-    )
-    assert "No such file" in fails("languages", "--prices", str(tmp_path / "none"))
-
-
 # vocab
 
 

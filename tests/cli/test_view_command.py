@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import resource
 import socket
 import subprocess
@@ -21,13 +20,6 @@ import pytest
 
 from ..serve_clients import ENV
 from .test_cli import POSIX, fails, run, spawn, wrapped
-
-PRICES = {
-    "name": "an example",
-    "date": "2026-11-01",
-    "currency": "USD",
-    "per_million_tokens": {"gpt2": 2},
-}
 
 
 @contextmanager
@@ -66,18 +58,15 @@ def viewing_process(
 
 
 @POSIX
-def test_a_file_an_encoding_and_prices(tmp_path: Path) -> None:
+def test_a_file_and_an_encoding(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("some text\n")
-    prices = tmp_path / "prices.json"
-    prices.write_text(json.dumps(PRICES))
-    with viewing("-e", "gpt2", "--prices", str(prices), str(text)) as (url, client):
+    with viewing("-e", "gpt2", str(text)) as (url, client):
         assert url.startswith("http://127.0.0.1:")
         about = client.get("api/about").json()
         assert about["first"] == "gpt2"
         assert about["text"] == "some text\n"
         assert about["given"] == {"name": "text.txt", "is_whole": True, "is_utf8": True}
-        assert about["prices"] == PRICES
         assert str(tmp_path) not in client.get("api/about").text
 
 
@@ -166,9 +155,6 @@ def test_a_token_is_made_for_each_run_and_a_port_can_be_chosen() -> None:
 
 def test_what_cannot_be_shown(tmp_path: Path) -> None:
     assert "No such file" in fails("view", str(tmp_path / "none"))
-    wrong = tmp_path / "wrong.json"
-    wrong.write_text("{}")
-    assert "the price list needs 'name'" in fails("view", "--prices", str(wrong))
     assert "Unknown encoding none" in fails("view", "-e", "none")
     for port in ("65536", "x", "-1"):
         with pytest.raises(SystemExit) as ended:

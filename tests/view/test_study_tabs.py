@@ -12,7 +12,6 @@ from streamtok.engines.rules import TextRules
 from streamtok.views.comparison import compare_encodings
 from streamtok.views.languages import compare_languages
 from streamtok.views.merges import trace_merges
-from streamtok.views.prices import read_prices
 from streamtok.views.vocabulary_lists import duplicates, half_characters, longest, unreachable
 from streamtok.views.vocabulary_search import find_bytes, find_text, token_page
 
@@ -21,15 +20,11 @@ from .page_server import served
 
 ENC = streamtok.get_encoding("cl100k_base")
 TEXT = "Tokenization differs: naïve 東京 and antidisestablishmentarianism <b>&amp;</b>\n"
-PRICES = (
-    '{"name": "an example", "date": "2026-11-01", "currency": "USD", '
-    '"per_million_tokens": {"cl100k_base": 2, "gpt-4o": 5}}'
-)
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with served(text=TEXT, prices=read_prices(PRICES)) as found:
+    with served(text=TEXT) as found:
         yield found
 
 
@@ -180,10 +175,7 @@ def test_merges_of_an_encoding_that_changes_its_text(open_page: Open, serve: Ser
 def test_languages(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "languages")
     names = ["cl100k_base", "r50k_base", "o200k_base"]
-    table = compare_languages(
-        [streamtok.get_encoding(name) for name in names], None, read_prices(PRICES),
-        {"gpt-4o": "o200k_base"},
-    )  # fmt: skip
+    table = compare_languages([streamtok.get_encoding(name) for name in names])
     assert len(table.rows) >= 40
     page.select_option("#languages-measure", "tokens")
     rows = page.locator("#languages-table tbody tr")
@@ -191,10 +183,7 @@ def test_languages(open_page: Open, url: str) -> None:
     shown = {cells[1]: cells for cells in (row.split("\t") for row in rows.all_inner_texts())}
     for row in table.rows:
         cells = [f"{n:,}" for n in (row.n_characters, row.n_bytes, *row.tokens)]
-        costs = [f"{cost:.4f}" for cost in row.costs]
-        assert shown[row.code] == [row.name, row.code, *cells, *costs]
-    assert "USD" in page.inner_text("#languages-prices")
-    assert "2026-11-01" in page.inner_text("#languages-prices")
+        assert shown[row.code] == [row.name, row.code, *cells]
     widths = page.locator("#languages-chart .length").evaluate_all(
         "all => all.map((bar) => bar.getBoundingClientRect().width)"
     )

@@ -1,4 +1,4 @@
-"""The parallel text, counts in it, and price lists."""
+"""The parallel text, and counts in it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,7 @@ from pathlib import Path
 import pytest
 
 import streamtok
-from streamtok.errors import StreamtokError
 from streamtok.views.languages import compare_languages, list_languages
-from streamtok.views.prices import MOST_BYTES, read_prices
-
-PRICES = {
-    "name": "list prices",
-    "date": "2026-11-01",
-    "currency": "USD",
-    "per_million_tokens": {"gpt-4": 30, "o200k_base": 2.5, "another": 1},
-}
 
 
 def test_the_text_is_whole_and_small():
@@ -51,49 +42,7 @@ def test_counts_are_those_of_encode():
         assert row.tokens_per_byte == [count / len(text.encode()) for count in row.tokens]
         pairs = zip(row.tokens, english, strict=True)
         assert row.times_english == [count / most for count, most in pairs]
-        assert row.costs == []
     assert json.loads(json.dumps(table.as_json())) == table.as_json()
-
-
-def test_costs():
-    encodings = [streamtok.get_encoding(name) for name in ("cl100k_base", "o200k_base")]
-    prices = read_prices(json.dumps(PRICES))
-    table = compare_languages(encodings, prices=prices, encoding_of={"gpt-4": "cl100k_base"})
-    assert table.priced == ["gpt-4", "o200k_base"]  # "another" is of no encoding here
-    for row in table.rows:
-        old, new = row.tokens
-        assert row.costs == [old * 30 / 1000, new * 2.5 / 1000]  # a thousand times the text
-    assert table.as_json()["prices"] == PRICES
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"name": ""}, "needs 'name'"),
-        ({"currency": 3}, "needs 'currency'"),
-        ({"date": "yesterday"}, "must be like 2026-11-01"),
-        ({"per_million_tokens": {}}, "needs 'per_million_tokens'"),
-        ({"per_million_tokens": []}, "needs 'per_million_tokens'"),
-        ({"per_million_tokens": {"x": -1}}, "0 or more, not -1"),
-        ({"per_million_tokens": {"x": True}}, "the price of 'x'"),
-        ({"per_million_tokens": {"x": float("nan")}}, "the price of 'x'"),
-        ({"per_million_tokens": {"x": 10**400}}, "the price of 'x'"),
-        ({"per_million_tokens": {"x": "1"}}, "the price of 'x'"),
-    ],
-)
-def test_price_lists_that_are_wrong(change, says):
-    with pytest.raises(StreamtokError, match=says):
-        read_prices(json.dumps(PRICES | change))
-
-
-@pytest.mark.parametrize(
-    ("data", "says"),
-    [("[", "is not JSON"), (b"\xff", "is not JSON"), ("[]", "JSON object"), ("[" * 99_999, "JSON"),
-     ("1" * 5000, "JSON"), (b" " * (MOST_BYTES + 1), "at most")],
-)  # fmt: skip
-def test_price_lists_that_cannot_be_read(data, says):
-    with pytest.raises(StreamtokError, match=says):
-        read_prices(data)
 
 
 def test_the_tool_reads_paragraphs(tmp_path):

@@ -116,14 +116,14 @@ def test_the_merge_tree_is_made_of_tokens(name):
         if page.token.is_special:
             assert root is None
             continue
-        assert (root.token, root.id, root.rank) == (page.token.bytes, id, page.token.rank)
+        assert (root.bytes, root.id, root.rank) == (page.token.bytes, id, page.token.rank)
         uses = [at for node in page.merge_tree for at in node.parts or ()]
         assert sorted(uses) == list(range(1, len(page.merge_tree)))  # each is a part of one
         for node in page.merge_tree:
-            assert (node.parts is None) == (len(node.token) == 1)
+            assert (node.parts is None) == (len(node.bytes) == 1)
             if node.parts:
                 left, right = (page.merge_tree[at] for at in node.parts)
-                assert left.token + right.token == node.token
+                assert left.bytes + right.bytes == node.bytes
                 assert max(left.rank, right.rank) < node.rank
         assert json.loads(json.dumps(page.as_json())) == page.as_json()
 
@@ -133,8 +133,8 @@ def test_a_deep_merge_tree():
     ranks |= {b"a" * size: 254 + size for size in range(2, 3000)}
     enc = streamtok.Encoding("x", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
     page = search.token_page(enc, enc.encode_single_token(b"a" * 2999))
-    assert page.merge_tree[0].token == b"a" * 2999
-    assert all(len(node.token) == 1 or node.parts for node in page.merge_tree)
+    assert page.merge_tree[0].bytes == b"a" * 2999
+    assert all(len(node.bytes) == 1 or node.parts for node in page.merge_tree)
 
 
 def test_neighbours_and_scripts():

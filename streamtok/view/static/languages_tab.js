@@ -1,4 +1,4 @@
-// The tab Languages: what the same text costs in each language, as a chart and as a table.
+// The tab Languages: the tokens of the same text in each language, as a chart and as a table.
 
 import { post, Questions } from "./api.js";
 import { barChart } from "./chart.js";
@@ -61,7 +61,7 @@ export class LanguagesTab {
       if (!isLast()) return;
       setState(this.panel, "failed");
       this.table = null;
-      for (const id of ["languages-chart", "languages-caption", "languages-prices"]) $(id).replaceChildren();
+      for (const id of ["languages-chart", "languages-caption"]) $(id).replaceChildren();
       $("languages-table").tBodies[0].replaceChildren();
       this.page.fail(error.message);
     }
@@ -76,7 +76,6 @@ export class LanguagesTab {
       ["characters", (row) => row.n_characters, whole],
       ["bytes", (row) => row.n_bytes, whole],
       ...this.table.encodings.map((name, i) => [name, (row) => row[measure][i], MEASURES[measure]]),
-      ...this.table.priced.map((name, i) => [`cost, ${name}`, (row) => row.costs[i], (one) => decimal(one, 4)]),
     ];
   }
 
@@ -111,10 +110,6 @@ export class LanguagesTab {
       `${what}, in ${this.table.rows.length} languages; the table below has the numbers`,
     );
     $("languages-chart").replaceChildren(chart);
-    const { prices } = this.table;
-    $("languages-prices").textContent = prices
-      ? `Cost of 1,000 copies, ${prices.currency} (prices: ${prices.name}, ${prices.date}).`
-      : "To add costs, start streamtok view --prices FILE.";
   }
 
   sort(column) {

@@ -1,0 +1,29 @@
+"""What all results have: `as_json`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+__all__ = ["Result"]
+
+
+class Result:
+    """The base of the dataclasses that are results."""
+
+    __slots__ = ()
+    _also: ClassVar[tuple[str, ...]] = ()  # properties that `as_json` has, too
+
+    def as_json(self) -> dict[str, Any]:
+        """dict: all of it as plain values, bytes in hexadecimal."""
+        names = (*vars(type(self))["__dataclass_fields__"], *self._also)
+        return {name: _plain(getattr(self, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "as_json"):
+        return value.as_json()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return value
