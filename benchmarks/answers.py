@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamtok
+from streamtok.cli.argument_types import parse_positive_size
 
 from . import corpus, peers
-from .corpus import parse_size
 
 BUDGET = 4096
 CHUNK_BUDGET = 512
@@ -29,6 +29,7 @@ EVENTS = 3000  # of a live text
 EVENT_SIZE = 7  # characters
 DOCUMENT = 1_000_000  # characters
 ANSWER = 4000
+TURN, TURNS = 900, 40  # characters that a prompt grows by, and how often
 
 
 class Row(NamedTuple):
@@ -42,7 +43,9 @@ class Row(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
-    parser.add_argument("--size", type=parse_size, default=parse_size("8MB"), help="of the text")
+    parser.add_argument(
+        "--size", type=parse_positive_size, default=parse_positive_size("8MB"), help="of the text"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--encoding", default="cl100k_base")
     args = parser.parse_args()
@@ -82,6 +85,7 @@ def measure(text: str, name: str, rounds: int) -> list[Row]:
         *edits(ours, theirs, text, rounds),
         *offsets(ours, theirs, tokenizer, text, rounds),
         stop_strings(ours, theirs, text, rounds),
+        growing_prompt(ours, theirs, text[:DOCUMENT], rounds),
     ]
 
 
@@ -375,6 +379,29 @@ def stop_strings(ours: Any, theirs: Any, text: str, rounds: int) -> Row:
         with_stops,
         seconds(again, 1),
         "a stop string is shown until it is complete",
+    )
+
+
+def growing_prompt(ours: Any, theirs: Any, text: str, rounds: int) -> Row:
+    """A prompt cache, against encoding each prompt as a whole."""
+    begin = len(text) - TURN * TURNS
+    prompts = [text[: begin + TURN * turn] for turn in range(TURNS + 1)]
+    found = []
+    for _ in range(rounds):
+        cache = streamtok.PromptCache(ours)
+        cache.encode(prompts[0])
+        start = time.process_time()
+        answers = [cache.encode(prompt) for prompt in prompts[1:]]
+        found.append((time.process_time() - start) / TURNS)
+    assert all(
+        ids == theirs.encode_ordinary(prompt)
+        for ids, prompt in zip(answers, prompts[1:], strict=True)
+    )
+    return Row(
+        f"a prompt of {len(text):,} characters that grows by {TURN}",
+        statistics.median(found),
+        seconds(lambda: theirs.encode_ordinary(text), rounds),
+        "",
     )
 
 

@@ -11,13 +11,16 @@ seconds is steadier. Peak memory is the kernel's figure for the whole process.
 Ids first: they must decode to the file, and those of the first 20 MB be tiktoken's, whose speed is
 a row. A line of the file comes back after some 15 MB: see compare.py for text that is new.
 As where the package is installed, its modules are compiled before, and no old output is in the way.
+
+With `--feeds`, one run for each source and each sink instead, of the text packed in every way:
+seconds and peak memory.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -26,9 +29,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from .corpus import parse_size
+from streamtok.cli.argument_types import parse_positive_size
 
-ROOT = Path(__file__).resolve().parents[1]
+from .processes import environment
+
 _SAMPLE_BYTES = 20_000_000
 
 _IN_MEMORY = """
@@ -54,6 +58,62 @@ WAYS: dict[str, list[str]] = {
     "--format megatron": ["--format", "megatron"],
     "-o ids.ds --lines": ["--lines"],
 }
+# A child's peak begins with the size of its parent: other processes make the files.
+_MAKE = """
+import bz2, gzip, itertools, json, lzma, pathlib, shutil, sys
+folder, name, size = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+def lines():
+    return open(folder / "text", encoding="utf-8", newline="\\n")
+def pack(target):
+    with target, open(folder / "text", "rb") as source:
+        shutil.copyfileobj(source, target, 1 << 20)
+if name == "text":
+    from benchmarks.corpus import write_lines
+    write_lines(folder / name, size)
+elif name == "gz":
+    pack(gzip.open(folder / name, "wb", 1))
+elif name == "zst":
+    import zstandard
+    pack(zstandard.open(folder / name, "wb"))
+elif name == "xz":
+    pack(lzma.open(folder / name, "wb", preset=0))
+elif name == "bz2":
+    pack(bz2.open(folder / name, "wb", 1))
+elif name == "jsonl":
+    open(folder / name, "w").writelines(json.dumps({"text": line}) + "\\n" for line in lines())
+elif name == "parquet":
+    import pyarrow as pa, pyarrow.parquet as pq
+    schema, rows = pa.schema([("text", pa.string())]), lines()
+    with pq.ParquetWriter(folder / name, schema) as writer:
+        while some := list(itertools.islice(rows, 100_000)):
+            writer.write_table(pa.table({"text": some}, schema))
+"""
+# name: (the file that it needs, options)
+SOURCES: dict[str, tuple[str, list[str]]] = {
+    "plain": ("text", ["text"]),
+    "gzip": ("gz", ["gz"]),
+    "zstd": ("zst", ["zst"]),
+    "xz": ("xz", ["xz"]),
+    "bzip2": ("bz2", ["bz2"]),
+    "--lines": ("text", ["text", "--lines"]),
+    "--delimiter (none is there)": ("text", ["text", "--delimiter", r"\x00\x01"]),
+    "--jsonl": ("jsonl", ["jsonl", "--jsonl", "text"]),
+    "--parquet": ("parquet", ["parquet", "--parquet", "text"]),
+    "standard input": ("text", ["-"]),
+    "--follow": ("text", ["--follow", "text"]),
+}
+SINKS: dict[str, list[str]] = {
+    "u32 with a sidecar": ["-o", "out.bin"],
+    "npy": ["-o", "out.npy"],
+    "text": ["-o", "out.txt"],
+    "jsonl": ["-o", "out.jsonl"],
+    "llmc": ["-o", "out", "--format", "llmc"],
+    "megatron": ["-o", "out", "--format", "megatron"],
+    "datatrove": ["-o", "out.ds"],
+    "parquet": ["-o", "out.parquet"],
+    "arrow": ["-o", "out.arrow"],
+    "shards, --resume": ["-o", "out.bin", "--shard-tokens", "10M", "--resume"],
+}
 
 
 class Cost(NamedTuple):
@@ -64,26 +124,6 @@ class Cost(NamedTuple):
     peak: int = 0
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """dict: ours, with a place for compiled modules, in which this checkout is found."""
-    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    path = os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH")]))
-    return {**kept, "PYTHONPYCACHEPREFIX": str(folder / "compiled"), "PYTHONPATH": path}
-
-
-def peak_memory() -> int:
-    """The most bytes that this process had resident, since it began or its figure was reset.
-
-    The kernel's other figure, `ru_maxrss`, begins with the size of the parent.
-    """
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak * (1 if sys.platform == "darwin" else 1024)
-    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
-
-
 def in_memory(path: Path, encoding: str, size: int, env: dict[str, str]) -> Cost:
     """One encode of the file, read before; size: of the chunks."""
     command = [sys.executable, "-c", _IN_MEMORY, str(path), encoding, str(size)]
@@ -91,21 +131,43 @@ def in_memory(path: Path, encoding: str, size: int, env: dict[str, str]) -> Cost
     return Cost(*map(float, done.stdout.split()))
 
 
-def through_cli(path: Path, out: Path, encoding: str, more: list[str], env: dict[str, str]) -> Cost:
-    """One process, from its start to its end.
+def through_cli(folder: Path, options: list[str], env: dict[str, str]) -> Cost:
+    """One process in a folder, from its start to its end.
 
     The kernel's figure for a child begins with the parent's size: this process must be small.
     """
-    command = [sys.executable, "-m", "streamtok", "encode", "-q", "--force", str(path)]
+    command = [sys.executable, "-m", "streamtok", "encode", "-q", "--force", *options]
+    source = (folder / "text").open("rb") if "-" in options else subprocess.DEVNULL
     begin = time.perf_counter()
-    process = subprocess.Popen([*command, "-e", encoding, "-o", str(out), *more], env=env)
+    process = subprocess.Popen(command, cwd=folder, env=env, stdin=source)
+    if "--follow" in options:
+        size = (folder / "text").stat().st_size
+        gone = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while position(process.pid, folder / "text") < size:
+            if os.waitid(os.P_PID, process.pid, gone):
+                break
+            time.sleep(0.05)
+        time.sleep(1)  # it encodes what it has read last
+        process.send_signal(signal.SIGTERM)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - begin
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"streamtok encode {' '.join(more)}: exit code {process.returncode}")
+        raise SystemExit(f"streamtok encode {' '.join(options)}: exit code {process.returncode}")
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return Cost(seconds, usage.ru_utime + usage.ru_stime, peak)
+
+
+def position(pid: int, path: Path) -> int:
+    """How far a process has read a file that it has open (Linux)."""
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if link.resolve() == path.resolve():
+                info = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text()
+                return int(info.split()[1])
+        except OSError:
+            continue
+    return 0
 
 
 def check(path: Path, out: Path, encoding: str) -> str:
@@ -162,37 +224,72 @@ def table(found: dict[str, list[Cost]], size: int) -> None:
         print()
 
 
+def make(folder: Path, name: str, size: int, env: dict[str, str]) -> None:
+    """Make the text, or pack it, unless it is there."""
+    if not (folder / name).exists():
+        command = [sys.executable, "-c", _MAKE, str(folder), name, str(size)]
+        subprocess.run(command, check=True, env=env)
+
+
+def remove(folder: Path, pattern: str) -> None:
+    for made in folder.glob(pattern):
+        made.unlink()
+
+
+def ways(folder: Path, env: dict[str, str], options: argparse.Namespace) -> None:
+    """Time all ways in turns."""
+    chosen = {way: more for way, more in WAYS.items() if options.only in way}
+    found: dict[str, list[Cost]] = {way: [] for way in [*MEMORY, "nothing", *chosen]}
+    path, encoding = folder / "text", ["-e", options.encoding, "-o"]
+    (folder / "empty").touch()
+    through_cli(folder, ["empty", *encoding, "ids.u32"], env)  # compiles
+    for _ in range(options.rounds):
+        for way, size in MEMORY.items():
+            found[way].append(in_memory(path, options.encoding, size, env))
+        for way, more in {"nothing": [], **chosen}.items():
+            out = way.split()[1] if way.startswith("-o") else "ids"
+            source = "empty" if way == "nothing" else "text"
+            found[way].append(through_cli(folder, [source, *encoding, out, *more], env))
+            remove(folder, "ids*")
+    through_cli(folder, ["text", *encoding, "ids.u32"], env)
+    print(f"{options.rounds} rounds; all ids decode to the same bytes;")
+    print(f"{check(path, folder / 'ids.u32', options.encoding)}\n")
+    table(found, path.stat().st_size)
+
+
+def feeds(folder: Path, env: dict[str, str], options: argparse.Namespace) -> None:
+    """Run every source and every sink once."""
+    print("| source or sink | peak MB | seconds |\n|---|--:|--:|")
+    rows = [(f"from {key}", needs, [*more, "-o", "out.bin"])
+            for key, (needs, more) in SOURCES.items()]  # fmt: skip
+    rows += [(f"to {key}, a document a line", "text", ["text", "--lines", *more])
+             for key, more in SINKS.items()]  # fmt: skip
+    rows += [(f"to {key}, one document", "text", ["text", *SINKS[key]])
+             for key in ("jsonl", "megatron", "parquet")]  # fmt: skip
+    for key, needs, more in rows:
+        if options.only in key:
+            make(folder, needs, options.size, env)
+            cost = through_cli(folder, [*more, "-e", options.encoding], env)
+            print(f"| {key} | {cost.peak / 1e6:.1f} | {cost.seconds:.1f} |", flush=True)
+            remove(folder, "out*")
+            if needs != "text":
+                (folder / needs).unlink()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.command_line", description=__doc__)
-    parser.add_argument("--size", type=parse_size, default="300MB")
+    parser.add_argument("--size", type=parse_positive_size, default="300MB")
     parser.add_argument("--encoding", default="cl100k_base")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", metavar="PART", help="of the name of a way")
+    parser.add_argument("--only", default="", metavar="PART", help="of the name of a row")
+    parser.add_argument("--feeds", action="store_true", help="every source and every sink, once")
     options = parser.parse_args()
-    ways = {way: more for way, more in WAYS.items() if options.only in way}
-    found: dict[str, list[Cost]] = {way: [] for way in [*MEMORY, "nothing", *ways]}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         env = environment(folder)
-        path, empty, ids = folder / "text", folder / "empty", folder / "ids.u32"
-        make = [sys.executable, "-m", "benchmarks.corpus", str(path), str(options.size)]
-        subprocess.run(make, check=True, env=env)
-        empty.touch()
-        through_cli(empty, ids, options.encoding, [], env)  # compiles
-        for _ in range(options.rounds):
-            for way, size in MEMORY.items():
-                found[way].append(in_memory(path, options.encoding, size, env))
-            for way, more in {"nothing": [], **ways}.items():
-                out = folder / (way.split()[1] if way.startswith("-o") else "ids")
-                source = empty if way == "nothing" else path
-                found[way].append(through_cli(source, out, options.encoding, more, env))
-                for made in folder.glob("ids*"):
-                    made.unlink()
-        size = path.stat().st_size
-        through_cli(path, ids, options.encoding, [], env)
-        print(f"{size:,} bytes, {options.encoding}, {options.rounds} rounds; all ids decode to the")
-        print(f"same bytes; {check(path, ids, options.encoding)}\n")
-    table(found, size)
+        make(folder, "text", options.size, env)
+        print(f"{(folder / 'text').stat().st_size:,} bytes of text, {options.encoding}\n")
+        (feeds if options.feeds else ways)(folder, env, options)
     return 0
 
 

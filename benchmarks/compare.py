@@ -4,8 +4,8 @@ Equality first: a mode whose ids differ from the reference's is reported and not
 sample is a process of its own, on one core, and the contenders take turns; medians of the samples
 and of the ratios within a turn are shown. See README.md for what is measured, and for the columns.
 
-This file reads the command; `sampling.py` asks for samples, `worker.py` takes one, `results.py`
-gives figures, `tables.py` and `headline.py` show them.
+This file reads the command; `sampling.py` asks for samples, `worker.py` takes one, `tables.py`
+and `headline.py` show them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ from typing import Any
 from streamtok._core._testing import tier
 
 from . import corpus, headline, peers, tables
-from .corpus import parse_size
 from .sampling import KINDS, collect
 
 _FIGURES = Path("build/benchmarks.md")
-_MB = 1_000_000
-_QUICK: dict[str, Any] = {"rounds": 2, "limit": _MB, "size": 100 * _MB}
-_FULL: dict[str, Any] = {"rounds": 4, "limit": None, "size": 1000 * _MB}
+_QUICK: dict[str, Any] = {"rounds": 2, "limit": 1_000_000}
+_FULL: dict[str, Any] = {"rounds": 4, "limit": None}
 
 
 def check_outputs(page: Path | None, others: list[Path]) -> None:
@@ -109,7 +107,6 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="1 MB of each text, 2 turns")
     parser.add_argument("--rounds", type=int, help="turns (4; 2 with --quick)")
-    parser.add_argument("--size", type=parse_size, help="of the file for the command line (1GB)")
     parser.add_argument(
         "--json",
         type=Path,
@@ -140,7 +137,6 @@ def main() -> int:
             [] if options.equal else options.kinds,
             rounds=options.rounds or plan["rounds"],
             limit=plan["limit"],
-            big_bytes=options.size or plan["size"],
             peer_names=["streamtok", *options.peers],
             save=lambda data: samples and samples.write_text(json.dumps(data)),
         )

@@ -3,13 +3,10 @@
 `../shared/corpus` (relative to the project) is taken where it is; another folder with the same
 five names can be given in STREAMTOK_CORPUS. Without either, the texts are made from Python's own
 standard library and from seeded generators: the same on every machine with the same Python.
-
-`python -m benchmarks.corpus FILE SIZE` writes a file of the lines of all texts.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import base64
 import functools
@@ -17,8 +14,6 @@ import json
 import os
 import pydoc
 import random
-import re
-import sys
 import sysconfig
 import unicodedata
 from collections.abc import Iterator
@@ -54,14 +49,6 @@ def write(to: Path) -> None:
         (to / f"{name}.txt").write_bytes(load(name))
 
 
-def parse_size(text: str) -> int:
-    """Bytes: a number with KB, MB or GB (powers of ten) after it, or none."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]B)?", text.strip().upper())
-    if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 1GB")
-    return int(float(match[1]) * {None: 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}[match[2]])
-
-
 def write_lines(path: Path, size: int) -> None:
     """Write the lines of all texts, shuffled anew in each pass over them, at least `size` bytes."""
     rng = random.Random(1)
@@ -95,15 +82,6 @@ def halves(data: bytes) -> tuple[bytes, bytes]:
     """Two halves of the same kind: blocks of 64 KiB, cut after a line, go to either in turn."""
     blocks = list(_blocks(data, min(_BLOCK, len(data) // 4 + 1)))
     return b"".join(blocks[::2]), b"".join(blocks[1::2])
-
-
-def consecutive(data: bytes, count: int, most: int) -> list[bytes]:
-    """`count` parts in the order of the text, cut after a line, of about `most` bytes or of what
-    there is.
-    """
-    size = min(most, len(data) // count)
-    ends = [data.find(b"\n", size * i) + 1 or size * i for i in range(1, count + 1)]
-    return [data[a:b] for a, b in zip([0, *ends], ends, strict=False)]
 
 
 def _blocks(data: bytes, size: int) -> Iterator[bytes]:
@@ -264,7 +242,3 @@ _GENERATORS = {
     "logs": _logs,
     "json": _json,
 }
-
-
-if __name__ == "__main__":
-    write_lines(Path(sys.argv[1]), parse_size(sys.argv[2]))

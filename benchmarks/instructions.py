@@ -10,8 +10,7 @@ With `--arm64`, the core is built for arm64 and runs under qemu, and so do the r
 wheels for it (`arm64.py` says what that needs).
 
 The texts are those that `corpus.py` makes, which are the same wherever Python is the same; their
-digests are in the file, and other texts are not compared. `--files` counts those of the corpus's
-folder as well.
+digests are in the file, and other texts are not compared.
 
 Not here: misses of caches and of branches. Who makes something faster shows both, the figures of
 this command and ratios of time in turns.
@@ -153,11 +152,7 @@ def count_here(task: dict[str, str]) -> dict[str, int]:
 
 @functools.cache
 def text_of(name: str) -> bytes:
-    """A text by its name: `code` is made, `code.txt` is a file of the corpus."""
-    found = corpus.folder() if name.endswith(".txt") else None
-    return corpus.shortened(
-        (found / name).read_bytes() if found else corpus.generated(name), _BYTES
-    )
+    return corpus.shortened(corpus.generated(name), _BYTES)
 
 
 def compile_library(folder: Path) -> Path:
@@ -287,7 +282,6 @@ def main() -> int:
     )
     parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}")
     parser.add_argument("--arm64", action="store_true", help="of arm64, under qemu")
-    parser.add_argument("--files", action="store_true", help="the files of the corpus as well")
     choices = [*peers.ENCODINGS, _TRAINING]
     parser.add_argument("--encodings", nargs="+", default=choices, choices=choices, metavar="NAME")
     parser.add_argument("--corpora", nargs="+", default=list(corpus.NAMES), choices=corpus.NAMES)
@@ -300,9 +294,7 @@ def main() -> int:
     lacks = arm64.missing() if options.arm64 else None if shutil.which("valgrind") else "valgrind"
     if lacks:
         parser.error(f"{lacks} is missing: install it (Debian: apt-get install)")
-    if options.files and corpus.folder() is None:
-        parser.error("there is no corpus: put its five files beside the project")
-    texts = [f"{name}.txt" for name in options.corpora if options.files] + options.corpora
+    texts = options.corpora
     machine = "neon" if options.arm64 else _AVX2.get(tier(), tier())
     counts: dict[Count, float] = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -6,8 +6,7 @@ A model is a vocabulary whose `tokenizer.json` was given; it stands in a folder 
 A mode is a way to call it that its documentation gives: the default one, and the best one for
 flat ids (an array or bytes without a Python object per token) and for a list.
 
-Adding a peer: one row in PEERS; whether its ids are equal is found out, not stated. What this
-module imports is loaded before a peer's own import is timed: it takes little.
+Adding a peer: one row in PEERS; whether its ids are equal is found out, not stated.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,7 +32,7 @@ _PLAIN: dict[str, Any] = {"add_special_tokens": False}
 # From what `prepare` gives (a str, mostly) to a list[int], a uint32 array, a list of such arrays,
 # little-endian uint32 bytes, or only how many ids there are.
 Encode = Callable[[Any], Any]
-Decode = Callable[[list[int]], "str | bytes"]
+Who = tuple[str, str]  # peer, mode
 
 
 class Mode(NamedTuple):
@@ -69,9 +68,7 @@ class Peer(NamedTuple):
     """One tokenizer. The first of its modes is the default.
 
     load: of the name of an encoding, or of the path of a model's file, and the folder of assets.
-    decoders: names of its methods that decode a list of ids. names: what the module imports when
-    it is asked for them. folder: where it is installed, if another version of it is beside Python's
-    packages.
+    folder: where it is installed, if another version of it is beside Python's packages.
     """
 
     name: str
@@ -81,20 +78,12 @@ class Peer(NamedTuple):
     module: str = ""
     encodings: tuple[str, ...] = ENCODINGS
     reads_models: bool = False
-    decoders: tuple[str, ...] = ("decode",)
-    names: tuple[str, ...] = ()
     folder: Path | None = None
 
     def __call__(self, encoding: str, assets: Path) -> Loaded:
-        """Load; imports happen here, so that they are part of the time to load."""
-        return Loaded(self, self.load(model_file(assets, encoding) or encoding, assets))
-
-    def import_module(self) -> None:
         if self.folder:
             sys.path.insert(0, str(self.folder))
-        module = importlib.import_module(self.module or self.name)
-        for name in self.names:
-            getattr(module, name)
+        return Loaded(self, self.load(model_file(assets, encoding) or encoding, assets))
 
     def takes(self, encoding: str) -> bool:
         return encoding in self.encodings or (self.reads_models and encoding not in ENCODINGS)
@@ -144,9 +133,6 @@ class Loaded(NamedTuple):
         """The same for short texts, which are str: one stream takes text after text."""
         is_stream = name.startswith("stream")
         return self.tokenizer.stream_encoder().encode if is_stream else self.mode(name)
-
-    def decoder(self, name: str) -> Decode:
-        return getattr(self.tokenizer, name)
 
 
 # How each is loaded, from the name of an encoding or the path of a model's file.
@@ -252,7 +238,6 @@ _STREAMTOK_MODES = {
     **_method("count", flat=True),
 }
 ONLY_FOR_TEXTS = ("encode_to_numpy of bytes", *STREAMS[1:], *STREAMS_INTO, "count")
-_BOTH_DECODERS = ("decode", "decode_bytes")
 
 PEERS: tuple[Peer, ...] = (
     Peer(
@@ -260,14 +245,11 @@ PEERS: tuple[Peer, ...] = (
         _streamtok,
         _STREAMTOK_MODES,
         reads_models=True,
-        decoders=_BOTH_DECODERS,
-        names=("get_encoding",),
     ),
     Peer(
         "tiktoken",
         _tiktoken,
         _ENCODE | _method("encode_to_numpy", flat=True),
-        decoders=_BOTH_DECODERS,
     ),
     Peer(
         "gigatoken",
@@ -287,7 +269,6 @@ PEERS: tuple[Peer, ...] = (
         _splintr,
         _ENCODE | _method("encode_flat", flat=True),
         package="splintr-rs",
-        decoders=_BOTH_DECODERS,
     ),
     Peer("rs-bpe", _rs_bpe, _ENCODE, module="rs_bpe", encodings=("cl100k_base", "o200k_base")),
     Peer(
@@ -331,12 +312,7 @@ def by_name(name: str) -> Peer:
     return next(peer for peer in PEERS if peer.name == name)
 
 
-def in_order(names: Container[str]) -> list[str]:
-    """Names of peers as they stand in PEERS."""
-    return [peer.name for peer in PEERS if peer.name in names]
-
-
-def is_flat(who: tuple[str, str]) -> bool:
+def is_flat(who: Who) -> bool:
     """Whether a (peer, mode) gives ids without a Python object for each."""
     return by_name(who[0]).modes[who[1]].flat
 
@@ -370,8 +346,7 @@ def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
         (folder / cached).write_bytes(data)
         patterns[name] = _PATTERNS.get(name, encoding._pat_str)
         if any(by_name(peer).is_installed() for peer in ("tokenizers", "snaptokens")):
-            text = tokenizer_json(encoding, patterns[name])
-            (folder / f"{name}.json").write_text(text, "utf-8")
+            write_tokenizer_json(folder / f"{name}.json", encoding, patterns[name])
     (folder / "patterns.json").write_text(json.dumps(patterns))
 
 
@@ -404,46 +379,19 @@ def models(given: list[Path]) -> dict[str, Path]:
     return found
 
 
-def tokenizer_json(encoding: Any, pattern: str) -> str:
-    """A Hugging Face `tokenizer.json`: every pair of tokens that makes a token is a merge."""
-    from streamtok.vocabulary.byte_alphabet import to_text
+def write_tokenizer_json(path: Path, encoding: Any, pattern: str) -> None:
+    """Write a Hugging Face `tokenizer.json` with another pattern that cuts alike."""
+    import streamtok
+    from streamtok.formats import save_huggingface
 
-    ranks = encoding._mergeable_ranks
-    spelled = {token: to_text(token) for token in ranks}
-    merges = []
-    for token in ranks:  # in order of rank
-        pairs = [(token[:cut], token[cut:]) for cut in range(1, len(token))]
-        found = [pair for pair in pairs if pair[0] in ranks and pair[1] in ranks]
-        found.sort(key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))
-        merges += [[spelled[left], spelled[right]] for left, right in found]
-    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    specials = encoding._special_tokens.items()
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated"}
-    steps = [split | {"invert": False}, byte_level | {"use_regex": False}]
-    return json.dumps(
-        {
-            "version": "1.0",
-            "truncation": None,
-            "padding": None,
-            "added_tokens": [
-                {"id": i, "content": text, "special": True, **plain} for text, i in specials
-            ],
-            "normalizer": None,
-            "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
-            "post_processor": None,
-            "decoder": byte_level | {"add_prefix_space": True, "use_regex": True},
-            "model": {
-                "type": "BPE",
-                "dropout": None,
-                "unk_token": None,
-                "continuing_subword_prefix": None,
-                "end_of_word_suffix": None,
-                "fuse_unk": False,
-                "byte_fallback": False,
-                "ignore_merges": True,
-                "vocab": {spelled[token]: rank for token, rank in ranks.items()},
-                "merges": merges,
-            },
-        }
+    same = streamtok.Encoding(
+        encoding.name,
+        pat_str=pattern,
+        mergeable_ranks=encoding._vocabulary,
+        special_tokens=encoding._special_tokens,
     )
+    save_huggingface(same, path)
+    data = json.loads(path.read_text("utf-8"))
+    for added in data["added_tokens"]:  # they need not be in it, and snaptokens forbids a gap
+        data["model"]["vocab"].pop(added["content"], None)
+    path.write_text(json.dumps(data), "utf-8")

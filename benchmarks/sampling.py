@@ -20,18 +20,15 @@ from typing import Any
 
 from streamtok._core._testing import tier
 
-from . import command_line, corpus, peers, train
-from .two_cores import COMMAND, THREADED
+from . import corpus, peers, processes, train
+from .peers import Who
+from .two_cores import THREADED
 from .worker import Sample
 
-Who = tuple[str, str]  # peer, mode
-
-KINDS = ("text", "steady", "calls", "decode", "hard", "load", "threads", "train")
-MODEL_KINDS = ("text", "steady")  # those that a model's vocabulary is asked for
-_PHASES = {"text": ("cold", "unseen"), "steady": ("steady",)}  # whose ids are compared
+KINDS = ("text", "calls", "threads", "train")
+MODEL_KINDS = ("text",)  # those that a model's vocabulary is asked for
 _JUDGES = ("tiktoken", "tokenizers")  # a model's is tokenizers: tiktoken does not read its file
-_STEADY = ("streamtok", "encode_to_numpy")
-_LONG_KINDS = ("decode", "hard", "threads", "train")  # half as many turns
+_LONG_KINDS = ("threads", "train")  # half as many turns
 _ENVIRONMENT = {
     "RAYON_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
@@ -39,7 +36,7 @@ _ENVIRONMENT = {
 }
 _TRIES = 3  # a sample during which another program had the core is taken again
 _MOST_AGAIN = 0.25  # of all samples: on a busy machine it does not help
-_TIMEOUT, _COMMAND_TIMEOUT = 180, 1800  # seconds for one sample
+_TIMEOUT = 180  # seconds for one sample
 _SLOW = 5.0  # MB/s: who is slower has one turn
 
 
@@ -57,10 +54,6 @@ class Run:
         self.records: list[dict[str, Any]] = []
         self.contenders = self._equal_ones([peer for peer in chosen if peer.takes(encoding)])
 
-    def _environment(self) -> dict[str, str]:
-        """dict: modules are compiled once, as where a package is installed."""
-        return command_line.environment(Path(self.settings["assets"])) | _ENVIRONMENT
-
     def sample(self, kind: str, who: Who, **task: Any) -> Sample | str:
         """One process; a str says why there is no figure."""
         if kind == "train":
@@ -68,7 +61,8 @@ class Run:
         task |= {"kind": kind, "peer": who[0], "mode": who[1], "encoding": self.encoding}
         task |= self.settings | {"slow": self._is_slow(who)}
         command = [sys.executable, "-m", "benchmarks.worker", json.dumps(task)]
-        timeout = _COMMAND_TIMEOUT if kind == "command" else _TIMEOUT
+        environment = processes.environment(Path(self.settings["assets"])) | _ENVIRONMENT
+        environment[corpus.VARIABLE] = task["texts"]  # where they are: it need not make them
         for attempt in range(1 if kind == "equal" or task["slow"] else _TRIES):
             if attempt and self.taken_again > _MOST_AGAIN * self.taken:
                 break
@@ -76,16 +70,11 @@ class Run:
             self.taken_again += attempt > 0
             try:
                 done = subprocess.run(
-                    command,
-                    check=False,
-                    cwd=command_line.ROOT,
-                    env=self._environment() | _texts_of(task),
-                    capture_output=True,
-                    text=True,
-                    timeout=timeout,
-                )
+                    command, check=False, cwd=processes.ROOT, env=environment,
+                    capture_output=True, text=True, timeout=_TIMEOUT,
+                )  # fmt: skip
             except subprocess.TimeoutExpired:
-                return f"> {timeout} s"
+                return f"> {_TIMEOUT} s"
             if done.returncode:
                 lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
                 return lines[-1][:120].replace("|", "/")  # it will stand in a table
@@ -128,33 +117,27 @@ class Run:
 
     def take(self, kind: str, names: list[str], rounds: int) -> None:
         """Records of one kind from all who take part in it; each turn begins with another one."""
-        texts = {
-            "text": names,
-            "steady": names,
-            "hard": list(corpus.hard_pretokens(16)),
-            "train": [str(size) for size in train.SIZES],
-        }.get(kind, [""])
-        tasks = [(kind, who) for who in self.entrants(kind)]
-        if kind == "threads":
-            tasks.append(("command", ("streamtok", COMMAND)))
+        sizes = [str(size) for size in train.SIZES]
+        texts = {"text": names, "train": sizes}.get(kind, [""])
+        entrants = self.entrants(kind)
         if kind in _LONG_KINDS:
             rounds = max(1, rounds // 2)
         for turn in range(rounds):
             for text in texts:
-                shift = turn * len(tasks) // rounds
-                for what, who in tasks[shift:] + tasks[:shift]:
+                shift = turn * len(entrants) // rounds
+                for who in entrants[shift:] + entrants[:shift]:
                     if turn and self._is_slow(who):
                         continue
                     _progress(f"{self.encoding} {kind} {text} turn {turn}: {' '.join(who)}")
-                    got = self.sample(what, who, corpus=text, swap=turn % 2 == 1)
+                    got = self.sample(kind, who, corpus=text, swap=turn % 2 == 1)
                     record = {"kind": kind, "text": text, "peer": who[0], "mode": who[1]}
                     self.records.append(record | {"turn": turn, "got": got})
-        if kind in _PHASES:
-            self.check(kind)
+        if kind == "text":
+            self.check()
 
-    def check(self, kind: str) -> None:
+    def check(self) -> None:
         """Take away samples of texts whose ids are not the judge's: all that is timed is equal."""
-        texts = [r for r in self.records if r["kind"] == kind and isinstance(r["got"], dict)]
+        texts = [r for r in self.records if r["kind"] == "text" and isinstance(r["got"], dict)]
         expected = {
             key: digest
             for record in texts
@@ -172,36 +155,13 @@ class Run:
         return self.speeds.get(who, _SLOW) < _SLOW
 
     def entrants(self, kind: str) -> list[Who]:
-        own = peers.PEERS[0]
-        flat = [who for who in self.contenders if peers.is_flat(who)]
-        known = {peer for peer, _ in self.contenders}
         if kind == "text":
             return self.contenders
-        if kind == "steady":
-            return [who for who in flat if who in (self.fastest_mode(who[0]), _STEADY)]
-        short = [who for who in self.contenders if who[1] not in peers.ONLY_FOR_TEXTS]
         if kind == "calls":
-            return short
-        if kind == "hard":
-            return [w for w in short if w[0] == own.name or w[1] == peers.by_name(w[0]).default()]
-        if kind == "load":
-            return [(peer, peers.by_name(peer).default()) for peer in peers.in_order(known)]
-        if kind == "decode":
-            order = peers.in_order(known)
-            return [(peer, name) for peer in order for name in peers.by_name(peer).decoders]
+            return [who for who in self.contenders if who[1] not in peers.ONLY_FOR_TEXTS]
         if kind == "train":
             return [(name, "train") for name in train.installed()]
-        return [(own.name, way) for way in THREADED]
-
-    def fastest_mode(self, name: str) -> Who | None:
-        """A peer's fastest mode with flat ids, as far as is known; None for streamtok."""
-        flat = [who for who in self.contenders if who[0] == name and peers.is_flat(who)]
-        return None if name == "streamtok" else max(flat, key=self.speeds.__getitem__)
-
-
-def _texts_of(task: Sample) -> dict[str, str]:
-    """Where a sample's process finds the texts, so that it need not make them."""
-    return {corpus.VARIABLE: task["texts"]} if "texts" in task else {}
+        return [("streamtok", way) for way in THREADED]
 
 
 def kinds_for(kinds: Iterable[str], encoding: str, is_first: bool) -> list[str]:
@@ -223,11 +183,9 @@ def different(texts: dict[str, Sample], expected: dict[str, Sample]) -> list[str
 def _digests(record: dict[str, Any]) -> dict[tuple[str, bool], str]:
     """(text, which half of it) → digest of the ids, but for who only counts."""
     found = {}
-    for i, phase in enumerate(_PHASES[record["kind"]]):
-        digest = record["got"][phase]["digest"]
-        if digest is not None:
-            half = record["turn"] + i if record["kind"] == "text" else 0
-            found[record["text"], half % 2 == 1] = digest
+    for i, phase in enumerate(("cold", "unseen")):
+        if (digest := record["got"][phase]["digest"]) is not None:
+            found[record["text"], (record["turn"] + i) % 2 == 1] = digest
     return found
 
 
@@ -244,7 +202,6 @@ def collect(
     kinds: list[str],
     rounds: int,
     limit: int | None,
-    big_bytes: int,
     peer_names: list[str] | None = None,
     save: Callable[[dict[str, Any]], object] = lambda data: None,
 ) -> dict[str, Any]:
@@ -267,7 +224,6 @@ def collect(
         "corpora": names,
         "rounds": rounds,
         "limit": limit,
-        "big_bytes": big_bytes,
         "encodings": {},
     }
     with tempfile.TemporaryDirectory() as name:
@@ -278,10 +234,6 @@ def collect(
         peers.write_assets(folder, encodings)
         peers.copy_models(folder, models)
         settings: dict[str, Any] = {"limit": limit, "texts": str(texts)}
-        if "threads" in kinds:  # the file that the command line encodes
-            settings["file"] = str(folder / "big")
-            command = [sys.executable, "-m", "benchmarks.corpus", settings["file"], str(big_bytes)]
-            subprocess.run(command, check=True, cwd=command_line.ROOT)
         if "train" in kinds:
             settings["train"] = str(train.write_texts(folder / "train", limit))
         for number, encoding in enumerate([*encodings, *models]):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from . import corpus
-from .command_line import ROOT, peak_memory
+from .processes import ROOT, peak_memory
 
 SIZES = (2048, 32_768, 100_000)
 SLOW = ("rustbpe", "tokenizers")  # have one turn

@@ -1,4 +1,4 @@
-"""Samples that need two cores: threads against the machine's ceiling, and the command line.
+"""Samples that need two cores: threads against the machine's ceiling.
 
 The ceiling is what two processes that share nothing show, each with half of the documents: the
 seconds of either alone, added, over the seconds of both at once. What is *cold* is the first call
@@ -25,17 +25,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import command_line, peers
+from . import corpus, peers, processes
 
 Sample = dict[str, Any]
 
 COLD = ", cold"
-COMMAND = "streamtok encode FILE -o OUT"
 _BYTES, _TURNS = 2_000_000, 7  # of each text; timings of each kind
 _WARM_UPS = 2  # turns that do not count: each shares the text among threads in another way
 _DOCUMENT = 4000  # bytes, of a batch
-_COMMAND_TURNS = 3
-_CHUNK = 1 << 16  # bytes, of the encode in memory that the command line is held against
 
 
 def _count_for_training(encoding: Any, documents: list[str], text: str, n: int) -> Any:
@@ -127,7 +124,7 @@ def _children(task: Sample, parts: Iterable[str] = _PARTS) -> dict[str, subproce
     for part in parts:
         command = [sys.executable, "-m", "benchmarks.two_cores", json.dumps(task | {"part": part})]
         started[part] = subprocess.Popen(
-            command, cwd=command_line.ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            command, cwd=processes.ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
     try:
         for child in started.values():
@@ -163,8 +160,6 @@ def _together(children: list[subprocess.Popen[str]], n: int) -> _Span:
 
 
 def main() -> int:
-    from . import corpus
-
     task = json.loads(sys.argv[1])
     peer = peers.by_name(task["peer"])(task["encoding"], Path(task["assets"]))
     size = min(task["limit"] or _BYTES, _BYTES)
@@ -196,64 +191,6 @@ def _bytes_of(result: Any) -> Iterator[bytes]:
             yield np.asarray([len(ids), *ids], np.uint32).tobytes()
     else:  # a trainer
         yield repr(sorted(result.piece_counts().items())).encode()
-
-
-def command(task: Sample) -> Sample:
-    """`streamtok encode FILE -o OUT`, in turns with the encode in memory; medians.
-
-    ratio: seconds where it may use one core over those where it may use two; workers: the same
-    for `--workers 2`; memory: seconds of the encode in memory, in chunks, over those of
-    `--threads 1`, which writes on another core. ValueError if the files differ.
-    """
-    import tempfile
-
-    usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    if len(usable) < 2:
-        raise ValueError("one core here")
-    path = Path(task["file"])
-    encode = [sys.executable, "-m", "streamtok", "encode", "-q", "-e", task["encoding"], str(path)]
-    ways = {  # where it may run, and the options
-        "one": (usable[-1:], ["-o", "ids.u32"]),
-        "two": (usable[-2:], ["-o", "ids.u32"]),
-        "workers": (usable[-2:], ["-o", "ids", "--format", "u32", "--workers", "2"]),
-        "thread": (usable[-2:], ["-o", "ids.u32", "--threads", "1"]),
-    }
-    turns: list[dict[str, float]] = []
-    with tempfile.TemporaryDirectory() as name:
-        env = command_line.environment(Path(name))
-        digests = set()
-        for turn in range(_COMMAND_TURNS + 1):  # the first compiles the modules
-            times = {"memory": command_line.in_memory(path, task["encoding"], _CHUNK, env).seconds}
-            for way, (where, options) in ways.items():
-                with tempfile.TemporaryDirectory(dir=name) as folder:
-                    os.sched_setaffinity(0, where)
-                    begin = time.perf_counter()
-                    subprocess.run([*encode, *options], check=True, env=env, cwd=folder)
-                    times[way] = time.perf_counter() - begin
-                    os.sched_setaffinity(0, usable)
-                    if not turn:
-                        digests.add(_digest_of_files(Path(folder)))
-            if turn:
-                turns.append(times)
-    if len(digests) != 1:
-        raise ValueError("two cores give other ids than one")
-    median = statistics.median
-    return {
-        "ratio": median(times["one"] / times["two"] for times in turns),
-        "workers": median(times["one"] / times["workers"] for times in turns),
-        "memory": median(times["memory"] / times["thread"] for times in turns),
-        "mb_s": path.stat().st_size / min(times["two"] for times in turns) / 1e6,
-    }
-
-
-def _digest_of_files(folder: Path) -> str:
-    """SHA-256 of all ids below a folder, in the order of the files' names."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.u32")):
-        with path.open("rb") as file:
-            while block := file.read(1 << 24):
-                digest.update(block)
-    return digest.hexdigest()
 
 
 if __name__ == "__main__":

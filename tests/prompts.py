@@ -6,8 +6,8 @@ whole text, always.
 
 Prints how many prompts were compared, and how many differ; the first of these for each encoding
 with what repeats it. The exit code is 1 if any differs. Beside it: how many of the same prompts the
-overlaps of serving engines get wrong (`benchmarks.prompts` says what they are), and how many ids
-each encodes, in parts of those of encoding every prompt as a whole.
+overlaps of serving engines get wrong (they keep all ids but the last few, and encode again from
+there), and how many ids each encodes, in parts of those of encoding every prompt as a whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import streamtok
-from benchmarks.prompts import Checked, Overlap
 from streamtok.answers import prompt_cache
 
 from .nasty import TEXTS
@@ -33,6 +32,63 @@ _WORDS = [
     "f(x):", "日本語の", "テキスト", "🎉", "<think>\n", "</think>", "e\u0301", "Straße", "...",
     "---", "HTTPServer\t\r\n", "", "http://a.b/c?d=e#f", "ΑΒΓ", "привет",
 ]  # fmt: skip
+
+
+OVERLAP = 8  # ids that are encoded again
+
+
+class Overlap:
+    """The ids of the last prompt but a few, and then those of the rest of the text by itself."""
+
+    def __init__(self, encoding: streamtok.Encoding) -> None:
+        self.encoding = encoding
+        self.text = ""
+        self.ids: list[int] = []
+
+    def encode(self, text: str) -> list[int]:
+        """The ids, if the last prompt is the beginning of this one; right or wrong."""
+        kept = len(self.ids) - OVERLAP
+        if kept <= 0 or not text.startswith(self.text):
+            self.ids = self.encoding.encode(text, allowed_special="all")
+        else:
+            last = len(self.encoding.decode(self.ids[kept:]))
+            rest = text[len(self.text) - last :]
+            self.ids = self.ids[:kept] + self.encoding.encode(rest, allowed_special="all")
+        self.text = text
+        return self.ids
+
+
+class Checked:
+    """An overlap that is checked, as TensorRT-LLM's: so many of the last ids are encoded again with
+    what follows, and where the first of these come out as they were, all before them are kept.
+    Where they do not, or the prompt does not begin with the last one, all is encoded.
+    """
+
+    def __init__(self, encoding: streamtok.Encoding, overlap: int = 64, equal: int = 32) -> None:
+        self.encoding = encoding
+        self.overlap, self.equal = overlap, equal
+        self.text = ""
+        self.ids: list[int] = []
+        self.place = 0  # of the first character that is encoded again
+        self.encoded_whole = 0  # prompts
+
+    def encode(self, text: str) -> list[int]:
+        """The ids, right or wrong."""
+        ids: list[int] = []
+        kept = len(self.ids) - self.overlap
+        if kept > 0 and text.startswith(self.text):
+            again = self.encoding.encode(text[self.place :], allowed_special="all")
+            n = min(self.equal, len(again))
+            if again[:n] == self.ids[kept : kept + n]:
+                ids = self.ids[:kept] + again
+        if not ids:
+            ids = self.encoding.encode(text, allowed_special="all")
+            self.encoded_whole += 1
+        last = self.encoding.decode(ids[-self.overlap :])
+        # Where an id ends inside a character, there is no place to go on from.
+        self.ids, self.text = (ids, text) if text.endswith(last) else ([], "")
+        self.place = len(text) - len(last)
+        return ids
 
 
 def conversation(rng: random.Random) -> Iterator[str]:

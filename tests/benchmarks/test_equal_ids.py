@@ -20,12 +20,10 @@ from benchmarks import (
     command_line,
     compare,
     corpus,
-    headline,
     peers,
     sampling,
     tables,
     two_cores,
-    worker,
 )
 from streamtok.patterns.named import find_pattern
 
@@ -42,27 +40,22 @@ def test_equality_is_of_ids_or_of_their_number() -> None:
     assert sampling.different({"a": timed(None, tokens=4)}, one) == ["a"]
 
 
-@pytest.mark.parametrize("phase", ["cold", "unseen", "steady"])
+@pytest.mark.parametrize("phase", ["cold", "unseen"])
 def test_what_is_timed_is_equal(phase: str) -> None:
     """The second turn begins with the other half: its cold ids are the unseen ones of the first."""
-    kind = "steady" if phase == "steady" else "text"
     records = [
         {
-            "kind": kind, "text": "code", "peer": peer, "mode": "encode", "turn": turn,
-            "got": {
-                "cold": timed(f"half {turn}"),
-                "unseen": timed(f"half {1 - turn}"),
-                "steady": timed("all"),
-            },
+            "kind": "text", "text": "code", "peer": peer, "mode": "encode", "turn": turn,
+            "got": {"cold": timed(f"half {turn}"), "unseen": timed(f"half {1 - turn}")},
         }
         for turn, peer in itertools.product((0, 1), ("tiktoken", "gigatoken"))
     ]  # fmt: skip
     run = sampling.Run.__new__(sampling.Run)
     run.judge, run.records = "tiktoken", copy.deepcopy(records)
-    run.check(kind)
+    run.check()
     assert run.records == records
     run.records[3]["got"][phase]["digest"] = "another"
-    run.check(kind)
+    run.check()
     assert [r["got"] for r in run.records if isinstance(r["got"], str)] == [
         "other ids than tiktoken"
     ]
@@ -77,7 +70,7 @@ def test_a_wrong_mode_of_streamtok_fails_the_command(capsys: pytest.CaptureFixtu
     assert "not the ids of tiktoken on code" in capsys.readouterr().out
 
 
-def test_a_run_compares_then_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_run_compares_then_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that a run does, with two modes on one small text, of which one gives other ids."""
     chosen = ("encode", "encode_to_numpy", "count")
     modes = {name: peers.PEERS[0].modes[name] for name in chosen}
@@ -92,49 +85,16 @@ def test_a_run_compares_then_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         return got
 
     monkeypatch.setattr(sampling.Run, "sample", changed)
-    found = sampling.collect(
-        ["r50k_base"], {}, ["logs"], ["text", "load"], 1, 60_000, 10**6, ["streamtok"]
-    )
+    found = sampling.collect(["r50k_base"], {}, ["logs"], ["text"], 1, 60_000, ["streamtok"])
     data = json.loads(json.dumps(found))
     part = data["encodings"]["r50k_base"]
     assert part["notes"] == ["streamtok `count`: not timed, not the ids of streamtok on logs"]
     assert [(r["kind"], r["mode"]) for r in part["records"]] == [
         ("text", "encode"),
         ("text", "encode_to_numpy"),
-        ("load", "encode"),
     ]
     text = "\n".join([*tables.report(data), *tables.short(data, "picture")])
     assert re.search(r"\| streamtok `encode` \| \d+ / \*\*\d+\*\* / \d+ \|", text)
-
-    page = tmp_path / "page.md"
-    page.write_text(headline.BEGIN.format("neon") + headline.END.format("neon"))
-    with pytest.raises(ValueError, match=r"page\.md: .* must stand in it once"):
-        compare.check_outputs(page, [])
-    page.write_text(page.read_text().replace("neon", data["tier"]))
-    compare.check_outputs(page, [tmp_path / "new" / "figures.md"])
-    compare.write(data, page)
-    read = headline.read(page.read_text(), data["tier"])
-    assert headline.picture(data["tier"], page).read_text() == headline.draw(read)
-    assert read.speeds.keys() == {"streamtok"}
-
-
-def test_a_decoder_that_gives_another_text_is_no_sample(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    peer = peers.PEERS[0]("r50k_base", tmp_path)
-    monkeypatch.setattr(peers.Loaded, "decoder", lambda *_: lambda ids: "something else")
-    with pytest.raises(ValueError, match="another text: english"):
-        worker._decode(peer, peer.mode("encode"), {"mode": "decode"})
-
-
-def test_other_ids_on_a_hard_pretoken_are_said() -> None:
-    records = [
-        {"kind": "hard", "text": "CJK", "peer": peer, "mode": "encode", "turn": 0,
-         "got": {"first": timed("a") | {"mb_s": 1.0}, "later": timed(digest)}}
-        for peer, digest in (("streamtok", "b"), ("rs-bpe", "c"))
-    ]  # fmt: skip
-    lines = list(tables._hard(tables.Results(records)))
-    assert lines[-1] == "| rs-bpe `encode` | other ids |"
 
 
 def test_two_threads_must_give_the_same_ids(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,19 +107,6 @@ def test_two_threads_must_give_the_same_ids(monkeypatch: pytest.MonkeyPatch) -> 
         two_cores.threads({"mode": "encode_batch"})
 
 
-def test_the_command_line_must_give_the_same_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(two_cores, "_COMMAND_TURNS", 0)
-    digests = iter("aaab")
-    monkeypatch.setattr(two_cores, "_digest_of_files", lambda folder: next(digests))
-    file = tmp_path / "text"
-    file.write_bytes(corpus.load("logs", 20_000))
-    reason = "one core here" if two_cores.cores() < 2 else "two cores give other ids than one"
-    with pytest.raises(ValueError, match=reason):
-        two_cores.command({"encoding": "r50k_base", "file": str(file)})
-
-
 def test_modes_and_models_give_our_ids(tmp_path: Path) -> None:
     """The reference's vocabulary as a tokenizer.json: loaded as a model, with the same ids.
 
@@ -168,7 +115,7 @@ def test_modes_and_models_give_our_ids(tmp_path: Path) -> None:
     file = tmp_path / "mine" / "tokenizer.json"
     file.parent.mkdir()
     given = streamtok.get_encoding("cl100k_base")
-    file.write_text(peers.tokenizer_json(given, find_pattern("llama3")))
+    peers.write_tokenizer_json(file, given, find_pattern("llama3"))
     assert peers.models([file.parent]) == {"mine": file}
     text = corpus.load("multilingual", 20_000).decode()
     expected = given.encode(text)
