@@ -53,11 +53,8 @@ def run(args: argparse.Namespace) -> int:
         stack.callback(sinks.Locks(names).close)
         if not args.force and (found := sinks.find_foreign(family, args.output)) is not None:
             raise overwriting.already_exists(*found)
-        sink: sinks.StoredFiles | sinks.Files
-        if is_url(args.output):
-            sink = sinks.StoredFiles(args.output, family)
-        else:  # with the hidden names of the join before: if it was killed, they are taken
-            sink = sinks.Files(args.output, family, is_resumable=True)
+        # With the hidden names of the join before: if it was killed, they are taken.
+        sink = sinks.Files(args.output, family, is_resumable=not is_url(args.output))
         stack.callback(sink.discard)  # does nothing after a complete run
         try:
             totals = join_into(sink, sources)

@@ -12,7 +12,6 @@ from ..encoding import Encoding
 from ..engines.template import NO_TEMPLATE
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
-from ..pipeline.run import FileSink
 from ..pipeline.skip_log import SkipLog, is_skip_log, skip_log_path
 from ..stores import places
 from ..stores.urls import is_url
@@ -140,8 +139,8 @@ def open_sink(
     state: dict[str, Any] | None,
     stack: contextlib.ExitStack,
     skip_log: SkipLog,
-) -> tuple[Any, FileSink | None]:
-    """The sink, and again as FileSink if the output is a file. Raises Refused and OSError."""
+) -> tuple[Any, sinks.Files | None]:
+    """The sink, and again if the output is a file. Raises Refused and OSError."""
     if not sinks.check_output(args.output):
         if args.resume or args.shard_tokens is not None:
             raise Refused(
@@ -152,13 +151,6 @@ def open_sink(
             return sinks.make_sink(output, family.chosen, family.about.max_id), None
         except ValueError as error:
             raise Misused(str(error)) from None
-    if is_url(args.output):
-        stored = sinks.StoredFiles(
-            args.output, family, shard_tokens=args.shard_tokens, is_exact=args.shard_exactly
-        )
-        stack.callback(stored.discard)
-        stack.callback(skip_log.discard)
-        return stored, stored
     files = sinks.Files(
         args.output,
         family,

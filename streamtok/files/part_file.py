@@ -184,12 +184,6 @@ class PartFile:
         assert self._hash is not None
         return self._hash.hexdigest()
 
-    def whole_digest(self) -> str | None:
-        """The SHA-256 of the whole file; None if not all of it is hashed."""
-        if self._hash is None or self._hash.start:
-            return None
-        return self.digest()
-
     def saved(self) -> Saved:
         """What a checkpoint keeps of the file. Call `sync` first."""
         return {"size": self.size, "sha256": self.digest()}

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import SidecarError
 from ..pipeline import sinks
-from ..pipeline.run import FileSink, Totals
+from ..pipeline.run import Totals
 from ..pipeline.sinks.arrow import read_schema
 from ..pipeline.sinks.finished import Finished, read_documents
 
@@ -62,7 +62,7 @@ def _job(sources: Iterable[Finished]) -> str | None:
     return hashlib.sha256(json.dumps(["join", rows], sort_keys=True).encode()).hexdigest()
 
 
-def join_into(sink: FileSink, sources: Iterable[Finished]) -> Totals:
+def join_into(sink: sinks.Files, sources: Iterable[Finished]) -> Totals:
     """Write the ids and documents of the outputs to a sink, in order, and publish it.
 
     Raises OSError, ValueError if an output is damaged.

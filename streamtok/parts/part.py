@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -25,7 +23,6 @@ from ..pipeline.run import Run, Totals
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import Feed
 from ..stores import places
-from ..stores.objects import upload
 from ..stores.urls import is_url
 from .part_text import PartText, open_part_text
 from .plan import Plan
@@ -146,25 +143,20 @@ def run_part(plan: Plan, number: int) -> Record:
     settings = plan.settings
     encoding = settings.open_encoding()
     family = settings.family(encoding, plan.job)
-    with _made_in(plan, number, family) as path:
+    with _locked(family.kept_names(plan.path(number), None)):
         if not is_url(plan.output):
             done = read_record(plan, number)  # another process may just have finished it
             if done is not None:
                 return done
         _check_input(part)
         skip_log = _skip_log(plan, number)
-        totals, digests, read = _encode(plan, part, encoding, family, path, skip_log)
+        totals, files, read = _encode(plan, part, encoding, family, skip_log)
         _check_input(part)  # an input that is written to meanwhile gives ids of nothing
-        names = _names(family, path, settings.shard_tokens)
-        files = tuple(_described(name, digests) for name in names)
-        if is_url(plan.output):  # what describes a file comes after it
-            for name in names:
-                upload(name, places.join(plan.output, os.path.basename(name)))
         lines, size = read.seen if read is not None else (0, 0)
         record = Record(
             part=number,
             plan=plan.digest,
-            files=files,
+            files=tuple(files),
             skip_log=_log_file(number, skip_log),
             lines=lines,
             text=size,
@@ -173,18 +165,6 @@ def run_part(plan: Plan, number: int) -> Record:
         text = json.dumps(record.as_json()) + "\n"
         places.write(record_path(plan, number), text.encode())
     return record
-
-
-@contextlib.contextmanager
-def _made_in(plan: Plan, number: int, family: sinks.Family) -> Iterator[str]:
-    """The path of the first file to make: locked, or for a store in a folder of this process."""
-    path = plan.path(number)
-    if is_url(path):
-        with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
-            yield os.path.join(folder, path.rpartition("/")[2])
-    else:
-        with _locked(family.kept_names(path, None)):
-            yield path
 
 
 @contextlib.contextmanager
@@ -231,14 +211,13 @@ def _encode(
     part: Part,
     encoding: Encoding,
     family: sinks.Family,
-    path: str,
     skip_log: SkipLog,
-) -> tuple[Totals, dict[str, str], PartText | None]:
-    """Make the files of a part; return its totals, the known digests of files, and its text."""
+) -> tuple[Totals, list[tuple[str, int, str]], PartText | None]:
+    """Make the files of a part; return its totals, what its record says of them, and its text."""
     settings = plan.settings
     encoder = settings.open_encoder(encoding)
     files = sinks.Files(
-        path,
+        plan.path(part.number),
         family,
         shard_tokens=settings.shard_tokens,
         is_exact=settings.shard_exactly,
@@ -263,7 +242,7 @@ def _encode(
         except (StreamtokError, ValueError, RuntimeError) as error:
             _check_input(part)  # a file that was cut off looks damaged
             raise _named(error, part, encoder, text) from error
-        return run.totals, files.digests, text
+        return run.totals, files.complete_files, text
 
 
 def _named(
@@ -281,23 +260,3 @@ def _named(
     else:
         reason = str(error).partition("\n")[0]
     return PlanError(f"{where}: {reason}")
-
-
-def _names(family: sinks.Family, path: str, shard_tokens: int | None) -> list[str]:
-    shards: list[int | None] = [None]
-    if shard_tokens is not None:
-        shards = list(family.shards_there(path))
-    return [name for shard in shards for name in family.kept_names(path, shard)]
-
-
-def _described(name: str, digests: dict[str, str]) -> tuple[str, int, str]:
-    """The file's name without its folder, its size, and its SHA-256, read unless it is known."""
-    if name in digests:
-        return os.path.basename(name), os.path.getsize(name), digests[name]
-    digest = hashlib.sha256()
-    size = 0
-    with open(name, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-            size += len(block)
-    return os.path.basename(name), size, digest.hexdigest()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from .checkpoint import Checkpoint
 from .documents import DocumentEncoder
@@ -32,9 +32,9 @@ from .skip_log import SkipLog
 from .sources import Feed, Input, Part
 
 if TYPE_CHECKING:
-    from .._types import IdArray
     from .sinks.by_name import Family
-    from .sinks.flat import Ends
+    from .sinks.flat import Sink
+    from .sinks.shards import Files
 
 
 @dataclass
@@ -113,33 +113,10 @@ def _is_policy(value: Any) -> bool:
     )
 
 
-class IdSink(Protocol):
-    """Takes ids, and the positions in them at which documents end."""
-
-    def write(self, ids: IdArray, ends: Ends = ()) -> None: ...
-    def finish(self) -> None: ...
-
-
-class FileSink(IdSink, Protocol):
-    """A sink whose complete files can be published: `sinks.StoredFiles`."""
-
-    @property
-    def has_complete(self) -> bool: ...
-    def publish(self) -> None: ...
-
-
-@runtime_checkable
-class SavableSink(FileSink, Protocol):
-    """A FileSink that can be saved in a checkpoint: `sinks.Files`."""
-
-    def sync(self) -> None: ...
-    def getstate(self) -> dict[str, Any]: ...
-
-
 class Run:
     """One run of the pipeline, from the position of `feed` on.
 
-    With a checkpoint, the sink must be a SavableSink. `totals` grows as the run proceeds;
+    With a checkpoint, the sink must be `sinks.Files`. `totals` grows as the run proceeds;
     `has_begun` tells whether this process has encoded anything.
     """
 
@@ -147,9 +124,9 @@ class Run:
         self,
         feed: Feed,
         encoder: DocumentEncoder,
-        sink: IdSink,
+        sink: Sink,
         *,
-        files: FileSink | None = None,
+        files: Files | None = None,
         checkpoint: Checkpoint | None = None,
         every: float = 5.0,
         totals: Totals | None = None,
@@ -271,7 +248,7 @@ class Run:
         """
         if self._checkpoint is None:
             return
-        assert isinstance(self._files, SavableSink)
+        assert self._files is not None
         self._drain()
         self._files.sync()
         self._skip_log.sync()

@@ -214,10 +214,11 @@ def test_the_command(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     part.write_bytes(part.read_bytes()[:-2])
     assert main(["verify", str(job), str(job.parent / "nope.npy")]) == 1
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith(f"{part}: it has ")
+    assert any(line.startswith(f"{part}: it has ") for line in out)
     assert out[-1].startswith(f"{job.parent / 'nope.npy'}: ")
     assert main(["verify", "--json", str(job)]) == 1
-    assert json.loads(capsys.readouterr().out)["faults"][0][0] == str(part)
+    found = json.loads(capsys.readouterr().out)["faults"]
+    assert str(part) in [path for path, _ in found]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="FIFOs are POSIX")

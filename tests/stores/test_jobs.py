@@ -218,7 +218,7 @@ def test_a_store_that_stays_away(
     assert files_of(made.output) == files_of(here(tmp_path, path, part_size=1000))
 
 
-def test_what_describes_a_file_comes_after_it(flaky: str, proxy: Proxy, tmp_path: Path) -> None:
+def test_the_record_comes_last(flaky: str, proxy: Proxy, tmp_path: Path) -> None:
     url, _ = put(flaky, "in", text_of(3000), tmp_path)
     made = plan(url, f"{flaky}/out", encoding="gpt2", format="megatron")
     proxy.requests.clear()
@@ -226,7 +226,7 @@ def test_what_describes_a_file_comes_after_it(flaky: str, proxy: Proxy, tmp_path
     written = [one.rpartition("/")[2] for one in proxy.requests if one.startswith("PUT")]
     name = "part-000000-of-000001"
     suffixes = [one.partition("?")[0].removeprefix(name) for one in written]
-    assert suffixes == [".bin", ".idx", ".bin.json", "000000.json"]
+    assert suffixes == [".bin.json", ".bin", ".idx", "000000.json"]
 
 
 @pytest.mark.parametrize("suffix", ["u16", "npy", "ds", "parquet", "jsonl"])

@@ -31,7 +31,6 @@ from .sidecar import (
     read_sidecar,
     sidecar_path,
 )
-from .stored_files import StoredFiles
 
 __all__ = [
     "FILE_FORMATS",
@@ -49,7 +48,6 @@ __all__ = [
     "Pipe",
     "Sidecar",
     "Sink",
-    "StoredFiles",
     "check_output",
     "check_sidecar",
     "choose_file_format",

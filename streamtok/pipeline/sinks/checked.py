@@ -16,15 +16,8 @@ import numpy as np
 from ...errors import SidecarError
 from ...registry import get_encoding, list_encoding_names
 from ...stores import places
-from .finished import (
-    INDEX_HEADER,
-    Finished,
-    find_finished,
-    read_array,
-    read_documents,
-    read_index_header,
-)
-from .format_table import TABLE, has_schema, read_ids
+from .finished import DamagedIndex, Finished, find_finished, read_documents
+from .format_table import TABLE
 from .indexed import metric
 from .sidecar import Sidecar
 
@@ -123,27 +116,39 @@ class OutputCheck:
         about = one.about
         if about is None:
             self._note("it has no sidecar: neither digests nor ids can be compared")
-        if has_schema(one.format):
-            self._check_table(one)
-            if (whole := recorded.get(_name(one.path))) is not None:
-                self.check_file(one.path, *whole)
-                self._report.files -= 1
-            return
         format = TABLE[one.format]
         read = _Reading(one.path, format.header_size if about is None else about.header_size)
         self._report.files += 1
-        count = 0
+        digests = hashlib.sha256(), hashlib.sha256()  # of a table: of ids, of lengths of documents
+        count = documents = open_size = 0
+        has_index = True
         try:
-            for ids in read_ids(read.blocks(), one.raw_format):
+            for ids, ends in read_documents(one, blocks=read.blocks()):
                 self._check_ids(one, ids, count)
-                count += len(ids)
+                if format.has_schema:
+                    starts = np.concatenate([[-open_size], ends])
+                    digests[0].update(ids.astype("<u4").tobytes())
+                    digests[1].update(np.diff(starts).astype("<i8").tobytes())
+                    open_size = len(ids) - int(starts[-1])
+                count, documents = count + len(ids), documents + len(ends)
+        except DamagedIndex as error:
+            has_index = False
+            self._fault(error.what, error.path)
         except ValueError as error:
             self._fault(str(error))
-            for _ in read.rest:  # the digest is of all
-                pass
+        whole = recorded.get(_name(one.path))
+        for _ in read.rest if whole or not format.has_schema else ():  # the digest is of all
+            pass
+        if not has_index:
+            count = read.size // (2 if one.raw_format == "u16" else 4)
         self._report.tokens += count
-        if (whole := recorded.get(_name(one.path))) is not None:
-            self._compare(one.path, read, *whole[:1], read.whole, whole[1])
+        if whole is not None:
+            self._compare(one.path, read, whole[0], read.whole, whole[1])
+        if format.has_schema:
+            self._report.documents += documents
+            if about is not None:
+                self._check_schema(one, count, documents, digests)
+            return
         if format.header is not None and about is not None:
             width = 2 if about.dtype == "uint16" else 4
             head = places.read_head(one.path, format.header_size)
@@ -151,10 +156,12 @@ class OutputCheck:
                 self._fault(f"its header is not that of {count:,} {about.dtype}")
         if about is not None:
             self._check_about(about, read, count)
-        documents = self._check_index(one, count)
-        if documents is None and format.read_lines is not None:
-            documents = read.lines
-        if about is not None and documents is not None:
+        for suffix, recorded_file in (about.files if about is not None else {}).items():
+            if suffix in format.further:
+                self.check_file(one.further(suffix), *recorded_file)
+        if one.format == "datatrove":
+            self._check_metadata(one, count)
+        if about is not None and format.keeps_documents and has_index:
             is_fewer = one.format == "megatron"  # it leaves out documents without ids
             if documents > about.documents or (documents < about.documents and not is_fewer):
                 self._fault(f"it has {documents:,} documents, not the {about.documents:,} recorded")
@@ -184,98 +191,24 @@ class OutputCheck:
     def _faults(self) -> list[Fault]:
         return self._report.faults
 
-    def _check_index(self, one: Finished, count: int) -> int | None:
-        """Check the further files; return the number of documents in the index, if there is one."""
-        for suffix in TABLE[one.format].further:
-            if one.about is not None and suffix in one.about.files:
-                self.check_file(one.further(suffix), *one.about.files[suffix])
-        if one.format == "megatron":
-            return self._check_megatron(one, count)
-        if one.format == "datatrove":
-            return self._check_datatrove(one, count)
-        return None
-
-    def _check_megatron(self, one: Finished, count: int) -> int | None:
-        path = one.further(".idx")
+    def _check_metadata(self, one: Finished, count: int) -> None:
+        path = one.further(".metadata")
         try:
-            width, documents = read_index_header(path)
-            start = INDEX_HEADER.size
-            at = number = 0
-            pointers = read_array(path, "<i8", start + 4 * documents, documents)
-            for lengths, found in zip(
-                read_array(path, "<i4", start, documents), pointers, strict=True
-            ):
-                ends = at + np.cumsum(lengths, dtype=np.int64) * width
-                expected = np.concatenate([[at], ends[:-1]])
-                wrong = np.flatnonzero((found != expected) | (lengths < 0))
-                if len(wrong):
-                    which = int(wrong[0])
-                    self._fault(
-                        f"document {number + which} begins at byte {found[which]}; after the "
-                        f"documents before it, {expected[which]} is right",
-                        path,
-                    )
-                    return documents
-                at, number = int(ends[-1]), number + len(lengths)
-            if at != count * width:
-                self._fault(
-                    f"its {documents:,} documents have {at:,} bytes, but {one.path} has "
-                    f"{count * width:,}",
-                    path,
-                )
-            number = 0
-            for found in read_array(path, "<i8", start + 12 * documents, documents + 1):
-                if (found != np.arange(number, number + len(found))).any():
-                    self._fault(f"its list of documents is damaged after document {number}", path)
-                    return documents
-                number += len(found)
-        except (ValueError, OSError) as error:
-            self._fault(_said(error, path), path)
-            return None
-        return documents
-
-    def _check_datatrove(self, one: Finished, count: int) -> int | None:
-        path = one.further(".index")
-        documents, at = 0, 0
-        try:
-            for ends in read_array(path, "<u8"):
-                steps = np.diff(ends.astype(np.int64), prepend=at)
-                if (steps < 0).any():
-                    number = documents + int(np.argmax(steps < 0))
-                    self._fault(f"document {number} ends before it begins", path)
-                    return None
-                documents, at = documents + len(ends), int(ends[-1])
-            if at != count:
-                self._fault(f"its documents have {at:,} ids, but {one.path} has {count:,}", path)
-            path = one.further(".metadata")
             name, *rows = places.read_head(path, 1 << 12).decode("utf-8", "replace").split("\n")
-            width = 2 if one.raw_format == "u16" else 4
-            if not name.endswith(f"|{width}") or rows != [str(count), metric(count)]:
-                self._fault(f"it does not say that there are {count:,} ids of {width} bytes", path)
-        except (ValueError, OSError) as error:
-            self._fault(_said(error, path), path)
-            return None
-        return documents
+        except OSError as error:
+            self._fault(error.strerror or str(error), path)
+            return
+        width = 2 if one.raw_format == "u16" else 4
+        if not name.endswith(f"|{width}") or rows != [str(count), metric(count)]:
+            self._fault(f"it does not say that there are {count:,} ids of {width} bytes", path)
 
-    def _check_table(self, one: Finished) -> None:
+    def _check_schema(
+        self, one: Finished, tokens: int, documents: int, digests: tuple[Any, Any]
+    ) -> None:
         """The schema has digests of all ids and of the lengths of the documents."""
         from .arrow import read_schema
 
-        self._report.files += 1
         row = read_schema(one.path) or {}
-        digest, lengths_digest = hashlib.sha256(), hashlib.sha256()
-        tokens = documents = open_size = 0
-        for ids, ends in read_documents(one):
-            self._check_ids(one, ids, tokens)
-            digest.update(ids.astype("<u4").tobytes())
-            places_of = np.concatenate([[-open_size], ends])
-            lengths_digest.update(np.diff(places_of).astype("<i8").tobytes())
-            open_size = len(ids) - int(places_of[-1])
-            tokens, documents = tokens + len(ids), documents + len(ends)
-        self._report.tokens += tokens
-        self._report.documents += documents
-        if one.about is None:
-            return
         if "ids_sha256" not in row:
             self._note("its schema has no SHA-256: an earlier version wrote it")
             return
@@ -283,8 +216,8 @@ class OutputCheck:
             if row.get(key) != found:
                 self._fault(f"it has {found:,} {key}, not the {row.get(key)} recorded")
         for key, made, what in (
-            ("ids_sha256", digest, "ids"),
-            ("lengths_sha256", lengths_digest, "lengths of the documents"),
+            ("ids_sha256", digests[0], "ids"),
+            ("lengths_sha256", digests[1], "lengths of the documents"),
         ):
             if row.get(key) != made.hexdigest():
                 self._fault(f"the SHA-256 of its {what} is not the one recorded in its schema")
@@ -297,7 +230,6 @@ class _Reading:
         self._path = path
         self._header_size = header_size
         self.size = 0
-        self.lines = 0
         self.whole = hashlib.sha256()
         self.after_header = hashlib.sha256() if header_size else self.whole
         self.rest: Iterator[bytes] = iter(())
@@ -313,7 +245,6 @@ class _Reading:
                 if self._header_size:
                     self.after_header.update(block[max(0, self._header_size - self.size) :])
                 self.size += len(block)
-                self.lines += block.count(b"\n")
                 yield block
 
 
@@ -332,9 +263,3 @@ def _source(one: Finished) -> str:
 
 def _name(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
-
-
-def _said(error: Exception, path: str) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return str(error).removeprefix(f"{path} ")

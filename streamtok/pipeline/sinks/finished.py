@@ -35,6 +35,15 @@ _NONE = np.empty(0, np.int64)
 _INDEXES = tuple(suffix for one in TABLE.values() for suffix in one.further)
 
 
+class DamagedIndex(ValueError):
+    """An index that does not belong to its ids, and what is wrong in it."""
+
+    def __init__(self, path: str, what: str):
+        super().__init__(f"{path}: {what}")
+        self.path = path
+        self.what = what
+
+
 @dataclass(frozen=True)
 class Finished:
     """A finished output: its first file, what its sidecar or schema says, and its format."""
@@ -102,34 +111,40 @@ def describes(name: str) -> bool:
 
 
 def read_documents(
-    one: Finished, waiting: Waiting = contextlib.nullcontext
+    one: Finished,
+    waiting: Waiting = contextlib.nullcontext,
+    blocks: Iterator[bytes] | None = None,
 ) -> Iterator[tuple[Ids, Ends]]:
     """Yield the ids of an output, and the positions in them at which documents end.
 
-    Formats without documents have no ends. Memory is bounded. Raises OSError, ValueError if a file
-    does not have the format, MissingLibraryError.
+    blocks: those of the first file, if the caller reads it. Formats without documents have no ends.
+    Memory is bounded. Raises OSError, ValueError if a file does not have the format or its index is
+    another's, MissingLibraryError.
     """
     if has_schema(one.format):
         yield from read_table(one, waiting)
         return
-    blocks = places.blocks_of(one.path, waiting)
+    blocks = places.blocks_of(one.path, waiting) if blocks is None else blocks
     if (lines := TABLE[one.format].read_lines) is not None:
         for ids, is_end in lines(iter(blocks)):
             yield ids, np.array([len(ids)]) if is_end else _NONE
         return
     ids_of = read_ids(blocks, one.raw_format)
     if one.format == "megatron":
-        yield from _with_ends(ids_of, _megatron_ends(one.further(".idx")))
+        path = one.further(".idx")
+        yield from _with_ends(one, ids_of, path, _megatron_ends(path))
     elif one.format == "datatrove":
-        yield from _with_ends(ids_of, read_array(one.further(".index"), "<u8"))
+        path = one.further(".index")
+        yield from _with_ends(one, ids_of, path, _ascending(path, read_array(path, "<u8")))
     else:
         yield from ((ids, _NONE) for ids in ids_of)
 
 
-def _with_ends(ids_of: Iterable[Ids], ends_of: Iterable[Ends]) -> Iterator[tuple[Ids, Ends]]:
+def _with_ends(
+    one: Finished, ids_of: Iterable[Ids], index: str, blocks: Iterator[Ends]
+) -> Iterator[tuple[Ids, Ends]]:
     """Put ids and the positions of the ends in all ids together."""
-    at = 0
-    blocks = _ascending(ends_of)
+    at = last = 0
     ends = _NONE
     for ids in ids_of:
         stop = at + len(ids)
@@ -137,6 +152,7 @@ def _with_ends(ids_of: Iterable[Ids], ends_of: Iterable[Ends]) -> Iterator[tuple
         while True:
             inside = int(np.searchsorted(ends, stop, "right"))
             found.append(ends[:inside])
+            last = int(ends[inside - 1]) if inside else last
             ends = ends[inside:]
             if len(ends) or (ends := next(blocks, _NONE)) is _NONE:
                 break
@@ -145,17 +161,22 @@ def _with_ends(ids_of: Iterable[Ids], ends_of: Iterable[Ends]) -> Iterator[tuple
     rest = np.concatenate([ends, *blocks])
     if len(rest):
         if int(rest[-1]) != at or int(rest[0]) != at:
-            raise ValueError(f"its index has documents up to id {rest[-1]}, but there are {at} ids")
+            raise DamagedIndex(
+                index, f"its documents have {rest[-1]:,} ids, but {one.path} has {at:,}"
+            )
         yield _NONE, np.zeros(len(rest), np.int64)
+        last = int(rest[-1])
+    if last != at:
+        raise DamagedIndex(index, f"its documents have {last:,} ids, but {one.path} has {at:,}")
 
 
-def _ascending(ends_of: Iterable[Ends]) -> Iterator[Ends]:
+def _ascending(path: str, ends_of: Iterable[Ends]) -> Iterator[Ends]:
     last, document = 0, 0
     for ends in ends_of:
         steps = np.diff(ends.astype(np.int64), prepend=last)
-        if len(steps) and int(steps.min()) < 0:
+        if (steps < 0).any():
             document += int(np.argmax(steps < 0))
-            raise ValueError(f"its index is damaged: document {document} ends before it begins")
+            raise DamagedIndex(path, f"document {document} ends before it begins")
         last, document = int(ends[-1]), document + len(ends)
         yield ends
 
@@ -175,14 +196,28 @@ def read_index_header(path: str) -> tuple[int, int]:
 
 
 def _megatron_ends(path: str) -> Iterator[Ends]:
-    _, count = read_index_header(path)
-    at = 0
-    for lengths in read_array(path, "<i4", INDEX_HEADER.size, count):
-        if len(lengths) and int(lengths.min()) < 0:
-            raise ValueError(f"{path} has a document of {lengths.min()} ids")
+    width, count = read_index_header(path)
+    start = INDEX_HEADER.size
+    at = document = 0
+    pointers = read_array(path, "<i8", start + 4 * count, count)
+    for lengths, found in zip(read_array(path, "<i4", start, count), pointers, strict=True):
         ends = at + np.cumsum(lengths, dtype=np.int64)
-        at = int(ends[-1])
+        wrong = np.flatnonzero((found != (ends - lengths) * width) | (lengths < 0))
+        if len(wrong):
+            which = int(wrong[0])
+            right = (int(ends[which]) - int(lengths[which])) * width
+            raise DamagedIndex(
+                path,
+                f"document {document + which} begins at byte {found[which]}; after the documents "
+                f"before it, {right} is right",
+            )
+        at, document = int(ends[-1]), document + len(lengths)
         yield ends
+    document = 0
+    for found in read_array(path, "<i8", start + 12 * count, count + 1):
+        if (found != np.arange(document, document + len(found))).any():
+            raise DamagedIndex(path, f"its list of documents is damaged after document {document}")
+        document += len(found)
 
 
 def read_array(

@@ -5,18 +5,27 @@ checkpoint holds that state, `publish` gives the complete shards their names. An
 restores the object from the state: it publishes shards that were complete, checks that the open
 files hold what was saved, truncates them to the saved sizes and continues. The process may die
 between any two of these steps. At the end, shards left from an earlier, longer run are removed.
+
+Files in a store are made in a folder of this process, and uploaded instead of published: some
+formats rewrite their headers or read their own files again, which no store can do. No other process
+can continue them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import tempfile
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...files.part_file import PartFile, Saved, publish_left, publish_together, remove_left
 from ...files.writer_thread import WriterThread
+from ...stores import objects, places
+from ...stores.urls import is_url
 from .by_name import Family
 from .flat import Sink
 from .ownership import left_shards
@@ -44,16 +53,20 @@ class Files:
         is_hashed: bool = False,
         state: dict[str, Any] | None = None,
     ):
-        """is_hashed: hash here, for `digests`, whatever the format needs. state: what `getstate`
-        returned. Raises OSError and, with a state, CheckpointError.
+        """path: a path or a URL. is_hashed: fill `complete_files`. state: what `getstate` returned.
+        Raises OSError and, with a state, CheckpointError.
         """
-        self._path = path
+        self._target = self._path = path
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        if is_url(path):
+            self._folder = tempfile.TemporaryDirectory(prefix="streamtok-")
+            self._path = os.path.join(self._folder.name, path.rpartition("/")[2])
         self._family = family
         self._shard_tokens = shard_tokens
         self._is_exact = is_exact
         self._is_resumable = is_resumable
-        self._is_hashed = is_hashed or is_resumable
-        self.digests: dict[str, str] = {}  # names of complete files to SHA-256, as far as known
+        self._is_hashed = is_hashed
+        self.complete_files: list[tuple[str, int, str]] = []  # name, size, SHA-256
         self._shard = 0  # shards begun
         self._tokens = 0  # ids in the open shard
         self._documents = 0  # documents ended in all shards
@@ -76,7 +89,7 @@ class Files:
 
         A checkpoint needs digests of all files, a sidecar those of the files that it describes.
         """
-        if self._is_hashed or self._family.is_hashed(i):
+        if self._is_hashed or self._is_resumable or self._family.is_hashed(i):
             return 0 if i else self._family.format.header_size
         return None
 
@@ -175,8 +188,9 @@ class Files:
             if not file.is_scratch:
                 file.sync()
             file.close()
-            if (digest := file.whole_digest()) is not None:
-                self.digests[file.name] = digest
+            if self._is_hashed and not file.is_scratch:
+                about = os.path.basename(file.name), file.size, _digest(file)
+                self.complete_files.append(about)
         self._complete.append(self._files)
         self._files, self._sink, self._tokens = [], None, 0
 
@@ -206,32 +220,46 @@ class Files:
         """Give the complete shards their names; after `finish`, remove leftover shards."""
         while self._complete:
             files = self._complete[0]
-            kept = len(files) - self._family.scratch
-            self._forget_sidecar(files[0].name)
-            publish_together(self._family.in_order(files[:kept]))
-            for file in files[kept:]:
-                file.discard()
+            kept = self._family.in_order(files[: len(files) - self._family.scratch])
+            self._forget_sidecar(self._published(files[0].name))
+            publish_together(kept)
+            if self._folder is not None:
+                self._upload([file.name for file in kept])
+            for file in files:
+                if file.is_scratch:
+                    file.discard()
             del self._complete[0]
         if self._is_finished and self._shard_tokens is not None:
             self._remove_leftovers()
 
+    def _published(self, name: str) -> str:
+        """Where a file of this machine is published."""
+        if self._folder is None:
+            return name
+        return places.join(self._target.rpartition("/")[0], os.path.basename(name))
+
+    def _upload(self, names: Sequence[str]) -> None:
+        for name in names:
+            objects.upload(name, self._published(name))
+        for name in names:
+            os.remove(name)
+
     def _forget_sidecar(self, name: str) -> None:
         """Remove the sidecar of an older file called `name`, if this run writes no sidecars."""
         if not self._family.has_sidecar and has_sidecar(name):
-            with contextlib.suppress(OSError):
-                os.remove(sidecar_path(name))
+            places.remove(sidecar_path(name))
 
     def _remove_leftovers(self) -> None:
         """Remove the shards of an earlier run that come after our last one.
 
         A reader of all files of this name would take them for a part of this output.
         """
-        for shard in left_shards(self._family, self._path, self._shard):
-            names = self._family.kept_names(self._path, shard)
+        for shard in left_shards(self._family, self._target, self._shard):
+            names = self._family.kept_names(self._target, shard)
             self._forget_sidecar(names[0])
             for name in names:
                 with contextlib.suppress(FileNotFoundError):
-                    os.remove(name)
+                    places.remove(name)
 
     def close(self) -> None:
         """Close the hidden files and leave them for a later process."""
@@ -243,6 +271,18 @@ class Files:
     def discard(self) -> None:
         """Remove all files that are not published."""
         with contextlib.ExitStack() as stack:
+            if self._folder is not None:
+                stack.callback(self._folder.cleanup)
             for file in [*self._files, *(file for files in self._complete for file in files)]:
                 stack.callback(file.discard)
             self._writer.close()
+
+
+def _digest(file: PartFile) -> str:
+    """The SHA-256 of all of a file. Read again if its beginning was not hashed."""
+    if not file.hashed_from:
+        return file.digest()
+    digest = hashlib.sha256()
+    for block in file.contents():
+        digest.update(block)
+    return digest.hexdigest()
