@@ -1,17 +1,15 @@
 // The tab Compare: one text in up to four encodings.
 
-import { post, Questions } from "./api.js";
-import { $, decimal, make, setState, showCounts, whole } from "./elements.js";
-import { firstCharacters } from "./text_model.js";
+import { post } from "./api.js";
+import { $, decimal, make, showCounts, whole } from "./elements.js";
+import { Tab } from "./tab.js";
 import { fromJson, TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
 const MOST = 4;
 
-export class CompareTab {
+export class CompareTab extends Tab {
   constructor(page) {
-    this.page = page;
-    this.panel = $("panel-compare");
-    this.questions = new Questions();
+    super(page, "compare");
     const start = ["r50k_base", "cl100k_base", "o200k_base"].filter((name) => name !== page.about.first);
     for (let i = 1; i < MOST; i += 1) {
       const choice = make("select", { id: `compare-${i}`, class: "encodings" }, make("option", { value: "" }, "none"));
@@ -22,38 +20,21 @@ export class CompareTab {
     }
   }
 
-  onShow() {
-    this.load();
-  }
-
-  onSettings() {
-    this.load();
-  }
-
-  async load() {
+  load() {
     const chosen = [...$("compare-choices").querySelectorAll("select")].map((one) => one.value);
     const encodings = [...new Set([this.page.encoding, ...chosen.filter((name) => name)])];
-    const most = this.page.about.longest_compared;
-    const all = this.page.text.text;
-    const text = firstCharacters(all, most);
+    const [text, cut] = this.beginning(this.page.about.longest_compared);
     const question = { encodings, text, special: this.page.special };
-    const cut = all.length > text.length ? `, its first ${whole(most)} characters,` : "";
     $("compare-note").textContent = `The text of the tab Text${cut} in ${this.page.encoding} and up to three others. ` +
-      "Underlined: tokens that differ." + (all ? "" : " Type a text in the tab Text to compare.");
-    const isLast = this.questions.next();
-    setState(this.panel, "busy");
-    try {
+      "Underlined: tokens that differ." + (text ? "" : " Type a text in the tab Text to compare.");
+    return this.asking(async (isLast) => {
       const found = await post("compare", question);
-      if (!isLast()) return;
-      this.page.settle();
-      this.show(found);
-      setState(this.panel, "ready");
-    } catch (error) {
-      if (!isLast()) return;
-      for (const id of ["compare-columns", "compare-counts", "compare-detail"]) $(id).replaceChildren();
-      setState(this.panel, "failed");
-      this.page.fail(error.message);
-    }
+      if (isLast()) this.show(found);
+    });
+  }
+
+  clear() {
+    for (const id of ["compare-columns", "compare-counts", "compare-detail"]) $(id).replaceChildren();
   }
 
   show(found) {

@@ -1,8 +1,9 @@
 // The tab Languages: the tokens of the same text in each language, as a chart and as a table.
 
-import { post, Questions } from "./api.js";
+import { post } from "./api.js";
 import { barChart } from "./chart.js";
-import { $, decimal, make, setState, whole } from "./elements.js";
+import { $, decimal, make, whole } from "./elements.js";
+import { Tab } from "./tab.js";
 
 const MEASURES = {
   times_english: (value) => decimal(value, 2),
@@ -11,11 +12,9 @@ const MEASURES = {
   tokens: whole,
 };
 
-export class LanguagesTab {
+export class LanguagesTab extends Tab {
   constructor(page) {
-    this.page = page;
-    this.panel = $("panel-languages");
-    this.questions = new Questions();
+    super(page, "languages");
     this.order = { column: 0, isUp: false };
     const chosen = ["r50k_base", "cl100k_base", "o200k_base"];
     for (const name of page.about.encodings) this.addEncoding(name, chosen.includes(name));
@@ -29,42 +28,26 @@ export class LanguagesTab {
     $("languages-choices").append(make("label", {}, box, ` ${name}`));
   }
 
-  onShow() {
-    this.load();
-  }
-
-  onSettings() {
-    this.load();
-  }
-
-  async load() {
+  load() {
     const boxes = [...$("languages-choices").querySelectorAll("input")];
     const { encoding } = this.page; // always one of them
     for (const box of boxes) box.disabled = box.value === encoding;
     const others = boxes.filter((box) => box.checked && box.value !== encoding).map((box) => box.value);
     const encodings = [encoding, ...others];
-    const isLast = this.questions.next(); // an answer that is still under way is not wanted
-    if (String(encodings) === String(this.table?.encodings)) {
-      setState(this.panel, "ready");
-      return;
-    }
-    setState(this.panel, "busy");
-    try {
+    if (String(encodings) === String(this.table?.encodings)) return this.stay();
+    return this.asking(async (isLast) => {
       const table = await post("languages", { encodings });
       if (!isLast()) return;
-      this.page.settle();
       this.table = table;
       this.order = { column: 4, isUp: false }; // most tokens in the first encoding first
       this.show();
-      setState(this.panel, "ready");
-    } catch (error) {
-      if (!isLast()) return;
-      setState(this.panel, "failed");
-      this.table = null;
-      for (const id of ["languages-chart", "languages-caption"]) $(id).replaceChildren();
-      $("languages-table").tBodies[0].replaceChildren();
-      this.page.fail(error.message);
-    }
+    });
+  }
+
+  clear() {
+    this.table = null;
+    for (const id of ["languages-chart", "languages-caption"]) $(id).replaceChildren();
+    $("languages-table").tBodies[0].replaceChildren();
   }
 
   // The columns of the table: a title, the value of a row, and how it is written.

@@ -1,17 +1,15 @@
 // The tab Merges: the pre-tokens of the text, and how the chosen one is merged, step by step.
 
-import { post, Questions } from "./api.js";
-import { $, make, setState, whole } from "./elements.js";
-import { firstCharacters } from "./text_model.js";
+import { post } from "./api.js";
+import { $, make } from "./elements.js";
+import { Tab } from "./tab.js";
 import { TokenList, tokenBox } from "./tokens.js";
 
 const MOST = 4000; // characters of the text
 
-export class MergesTab {
+export class MergesTab extends Tab {
   constructor(page) {
-    this.page = page;
-    this.panel = $("panel-merges");
-    this.questions = new Questions();
+    super(page, "merges");
     this.pretokens = new TokenList($("merges-pretokens"), $("merges-detail"), (box) => this.choose(box));
     this.parts = new TokenList($("merges-parts"), $("merges-detail"));
     this.parts.more = (token) => token.why;
@@ -24,36 +22,13 @@ export class MergesTab {
     $("merges-end").addEventListener("click", () => this.go(this.last));
   }
 
-  onShow() {
-    this.load();
-  }
-
-  onSettings() {
-    this.load();
-  }
-
-  // work(isLast) asks, and shows the answer if nothing else was asked.
-  async asking(work) {
-    const isLast = this.questions.next();
-    setState(this.panel, "busy");
-    try {
-      await work(isLast);
-      if (!isLast()) return;
-      this.page.settle();
-      setState(this.panel, "ready");
-    } catch (error) {
-      if (!isLast()) return;
-      this.show(null);
-      setState(this.panel, "failed");
-      this.page.fail(error.message);
-    }
+  clear() {
+    this.show(null);
   }
 
   load() {
-    const all = this.page.text.text;
-    const text = firstCharacters(all, MOST);
+    const [text, cut] = this.beginning(MOST);
     const { encoding, special } = this.page;
-    const cut = text.length < all.length ? `, its first ${whole(MOST)} characters,` : "";
     $("merges-note").textContent =
       `The text of the tab Text${cut} in pre-tokens, and the merges of byte pairs in one of them.`;
     $("merges-pretokens").replaceChildren();

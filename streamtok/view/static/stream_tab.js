@@ -1,9 +1,9 @@
 // The tab Stream: the same text in chunks, naive chunking beside the exact stream, step by step. All
 // steps come from the server at once; or, of a live feed, as its chunks arrive.
 
-import { get, post, Questions } from "./api.js";
+import { get, post } from "./api.js";
 import { $, decimal, make, setState, showCounts, whole } from "./elements.js";
-import { firstCharacters } from "./text_model.js";
+import { Tab } from "./tab.js";
 import { appendWhole, fromJson, TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
 const PACE = 250; // milliseconds between two steps
@@ -14,11 +14,9 @@ const REASONS = {
   end: "end of the stream",
 };
 
-export class StreamTab {
+export class StreamTab extends Tab {
   constructor(page) {
-    this.page = page;
-    this.panel = $("panel-stream");
-    this.questions = new Questions();
+    super(page, "stream");
     this.naive = new TokenList($("naive-tokens"), $("stream-detail"));
     this.exact = new TokenList($("exact-tokens"), $("stream-detail"));
     for (const list of [this.naive, this.exact]) list.more = sayMore;
@@ -102,52 +100,35 @@ export class StreamTab {
     $("stream-size-shown").textContent = size === 1 ? "1 byte" : `${size} bytes`;
   }
 
-  onShow() {
-    if (!this.isLive) this.load();
-  }
-
-  onSettings() {
-    if (!this.isLive) this.load();
-  }
-
   onHide() {
     if (!this.isLive) this.pause();
   }
 
-  async load() {
+  load() {
+    if (this.isLive) return undefined;
     this.pause();
-    const most = this.page.about.longest_stream;
-    const all = this.page.text.text;
-    const text = firstCharacters(all, most);
+    const [text, cut] = this.beginning(this.page.about.longest_stream);
     const question = {
       encoding: this.page.encoding, text, chunk_size: Number($("stream-size").value),
     };
     const made = JSON.stringify(question);
-    const isLast = this.questions.next(); // an answer that is still under way is not wanted
-    if (made === this.made) {
-      setState(this.panel, "ready");
-      return;
-    }
-    setState(this.panel, "busy");
-    try {
+    if (made === this.made) return this.stay();
+    return this.asking(async (isLast) => {
       const lanes = await post("stream", question);
       if (!isLast()) return;
       this.made = made;
       this.lanes = lanes;
-      const cut = text.length < all.length ? `, its first ${whole(most)} characters,` : "";
       $("stream-note").textContent =
         `The text of the tab Text${cut} in chunks. Special tokens are plain text here.` +
         (text ? "" : " Type a text in the tab Text first.");
       this.begin();
-      setState(this.panel, "ready");
-    } catch (error) {
-      if (!isLast()) return;
-      this.made = "";
-      this.lanes = { chunks: [], tokens: 0 };
-      this.begin();
-      setState(this.panel, "failed");
-      this.page.fail(error.message);
-    }
+    });
+  }
+
+  clear() {
+    this.made = "";
+    this.lanes = { chunks: [], tokens: 0 };
+    this.begin();
   }
 
   begin() {

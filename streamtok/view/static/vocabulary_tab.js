@@ -1,13 +1,12 @@
 // The tab Vocabulary: search tokens, lists of odd ones, and all about one of them.
 
-import { post, Questions } from "./api.js";
+import { post } from "./api.js";
 import { $, decimal, make, setState, spaced, whole } from "./elements.js";
+import { Tab } from "./tab.js";
 
-export class VocabularyTab {
+export class VocabularyTab extends Tab {
   constructor(page) {
-    this.page = page;
-    this.panel = $("panel-vocabulary");
-    this.questions = new Questions();
+    super(page, "vocabulary");
     this.start = 0;
     $("vocabulary-form").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -36,23 +35,6 @@ export class VocabularyTab {
     if ($("vocabulary-list").value) this.list(0);
     else if ($("vocabulary-query").value) this.search();
     else this.clear();
-  }
-
-  // work(isLast) asks, and shows the answers as long as nothing else was asked.
-  async asking(work) {
-    const isLast = this.questions.next();
-    setState(this.panel, "busy");
-    try {
-      await work(isLast);
-      if (!isLast()) return;
-      this.page.settle();
-      setState(this.panel, "ready");
-    } catch (error) {
-      if (!isLast()) return;
-      this.clear();
-      setState(this.panel, "failed");
-      this.page.fail(error.message);
-    }
   }
 
   search() {

@@ -1,0 +1,52 @@
+// What the tabs share that ask about the text, or about an encoding, and show the answer.
+
+import { Questions } from "./api.js";
+import { $, setState, whole } from "./elements.js";
+import { firstCharacters } from "./text_model.js";
+
+// A tab has load(), which asks anew, and clear(), which shows nothing.
+export class Tab {
+  constructor(page, name) {
+    this.page = page;
+    this.panel = $(`panel-${name}`);
+    this.questions = new Questions();
+  }
+
+  onShow() {
+    this.load();
+  }
+
+  onSettings() {
+    this.load();
+  }
+
+  // work(isLast) asks, and shows the answers as long as nothing else was asked.
+  async asking(work) {
+    const isLast = this.questions.next();
+    setState(this.panel, "busy");
+    try {
+      await work(isLast);
+      if (!isLast()) return;
+      this.page.settle();
+      setState(this.panel, "ready");
+    } catch (error) {
+      if (!isLast()) return;
+      this.clear();
+      setState(this.panel, "failed");
+      this.page.fail(error.message);
+    }
+  }
+
+  // What is shown is what would be asked for: an answer that is under way is not wanted any more.
+  stay() {
+    this.questions.next();
+    setState(this.panel, "ready");
+  }
+
+  // The beginning of the text of the tab Text, and the words that say so if it is not all of it.
+  beginning(most) {
+    const all = this.page.text.text;
+    const text = firstCharacters(all, most);
+    return [text, text.length < all.length ? `, its first ${whole(most)} characters,` : ""];
+  }
+}
