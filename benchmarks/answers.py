@@ -1,4 +1,4 @@
-"""Budgets, counts, edits and offsets against what people do today: `python -m benchmarks.answers`.
+"""Budgets, counts, edits and prompts against what people do today: `python -m benchmarks.answers`.
 
 Today's way is that of most programs: encode all of the text with tiktoken, cut the list of ids, and
 decode what is left; count a stream chunk by chunk, or again from its beginning. Where that gives a
@@ -28,7 +28,6 @@ CHUNK_BUDGET = 512
 EVENTS = 3000  # of a live text
 EVENT_SIZE = 7  # characters
 DOCUMENT = 1_000_000  # characters
-ANSWER = 4000
 TURN, TURNS = 900, 40  # characters that a prompt grows by, and how often
 
 
@@ -75,16 +74,12 @@ def measure(text: str, name: str, rounds: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         peers.write_assets(Path(folder), [name])
         theirs = peers.by_name("tiktoken")(name, Path(folder)).tokenizer
-        tokenizer = peers.by_name("tokenizers")(name, Path(folder)).tokenizer
     return [
         *budgets(ours, theirs, text, rounds),
         chunks(ours, theirs, text, rounds),
         *splitters(ours, theirs, name, text[:DOCUMENT], rounds),
         *live(ours, theirs, text[: EVENTS * EVENT_SIZE], rounds),
-        *from_a_model(ours, theirs, text, rounds),
         *edits(ours, theirs, text, rounds),
-        *offsets(ours, theirs, tokenizer, text, rounds),
-        stop_strings(ours, theirs, text, rounds),
         growing_prompt(ours, theirs, text[:DOCUMENT], rounds),
     ]
 
@@ -238,37 +233,6 @@ def live(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
     ]
 
 
-def from_a_model(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
-    prompt, answer = text[: 1 << 18], text[1 << 18 : (1 << 18) + 200]
-    ids = theirs.encode_ordinary(prompt)
-    sampled = [*ids[:1000], *theirs.encode_ordinary(theirs.decode(ids[1000:1001])[:1]), *ids[1001:]]
-
-    def first_drift() -> int | None:
-        again = theirs.encode_ordinary(theirs.decode(sampled))
-        pairs = enumerate(zip(again, sampled, strict=False))
-        return next((i for i, (a, b) in pairs if a != b), None)
-
-    def go_on() -> list[int]:
-        stream = ours.continue_from(ids)
-        more: list[int] = stream.corrected + stream.encode(answer, final=True)
-        return ids[: stream.kept] + more
-
-    return [
-        compared(
-            "the first drift of 256 KB of ids",
-            lambda: ours.first_drift(sampled),
-            first_drift,
-            rounds,
-        ),
-        compared(
-            "200 characters more behind 256 KB of ids",
-            go_on,
-            lambda: theirs.encode_ordinary(theirs.decode(ids) + answer),
-            rounds,
-        ),
-    ]
-
-
 def edits(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
     """A document against encoding all of its text anew."""
     prompt = text[:DOCUMENT]
@@ -306,80 +270,6 @@ def edits(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
             "",
         ),
     ]
-
-
-def offsets(ours: Any, theirs: Any, tokenizer: Any, text: str, rounds: int) -> list[Row]:
-    """Against our own ids without offsets, and against tiktoken and `tokenizers`."""
-    text = text[:DOCUMENT]
-    rows = []
-    for unit in ("byte", "character"):
-        rows.append(
-            Row(
-                f"offsets in {unit}s, to `encode_to_numpy` of ours",
-                seconds(lambda unit=unit: ours.encode_with_offsets(text, unit), rounds),
-                seconds(lambda: ours.encode_to_numpy(text), rounds),
-                "no offsets",
-            )
-        )
-    ids, spans = ours.encode_with_offsets(text)
-
-    def starts() -> list[int]:
-        found: list[int] = theirs.decode_with_offsets(theirs.encode_ordinary(text))[1]
-        return found
-
-    n_wrong = sum(a != b for a, b in zip(starts(), spans[:, 0].tolist(), strict=True))
-    rows.append(
-        Row(
-            "offsets, to tiktoken's `decode_with_offsets`",
-            seconds(lambda: ours.encode_with_offsets(text), rounds),
-            seconds(starts, rounds),
-            f"no ends; {n_wrong:,} of {len(ids):,} starts are others",
-        )
-    )
-    found = tokenizer.encode(text, add_special_tokens=False)
-    assert found.ids == ids.tolist()
-    n_wrong = sum(a != tuple(b) for a, b in zip(found.offsets, spans.tolist(), strict=True))
-    rows.append(
-        Row(
-            "offsets, to `tokenizers`",
-            seconds(lambda: ours.encode_with_offsets(text), rounds),
-            seconds(lambda: tokenizer.encode(text, add_special_tokens=False).offsets, 1),
-            f"{n_wrong:,} of {len(ids):,} are others" if n_wrong else "",
-        )
-    )
-    return rows
-
-
-def stop_strings(ours: Any, theirs: Any, text: str, rounds: int) -> Row:
-    """One call a token, against decoding all ids again for each, as many servers do."""
-    ids = theirs.encode_ordinary(text[:ANSWER])
-    stops = ["\n\nHuman:", "<|im_end|>", "@@stop@@"]
-
-    def decode() -> str:
-        decoder = ours.stream_decoder(stop=stops)
-        return "".join([decoder.decode([token]) for token in ids]) + decoder.flush()
-
-    def again() -> str:
-        shown = ""
-        for end in range(1, len(ids) + 1):
-            whole = theirs.decode(ids[:end])
-            if any(stop in whole for stop in stops):
-                break
-            if not whole.endswith("\ufffd"):
-                shown = whole
-        return shown
-
-    plain = ours.stream_decoder()
-    without = seconds(lambda: [plain.decode([token]) for token in ids], rounds)
-    with_stops = seconds(decode, rounds)
-    assert decode() == text[:ANSWER] == again()
-    more = 1e6 * (with_stops - without) / len(ids)
-    return Row(
-        f"stop strings in {len(ids):,} ids, one by one ({more:.2f} µs more for each than without)",
-        with_stops,
-        seconds(again, 1),
-        "a stop string is shown until it is complete",
-    )
 
 
 def growing_prompt(ours: Any, theirs: Any, text: str, rounds: int) -> Row:

@@ -1,10 +1,9 @@
 """Samples that need two cores: threads against the machine's ceiling.
 
 The ceiling is what two processes that share nothing show, each with half of the documents: the
-seconds of either alone, added, over the seconds of both at once. What is *cold* is the first call
-of a new process on any text but a short one; what is *warm* comes after calls on the same text, in
-processes that stay. None of them is forked: memory that is copied when it is written to would be a
-part of the time.
+seconds of either alone, added, over the seconds of both at once. All calls come after calls on the
+same text, in processes that stay. None of them is forked: memory that is copied when it is written
+to would be a part of the time.
 
 `python -m benchmarks.two_cores TASK` is one of these processes: for each number of threads that
 comes in, a line with begin, end and digest goes out.
@@ -19,7 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,31 +28,16 @@ from . import corpus, peers, processes
 
 Sample = dict[str, Any]
 
-COLD = ", cold"
 _BYTES, _TURNS = 2_000_000, 7  # of each text; timings of each kind
 _WARM_UPS = 2  # turns that do not count: each shares the text among threads in another way
 _DOCUMENT = 4000  # bytes, of a batch
 
 
-def _count_for_training(encoding: Any, documents: list[str], text: str, n: int) -> Any:
-    import streamtok
-
-    trainer = streamtok.Trainer(encoding._pat_str, num_threads=n)
-    trainer.update(text)
-    return trainer
-
-
-# (encoding, documents, all of them in one text, threads)
-_WAYS: dict[str, Callable[[Any, list[str], str, int], Any]] = {
+# What is done by one thread and by two: (encoding, documents, all of them in one text, threads).
+THREADED: dict[str, Callable[[Any, list[str], str, int], Any]] = {
     "encode_batch": lambda e, docs, text, n: e.encode_batch(docs, num_threads=n),
     "encode_ordinary_batch": lambda e, docs, text, n: e.encode_ordinary_batch(docs, num_threads=n),
     "encode_to_numpy of one text": lambda e, docs, text, n: e.encode_to_numpy(text, num_threads=n),
-}
-# What is done by one thread and by two.
-THREADED = {
-    **_WAYS,
-    **{f"{name}{COLD}": way for name, way in _WAYS.items()},
-    "Trainer.update": _count_for_training,
 }
 
 
@@ -71,21 +55,16 @@ def threads(task: Sample) -> Sample:
     """
     if cores() < 2:
         raise ValueError("one core here")
-    is_cold = task["mode"].endswith(COLD)
     turns = []
-    children = {} if is_cold else _children(task)
+    children = _children(task)
     try:
-        for turn in range(_TURNS + (0 if is_cold else _WARM_UPS)):
+        for turn in range(_TURNS + _WARM_UPS):
             found: dict[str, _Span] = {}
             for name, (who, n) in _STEPS.items():
-                if is_cold:
-                    children = _children(task, who)
                 found[name] = _together([children[one] for one in who], n)
-                if is_cold:
-                    _end(children)
             if found["one"].digests != found["two"].digests:
                 raise ValueError("two threads give another result than one")
-            if is_cold or turn >= _WARM_UPS:
+            if turn >= _WARM_UPS:
                 turns.append({name: span.seconds for name, span in found.items()})
     finally:
         _end(children)
@@ -118,10 +97,10 @@ class _Span(NamedTuple):
     size: int  # bytes of text
 
 
-def _children(task: Sample, parts: Iterable[str] = _PARTS) -> dict[str, subprocess.Popen[str]]:
+def _children(task: Sample) -> dict[str, subprocess.Popen[str]]:
     """New processes, each of which has loaded its part of the text."""
     started: dict[str, subprocess.Popen[str]] = {}
-    for part in parts:
+    for part in _PARTS:
         command = [sys.executable, "-m", "benchmarks.two_cores", json.dumps(task | {"part": part})]
         started[part] = subprocess.Popen(
             command, cwd=processes.ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -186,11 +165,9 @@ def main() -> int:
 def _bytes_of(result: Any) -> Iterator[bytes]:
     if isinstance(result, np.ndarray):
         yield result.tobytes()
-    elif isinstance(result, list):
+    else:
         for ids in result:
             yield np.asarray([len(ids), *ids], np.uint32).tobytes()
-    else:  # a trainer
-        yield repr(sorted(result.piece_counts().items())).encode()
 
 
 if __name__ == "__main__":

@@ -148,9 +148,8 @@ def test_a_file_of_ids_is_compared_with_its_text(tmp_path: Path) -> None:
 
 def test_all_answers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "EVENTS", 100)
-    monkeypatch.setattr(answers, "ANSWER", 400)
     rows = answers.measure(answers.make_text(100_000), "r50k_base", 1)
-    assert len(rows) >= 16  # more with other splitters installed
+    assert len(rows) >= 10  # more with other splitters installed
     assert {"chunks", "the"} <= {row.what.partition(" ")[0] for row in rows if row.wrong}
     with pytest.raises(SystemExit, match="the answers are not the same"):
         answers.compared("it", lambda: 1, lambda: 2, 1)

@@ -439,9 +439,6 @@ def test_a_signal_with_busy_clients(number: signal.Signals) -> None:
             assert enc.decode_bytes([int(one) for one in lines]) == text
 
 
-# Clients that break off
-
-
 # Starting
 
 
@@ -483,13 +480,27 @@ def test_a_file_in_the_place_of_our_socket_is_left_alone(tmp_path: Path) -> None
 
 
 @LINUX
-def test_too_few_descriptors_for_any_connection() -> None:
+@pytest.mark.parametrize(
+    ("limit", "args", "message"),
+    [
+        (
+            100,
+            [],
+            "1000 connections need 1192 open files, and the hard limit is 100: "
+            "raise it (ulimit -Hn)",
+        ),
+        (
+            300,
+            ["--max-connections", "200"],
+            "200 connections need 392 open files, and the hard limit is 300: "
+            "raise it (ulimit -Hn), or use --max-connections 108",
+        ),
+    ],
+)
+def test_too_few_descriptors_for_the_connections(limit: int, args: list[str], message: str) -> None:
     done = subprocess.run(
-        ["bash", "-c", 'ulimit -n 100 && exec "$0" "$@"', *COMMAND],
+        ["bash", "-c", f'ulimit -n {limit} && exec "$0" "$@"', *COMMAND, *args],
         capture_output=True, env=ENV, timeout=HANG, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr == (
-        b"streamtok: error: 1000 connections need 1192 open files, and the hard limit is 100: "
-        b"raise it (ulimit -Hn)\n"
-    )
+    assert done.stderr.decode() == f"streamtok: error: {message}\n"
