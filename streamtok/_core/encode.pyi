@@ -164,7 +164,7 @@ class UnknownId(KeyError):
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
-class Transform:
+class CharacterTable:
     def __new__(
         cls,
         changes: Iterable[tuple[int, int]],
@@ -176,12 +176,17 @@ class Transform:
         asks_for_end: bool,
         joins_any: bool,
         learn: Callable[[int], tuple[int, str | None, Sequence[tuple[int, int, int]]]],
-        resolve: Callable[[str, int], tuple[str, Sequence[tuple[int, int, int]], bool]],
-    ) -> Transform: ...
+        resolve: Callable[[str, int], tuple[str, Sequence[tuple[int, int, int]]]],
+    ) -> CharacterTable: ...
+
+@final
+class Transform:
+    tables: tuple[CharacterTable, ...]
+    def __new__(cls, tables: Iterable[CharacterTable]) -> Transform: ...
 
 def transform(
     t: Transform, text: str | Buffer, begins: int, ends: bool, wants_rows: bool
-) -> tuple[bytes | None, str, bytes | None] | None: ...
+) -> tuple[bytes | None, str, bytes | None]: ...
 
 @final
 class ChangedNote:

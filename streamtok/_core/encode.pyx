@@ -101,6 +101,7 @@ include "base/output.pxi"
 include "transform/table.pxi"
 include "transform/walk.pxi"
 include "transform/alignment.pxi"
+include "transform/passage.pxi"
 include "texts/encoder.pxi"
 
 # Ids to bytes

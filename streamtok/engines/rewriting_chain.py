@@ -63,7 +63,8 @@ class RewritingChain:
         self.stages = stages
         self.errors = errors
         table = stages.at_once
-        self.transform = None if table is None or table.may_be_odd else table.transform
+        self.transform = None if table is None else table.transform
+        self._has_rows = table is not None and table.has_rows and stages.second is None
 
     is_direct = False
 
@@ -93,8 +94,7 @@ class RewritingChain:
         chunk = str.__str__(chunk) if isinstance(chunk, str) else bytes_of(chunk)
         stages, known = self.stages, tail.note
         is_traced = into == "places"
-        # It knows no way back through two normalizers.
-        if self.transform is not None and not (is_traced and stages.second is not None):
+        if self.transform is not None and (self._has_rows or not is_traced):
             result = feed_changed(self.transform, tail, chunk, final, into, out, limit)
             if result is not None:
                 if is_traced and type(result) is list:

@@ -186,10 +186,9 @@ class Walk:
     ) -> tuple[tuple[Any, ...], list[Any]]:
         """What `compiled.feed` gives."""
         if self.is_traced:
-            by_table = table is not None and not table.may_be_odd and not self.stages.has_escapes
+            by_table = table is not None and table.has_rows and not self.stages.has_escapes
         else:
-            is_long = len(text) >= QUICK_FROM
-            by_table = table is not None and is_long and (ends or not table.may_be_odd)
+            by_table = table is not None and len(text) >= QUICK_FROM
         return feed(
             table if by_table else None, normalizer, state, text, ends, self.is_first,
             self.is_traced,

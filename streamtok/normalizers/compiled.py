@@ -3,13 +3,12 @@
 A table is filled as texts need it, by asking the steps: what becomes of a character, or of some
 that stand together, in the middle of a stretch, at its beginning, or at its end (`_Asked`). What
 makes that exact is a *border*: what stands on one side of it does not matter to what becomes of the
-other side. Each step says between which characters it has none (`Interest`). Two characters have a
-border in a sequence of steps if each step has one between what they have become; what became
-nothing before a step that cares has no border at all.
+other side. Each step says between which characters it has none (`Interest`). What became nothing
+before a step that cares about what stands beside it has no border at all.
 
-Steps that make of some characters together what none of them is by itself could move the borders of
-later steps. So those elements are traced, too, and where one has fewer borders than its characters
-tell, the slow steps must do the whole text.
+A step that makes of some characters together what none of them is by itself could move the borders
+of a later step. So only one step of a table may look at neighbours: the next one begins another
+table, which sees what has become of the text.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._core.encode import Transform, transform, utf8_size
+from .._core.encode import CharacterTable, Transform, transform, utf8_size
 from .char_sets import ranges_of
 from .forms import Form
 from .growth import MOST_GROWTH, growth_of
@@ -54,6 +53,7 @@ Row: TypeAlias = "tuple[int, int, int]"
 
 # As in the core: where an element stands, and how characters are joined.
 AT_BEGIN, AT_FIRST, AT_END, _WITHOUT_ROWS = 1, 2, 4, 8
+MOST_TABLES = 8
 _HOLDS, _HOLDS_ANY, _JOINS, _JOINS_ANY = 0x1000, 0x2000, 0x4000, 0x8000
 QUICK_FROM = 32  # characters; below, the steps are not slower
 LONGEST_HELD = 1024  # characters that wait; above, the steps hold less
@@ -62,40 +62,63 @@ _SAMPLES = "\n0\u65e5~\U00011fff"  # of these, one matters to no step but strang
 
 
 class Compiled(NamedTuple):
-    """Normalizers, one after the other, as a table."""
+    """Normalizers, one after the other, as tables."""
 
     transform: Transform
     inside: tuple[tuple[State], ...]  # each one's state in a stretch where nothing waits
-    # Whether a text may turn out to have fewer borders than its characters tell, which matters to
-    # what is before it. The steps must then do all of it: the table is not for pieces of stretches.
-    may_be_odd: bool
+    has_rows: bool  # those of the transform are those of the steps, however the text is cut
 
 
 @lru_cache(maxsize=32)
 def compiled(*normalizers: Normalizer) -> Compiled | None:
-    """The table of these normalizers; None: the slow steps must be used."""
-    steps = [step for normalizer in normalizers for step in normalizer.steps]
-    if growth_of([step.growth for step in steps]) > MOST_GROWTH:
+    """The tables of these normalizers; None: the slow steps must be used."""
+    steps = [(at, step) for at, one in enumerate(normalizers) for step in one.steps]
+    if not steps or growth_of([step.growth for _, step in steps]) > MOST_GROWTH:
         return None
-    interests = [step.interest() for step in steps]
-    known = [interest for interest in interests if interest is not None]
-    if len(known) < len(steps) or not steps:
-        return None
-    drops = False
-    for interest in known:
-        if drops and interest.looks_at_begin:
-            return None  # what it looks at may be far after the first element
+    groups: list[list[_Traced]] = []
+    cares = drops = False
+    for at, step in steps:
+        interest = step.interest()
+        if interest is None:
+            return None
+        if (
+            not groups
+            or (cares and interest.has_neighbours)
+            or (drops and interest.looks_at_begin)  # which may be far after the first element
+        ):
+            groups.append([])
+            cares = drops = False
+        if groups[1:] and at and step.begin(True) != step.begin(False):
+            return None  # it may be the first or not, as the table before it has left out or not
+        groups[-1].append(_Traced(at, step, interest))
+        cares |= not interest.is_alone
         drops |= interest.drops_at_begin
-    asked = _Asked.of(normalizers, steps, known)
-    if asked is None:
+    if len(groups) > MOST_TABLES:
         return None
+    traced = [one for group in groups for one in group]
+    for sample in _SAMPLES:
+        if not any(one.has(sample) for one in traced):
+            break
+    else:
+        return None  # there is nothing that matters to no step
+    inside = [_state_inside(normalizer, sample) for normalizer in normalizers]
+    known = [state for state in inside if state is not None]
+    if len(known) < len(inside) or not all(one.settle(sample) for one in traced):
+        return None
+    tables = [_table(group, sample) for group in groups]
+    return Compiled(Transform(tables), tuple(known), not tables[1:])
+
+
+def _table(traced: list[_Traced], sample: str) -> CharacterTable:
+    """The table of some steps. sample: a character that none does anything about."""
     changes: list[tuple[int, int]] = []
     holds: list[tuple[int, int]] = []
-    for interest in known:
+    interests = [one.interest for one in traced]
+    for interest in interests:
         changes += [*interest.changes, *interest.joins, *interest.joins_any, *interest.holds_any]
         holds += interest.holds
-    cares = [not interest.is_alone for interest in known]
-    form = steps[0] if isinstance(steps[0], Form) and not any(cares[1:]) else None
+    first, others = traced[0].step, traced[1:]
+    form = first if isinstance(first, Form) and not any(one.cares for one in others) else None
     pairs: frozenset[tuple[int, int]] = frozenset()
     marks = None
     if form is not None:
@@ -103,12 +126,15 @@ def compiled(*normalizers: Normalizer) -> Compiled | None:
         marks = [(x, unicodedata.combining(chr(x))) for x in points]
         if form.form in ("NFC", "NFKC"):
             pairs = composing_pairs()
-    made = Transform(
-        changes, any(cares), holds, marks, pairs,
-        any(interest.at_begin for interest in known), any(interest.at_end for interest in known),
-        any(interest.joins_any for interest in known) or asked.may_drop, asked.learn, asked.resolve,
+    asked = _Asked(traced, sample)
+    return CharacterTable(
+        changes, any(one.cares for one in traced), holds, marks, pairs,
+        any(interest.at_begin for interest in interests),
+        any(interest.at_end for interest in interests),
+        # One that cares may come after one that leaves something out.
+        any(interest.joins_any for interest in interests) or any(one.cares for one in others),
+        asked.learn, asked.resolve,
     )  # fmt: skip
-    return Compiled(made, tuple(asked.inside), asked.may_be_odd)
 
 
 def _state_inside(normalizer: Normalizer, sample: str) -> tuple[State] | None:
@@ -181,14 +207,11 @@ def _by_table(
     if not ways:
         return state, [], text
     begin, where = ways[0]
-    try:
-        found = transform(table.transform, held + text, where, ends, True)
-    except UnicodeEncodeError:
-        found = None
-    if found is None:
-        return state, [], text
     text = held + text
-    result, rest, rows = found
+    try:
+        result, rest, rows = transform(table.transform, text, where, ends, True)
+    except UnicodeEncodeError:
+        return state, [], text[len(held) :]
     taken = text[: len(text) - len(rest)]
     if not taken:
         return begin, [], text
@@ -209,47 +232,16 @@ def _pieces(text: str, normalizer: Normalizer) -> list[str]:
 class _Asked:
     """Asks the slow steps."""
 
-    def __init__(
-        self,
-        normalizers: Sequence[Normalizer],
-        joined: Normalizer,
-        sample: str,
-        inside: list[tuple[State]],
-        traced: list[_Traced],
-    ) -> None:
-        """joined: all steps in one; inside: the states of each normalizer, and of `joined`."""
-        self.normalizers = normalizers
-        self.sample = sample
-        *self.inside, (self._inside,) = inside
-        self._joined = joined
-        self.traced = traced
-        # One that cares may come after one that leaves something out.
-        self.may_drop = any(one.cares for one in traced[1:])
-        self._sees_odd = sum(one.cares for one in traced) > 1
-        self.may_be_odd = self._sees_odd and not _tell_all(traced)
-
-    @classmethod
-    def of(
-        cls, normalizers: Sequence[Normalizer], steps: Sequence[Step], interests: Sequence[Interest]
-    ) -> _Asked | None:
-        """None: there is nothing that matters to no step."""
+    def __init__(self, traced: list[_Traced], sample: str) -> None:
         from .normalizer import Normalizer
 
-        sets = [_Traced(step, interest) for step, interest in zip(steps, interests, strict=True)]
-        for sample in _SAMPLES:
-            if not any(one.has(sample) for one in sets):
-                break
-        else:
-            return None
-        joined = Normalizer(steps) if len(normalizers) > 1 else normalizers[0]
-        inside = [_state_inside(normalizer, sample) for normalizer in (*normalizers, joined)]
-        alone = [_state_inside(Normalizer([one.step]), sample) for one in sets]
-        known = [state for state in inside if state is not None]
-        for one, state in zip(sets, alone, strict=True):
-            if state is None or len(known) < len(inside):
-                return None
-            one.inside = state[0]
-        return cls(normalizers, joined, sample, known, sets)
+        self.traced, self.sample = traced, sample
+        self._joined = Normalizer([one.step for one in traced])
+        parts = [[one.step for one in group] for _, group in groupby(traced, lambda one: one.at)]
+        self._parts = [Normalizer(steps) for steps in parts]
+        inside = _state_inside(self._joined, sample)
+        assert inside is not None
+        (self._inside,) = inside
 
     def learn(self, code: int) -> tuple[int, str | None, tuple[Row, ...]]:
         """How a character is joined, and what it becomes by itself: its text, None if itself."""
@@ -257,13 +249,10 @@ class _Asked:
         flags, text = self._trace(char)
         if text == char or flags & _HOLDS_ANY:  # with that, it is never an element by itself
             return flags, None, ()
-        text, rows, _ = self.resolve(char, 0)
-        return flags, text, rows
+        return flags, *self.resolve(char, 0)
 
-    def resolve(self, element: str, where: int) -> tuple[str, tuple[Row, ...], bool]:
-        """What an element becomes, with its rows; whether it has fewer borders than its characters
-        tell.
-        """
+    def resolve(self, element: str, where: int) -> tuple[str, tuple[Row, ...]]:
+        """What an element becomes, with its rows."""
         blocks: list[tuple[str, str, bool]] = []
         state = self._begin(element, bool(where & AT_FIRST)) if where & AT_BEGIN else self._inside
         last = "" if where & AT_END else self.sample
@@ -273,26 +262,19 @@ class _Asked:
         if not where & AT_END:
             blocks = _without(blocks, self.sample)
         text = text_of(blocks)
-        rows = (_row(text, element),) if where & _WITHOUT_ROWS else rows_of(blocks)
-        return text, rows, self._sees_odd and self._is_odd(element)
+        return text, (_row(text, element),) if where & _WITHOUT_ROWS else rows_of(blocks)
 
     def _begin(self, element: str, is_first: bool) -> State:
         """The state before a stretch that begins with `element`."""
-        if len(self.normalizers) == 1:
+        if len(self._parts) == 1:
             return self._joined.begin(is_first)
-        first, second = self.normalizers
+        first, second = self._parts
         _, blocks = first.feed(first.begin(is_first), element + self.sample, False)
         is_still_first = is_first and not begins_left_out(blocks)
         return (
             *((step.begin(is_first), ()) for step in first.steps),
             *((step.begin(is_still_first), ()) for step in second.steps),
         )
-
-    def _is_odd(self, element: str) -> bool:
-        flags = self._trace(element)[0]
-        first, last = self._trace(element[0])[0], self._trace(element[-1])[0]
-        told = first & (_JOINS | _JOINS_ANY) | last & (_HOLDS | _HOLDS_ANY)
-        return bool(flags & ~told)
 
     def _trace(self, text: str) -> tuple[int, str]:
         """How a text is joined at any step, and what it becomes in the middle of a stretch."""
@@ -312,12 +294,22 @@ class _Traced:
 
     inside: State = None
 
-    def __init__(self, step: Step, interest: Interest) -> None:
-        self.step, self.interest = step, interest
+    def __init__(self, at: int, step: Step, interest: Interest) -> None:
+        """at: the number of its normalizer."""
+        self.at, self.step, self.interest = at, step, interest
         self.cares = not interest.is_alone
         self._holds, self._joins = _Set(interest.holds), _Set(interest.joins)
         self._holds_any, self._joins_any = _Set(interest.holds_any), _Set(interest.joins_any)
         self._changes = _Set(interest.changes)
+
+    def settle(self, sample: str) -> bool:
+        """Whether its state in the middle of a stretch is certain."""
+        from .normalizer import Normalizer
+
+        found = _state_inside(Normalizer([self.step]), sample)
+        if found is not None:
+            (self.inside,) = found
+        return found is not None
 
     def has(self, char: str) -> bool:
         """Whether it does something about a character."""
@@ -330,16 +322,6 @@ class _Traced:
     def holds(self, char: str) -> int:
         """The flags of a text that ends with `char`."""
         return _HOLDS * (char in self._holds) | (_HOLDS | _HOLDS_ANY) * (char in self._holds_any)
-
-
-def _tell_all(traced: Sequence[_Traced]) -> bool:
-    """Whether the characters tell all borders that later steps see inside a stretch."""
-    first = next(at for at, one in enumerate(traced) if one.cares)
-    later = [one for one in traced[first + 1 :] if one.interest.has_neighbours]
-    known = traced[first].interest.of_several
-    if known is None or later[1:] or later != traced[first + 1 : first + 2]:
-        return not later
-    return not any(later[0].joins(char) or later[0].holds(char) for char in known)
 
 
 class _Set:

@@ -52,15 +52,6 @@ class _Map:
         self.changing = re.compile(f"{single}|{first}(?={second})")
         self.open = re.compile(f"{single}|{first}(?={second}|{_END})")
 
-    def of_several(self) -> str | None:
-        found = set()
-        for key, new in (*self.keys.items(), *((symbol, symbol) for symbol in self.symbols)):
-            if not new and len(key) > 1:
-                return None
-            ends = (key[0], new[:1], 0), (key[-1], new[-1:], -1)
-            found |= {end for char, end, at in ends if end != self.keys.get(char, char)[at:][:1]}
-        return "".join(found)
-
     def found(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
         """What the text at an offset becomes, and where it ends. None: that is still open."""
         for known, beginnings in (
@@ -115,7 +106,6 @@ class LongestMap:
             _ranges({char for name in names for char in name[:-1]}),
             _ranges({char for name in names for char in name[1:]}),
             at_begin=self.puts_space,
-            of_several=known.of_several(),
         )
 
     def begin(self, is_first: bool) -> _State:

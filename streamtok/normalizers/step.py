@@ -40,9 +40,6 @@ class Interest(NamedTuple):
     looks_at_begin: bool = False  # which depends on what the first character is,
     drops_at_begin: bool = False  # or takes something off
     at_end: bool = False
-    # Characters that what becomes of several may begin or end with, though not what becomes of the
-    # first or last of them alone; None: they are not known.
-    of_several: str | None = None
 
     @property
     def has_neighbours(self) -> bool:

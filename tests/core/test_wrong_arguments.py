@@ -49,13 +49,16 @@ def made() -> list[Any]:
     table, encoder = enc._encoder.table, enc._encoder
     cuts: Any = enc._cuts
     ordinary = enc._specials.ordinary
+    character_table = encode.CharacterTable(
+        [(97, 98)], True, [], None, [], True, True, False, None, None
+    )
     return [
         enc, stream, enc.stream_decoder(), stream._tail, table, encoder, encoder.scanner,
         ordinary, enc._decoder, cuts, trainer._counting.counter,
         trainer._counting.counter.table,
         encode.Workspace(table), encode.Batch(encoder, ordinary, ["a"], "strict", 9),
         encode.LargeText(encoder, cuts, ordinary, "a b " * 99, "strict", "list", 16), engine,
-        encode.Transform([(97, 98)], True, [], None, [], True, True, False, None, None),
+        encode.Transform([character_table]),
         enc.counter(), trainer,
     ]  # fmt: skip
 

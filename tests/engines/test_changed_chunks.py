@@ -14,16 +14,20 @@ from streamtok._core.encode import ChangedNote
 from streamtok.engines import rewriting
 from streamtok.engines.rules import TextRules
 from streamtok.normalizers import (
+    Form,
     JoinedSpaces,
     LongestMap,
+    Lowercase,
     MetaspaceText,
     Normalizer,
     Precompiled,
     Replace,
+    ReplaceRuns,
+    Strip,
+    StripAccents,
     UnknownRuns,
-)  # fmt: skip
+)
 from streamtok.normalizers.charsmap import write_charsmap
-from streamtok.normalizers.compiled import compiled
 
 TOKENS = {"<|end|>": 300, "e<s>": 301, "xé": 302}
 SINGLES = {bytes([i]): i for i in range(256)}
@@ -109,19 +113,35 @@ def test_ids_are_those_of_the_whole_text_at_every_cut(seed: int) -> None:
     assert moved > 5
 
 
-CHARSMAP = write_charsmap({"e\u0301": "é", "ｆ": "f", "\n": " ", "ab": "xy", "\u3000": " "})
-TWO = {
-    "LongestMap": (Normalizer([LongestMap(CHARSMAP, ("th",), False), JoinedSpaces(True)]), None),
-    "Precompiled": (
-        Normalizer([Precompiled(CHARSMAP)]), Normalizer([MetaspaceText("\u2581", "always")])
+# Some become a space together.
+CHARSMAP = write_charsmap(
+    {"e\u0301": "é", "ｆ": "f", "\n": " ", "ab": " x", "nd": "y ", "om": "", "\u3000": " "}
+)
+MARKS = Normalizer([MetaspaceText("\u2581", "always")])
+SPACES = ReplaceRuns(" {2,}", " ")
+SEVERAL = {
+    "map, spaces": (LongestMap(CHARSMAP, ("th",), False), JoinedSpaces(True)),
+    "map": (Precompiled(CHARSMAP),),
+    "map, runs": (Precompiled(CHARSMAP), SPACES),
+    "strip, map, runs": (Strip(True, True), Precompiled(CHARSMAP), SPACES),
+    "runs, form, strip": (SPACES, Form("NFC"), Strip(False, True)),
+    "strings, runs, map": (
+        Replace("ab", "?"), Replace("e\u0301", ""), SPACES, Precompiled(CHARSMAP)
+    ),
+    "strings, folds, map": (
+        Replace("th", "e"), Form("NFKD"), StripAccents(), Lowercase(), Precompiled(CHARSMAP)
+    ),
+    "map, spaces, unknown": (
+        LongestMap(CHARSMAP, (), True), JoinedSpaces(False), UnknownRuns("abehnt0 \u2581", "?")
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TWO)
+@pytest.mark.parametrize("name", SEVERAL)
 @pytest.mark.parametrize("seed", range(10))
-def test_two_steps_that_look_at_others_are_done_in_the_core(name: str, seed: int) -> None:
-    first, second = TWO[name]
+def test_steps_that_look_at_others_are_done_in_the_core(name: str, seed: int) -> None:
+    first = Normalizer(SEVERAL[name])
+    second = None if "spaces" in name else MARKS
     rules = TextRules(normalizer=first, second_normalizer=second)
 
     def new() -> streamtok.StreamEncoder:
@@ -133,7 +153,7 @@ def test_two_steps_that_look_at_others_are_done_in_the_core(name: str, seed: int
     rng = random.Random(seed)
     moved = 0
     for _ in range(20):
-        pieces = [*PIECES, " ", "\u3000", " \u0301", "ab", "th", "\u2581"]
+        pieces = [*PIECES, " ", "\u3000", " \u0301", "ab", "th", "\u2581", " om om", " nd ab "]
         text = "".join(rng.choices(pieces, k=rng.randrange(40)))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rewriting, "compiled", lambda *normalizers: None)
@@ -146,16 +166,13 @@ def test_two_steps_that_look_at_others_are_done_in_the_core(name: str, seed: int
             same += other.encode(chunk)
             moved += is_inside(stream)
             assert not is_inside(other)
-        assert got + stream.flush() == same + other.flush()
+            assert other.bytes_in >= stream.pending >= 0
+        assert (
+            got + stream.flush()
+            == same + other.flush()
+            == stream.encoding.encode(text, allowed_special="all")
+        )
     assert moved > 5
-
-
-def test_characters_that_become_a_space_together_are_left_to_the_steps() -> None:
-    for several, is_odd in (("x", False), (" x", True), ("x ", True)):
-        first = LongestMap(write_charsmap({"ab": several}), (), False)
-        table = compiled(Normalizer([first, JoinedSpaces(True)]))
-        assert table is not None
-        assert table.may_be_odd == is_odd
 
 
 def reloaded(stream: streamtok.StreamEncoder) -> streamtok.StreamEncoder:

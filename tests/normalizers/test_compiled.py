@@ -88,11 +88,8 @@ def table_of(*normalizers):
 
 
 def changed(table, text, begins=0, ends=True):
-    """(the result, what was not taken in, rows), or None."""
-    found = transform(table, text, begins, ends, True)
-    if found is None:
-        return None
-    result, rest, rows = found
+    """(the result, what was not taken in, rows)."""
+    result, rest, rows = transform(table, text, begins, ends, True)
     assert text.endswith(rest)
     taken = text[: len(text) - len(rest)]
     rows = np.frombuffer(rows, np.int64).reshape(-1, 3)
@@ -107,26 +104,20 @@ def changed(table, text, begins=0, ends=True):
 
 
 def check(normalizer, table, text, cut, is_first=True):
-    """Whether the table does the text; then it must be right, also where the text is cut."""
+    """The tables must be right, also where the text is cut."""
     expected = normalizer.normalize(text, is_first)
     begins = AT_BEGIN | AT_FIRST * is_first
-    found = changed(table, text, begins)
-    if found is None:
-        return False
-    assert found[:2] == (expected, "")
-    found = changed(table, text[:cut], begins, False)
-    if found is not None:
-        result, rest, _ = found
-        if len(rest) < cut:  # or else the stretch has not begun yet
-            behind = changed(table, rest + text[cut:])
-            if behind is not None and rest + text[cut:]:
-                assert result + behind[0] == expected
-    return True
+    assert changed(table, text, begins)[:2] == (expected, "")
+    result, rest, _ = changed(table, text[:cut], begins, False)
+    if len(rest) < cut:  # or else the stretch has not begun yet
+        begins = 0
+    if rest + text[cut:]:
+        assert result + changed(table, rest + text[cut:], begins)[0] == expected
 
 
 def test_random_sequences_of_steps():
     rng = random.Random(33)
-    done = refused = 0
+    done = 0
     while done < 2000:
         try:
             steps = [rng.choice(STEPS)(rng) for _ in range(rng.choice([1, 1, 2, 2, 3, 4]))]
@@ -139,10 +130,8 @@ def test_random_sequences_of_steps():
         for _ in range(30):
             text = random_text(rng)
             cut = rng.randint(0, len(text))
-            is_done = check(normalizer, table, text, cut, rng.random() < 0.5)
-            done += is_done
-            refused += not is_done
-    assert refused < done / 20
+            check(normalizer, table, text, cut, rng.random() < 0.5)
+            done += 1
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -151,7 +140,7 @@ def test_nasty_texts(name):
     table = table_of(normalizer)
     for text in [*NASTY, *(a + b for a in NASTY[::7] for b in NASTY[::5])]:
         for cut in {0, 1, len(text) // 2, len(text)}:
-            assert check(normalizer, table, text, cut)
+            check(normalizer, table, text, cut)
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -190,7 +179,7 @@ def test_long_elements_and_many_of_them():
     normalizer = Normalizer([Form("NFC"), ReplaceRuns(" {2,}", "▁")])
     table = table_of(normalizer)
     for text in ("a" + " " * 5000 + "b", "e" + "\u0301\u0323" * 300, " " * 600 + "\n" + " " * 600):
-        assert check(normalizer, table, text, 4321)
+        check(normalizer, table, text, 4321)
     rng = random.Random(5)
     marks = [chr(x) for x in range(0x300, 0x340)]
     for _ in range(4):
@@ -201,16 +190,16 @@ def test_long_elements_and_many_of_them():
 def test_what_has_no_table():
     symbols = Symbols(("a",), "", "", "", False, False, False, (), ())
     assert compiled(Normalizer([symbols])) is None
-    assert compiled(Normalizer([Strip(True, False), PrefixSpace()])) is None
     assert compiled(Normalizer()) is None
 
 
-def test_elements_that_move_borders_are_left_to_the_steps():
+def test_elements_that_move_borders_of_the_next_table():
     normalizer = Normalizer([Replace("bc", "d"), Replace("da", "!")])
     table = table_of(normalizer)
-    assert changed(table, "bca") is None
+    assert changed(table, "bca") == ("!", "", [(1, 1, 3)])
     assert changed(table, "bad") == ("bad", "", [(3, 1, 1)])
     assert changed(table, "da", AT_BEGIN | AT_END) == ("!", "", [(1, 1, 2)])
+    assert changed(table, "xbc", 0, False) == ("x", "bc", [(1, 1, 1)])
 
 
 def test_every_tier_finds_the_characters_that_matter():

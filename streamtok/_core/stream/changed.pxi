@@ -112,7 +112,9 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
     cdef tuple runs = note.runs
     cdef bint ends
     cdef Found found, refused
-    cdef Walk walk
+    cdef Passage x
+    cdef const i64* known = NULL
+    cdef size_t n_rows = 0
     cdef Mark draft = tail.mark
     cdef Workspace workspace = tail.encoder.take()
     cdef Work* w = &workspace.c
@@ -121,7 +123,7 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
     cdef bint follows = form == AS_PLACES
     cdef list rows = []
     cdef i64[3] row = [1, 0, 0]
-    walk_begin(&walk, p, 0, 0, False, False)
+    passage_begin(t, &x)
     try:
         refused.kind = PARTIAL
         w.follows = follows
@@ -134,22 +136,16 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
                 return base + note.grown + found.start, p[found.start:found.end].decode("utf-8")
             stop = found.start
             ends = final or found.kind == ALLOWED
-            walk_free(&walk)
-            walk_begin(&walk, p + begin, stop - begin, where if t.asks_for_begin else 0, ends,
-                       follows or not ends)
-            if stop > begin and not walk_through(t, &walk):
-                return None
+            pass_through(t, &x, p + begin, stop - begin, where, ends, follows)
             if stop > begin or (ends and where == 0):
-                if walk.is_changed:
-                    take_stretch_bytes(tail, &draft, w, walk.out, walk.size, ends, &refused)
-                else:
-                    take_stretch_bytes(tail, &draft, w, walk.p, walk.taken, ends, &refused)
+                take_stretch_bytes(tail, &draft, w, x.out, x.size, ends, &refused)
                 if refused.kind == DISALLOWED:
                     return None             # the caller says where
             if follows:
-                rows.append((<const char*>walk.rows)[:3 * walk.n_rows * sizeof(i64)])
-            begin += walk.taken
-            if walk.taken:
+                passage_rows(t, &x, x.size, &known, &n_rows)
+                rows.append((<const char*>known)[:3 * n_rows * sizeof(i64)])
+            begin += x.taken
+            if x.taken:
                 where = 0
             if ends:
                 where, runs = AT_BEGIN, ()
@@ -169,7 +165,8 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
             after = ChangedNote.__new__(ChangedNote)
             after.where, after.held, after.partial = where, p[begin:n], p[n:size]
             after.bytes_in, after.grown = base + size, note.grown
-            after.runs = last_runs(runs, walk.rows, walk.n_rows, pending(&draft), &after.waiting)
+            passage_rows(t, &x, pending(&draft), &known, &n_rows)
+            after.runs = last_runs(runs, known, n_rows, pending(&draft), &after.waiting)
             if after.waiting + held + (size - n) > limit:
                 return None             # the caller says how much that is
         draft.tokens_out += w.count
@@ -177,7 +174,7 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
         if follows:
             result.append(b"".join(rows))
     finally:
-        walk_free(&walk)
+        passage_free(&x)
         tail.encoder.give(workspace)
     with cython.critical_section(tail):         # nothing from here on can fail
         commit(tail, &draft, final)

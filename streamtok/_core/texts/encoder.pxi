@@ -116,43 +116,41 @@ cdef int encode_changed(Encoder encoder, Work* w, SpecialMatcher matcher, Transf
                         SpecialMatcher inner, const u8* p, size_t n, bint count_only, size_t* total,
                         Found* refused) except -1:
     """As `encode_whole`, of what `t` makes of each stretch between special tokens, and of those that
-    `inner` finds there; 1: the slow steps must do it.
+    `inner` finds there; 1: the caller must say where one is that is refused.
     """
     cdef Found found
-    cdef Walk walk
+    cdef Passage x
     cdef size_t begin = 0
     cdef u8 where = AT_BEGIN | AT_FIRST
     total[0] = 0
     w.counts_only = count_only
     w.forgotten = 0
-    while True:
-        if n - begin >= RELEASE_FROM:
-            with nogil:
+    passage_begin(t, &x)
+    try:
+        while True:
+            if n - begin >= RELEASE_FROM:
+                with nogil:
+                    found = matcher.find(p, begin, n, True)
+            else:
                 found = matcher.find(p, begin, n, True)
-        else:
-            found = matcher.find(p, begin, n, True)
-        if found.kind == DISALLOWED:
-            refused[0] = found
-            return 0
-        if found.start > begin:
-            walk_begin(&walk, p + begin, found.start - begin, where if t.asks_for_begin else 0, True,
-                       False)
-            try:
-                if not walk_through(t, &walk):
-                    return 1
-                if not walk.is_changed:
+            if found.kind == DISALLOWED:
+                refused[0] = found
+                return 0
+            if found.start > begin:
+                pass_through(t, &x, p + begin, found.start - begin, where, True, False)
+                if not x.is_changed:
                     encode_part(encoder, w, inner, p, n, begin, found.start, total, refused)
                 else:
-                    encode_part(encoder, w, inner, walk.out, walk.size, 0, walk.size, total, refused)
+                    encode_part(encoder, w, inner, x.out, x.size, 0, x.size, total, refused)
                 if refused.kind == DISALLOWED:
-                    return 1                # they say where
-            finally:
-                walk_free(&walk)
-        if found.kind != ALLOWED:
-            break
-        put_id(w, matcher.ids[found.which], 0, 0)
-        where = AT_BEGIN
-        begin = found.end
+                    return 1
+            if found.kind != ALLOWED:
+                break
+            put_id(w, matcher.ids[found.which], 0, 0)
+            where = AT_BEGIN
+            begin = found.end
+    finally:
+        passage_free(&x)
     total[0] += w.count + w.forgotten
     refused[0].kind = found.kind
     return 0

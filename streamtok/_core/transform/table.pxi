@@ -54,7 +54,6 @@ cdef struct Change:         # what an element becomes; behind it: the rows, the 
     size_t n_rows
     u8 where
     bint is_same            # nothing
-    bint is_odd             # it is joined to more than its characters tell
 
 
 cdef inline i64* rows_of(Change* change) noexcept nogil:
@@ -70,7 +69,7 @@ cdef inline u8* text_of(Change* change) noexcept nogil:
     return key_of(change) + change.key_size
 
 
-cdef Change* make_change(bytes key, int where, bytes text, rows, bint is_odd) except NULL:
+cdef Change* make_change(bytes key, int where, bytes text, rows) except NULL:
     """rows: as in `rows_of`."""
     cdef size_t n_rows = len(rows), i, k
     cdef Change* change = <Change*>malloc(
@@ -81,7 +80,6 @@ cdef Change* make_change(bytes key, int where, bytes text, rows, bint is_odd) ex
     change.key_size, change.size, change.n_rows = len(key), len(text), n_rows
     change.hash = st_hash_bytes(key, change.key_size)
     change.where = where
-    change.is_odd = is_odd
     change.is_same = key == text and n_rows == 1 and rows[0][1:] == (1, 1)
     try:
         for i in range(n_rows):
@@ -96,12 +94,12 @@ cdef Change* make_change(bytes key, int where, bytes text, rows, bint is_odd) ex
 
 
 @cython.final
-cdef class Transform:
-    """A normalizer's steps as a table that fills itself. Shared by threads.
+cdef class CharacterTable:
+    """Steps of a normalizer as a table that fills itself. Shared by threads.
 
     learn: called with a code point; returns (flags, text, rows): how it is joined, and what it
     becomes by itself, if anything. resolve: called with an element and where it stands; returns
-    (text, rows, whether it is joined to more than its characters tell).
+    (text, rows).
     """
 
     cdef u16* kinds             # of each code point
@@ -200,7 +198,7 @@ cdef class Transform:
         kind = flags & (HOLDS | HOLDS_ANY | JOINS | JOINS_ANY)
         if text is not None:
             key = chr(code).encode()
-            change = make_change(key, 0, (<str?>text).encode(), rows, False)
+            change = make_change(key, 0, (<str?>text).encode(), rows)
             if change.is_same:
                 free(change)
             else:
@@ -221,10 +219,10 @@ cdef class Transform:
         cdef Change* change
         cdef size_t at
         cdef bint is_short = size <= LONGEST_ELEMENT
-        text, rows, is_odd = self.resolve(
+        text, rows = self.resolve(
             key.decode(), where if is_short or wants_rows else where | WITHOUT_ROWS
         )
-        change = make_change(key, where, (<str?>text).encode(), rows, is_odd)
+        change = make_change(key, where, (<str?>text).encode(), rows)
         is_kept[0] = False
         if not is_short or change.size > ELEMENT_BYTES >> 4:
             return change
@@ -248,7 +246,7 @@ cdef class Transform:
         return self.n_elements >= ELEMENTS_KEPT or self.element_bytes >= ELEMENT_BYTES
 
 
-cdef Change* find_element(Transform t, const u8* p, size_t size, u8 where) noexcept nogil:
+cdef Change* find_element(CharacterTable t, const u8* p, size_t size, u8 where) noexcept nogil:
     """What is known of an element; NULL: nothing."""
     cdef u64 hash
     cdef size_t at
@@ -267,7 +265,7 @@ cdef Change* find_element(Transform t, const u8* p, size_t size, u8 where) noexc
         at = (at + 1) & (ELEMENT_SLOTS - 1)
 
 
-cdef inline u16 kind_of(Transform t, u32 code) noexcept nogil:
+cdef inline u16 kind_of(CharacterTable t, u32 code) noexcept nogil:
     return st_load_u16(&t.kinds[code])
 
 
@@ -301,7 +299,7 @@ cdef inline bint are_joined(u16 one, u16 next) noexcept nogil:
     return (one & HOLDS_ANY) | (next & JOINS_ANY) or (one & HOLDS and next & JOINS)
 
 
-cdef bint compose(Transform t, const u8* p, size_t start, size_t i) noexcept nogil:
+cdef bint compose(CharacterTable t, const u8* p, size_t start, size_t i) noexcept nogil:
     """Whether a normalization form may change the mark at i, which it leaves by itself, or what is
     between `start` and it.
     """
@@ -330,7 +328,7 @@ cdef bint compose(Transform t, const u8* p, size_t start, size_t i) noexcept nog
     return True
 
 
-cdef bint are_pair(Transform t, u32 starter, u32 mark) noexcept nogil:
+cdef bint are_pair(CharacterTable t, u32 starter, u32 mark) noexcept nogil:
     """Whether a starter that opens changes with a mark behind it that composes."""
     cdef u64 wanted = <u64>starter << 32 | mark
     cdef size_t low = 0, high = t.n_pairs, middle

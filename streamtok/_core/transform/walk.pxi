@@ -7,7 +7,6 @@ cdef enum WalkEnd:
     WALKED
     ASKS_FOR_CHARACTER      # it must be learned about: `asked`
     ASKS_FOR_ELEMENT        # start:stop
-    IS_ODD                  # the slow steps must do it
     NO_MEMORY_LEFT
 
 
@@ -116,7 +115,7 @@ cdef inline bint put_change(Walk* w, Change* change, size_t start, size_t stop) 
     return True
 
 
-cdef inline size_t seek(Transform t, Walk* w, size_t i) noexcept nogil:
+cdef inline size_t seek(CharacterTable t, Walk* w, size_t i) noexcept nogil:
     """The first byte from i on that may begin a character that has to do with anything."""
     cdef u64 mask
     cdef size_t behind
@@ -136,7 +135,7 @@ cdef inline size_t seek(Transform t, Walk* w, size_t i) noexcept nogil:
     return i
 
 
-cdef size_t element_start(Transform t, Walk* w, size_t at) noexcept nogil:
+cdef size_t element_start(CharacterTable t, Walk* w, size_t at) noexcept nogil:
     """Where the element begins that the character at `at` belongs to, of what is not copied yet."""
     cdef int length = 0
     cdef u16 kind = kind_of(t, character_at(w.p, at, &length)), other
@@ -150,7 +149,7 @@ cdef size_t element_start(Transform t, Walk* w, size_t at) noexcept nogil:
     return at
 
 
-cdef WalkEnd go_on(Transform t, Walk* w) noexcept nogil:
+cdef WalkEnd go_on(CharacterTable t, Walk* w) noexcept nogil:
     """Go on to the end, or to what must be asked for; then call again."""
     cdef size_t at, start, stop, n = w.n
     cdef int length = 0, size
@@ -210,8 +209,6 @@ cdef WalkEnd go_on(Transform t, Walk* w) noexcept nogil:
             if change == NULL:
                 w.start, w.stop, w.where = start, stop, where
                 return ASKS_FOR_ELEMENT
-        if change.is_odd:
-            return IS_ODD
         if not change.is_same and not put_change(w, change, start, stop):
             return NO_MEMORY_LEFT
         w.given = NULL
@@ -221,7 +218,7 @@ cdef WalkEnd go_on(Transform t, Walk* w) noexcept nogil:
     return walk_end(t, w)
 
 
-cdef WalkEnd walk_end(Transform t, Walk* w) noexcept nogil:
+cdef WalkEnd walk_end(CharacterTable t, Walk* w) noexcept nogil:
     """Settle how far the walk came, and what stands at the end of a stretch."""
     cdef size_t n = w.n, start
     cdef int length = 0
@@ -242,20 +239,20 @@ cdef WalkEnd walk_end(Transform t, Walk* w) noexcept nogil:
         if change == NULL:
             w.start, w.stop, w.where = start, n, AT_END
             return ASKS_FOR_ELEMENT
-        if change.is_odd:
-            return IS_ODD
         if not change.is_same and not put_change(w, change, start, n):
             return NO_MEMORY_LEFT
         w.given = NULL
         w.end_is_done = True
-    if w.is_changed or w.wants_rows:
+    if w.is_changed:
         if not copy_left(w, w.taken, 0):
             return NO_MEMORY_LEFT
+    elif w.wants_rows and w.taken and not add_row(w, w.taken, 1, 1):
+        return NO_MEMORY_LEFT
     return WALKED
 
 
-cdef bint walk_through(Transform t, Walk* w) except -1:
-    """Walk to the end, asking the steps where needed. False: they must do all of it."""
+cdef int walk_through(CharacterTable t, Walk* w) except -1:
+    """Walk to the end, asking the steps where needed."""
     cdef WalkEnd end = WALKED
     cdef bint is_kept = True
     cdef Change* given = NULL
@@ -280,45 +277,9 @@ cdef bint walk_through(Transform t, Walk* w) except -1:
             elif end == NO_MEMORY_LEFT:
                 raise MemoryError("no memory for the changed text")
             else:
-                return end == WALKED
+                return 0
     finally:
         if not is_kept:
             free(given)
         with cython.critical_section(t):
             t.n_calls -= 1
-
-
-def transform(Transform t not None, text not None, int begins, bint ends, bint wants_rows):
-    """(what the text becomes, the characters that were not taken in, rows), or None: the steps must
-    do it. What it becomes is bytes, or None: it is left as it is.
-
-    text: str, or UTF-8 in bytes that is well-formed. begins: 0, or AT_BEGIN or AT_BEGIN | AT_FIRST.
-    rows: as bytes of int64 (characters, bytes of each now, bytes of each before), or None.
-    """
-    cdef Text utf8
-    cdef Room room
-    cdef Walk w
-    room.bytes = NULL
-    room.size = 0
-    text_open(&utf8, &room, text, "strict")
-    try:
-        walk_begin(&w, utf8.data, utf8.size, begins if t.asks_for_begin else 0, ends, wants_rows)
-        try:
-            if utf8.size == 0:
-                w.taken = 0
-            elif not walk_through(t, &w):
-                return None
-            changed = None
-            if w.is_changed:
-                changed = PyBytes_FromStringAndSize(<const char*>w.out, w.size)
-            elif w.taken < w.n:
-                changed = PyBytes_FromStringAndSize(<const char*>w.p, w.taken)
-            rows = None
-            if wants_rows:
-                rows = PyBytes_FromStringAndSize(<const char*>w.rows, 3 * w.n_rows * sizeof(i64))
-            return changed, w.p[w.taken:w.n].decode("utf-8"), rows
-        finally:
-            walk_free(&w)
-    finally:
-        text_close(&utf8)
-        st_free_block(room.bytes)
