@@ -111,9 +111,18 @@ SHAPES = {
     "last bytes": lambda rng: many(rng, [6, 7, 14]),
     "first half": lambda rng: many(rng, [1, 2, 3, 4]),
     "second half": lambda rng: many(rng, [8, 9, 10, 11]),
+    "each byte alone": each_byte,
     "in a row": lambda rng: np.arange(60_000, dtype="<u8").tobytes(),
     "high words in a row": lambda rng: (np.arange(60_000, dtype="<u8") << np.uint64(45)).tobytes(),
 }
+
+
+def each_byte(rng: np.random.Generator) -> bytes:
+    """16 bytes, and what differs from them in one byte only: whatever the hash loses shows."""
+    made = np.repeat(rng.integers(0, 256, (1, 16), np.uint8), 16 * 256, axis=0)
+    for place in range(16):
+        made[256 * place :][:256, place] = np.arange(256)
+    return made.tobytes()
 
 
 def many(rng: np.random.Generator, places: list[int]) -> bytes:

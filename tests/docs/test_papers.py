@@ -41,20 +41,12 @@ def test_version() -> None:
 
 
 def test_pythons() -> None:
-    first, last = versions()[0], versions()[-1]
-    assert PROJECT["project"]["requires-python"] == f">={first}"
-    assert f"| Python | {first} to {last}, CPython |" in read("docs/reference/support.md")
+    assert PROJECT["project"]["requires-python"] == f">={versions()[0]}"
     (tested,) = re.findall(r"@nox.session\(python=\[(.*?)\]", read("noxfile.py"))
     assert re.findall(r'"(.*?)"', tested) == versions()
     built = PROJECT["tool"]["cibuildwheel"]["build"].split()
     tags = [f"cp{one.replace('.', '')}" for one in versions()]
     assert built == [f"{tag}-*" for tag in [*tags, f"{tags[-1]}t"]]
-
-
-def test_numpy() -> None:
-    (numpy,) = (one for one in PROJECT["project"]["dependencies"] if one.startswith("numpy"))
-    least = numpy.removeprefix("numpy>=")
-    assert f"| NumPy | {least} and newer |" in read("docs/reference/support.md")
 
 
 def test_pypi_gets_links_to_the_repository_that_releases() -> None:

@@ -10,13 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-import streamtok
 from benchmarks import headline
-from streamtok.views.lanes import make_lanes
 
 from ..cli.test_cli import POSIX
 from ..doc_blocks import run_shell
-from ..view.page_server import STREAM_TEXT
 
 TOP = Path(__file__).resolve().parents[2]
 README = (TOP / "README.md").read_text("utf-8")
@@ -53,17 +50,6 @@ def test_picture_of_cuts_says_what_is_true() -> None:
     right = tool.placed(rows["the whole text"])
     wrong = len(tool.placed(rows["naive chunks"]) - right)
     assert (wrong, len(rows["naive chunks"])) == (6, 9)
-    assert "six of nine" in (TOP / "docs" / "index.md").read_text("utf-8")
-
-
-def test_the_first_picture_says_what_is_true() -> None:
-    """It is a part of the page after five chunks; tests/view writes it, and tests what it shows."""
-    picture = re.search(r"!\[(.*?)\]\((.*?)\)", README)
-    assert picture
-    assert (TOP / picture[2]).read_bytes().startswith(b"\x89PNG")
-    chunks = make_lanes(streamtok.get_encoding("cl100k_base"), STREAM_TEXT, 8).chunks[:5]
-    naive = [one.is_wrong for chunk in chunks for one in chunk.naive]
-    assert f"{sum(naive)} of {len(naive)} naive ids are wrong" in picture[1]
 
 
 FIGURES = headline.FIGURES.read_text("utf-8")
