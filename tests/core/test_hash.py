@@ -103,6 +103,14 @@ def keys_of(words: np.ndarray) -> bytes:
     return np.stack(halves(words), 1).astype("<u8").tobytes()
 
 
+def each_byte(rng: np.random.Generator) -> bytes:
+    """16 bytes, and what differs from them in one byte only: whatever the hash loses shows."""
+    made = np.repeat(rng.integers(0, 256, (1, 16), np.uint8), 16 * 256, axis=0)
+    for place in range(16):
+        made[256 * place :][:256, place] = np.arange(256)
+    return made.tobytes()
+
+
 SHAPES = {
     "old cells": lambda rng: keys_of(equal_cells(rng)),
     "old slots": lambda rng: keys_of(near(rng, 15, counted_slot)),
@@ -115,14 +123,6 @@ SHAPES = {
     "in a row": lambda rng: np.arange(60_000, dtype="<u8").tobytes(),
     "high words in a row": lambda rng: (np.arange(60_000, dtype="<u8") << np.uint64(45)).tobytes(),
 }
-
-
-def each_byte(rng: np.random.Generator) -> bytes:
-    """16 bytes, and what differs from them in one byte only: whatever the hash loses shows."""
-    made = np.repeat(rng.integers(0, 256, (1, 16), np.uint8), 16 * 256, axis=0)
-    for place in range(16):
-        made[256 * place :][:256, place] = np.arange(256)
-    return made.tobytes()
 
 
 def many(rng: np.random.Generator, places: list[int]) -> bytes:
