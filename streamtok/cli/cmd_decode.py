@@ -11,7 +11,7 @@ import argparse
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,9 +97,8 @@ def run(args: argparse.Namespace) -> int:
     read += [sidecar_path(one) for one in given if one != "-"]
     read += [one for one in plans if one is not None]
     overwriting.refuse_inputs([args.output], dict.fromkeys(read))
+    overwriting.refuse_existing([args.output], args.force)
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(places.open_binary(args.output)) if _has_earlier(args) else None
-        earlier = _Earlier(args.output, file)
         output = None
         decoder: StreamDecoder | None = None
         first: Encoding | None = None
@@ -109,7 +108,8 @@ def run(args: argparse.Namespace) -> int:
             _check_named(args, source, encoding, chosen)
             if first is None or decoder is None:
                 first, decoder = encoding, encoding.stream_decoder()
-                output = stack.enter_context(sinks.open_output(args.output))
+                output = sinks.open_output(args.output)
+                stack.enter_context(output)
             elif encoding.digest != first.digest:
                 raise Refused(
                     f"{input_name(source.file)}: its ids are of {encoding.name}, those of "
@@ -117,9 +117,7 @@ def run(args: argparse.Namespace) -> int:
                 )
             assert output is not None
             for data in _decoded(args, source, encoding, chosen, decoder):
-                earlier.compare(data)
                 output.write(data)
-        earlier.finish()
     return 0
 
 
@@ -188,39 +186,6 @@ def _decoded(
                 f"{name}: id {ids[at]} is not in {encoding.name} "
                 f"(after {decoder.tokens_in - before + at} others){_why(source, chosen)}"
             ) from None
-
-
-def _has_earlier(args: argparse.Namespace) -> bool:
-    """Whether the output is a file or an object with data that must not be lost."""
-    if args.force or not sinks.check_output(args.output):
-        return False
-    try:
-        return places.size_of(args.output) > 0
-    except FileNotFoundError:
-        return False
-
-
-class _Earlier:
-    """An existing file at the output path, which only the same bytes may replace.
-
-    It is compared while the output is written, so that the same command can be run again. The first
-    difference raises Refused.
-    """
-
-    def __init__(self, path: str, file: BinaryIO | None):
-        """file: the open file; None if there is none or it may be replaced."""
-        self._path = path
-        self._file = file
-
-    def compare(self, data: bytes) -> None:
-        """Raise Refused if the next bytes of the file differ."""
-        if self._file is not None and self._file.read(len(data)) != data:
-            raise overwriting.already_exists(self._path)
-
-    def finish(self) -> None:
-        """Raise Refused if the file has more bytes."""
-        if self._file is not None and self._file.read(1):
-            raise overwriting.already_exists(self._path)
 
 
 def _about(args: argparse.Namespace, file: str) -> sinks.Sidecar | None:

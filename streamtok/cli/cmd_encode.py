@@ -9,14 +9,12 @@ from typing import Any
 
 from .._core.encode import set_cache_limit
 from ..encoding import Encoding
-from ..errors import StateError
 from ..formats.opening import vocabulary_of
 from ..parallel.threads import usable_cores
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.job_digest import POLICY, job_digest
-from ..pipeline.run import Run, Totals, check_state
-from ..pipeline.saved_state import damaged
+from ..pipeline.run import Run, Totals
 from ..pipeline.sources import Feed, Input, Reading
 from . import encode_output as outputs
 from . import encoding_options, input_options, open_inputs, options, parts_options
@@ -155,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
     family = outputs.make_family(args, chosen, about)
     if args.threads is None:
         # Each thread needs 12 to 20 MB, and pyarrow needs much memory.
-        is_arrow = Reading.of(args).rows is not None or sinks.has_schema(chosen)
+        is_arrow = args.parquet is not None or sinks.has_schema(chosen)
         args.threads = 1 if is_arrow else min(2, usable_cores())
     # Where all cores encode, the copy of a block costs the same in every thread.
     args.reads_ahead = args.threads < usable_cores()
@@ -179,18 +177,21 @@ def run(args: argparse.Namespace) -> int:
             path = checkpoint_path(family.names(args.output, None)[0])
             checkpoint = Checkpoint(path, settings)
             state = checkpoint.load()
-            if state is not None:
-                check_state(state, family, args.shard_tokens is not None, opened, path)
         outputs.refuse_foreign(args, family, state["files"] if state else None)
         if args.dry_run:
             from . import dry_run  # as encode_parts
 
             dry_run.show_run(args, family, encoding.name, opened, state)
             return 0
-        totals = Totals(**state["totals"]) if state else Totals()
-        if state:
-            skip_log.setstate(state["skip_log"], state["done"])
-        sink, files = outputs.open_sink(args, family, checkpoint, state, stack, skip_log)
+        totals, first, at = Totals(), 0, None
+        with checkpoint.taking_up() if checkpoint and state else contextlib.nullcontext():
+            if state:
+                totals = Totals(**state["totals"])
+                skip_log.setstate(state["skip_log"], state["done"])
+            sink, files = outputs.open_sink(args, family, checkpoint, state, stack, skip_log)
+            if state and not state["done"]:
+                encoder.setstate(state["encoder"])
+                first, at = state["position"]["input"], state["position"]["at"]
         progress = stack.enter_context(Progress(args, [one.size for one in opened], totals))
         if state:
             progress.note(
@@ -205,14 +206,7 @@ def run(args: argparse.Namespace) -> int:
             skip_log.publish()
             checkpoint.remove()
         else:
-            first, at = 0, None
-            if state:
-                try:
-                    encoder.setstate(state["encoder"])
-                except (StateError, ValueError) as error:
-                    raise damaged(path, "state.encoder.stream", str(error)) from None
-                first, at = state["position"]["input"], state["position"]["at"]
-                progress.skip(sum(one.size or 0 for one in opened[:first]))
+            progress.skip(sum(one.size or 0 for one in opened[:first]))
             pipeline = Run(
                 Feed(iter(opened[first:]), first, at),
                 encoder,

@@ -146,7 +146,8 @@ def open_sink(
             raise Refused(
                 f"{args.output} is not a regular file: --resume and --shard-tokens need one"
             )
-        output = stack.enter_context(sinks.open_output(args.output))
+        output = sinks.open_output(args.output)
+        stack.enter_context(output)
         try:
             return sinks.make_sink(output, family.chosen, family.about.max_id), None
         except ValueError as error:

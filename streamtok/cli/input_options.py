@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 
-from ..pipeline.sources import ROWS
 from . import options
 from .argument_types import parse_delimiter, parse_natural
 
@@ -38,10 +37,7 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD",
         help="each line is JSON with the text in FIELD, such as a.b or a.0.b",
     )
-    for option in ROWS:
-        kind.add_argument(
-            f"--{option}", metavar="COLUMN", help="each row of this column is a document"
-        )
+    kind.add_argument("--parquet", metavar="COLUMN", help="each row of this column is a document")
     group.add_argument(
         "--skip-bad-lines",
         action="store_true",

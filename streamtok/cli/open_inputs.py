@@ -18,15 +18,14 @@ from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import (
-    ROWS,
     FileInput,
     Follower,
     FollowInput,
     Input,
     MakeSplitter,
     Opening,
+    ParquetInput,
     Reading,
-    RowsInput,
     Waiting,
     check_regular,
     unpacked_name,
@@ -38,10 +37,7 @@ from .messages import Misused, Refused, input_name, say, shown
 
 _RECORDS = [  # suffixes of files, what they are, how to read them
     ((".jsonl", ".ndjson"), "JSON lines", "--jsonl FIELD takes the text in a field of each line"),
-    *(
-        ((rows.suffix,), rows.title, f"--{option} COLUMN takes the texts of a column")
-        for option, rows in ROWS.items()
-    ),
+    ((".parquet",), "Parquet", "--parquet COLUMN takes the texts of a column"),
 ]
 
 
@@ -76,7 +72,7 @@ def input_paths(args: argparse.Namespace) -> list[str]:
 
 def _warn_of_records(args: argparse.Namespace, names: Sequence[str]) -> None:
     """Say which of the files look as if the text were in a field or a column, if none is named."""
-    if args.jsonl is not None or Reading.of(args).rows is not None:
+    if args.jsonl is not None or args.parquet is not None:
         return
     for suffixes, kind, option in _RECORDS:
         plain = unpacked_name if args.unpack else str.lower
@@ -98,15 +94,13 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
     """Open one file. Raises as `open_inputs`."""
     name = input_name(path)
     refuse_ids(path)
-    rows = Reading.of(args).rows
-    if rows is not None:
+    if args.parquet is not None:
         if path == "-":
-            option = rows[0].title.lower()
-            raise Misused(f"--{option} needs a file: standard input cannot be read from its end")
-        return RowsInput(
+            raise Misused("--parquet needs a file: standard input cannot be read from its end")
+        return ParquetInput(
             path,
             name,
-            *rows,
+            args.parquet,
             on_bad=args.skip_log if skips(args) else None,
             waiting=_waiting(args),
         )
@@ -133,7 +127,7 @@ def refuse_ids(path: str) -> None:
 
 
 def _open_followed(args: argparse.Namespace) -> Input:
-    if len(args.files) != 1 or args.files[0] == "-" or args.glob or Reading.of(args).rows:
+    if len(args.files) != 1 or args.files[0] == "-" or args.glob or args.parquet is not None:
         raise Misused("--follow needs exactly one text file")
     path = args.files[0]
     if is_url(path):

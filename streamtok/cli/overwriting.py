@@ -6,11 +6,13 @@ same file if they lead to the same real path, or if the system reports the same 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterable
 
-from ..pipeline.sinks.outputs import descriptor_of
+from ..pipeline.sinks.outputs import check_output, descriptor_of
+from ..stores import places
 from ..stores.urls import is_url
 from .messages import Refused, input_name, output_name, shown
 
@@ -40,6 +42,16 @@ def refuse_inputs(outputs: Iterable[str], inputs: Iterable[str]) -> None:
             if real in written:
                 raise Refused(f"{shown(path)} is the same file as another output of this command")
             written.add(real)
+
+
+def refuse_existing(outputs: Iterable[str], is_forced: bool) -> None:
+    """Raise Refused if there are data at one of the outputs, unless that is forced."""
+    for path in outputs:
+        if is_forced or not check_output(path):
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            if places.size_of(path) > 0:
+                raise already_exists(path, "exists")
 
 
 def already_exists(

@@ -44,9 +44,7 @@ def check_vocabulary(
         if not check_output(path):
             raise Refused(f"{shown(path)} is not a regular file: a vocabulary needs one")
     overwriting.refuse_inputs([*outputs, *also], inputs)
-    for path in outputs:
-        if not is_forced and os.path.isfile(path) and os.path.getsize(path) > 0:
-            raise overwriting.already_exists(path, "exists")
+    overwriting.refuse_existing(outputs, is_forced)
 
 
 def vocabulary_files(name: str) -> list[str]:

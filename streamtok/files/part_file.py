@@ -51,7 +51,8 @@ class Saved(TypedDict):
 class PartFile:
     """A file written under a hidden name until `publish` gives it its final name.
 
-    `size` is its length in bytes. The mode of a replaced file is kept, and a symbolic link is
+    As a context manager it is published on success, and removed on any exception. `size` is its
+    length in bytes. The mode of a replaced file is kept, and a symbolic link is
     followed. Every method raises OSError with the name that the user gave. With a writer thread,
     `write` may raise the error of an earlier write; the other methods wait for the thread first.
     """
@@ -231,6 +232,27 @@ class PartFile:
             os.remove(self._part)
         _unpublished.discard(self._part)
 
+    def __enter__(self) -> PartFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Publish the file, or remove it after an exception."""
+        is_complete = False
+        try:
+            if kind is None:
+                self.sync()
+                self.close()
+                self.publish()
+                is_complete = True
+        finally:
+            if not is_complete:
+                self.discard()
+
 
 def publish_together(files: Sequence[PartFile]) -> None:
     """`publish` each file, in order. Costs one fsync for each folder."""
@@ -280,34 +302,6 @@ def remove_left(path: str) -> None:
         remove_own(_part_path(os.path.realpath(path)))
 
 
-class NewFile(PartFile):
-    """A PartFile as a context manager: published on success, removed on any exception."""
-
-    def __init__(self, path: str, *, is_resumable: bool = False):
-        """As for PartFile. Raises OSError."""
-        super().__init__(path, is_resumable=is_resumable)
-
-    def __enter__(self) -> NewFile:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        is_complete = False
-        try:
-            if kind is None:
-                self.sync()
-                self.close()
-                self.publish()
-                is_complete = True
-        finally:
-            if not is_complete:
-                self.discard()
-
-
 def write_whole(path: str | os.PathLike[str], data: bytes, *, is_resumable: bool = False) -> None:
     """Create or replace a small file atomically: a crash leaves the old content or the new one.
 
@@ -315,7 +309,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, is_resumable: bool
     OSError. is_resumable: the caller is the only writer of this file; a process that dies then
     leaves at most one hidden file, which the next call or `remove_left` removes.
     """
-    with NewFile(os.fspath(path), is_resumable=is_resumable) as file:
+    with PartFile(os.fspath(path), is_resumable=is_resumable) as file:
         file.write(data)
 
 

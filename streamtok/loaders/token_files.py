@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from ..pipeline import sinks
-from ..pipeline.sinks.indexed import MEGATRON_MAGIC
+from ..pipeline.sinks.finished import INDEX_HEADER, read_index_header
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TokenFiles"]
 
-_MEGATRON_TYPES = {1: "u1", 4: "<i4", 5: "<i8", 8: "<u2"}
-_HEADER = len(MEGATRON_MAGIC) + 8 + 1 + 8 + 8  # bytes: version, type, records, documents
 _BY_SUFFIX = {".u16": "<u2", ".u32": "<u4"}
 
 
@@ -124,20 +122,11 @@ def _dtype(path: str, suffix: str) -> str:
 
 
 def _open_megatron(path: str, index: str) -> _File:
-    with open(index, "rb") as file:
-        head = file.read(_HEADER)
-    begin = len(MEGATRON_MAGIC)
-    code, count = (
-        head[begin + 8 : begin + 9],
-        int.from_bytes(head[begin + 9 : begin + 17], "little"),
-    )
-    dtype = _MEGATRON_TYPES.get(code[0] if code else 0)
-    if len(head) < _HEADER or not head.startswith(MEGATRON_MAGIC) or dtype is None:
-        raise ValueError(f"{index} is not an index of Megatron-LM with a type of ids")
-    if os.path.getsize(index) < _HEADER + 12 * count:
-        raise ValueError(f"{index} is too short for its {count} records")
-    ids = _mapped(path, dtype)
-    lengths = np.memmap(index, "<i4", "r", _HEADER, (count,)) if count else np.zeros(0, "<i4")
+    width, count = read_index_header(index)
+    ids = _mapped(path, "<u2" if width == 2 else "<i4")
+    lengths = np.zeros(0, "<i4")
+    if count:
+        lengths = np.memmap(index, "<i4", "r", INDEX_HEADER.size, (count,))
     ends = np.cumsum(lengths, dtype=np.int64)
     _check_end(path, ids, ends)
     return _File(ids, ends, count)

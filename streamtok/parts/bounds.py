@@ -14,7 +14,8 @@ import bisect
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ..pipeline.sources import Rows, Stretch, text_behind
+from ..pipeline.sources import Stretch, text_behind
+from ..pipeline.sources.parquet import ParquetTexts
 from ..stores import places
 
 if TYPE_CHECKING:
@@ -148,9 +149,9 @@ def clean_cuts(stream: StreamEncoder) -> Cuts:
     return Cuts(find, around)
 
 
-def row_groups_of_part(part: Part, kind: Rows, column: str) -> range:
-    """The row groups of a file of rows that begin in the part. Raises as RowsInput."""
-    texts = kind.open(part.input.path, column)
+def row_groups_of_part(part: Part, column: str) -> range:
+    """The row groups of a Parquet file that begin in the part. Raises as ParquetInput."""
+    texts = ParquetTexts(part.input.path, column)
     try:
         starts = texts.group_starts()
     finally:

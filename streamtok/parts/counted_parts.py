@@ -8,26 +8,24 @@ of the text, because one way to break ties asks which pair came first.
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from ..errors import PlanError
 from ..parallel.worker_processes import answer_numbers, check_workers, give_numbers
 from ..patterns.pattern import Pattern
 from ..pipeline.skip_log import SkipLog
-from ..pipeline.sources import Reading, is_compressed
+from ..pipeline.sources import Reading
 from ..stores import places
 from ..training.trainer import Trainer
 from .bounds import Cuts, clean_cuts, cuts_behind
 from .counted_documents import DocumentCounter
 from .part_text import open_part_text
 from .plan import PART_SIZE
-from .ranges import InputFile, Part, input_now, part_starts
+from .ranges import InputFile, Part, cut_inputs, input_now
 from .workers import raise_errors
 
 __all__ = ["Advance", "count_in_parts", "count_part", "open_trainer", "parts_of", "run_counter"]
@@ -101,19 +99,10 @@ def open_trainer(
 
 def parts_of(paths: Iterable[str], part_size: int, reading: Reading) -> list[Part]:
     """The parts of the files, in the order of the text. Raises OSError, PlanError."""
-    return list(_parts([input_now(path) for path in paths], part_size, reading))
-
-
-def _parts(inputs: Iterable[InputFile], part_size: int, reading: Reading) -> Iterator[Part]:
+    inputs = [input_now(path) for path in paths]
     is_cut = reading.can_cut or not reading.is_split
-    may_be_packed = is_cut and reading.unpack and reading.rows is None
-    number = 0
-    for one in inputs:
-        step = part_size if is_cut else max(one.size, 1)
-        starts = part_starts(one, step, may_be_packed and is_compressed(one.path))
-        for start, stop in pairwise(itertools.chain(starts, [one.size])):
-            yield Part(number, one, start, stop)
-            number += 1
+    cut = cut_inputs(inputs, part_size, is_cut, reading.unpack and reading.parquet is None)
+    return [Part(i, inputs[which], *bounds) for i, (which, *bounds) in enumerate(cut)]
 
 
 def count_part(part: Part, pattern: str, reading: Reading) -> tuple[Trainer, int]:

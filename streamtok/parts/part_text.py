@@ -12,8 +12,8 @@ from ..pipeline.sources import (
     MakeSplitter,
     OnBad,
     Opening,
+    ParquetInput,
     Reading,
-    RowsInput,
     is_compressed,
     open_blocks,
     text_behind,
@@ -34,7 +34,7 @@ class PartText(NamedTuple):
     frame begins from which `begin` counts; 0: the beginning of the text.
     """
 
-    source: FileInput | FramesInput | RowsInput | None
+    source: FileInput | FramesInput | ParquetInput | None
     begin: int
     frame: int = 0
 
@@ -49,7 +49,7 @@ class PartText(NamedTuple):
         if self.source is None:
             return 0, 0
         reached = self.source.position()
-        if isinstance(self.source, RowsInput):  # its log names row groups, which need no sums
+        if isinstance(self.source, ParquetInput):  # its log names row groups, which need no sums
             return 0, 0
         return reached["records"], reached["at"] - self.begin
 
@@ -72,13 +72,13 @@ def open_part_text(
     cuts: gives where the text may be cut; not called for an input that is one part. on_bad: takes
     the lines and rows that are skipped, if `reading` says so. Raises OSError, ArchiveError for
     damage between the part's beginning and its first cut, or its end and the first cut after it; as
-    RowsInput.
+    ParquetInput.
     """
     path = part.input.path
-    if reading.rows is not None:
-        groups = row_groups_of_part(part, *reading.rows)
+    if reading.parquet is not None:
+        groups = row_groups_of_part(part, reading.parquet)
         skipped = on_bad if reading.skip_bad_lines else None
-        return PartText(RowsInput(path, path, *reading.rows, on_bad=skipped, groups=groups), 0)
+        return PartText(ParquetInput(path, path, reading.parquet, on_bad=skipped, groups=groups), 0)
     opened: list[PartText] = []
     end = reading.end
 

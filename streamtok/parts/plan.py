@@ -13,12 +13,10 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
-import itertools
 import json
 import os
 from array import array
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
@@ -28,7 +26,7 @@ from ..pipeline.sources import is_compressed
 from ..stores import places
 from ..stores.urls import check_writable, is_url
 from . import PART_SIZE
-from .ranges import InputFile, Part, input_now, part_starts
+from .ranges import InputFile, Part, cut_inputs, input_now
 from .settings import POLICY, Settings
 
 if TYPE_CHECKING:
@@ -261,16 +259,8 @@ def plan(
     files = [_input(os.fspath(path)) for path in inputs]
     if not files:
         raise PlanError("a plan needs at least one input")
-    is_cut = settings.can_cut(loaded)
-
-    def parts() -> Iterator[tuple[int, int, int]]:
-        for which, one in enumerate(files):
-            step = part_size if is_cut else max(one.size, 1)
-            starts = part_starts(one, step, is_cut and _is_packed(one, settings))
-            for start, stop in pairwise(itertools.chain(starts, [one.size])):
-                yield which, start, stop
-
-    return Plan(output, settings, files, parts())
+    parts = cut_inputs(files, part_size, settings.can_cut(loaded), _may_be_packed(settings))
+    return Plan(output, settings, files, parts)
 
 
 def can_be_cut(made: Plan) -> bool:
@@ -281,7 +271,8 @@ def can_be_cut(made: Plan) -> bool:
     settings = made.settings
     if not settings.can_cut(settings.open_encoding()):
         return False
-    return not all(_is_packed(one, settings) for one in made.inputs)
+    packed = _may_be_packed(settings)
+    return not all(packed and is_compressed(one.path) for one in made.inputs)
 
 
 def _input(path: str) -> InputFile:
@@ -292,6 +283,6 @@ def _input(path: str) -> InputFile:
     return one
 
 
-def _is_packed(one: InputFile, settings: Settings) -> bool:
-    """Whether an input is decompressed before it is read. Raises OSError."""
-    return settings.unpack and settings.reading.rows is None and is_compressed(one.path)
+def _may_be_packed(settings: Settings) -> bool:
+    """Whether compressed inputs are decompressed before they are read."""
+    return settings.unpack and settings.parquet is None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import PlanError
-from ..pipeline.sources import fingerprint, frame_starts
+from ..pipeline.sources import fingerprint, frame_starts, is_compressed
 from ..stores.urls import is_url
 
-__all__ = ["InputFile", "Part", "input_now", "part_starts"]
+__all__ = ["InputFile", "Part", "cut_inputs", "input_now"]
 
 
 class InputFile(NamedTuple):
@@ -50,8 +50,18 @@ def input_now(path: str) -> InputFile:
     return InputFile(path, size, tag)
 
 
-def part_starts(one: InputFile, step: int, is_packed: bool) -> Iterator[int]:
-    """Where the parts of an input begin, about `step` bytes apart. is_packed: by compression."""
-    if is_packed:
-        return itertools.chain([0], frame_starts(one.path, one.size, step))
-    return iter(range(0, max(one.size, 1), step))
+def cut_inputs(
+    inputs: Iterable[InputFile], part_size: int, is_cut: bool, may_be_packed: bool
+) -> Iterator[tuple[int, int, int]]:
+    """(number of the input, start, stop) of each part, about `part_size` bytes apart.
+
+    is_cut: an input may be cut; else it is one part. may_be_packed: compressed inputs are cut at
+    frames, if at all.
+    """
+    for which, one in enumerate(inputs):
+        step = part_size if is_cut else max(one.size, 1)
+        starts: Iterable[int] = range(0, max(one.size, 1), step)
+        if is_cut and may_be_packed and is_compressed(one.path):
+            starts = itertools.chain([0], frame_starts(one.path, one.size, step))
+        for start, stop in itertools.pairwise(itertools.chain(starts, [one.size])):
+            yield which, start, stop

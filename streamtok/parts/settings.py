@@ -13,7 +13,7 @@ from ..formats.opening import open_encoding, vocabulary_of
 from ..pipeline import sinks
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.job_digest import POLICY
-from ..pipeline.sources import ROWS, Reading
+from ..pipeline.sources import Reading
 from ..registry import get_encoding, list_encoding_names
 from .bounds import Cuts, clean_cuts, cuts_behind
 
@@ -94,10 +94,9 @@ class Settings:
             if not isinstance(values.get(key, ""), str):
                 values[key] = tuple(sorted(values[key] or ()))
         made = cls(name, loaded.digest, chosen, part_size, **values)
-        kinds = ("lines", "delimiter", "jsonl", *ROWS)
+        kinds = ("lines", "delimiter", "jsonl", "parquet")
         if sum(getattr(made, kind) not in (None, False) for kind in kinds) > 1:
-            last = kinds[-1]
-            raise ValueError(f"only one of {', '.join(kinds[:-1])} and {last} can be given")
+            raise ValueError("only one of lines, delimiter, jsonl and parquet can be given")
         if made.shard_exactly and (
             made.shard_tokens is None or sinks.TABLE[chosen].keeps_documents
         ):

@@ -12,27 +12,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 from .checkpoint import Checkpoint
 from .documents import DocumentEncoder
-from .saved_state import (
-    BASE64,
-    COUNT,
-    SAVED_FILE,
-    Each,
-    Limit,
-    Optional,
-    Times,
-    check_shape,
-    damaged,
-)
 from .skip_log import SkipLog
-from .sources import Feed, Input, Part
+from .sources import Feed, Part
 
 if TYPE_CHECKING:
-    from .sinks.by_name import Family
     from .sinks.flat import Sink
     from .sinks.shards import Files
 
@@ -50,67 +38,6 @@ class Totals:
     tokens: int = 0
     skipped: int = 0
     skipped_because: dict[str, int] = field(default_factory=dict)
-
-
-def check_state(
-    state: Any, family: Family, is_sharded: bool, inputs: Sequence[Input], path: str
-) -> None:
-    """Raise CheckpointError unless the state in the checkpoint at `path` is one that `save` saves.
-
-    family, inputs: of the run that continues. The error names the field.
-    """
-    files = len(family.names("", 0))
-    check_shape(state, _shape(family, files, len(inputs)), "state", path)
-    position, saved = state["position"], state["files"]
-    opened, shards = saved["open"], saved["shard"]
-    if opened is not None:
-        sizes = [one["size"] for one in opened["files"]]
-        if not family.has_counts(sizes, opened["sink"]):
-            raise damaged(path, "state.files.open.sink", opened["sink"])
-    if shards < (opened is not None) or (shards > 1 and not is_sharded):
-        raise damaged(path, "state.files.shard", shards)
-    if opened is None and not (is_sharded or state["done"]):
-        raise damaged(path, "state.files.open", opened)
-    first = shards - (opened is not None) - len(saved["complete"])
-    for number, one in enumerate(saved["complete"]):
-        if one["shard"] != first + number or first < 0:
-            raise damaged(path, f"state.files.complete[{number}].shard", one["shard"])
-    if (position is None) != state["done"] or (state["done"] and opened is not None):
-        raise damaged(path, "state.done", state["done"])
-    if position is not None and position["at"] is not None:
-        if position["input"] == len(inputs):
-            raise damaged(path, "state.position.at", position["at"])
-        shape = inputs[position["input"]].position_shape
-        check_shape(position["at"], shape, "state.position.at", path)
-
-
-def _shape(family: Family, files: int, inputs: int) -> dict[str, Any]:
-    kept = Times(files - family.scratch, SAVED_FILE)
-    return {
-        "done": bool,
-        "position": Optional({"input": Limit(inputs), "at": Optional(dict)}),
-        "encoder": {"open": bool, "stream": BASE64, "policy": _is_policy},
-        "files": {
-            "shard": COUNT,
-            "tokens": COUNT,
-            "documents": COUNT,
-            "open": Optional({"files": Times(files, SAVED_FILE), "sink": family.state_shape}),
-            "complete": [{"shard": COUNT, "files": kept}],
-        },
-        "skip_log": {"file": Optional(SAVED_FILE), "because": Each(COUNT)},
-        "totals": {one.name: COUNT for one in fields(Totals)} | {"skipped_because": Each(COUNT)},
-    }
-
-
-def _is_policy(value: Any) -> bool:
-    """Whether `value` is what `StreamEncoder._policy` gives."""
-    if not isinstance(value, list) or len(value) != 3:
-        return False
-    *sets, errors = value
-    return errors in ("strict", "replace", "surrogateescape") and all(
-        one == "all" or (isinstance(one, list) and all(isinstance(x, str) for x in one))
-        for one in sets
-    )
 
 
 class Run:

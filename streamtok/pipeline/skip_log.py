@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import tempfile
 from typing import Any
 
 from ..errors import DocumentError
 from ..files.part_file import PartFile, Saved, publish_left, remove_left
 from ..stores import places
-from ..stores.objects import upload
+from ..stores.new_object import NewObject
 from ..stores.urls import is_url
 from .sources import BadRecord
 
@@ -57,7 +55,6 @@ class SkipLog:
         lines and bytes of the part. Nothing is written before the first record comes.
         """
         self.path = path
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._limit = limit
         self._is_part = is_part
         self.begin = 0
@@ -104,11 +101,9 @@ class SkipLog:
 
     def _open(self, saved: Saved | None) -> PartFile:
         assert self.path is not None
-        path = self.path
-        if is_url(path):
-            self._folder = tempfile.TemporaryDirectory(prefix="streamtok-")
-            path = os.path.join(self._folder.name, "log")
-        return PartFile(path, is_resumable=self._is_resumable, saved=saved, hashed_from=0)
+        if is_url(self.path):
+            return NewObject(self.path, hashed_from=0)
+        return PartFile(self.path, is_resumable=self._is_resumable, saved=saved, hashed_from=0)
 
     def _keep(self) -> str:
         """Copy the log to its place although the run fails; return words that say so."""
@@ -150,9 +145,6 @@ class SkipLog:
             self.published = file.saved()
             file.close()
             file.publish()
-            if self._folder is not None:
-                upload(file.name, self.path)
-                self._folder.cleanup()
         elif not self.because:
             if not is_url(self.path):
                 remove_left(self.path)
@@ -169,8 +161,6 @@ class SkipLog:
         """Remove the hidden file; does nothing after `publish`."""
         if self._file is not None:
             self._file.discard()
-        if self._folder is not None:
-            self._folder.cleanup()
 
 
 def is_skip_log(path: str) -> bool:

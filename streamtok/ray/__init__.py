@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..errors import PlanError, StreamtokError
+from ..errors import StreamtokError
 from ..parts.commit import commit, missing_parts
 from ..parts.part import Record, run_part
 from ..parts.plan import Plan
+from ..parts.workers import raise_errors
 from ..pipeline.run import Totals
 from .cluster import RETRIES, connected, in_flight, why_lost
 
 __all__ = ["encode", "run_parts"]
 
-_SHOWN = 5  # errors in a message
 _plans: dict[str, Plan] = {}  # in a process of Ray: the plan of its last part, by its reference
 
 
@@ -96,9 +96,7 @@ def _run(
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
-    if errors:
-        more = f"\nand {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
-        raise PlanError("\n".join(errors[:_SHOWN]) + more)
+    raise_errors(errors)
 
 
 def _work(shared: list[Any], number: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import BinaryIO, TextIO, TypeAlias, cast
 
 from ..files.named_errors import naming
 from ..files.own_files import open_regular
-from ..files.part_file import NewFile, write_whole
+from ..files.part_file import PartFile, write_whole
 from . import objects
 from .new_object import NewObject
 from .object_reader import ObjectReader, read_blocks
@@ -124,13 +124,13 @@ def write(place: str, data: bytes) -> None:
         write_whole(place, data)
 
 
-def open_new(place: str, *, is_new: bool = False) -> NewFile | NewObject:
+def open_new(place: str, *, is_new: bool = False) -> PartFile:
     """Open for writing what appears when it is complete: a file or an object.
 
     is_new: leaving it raises FileExistsError if a store has the object by then. Raises OSError; no
     existing file is changed then.
     """
-    return NewObject(place, is_new=is_new) if is_url(place) else NewFile(place)
+    return NewObject(place, is_new=is_new) if is_url(place) else PartFile(place)
 
 
 def create(place: str, blocks: Iterable[bytes]) -> None:

@@ -7,7 +7,6 @@ lines with the most tokens, the bytes that are not UTF-8 (they count as U+FFFD),
 
 from __future__ import annotations
 
-import codecs
 import heapq
 import re
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import numpy as np
 
 from ..chunker import StreamEncoder
 from ..pipeline.documents import DocumentEncoder
-from ..pipeline.sources import Delimited
+from ..pipeline.sources import BadBytes, Delimited
 from ..views.visible import visible
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ MOST_LINES = 20  # the ones with the most tokens
 MOST_PLACES = 100  # of bytes that are not UTF-8, and of special tokens
 _PREVIEW = 100  # bytes of a line
 _MAX_PENDING = 1 << 26
-
-_BAD = re.compile("[\udc80-\udcff]+")
 
 
 class FileReport:
@@ -53,7 +50,7 @@ class FileReport:
         self._line_tokens = 0
         self._histogram = np.zeros(CLASSES, np.int64)
         self._most: list[tuple[int, int, int, bytes]] = []  # a heap: tokens, -line, start, preview
-        self._utf8 = _Utf8Check()
+        self._utf8 = BadBytes(MOST_PLACES)
         self._specials = _SpecialCheck(encoding.special_tokens_set)
 
     def add(self, block: bytes) -> None:
@@ -70,7 +67,7 @@ class FileReport:
         if self.is_done:
             return
         self._whole.finish()
-        self._utf8.finish()
+        self._utf8.add(b"", True)
         is_open = self._start < self.n_bytes
         ends = np.array([self.n_bytes] if is_open else [], np.int64)
         self._count(self._splitter.finish(), b"", ends)
@@ -131,31 +128,6 @@ class FileReport:
             "refused_lines": self._specials.lines,
             "refused_places": self._specials.places,
         }
-
-
-class _Utf8Check:
-    """Counts bytes that are not UTF-8, and keeps the first offsets of them."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.places: list[list[Any]] = []  # [byte, the bytes in hexadecimal]
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        self._offset = 0
-
-    def add(self, block: bytes, final: bool = False) -> None:
-        text = self._decoder.decode(block, final)
-        at = 0
-        for found in _BAD.finditer(text):
-            self.count += found.end() - found.start()
-            if len(self.places) < MOST_PLACES:
-                self._offset += len(text[at : found.start()].encode("utf-8", "surrogateescape"))
-                at = found.start()
-                data = found[0].encode("utf-8", "surrogateescape")
-                self.places.append([self._offset, data[:8].hex()])
-        self._offset += len(text[at:].encode("utf-8", "surrogateescape"))
-
-    def finish(self) -> None:
-        self.add(b"", True)
 
 
 class _SpecialCheck:

@@ -8,9 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 
 from ..errors import StreamtokError
-from ..pipeline.sources import BLOCK_SIZE, check_file, read_descriptor, unpack
-from ..stores.object_reader import read_blocks
-from ..stores.objects import describe
+from ..pipeline.sources import BLOCK_SIZE, check_file, open_blocks, unpack
 from ..stores.urls import is_url, scheme_of
 
 __all__ = ["Given", "Reading"]
@@ -29,9 +27,8 @@ class Given:
         http and https need no extra; other URLs need that of stores.
         """
         self.path = name
-        self.is_url = is_url(name)
-        self.is_web = self.is_url and scheme_of(name) in ("http", "https")
-        self.name = name if self.is_url else os.path.basename(name)
+        self.is_web = is_url(name) and scheme_of(name) in ("http", "https")
+        self.name = name if is_url(name) else os.path.basename(name)
         self.size = None if self.is_web else check_file(name)  # None: it is not known
 
     def open(self) -> Reading:
@@ -76,22 +73,12 @@ class Reading:
             close()
 
     def _counted(self) -> Iterator[bytes]:
-        blocks = self._from_store() if self._given.is_url else self._from_file()
-        for block in self._from_web() if self._given.is_web else blocks:
-            self.read += len(block)
-            yield block
-
-    def _from_file(self) -> Iterator[bytes]:
-        fd = os.open(self._given.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        try:
-            yield from read_descriptor(fd, self._given.name)
-        finally:
-            os.close(fd)
-
-    def _from_store(self) -> Iterator[bytes]:
-        about = describe(self._given.path)
-        self.size = about.size
-        yield from read_blocks(self._given.path, about, 0, None)
+        given = self._given
+        blocks = self._from_web() if given.is_web else open_blocks(given.path, given.name)
+        with contextlib.closing(blocks):  # type: ignore[type-var]  # a generator
+            for block in blocks:
+                self.read += len(block)
+                yield block
 
     def _from_web(self) -> Iterator[bytes]:
         try:

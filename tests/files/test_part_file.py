@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from streamtok.files import part_file
-from streamtok.files.part_file import NewFile, write_whole
+from streamtok.files.part_file import PartFile, write_whole
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "out"
-    with NewFile(os.fspath(path)) as file:
+    with PartFile(os.fspath(path)) as file:
         file.write(b"all of it")
         assert not path.exists()
         (hidden,) = tmp_path.iterdir()
@@ -26,7 +26,7 @@ def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
 def test_an_error_leaves_the_old_file_alone(tmp_path: Path) -> None:
     path = tmp_path / "out"
     write_whole(path, b"old")
-    with contextlib.suppress(ZeroDivisionError), NewFile(os.fspath(path)) as file:
+    with contextlib.suppress(ZeroDivisionError), PartFile(os.fspath(path)) as file:
         file.write(b"new")
         raise ZeroDivisionError
     assert path.read_bytes() == b"old"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import random
@@ -129,6 +130,16 @@ def test_a_signal_makes_a_checkpoint(text: Path, tmp_path: Path) -> None:
     run("encode", "-o", str(good), "--lines", "-q", stdin=TEXT)
     assert out.read_bytes() == good.read_bytes()
     assert (tmp_path / "out.bin.json").read_bytes() == (tmp_path / "good.bin.json").read_bytes()
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"1", b"[]", b"{}", b'{"settings":{},"state":{}}'])
+def test_a_checkpoint_that_no_run_has_saved(text: Path, tmp_path: Path, body: bytes) -> None:
+    out = tmp_path / "out.bin"
+    digest = hashlib.sha256(body).hexdigest()
+    path = Path(f"{out}.checkpoint")
+    path.write_bytes(f"streamtok checkpoint 3 {digest}\n".encode() + body)
+    assert str(path) in fails(*resumed(text, out))
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("size", [0, 10, 500, -1])

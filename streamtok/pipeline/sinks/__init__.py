@@ -6,7 +6,7 @@ that these programs read. Each output records the encoding of its ids: Parquet a
 schema, the others in a sidecar. This package does not encode or decode.
 """
 
-from ...files.part_file import NewFile, PartFile, write_whole
+from ...files.part_file import PartFile, write_whole
 from .by_name import (
     FILE_FORMATS,
     FILE_SUFFIXES,
@@ -42,7 +42,6 @@ __all__ = [
     "Files",
     "Foreign",
     "Locks",
-    "NewFile",
     "Output",
     "PartFile",
     "Pipe",

@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 
 from ...files.part_file import PartFile
 from ...stores import places
-from ..saved_state import COUNT
 from .flat import About, Sink, fitting_width
 from .format_table import TABLE, Format
-from .outputs import Writable
+from .outputs import Output
 from .sidecar import SidecarSink, sidecar_path
 
 _T = TypeVar("_T")
@@ -67,24 +66,6 @@ class Family:
     def dtype(self) -> str | None:
         """The type of the ids in the first file; None for text, and for files with a schema."""
         return self.format.dtype(self.about)
-
-    @property
-    def state_shape(self) -> dict[str, Any]:
-        """The shape of what the sink's `getstate` gives, for `saved_state.check_shape`."""
-        inner = self.format.state
-        counted = {"tokens": COUNT, "documents": COUNT, "sink": inner}
-        return counted if self.has_sidecar else inner
-
-    def has_counts(self, sizes: Sequence[int], state: dict[str, Any]) -> bool:
-        """Whether files of these sizes can have the ids that a state of the sink counts."""
-        inner = state["sink"] if self.has_sidecar else state
-        is_table = self.format.has_schema
-        if self.dtype is None and not is_table:
-            return True
-        width = 2 if self.dtype == "uint16" else 4
-        tokens, rest = divmod(sizes[is_table] - self.format.header_size, width)
-        counts = [one["tokens"] for one in (state, inner) if "tokens" in one]
-        return not rest and inner.get("open", 0) <= tokens and all(one == tokens for one in counts)
 
     def names(self, path: str, shard: int | None) -> list[str]:
         """The files of shard number `shard`, or of an output without shards if it is None."""
@@ -176,7 +157,7 @@ def _choose(wanted: str | None, path: str, max_id: int, names: Sequence[str]) ->
     return chosen
 
 
-def make_sink(output: Writable, chosen: str, max_id: int) -> Sink:
+def make_sink(output: Output, chosen: str, max_id: int) -> Sink:
     """Make the sink of a format that writes a single output.
 
     Raises ValueError for other formats, and for npy if the header cannot be patched.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...errors import FormatLimitError
-from .outputs import Writable
+from .outputs import Output
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -64,7 +64,7 @@ class Sink(Protocol):
 class RawSink:
     """Ids as u16 or u32, little-endian."""
 
-    def __init__(self, output: Writable, width: int):
+    def __init__(self, output: Output, width: int):
         self._output = output
         self._dtype = np.dtype(f"<u{width}")
 
@@ -85,7 +85,7 @@ class RawSink:
 class _CountedSink(RawSink):
     """Raw ids after a header of fixed size, which is rewritten when their count is known."""
 
-    def __init__(self, output: Writable, width: int, state: dict[str, Any] | None = None):
+    def __init__(self, output: Output, width: int, state: dict[str, Any] | None = None):
         super().__init__(output, width)
         self._count: int = state["tokens"] if state else 0
         if not state:
@@ -137,7 +137,7 @@ class LlmcSink(_CountedSink):
 class TextSink:
     """Decimal, one id a line. The bytes do not depend on how the input was cut into chunks."""
 
-    def __init__(self, output: Writable):
+    def __init__(self, output: Output):
         self._output = output
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
@@ -156,7 +156,7 @@ class JsonlSink:
 
     _BEGIN, _END = JSONL_BEGIN, b"]}\n"
 
-    def __init__(self, output: Writable, state: dict[str, Any] | None = None):
+    def __init__(self, output: Output, state: dict[str, Any] | None = None):
         self._output = output
         # What precedes the next id. Nothing of a document is written before its first id.
         self._before: bytes = state["before"].encode() if state else self._BEGIN

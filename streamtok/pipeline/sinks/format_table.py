@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..saved_state import COUNT, Choice
 from .arrow import ArrowSink
 from .flat import (
-    JSONL_BEGIN,
     About,
     JsonlSink,
     LlmcSink,
@@ -45,9 +43,9 @@ class Format:
     one; replaces: they stand in place of its suffix, not after it. scratch: suffixes of temporary
     files of the sink. width: bytes of an id; None where the ids have no type. wide: the type of 4
     bytes. header: what begins the first file, of `header_size` bytes, from width and count, and is
-    rewritten at the end. state: the shape of what the sink's `getstate` gives. keeps_documents:
-    records where they end. has_schema: holds what the sidecar of other formats does. is_single: the
-    sink needs no more than one output, perhaps a pipe.
+    rewritten at the end. keeps_documents: records where they end. has_schema: holds what the
+    sidecar of other formats does. is_single: the sink needs no more than one output, perhaps a
+    pipe.
     """
 
     make: Make
@@ -63,7 +61,6 @@ class Format:
     wide: str = "uint32"
     header: Callable[[int, int], bytes] | None = None
     header_size: int = 0
-    state: dict[str, Any] = field(default_factory=dict)
     keeps_documents: bool = False
     has_schema: bool = False
     is_single: bool = False
@@ -91,13 +88,10 @@ def _table(chosen: str) -> Format:
         suffix=f".{chosen}",
         scratch=(".ids", ".lengths"),
         width=None,
-        state={"open": COUNT, "first": COUNT},
         keeps_documents=True,
         has_schema=True,
     )
 
-
-_COUNTED = {"tokens": COUNT}
 
 TABLE: dict[str, Format] = {
     "u16": _raw(2),
@@ -108,7 +102,6 @@ TABLE: dict[str, Format] = {
         suffix=".npy",
         header=npy_header,
         header_size=NpySink.HEADER_SIZE,
-        state=_COUNTED,
         is_single=True,
     ),
     "text": Format(
@@ -125,7 +118,6 @@ TABLE: dict[str, Format] = {
         read_lines,
         suffix=".jsonl",
         width=None,
-        state={"before": Choice((JSONL_BEGIN.decode(), ","))},
         keeps_documents=True,
         is_single=True,
     ),
@@ -135,7 +127,6 @@ TABLE: dict[str, Format] = {
         part_suffix=".bin",
         header=llmc_header,
         header_size=LlmcSink.HEADER_SIZE,
-        state=_COUNTED,
     ),
     "megatron": Format(
         lambda files, about, state, first: MegatronSink(files, about, state),
@@ -146,7 +137,6 @@ TABLE: dict[str, Format] = {
         scratch=(".lengths",),
         width=MegatronSink.width,
         wide="int32",
-        state={"open": COUNT},
         keeps_documents=True,
     ),
     "datatrove": Format(
@@ -155,7 +145,6 @@ TABLE: dict[str, Format] = {
         part_suffix=".ds",
         required=".ds",
         further=(".index", ".metadata"),
-        state=_COUNTED,
         keeps_documents=True,
     ),
     "parquet": _table("parquet"),

@@ -11,9 +11,9 @@ import os
 import re
 import stat
 from types import TracebackType
-from typing import Protocol
+from typing import TypeAlias
 
-from ...files.part_file import named, write_all
+from ...files.part_file import PartFile, named, write_all
 from ...stores import places
 from ...stores.urls import check_writable, is_url
 
@@ -21,28 +21,6 @@ _STDOUT = 1
 # Names of open descriptors. What they refer to is written to, never replaced.
 _DESCRIPTORS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
-
-
-class Writable(Protocol):
-    """Takes bytes. is_file: it appears only when it is complete, and `patch` works."""
-
-    name: str
-    is_file: bool
-
-    def write(self, data: bytes | memoryview) -> None: ...
-    def patch(self, offset: int, data: bytes) -> None: ...
-
-
-class Output(Writable, Protocol):
-    """A Writable and context manager: leaving it without an exception completes the output."""
-
-    def __enter__(self) -> Output: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
 
 
 class Pipe:
@@ -72,6 +50,10 @@ class Pipe:
 
     def patch(self, offset: int, data: bytes) -> None:
         raise io.UnsupportedOperation(f"{self.name} cannot be written out of order")
+
+
+Output: TypeAlias = Pipe | PartFile
+"""Takes bytes. A context manager: leaving it without an exception completes the output."""
 
 
 def descriptor_of(path: str) -> int | None:
@@ -104,7 +86,7 @@ def open_output(path: str) -> Output:
     """Open the output at `path`; "-" is standard output.
 
     FIFOs, devices and descriptors such as /dev/stdout are written directly; a URL becomes a
-    NewObject, and anything else a NewFile. Raises OSError if it cannot be opened; no existing file
+    NewObject, and anything else a PartFile. Raises OSError if it cannot be opened; no existing file
     is changed then.
     """
     if path == "-":

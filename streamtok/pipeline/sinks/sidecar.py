@@ -20,7 +20,6 @@ from ...errors import SidecarError
 from ...files.part_file import PartFile
 from ...stores import places
 from .arrow import read_schema, table_format
-from .outputs import Writable
 
 if TYPE_CHECKING:
     from .flat import About, Ends, IdArray, Sink
@@ -210,7 +209,7 @@ class SidecarSink:
         self,
         sink: Sink,
         described: Mapping[str, PartFile],
-        sidecar: Writable,
+        sidecar: PartFile,
         about: About,
         what: tuple[str, str | None],
         state: dict[str, Any],

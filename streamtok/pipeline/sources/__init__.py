@@ -19,19 +19,19 @@ from .inputs import (
     FollowInput,
     Input,
     Opening,
-    RowsInput,
+    ParquetInput,
 )
 from .json_lines import MAX_LINE, JsonLines
-from .make_splitter import ROWS, MakeSplitter, Reading, Rows
+from .make_splitter import MakeSplitter, Reading
 from .open_blocks import open_blocks
 from .records import BadRecord, OnBad, Places
-from .replaced_bytes import ReplacedBytes
+from .replaced_bytes import BadBytes, ReplacedBytes
 from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
 
 __all__ = [
     "BLOCK_SIZE",
     "MAX_LINE",
-    "ROWS",
+    "BadBytes",
     "BadRecord",
     "Delimited",
     "Documents",
@@ -46,12 +46,11 @@ __all__ = [
     "MakeSplitter",
     "OnBad",
     "Opening",
+    "ParquetInput",
     "Part",
     "Places",
     "Reading",
     "ReplacedBytes",
-    "Rows",
-    "RowsInput",
     "Splitter",
     "Stretch",
     "Waiting",

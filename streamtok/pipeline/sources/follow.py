@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 
 from ...errors import CheckpointError
 from ...files.named_errors import naming
-from ..saved_state import COUNT, SAVED_FILE, Limit, Optional, Times, check_shape
 from .blocks import BLOCK_SIZE, Waiting, read_descriptor, read_once
 from .compression import START_SIZE, detect, unpack
 
@@ -100,19 +99,6 @@ class Follower:
         one = self._segments[0]
         offset = one["offset"] + at - one["start"]
         return {"at": at, "file": [one["device"], one["inode"]], "offset": offset, **one["head"]}
-
-    @staticmethod
-    def is_position(value: Any) -> bool:
-        """Whether `value` is a position with the one of the splitter."""
-        own = {"at": COUNT, "records": COUNT, "crc": Limit(0xFFFFFFFF)}
-        shape = own | {"file": Times(2, COUNT), "offset": COUNT, **SAVED_FILE}
-        if isinstance(value, dict) and value.get("file") is None:
-            shape = own | {"file": Optional(dict)}
-        try:
-            check_shape(value, shape, "", "")
-        except CheckpointError:
-            return False
-        return True
 
     def _say_missing(self) -> None:
         missing, self._missing = self._missing, lambda path: None

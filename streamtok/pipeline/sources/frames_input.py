@@ -59,10 +59,6 @@ class FramesInput(ByteInput):
         self._stretch = stretch
         self._block_size = block_size
 
-    @property
-    def may_wait(self) -> bool:
-        return False
-
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
         assert self._splitter is not None
         self._splitter.has_crc = False

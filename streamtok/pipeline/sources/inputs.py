@@ -1,4 +1,4 @@
-"""The kinds of input: files and objects, followed files and files of rows.
+"""The kinds of input: files and objects, followed files and Parquet files.
 
 Each is a source of documents. It yields groups of parts (see `splitters`). Between two groups,
 `position` tells as JSON where the next group begins, so that another process can continue there.
@@ -12,13 +12,12 @@ from __future__ import annotations
 import codecs
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ...errors import ArchiveError, CheckpointError, DocumentError
 from ...stores import places
 from ...stores.objects import describe, read_range
 from ...stores.urls import is_url
-from ..saved_state import COUNT, Limit
 from .blocks import (
     BLOCK_SIZE,
     Waiting,
@@ -29,8 +28,9 @@ from .blocks import (
 from .compression import START_SIZE, detect, unpack
 from .fingerprint import FileWatch, fingerprint
 from .follow import Follower
-from .make_splitter import MakeSplitter, Rows, RowTexts
+from .make_splitter import MakeSplitter
 from .open_blocks import open_blocks
+from .parquet import ParquetTexts
 from .records import OnBad, Places
 from .splitters import Part, Splitter
 
@@ -50,48 +50,54 @@ class Opening(NamedTuple):
 
 
 _UNCHANGED = Opening()
-_POSITION = {"at": COUNT, "records": COUNT, "crc": Limit(0xFFFFFFFF)}
 
 
-class Input(Protocol):
+class Input:
     """One input of a run.
 
     name: for errors; size: bytes on the disk, None if unknown; read: how many of them were read;
-    is_done: the last group was yielded; places: which records the documents of the last group are;
-    replaced: bytes that became U+FFFD in records; may_wait: the next group may take a while to
-    arrive.
+    is_done: the last group was yielded.
     """
 
-    name: str
-    size: int | None
-    read: int
-    is_done: bool
+    def __init__(self, name: str, size: int | None):
+        self.name = name
+        self.size = size
+        self.read = 0
+        self.is_done = False
 
     @property
-    def places(self) -> Places: ...
+    def places(self) -> Places:
+        """Which records the documents of the last group are."""
+        raise NotImplementedError
+
     @property
-    def replaced(self) -> int: ...
+    def replaced(self) -> int:
+        """How many bytes became U+FFFD in records."""
+        return 0
+
     @property
-    def may_wait(self) -> bool: ...
+    def may_wait(self) -> bool:
+        """Whether the next group may take a while to arrive."""
+        return False
 
     def fingerprint(self) -> dict[str, Any]:
         """What must be the same when a later process continues from a checkpoint, for JSON."""
+        return {"name": self.name}
 
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
         """Yield groups of parts from `position` on; is_open: it is inside a document."""
-
-    @property
-    def position_shape(self) -> Any:
-        """The shape of a position, for `saved_state.check_shape`."""
+        raise NotImplementedError
 
     def position(self) -> dict[str, Any]:
         """Where the next group begins, for JSON."""
+        raise NotImplementedError
 
     def stop(self) -> list[Part]:
         """The remaining parts if nothing more is read."""
+        return []
 
 
-class ByteInput:
+class ByteInput(Input):
     """The common base of the inputs that are streams of bytes."""
 
     def __init__(
@@ -101,23 +107,13 @@ class ByteInput:
         size: int | None = None,
         opening: Opening = _UNCHANGED,
     ):
-        self.name = name
-        self.size = size
-        self.read = 0
-        self.is_done = False
+        super().__init__(name, size)
         self._make_splitter = make_splitter
         self._opening = opening
         self._splitter: Splitter | None = None
 
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
         raise NotImplementedError
-
-    @property
-    def may_wait(self) -> bool:
-        return True
-
-    def fingerprint(self) -> dict[str, Any]:
-        return {"name": self.name}
 
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
         saved = position or {"at": 0, "records": 0, "crc": 0}
@@ -190,10 +186,6 @@ class ByteInput:
     @property
     def replaced(self) -> int:
         return self._splitter.replaced if self._splitter is not None else 0
-
-    @property
-    def position_shape(self) -> Any:
-        return _POSITION
 
     def position(self) -> dict[str, Any]:
         assert self._splitter is not None
@@ -311,6 +303,10 @@ class FollowInput(ByteInput):
         super().__init__(name, make_splitter, None, opening)
         self._follower = follower
 
+    @property
+    def may_wait(self) -> bool:
+        return True
+
     def fingerprint(self) -> dict[str, Any]:
         return {"name": self.name, "followed": True}
 
@@ -319,23 +315,18 @@ class FollowInput(ByteInput):
             self.read += len(block)
             yield block
 
-    @property
-    def position_shape(self) -> Any:
-        return self._follower.is_position
-
     def position(self) -> dict[str, Any]:
         own = super().position()
         return own | self._follower.position(own["at"])
 
 
-class RowsInput:
-    """The rows of a file of rows."""
+class ParquetInput(Input):
+    """The rows of a Parquet file."""
 
     def __init__(
         self,
         path: str,
         name: str,
-        kind: Rows,
         column: str,
         *,
         on_bad: OnBad | None = None,
@@ -346,33 +337,24 @@ class RowsInput:
 
         column: what has the texts. groups: the row groups to read, all by default.
         """
-        self.name = name
-        self.size = check_file(path)
-        self.read = 0
-        self.is_done = False
+        super().__init__(name, check_file(path))
         self._watch = None if is_url(path) else FileWatch(path, name)
         self._path = path
-        self._kind = kind
         self._column = column
         self._on_bad = on_bad
         self._waiting = waiting
         self._groups = groups
         self._texts = self._open(0)
         self._texts.close()
-        self.replaced = 0  # texts that are not UTF-8 are given as bytes
 
-    def _open(self, row: int) -> RowTexts:
-        return self._kind.open(
+    def _open(self, row: int) -> ParquetTexts:
+        return ParquetTexts(
             self._path, self._column, on_bad=self._on_bad, row=row, groups=self._groups
         )
 
     @property
     def places(self) -> Places:
         return self._texts.places
-
-    @property
-    def may_wait(self) -> bool:
-        return False
 
     def fingerprint(self) -> dict[str, Any]:
         about = fingerprint(self._path) if self._watch is None else self._watch.fingerprint()
@@ -398,12 +380,5 @@ class RowsInput:
         finally:
             self._texts.close()
 
-    @property
-    def position_shape(self) -> Any:
-        return {"at": Limit(self._texts.rows)}
-
     def position(self) -> dict[str, Any]:
         return {"at": self._texts.row}
-
-    def stop(self) -> list[Part]:
-        return []

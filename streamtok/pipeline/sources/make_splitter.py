@@ -2,55 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from .blocks import Waiting
 from .json_lines import MAX_LINE, JsonLines
-from .parquet import ParquetTexts
-from .records import OnBad, Places
+from .records import OnBad
 from .splitters import Delimited, Splitter, Whole
 
 MakeSplitter = Callable[[str, int, int, int, bool], Splitter]
 """Makes a splitter from (name, consumed, records, crc, is_open); name: the input, for errors."""
-
-
-class RowTexts(Protocol):
-    """The texts in a column of a file of rows.
-
-    row: how many rows were given out or skipped, of `rows`. places: which rows the last texts are.
-    """
-
-    row: int
-    rows: int
-
-    @property
-    def places(self) -> Places: ...
-
-    def texts(self, waiting: Waiting = ...) -> Iterator[list[str | bytes]]:
-        """Yield the texts of some rows at a time; `row` then includes these rows."""
-
-    def group_starts(self) -> list[int]:
-        """Where groups of rows begin that can be read by themselves, in bytes of the file."""
-
-    def close(self) -> None: ...
-
-
-class Rows(NamedTuple):
-    """A kind of files of rows.
-
-    open: opens one, from its path, the column, and on_bad, row and groups as `ParquetTexts` takes
-    them. suffix: of their names.
-    """
-
-    title: str
-    open: Callable[..., RowTexts]
-    suffix: str
-
-
-ROWS = {"parquet": Rows("Parquet", ParquetTexts, ".parquet")}
-"""By the option that names the column, which is a field of `Reading`, too."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +51,9 @@ class Reading:
         return self.delimiter
 
     @property
-    def rows(self) -> tuple[Rows, str] | None:
-        """The kind of the files of rows and their column, if the inputs are such files."""
-        return next(((ROWS[o], c) for o in ROWS if (c := getattr(self, o)) is not None), None)
-
-    @property
     def is_split(self) -> bool:
         """Whether an input may hold several documents."""
-        return self.end is not None or self.rows is not None
+        return self.end is not None or self.parquet is not None
 
     @property
     def can_cut(self) -> bool:
