@@ -308,33 +308,27 @@ cdef struct Place:          # of an id's text
 cdef enum:
     BATCH = 256             # pre-tokens found, then encoded, at a time
     COUNT_STEP = 1 << 16    # bytes of which the ids are counted at a time
-    MIDDLE_PRETOKEN = SEGMENT       # longest pre-token that waits for others in one piece,
-    WIDE_PRETOKEN = 240     # and in pieces that overlap
-    PENDING = 512           # pre-tokens that wait to be merged, at the most,
-    PENDING_WIDE = 32       # and of more than MIDDLE_PRETOKEN bytes
+    MIDDLE_PRETOKEN = ST_SHORT      # longest pre-token that waits for others
+    PENDING = 512           # pre-tokens that wait to be merged, at the most
     UNIT = ST_UNIT          # bytes: what waits begins at multiples of it
     RECENT_BITS = 10        # of a hash by which those that wait are found again
-    PIECES = PENDING + PENDING_WIDE * ((WIDE_PRETOKEN - OVERLAP) // STRIDE)
-    MOST_UNITS = PIECES * (SEGMENT // UNIT)
+    MOST_UNITS = PENDING * (MIDDLE_PRETOKEN // UNIT)
 
 cdef struct Gap:            # where the ids of a pre-token that waits belong
     size_t at               # in `out`
     u64 low                 # its key
     u64 high
-    u16 piece               # the first of those that it is made of
+    u16 piece               # its number among those that wait
     u16 size
     u16 count               # of ids, once it is merged
     u16 original            # the first gap of the same pre-token
 
-cdef struct Waiting:        # pieces of new pre-tokens, of up to 64 bytes each, that are merged together
+cdef struct Waiting:        # different new pre-tokens that are merged together
     size_t count
-    size_t wide             # pre-tokens in several pieces
-    size_t unit             # of `bytes` that is free
-    size_t place            # of `tokens`
-    u16[PIECES] units       # piece i begins at bytes[UNIT * units[i]]
-    u16[PIECES] places      # and its tokens at tokens[UNIT * places[i]]
-    u8[PIECES] sizes
-    u8[PIECES] counts       # of tokens
+    size_t unit             # of `bytes` and `tokens` that is free
+    u16[PENDING] units      # pre-token i begins at bytes[UNIT * units[i]], its tokens at tokens[…]
+    u8[PENDING] sizes
+    u8[PENDING] counts      # of tokens
     u8* bytes
     u32* tokens
 

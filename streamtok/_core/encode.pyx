@@ -42,7 +42,7 @@ from cpython.pythread cimport (
 )
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_CheckExact
-from cpython.unicode cimport PyUnicode_Check, PyUnicode_CheckExact
+from cpython.unicode cimport PyUnicode_Check, PyUnicode_CheckExact, PyUnicode_DecodeUTF8
 from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, llabs, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset

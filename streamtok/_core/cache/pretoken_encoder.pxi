@@ -31,7 +31,7 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash)
     cdef const Tokens* t = table.tokens()
     cdef size_t before = w.count
     cdef u32 token
-    if may_wait(t, w, p, n):
+    if n <= MIDDLE_PRETOKEN:
         wait(w, p, n, hash, n)
         return 0
     token = find_unreachable(t, p, n) if n <= LONG_PRETOKEN else find_token(t, p, n)

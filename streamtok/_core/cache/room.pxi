@@ -44,10 +44,8 @@ cdef inline size_t words_of(const Cell* cell) noexcept nogil:
     return byte_words(cell.high) + cell.ids[1] if (cell.high >> 60 & MANY) == MANY else 0
 
 
-cdef void sweep(PretokenCache* cache, u64* starts) noexcept nogil:
-    """Forget the idle cells; all others are idle from now on. starts: as for `close_gaps`; NULL: the
-    arena stays as it is.
-    """
+cdef void sweep(PretokenCache* cache) noexcept nogil:
+    """Forget the idle cells; all others are idle from now on."""
     cdef u64 i, home, n = cache.cell_mask + 1, start = 0, share
     cdef size_t kept = 0, words = 0
     cdef Cell cell
@@ -61,8 +59,6 @@ cdef void sweep(PretokenCache* cache, u64* starts) noexcept nogil:
     for i in range(n):
         if cache.cells[i].high >> 60 >= IDLE or (cache.cells[i].low ^ i) & 255 >= share:
             cache.cells[i].high = 0
-    if starts != NULL:
-        close_gaps(cache, starts)
     cache.cells_used = 0
     cache.unasked = IDLE
     # Nothing was put beyond a line with an empty cell: from there on all may move towards their homes.
@@ -76,35 +72,23 @@ cdef void sweep(PretokenCache* cache, u64* starts) noexcept nogil:
         cache.cells_used += put_cell(cache.cells, cache.cell_mask, home, &cell)
 
 
-cdef void close_gaps(PretokenCache* cache, u64* starts) noexcept nogil:
-    """Move what cells own in the arena together, without a second arena.
-
-    Owners are found by threading (Jonkers 1979): for the time being, the first word of what a cell
-    owns is in the cell, and the number of the cell is in its place. starts: a bit for each word,
-    all 0.
-    """
-    cdef u64 i, word
-    cdef size_t at, size
-    cdef u32 used = 0
+cdef void close_gaps(PretokenCache* cache) noexcept nogil:
+    """Move what cells own together, into another arena; without memory for one, leave it as it is."""
+    cdef u32* arena = <u32*>st_new_growable(cache.arena_size * sizeof(u32))
+    cdef size_t used = 0, size
+    cdef u64 i
     cdef Cell* cell
+    if arena == NULL:
+        return
     for i in range(cache.cell_mask + 1):
         cell = &cache.cells[i]
-        if words_of(cell):
-            at = cell.ids[0]
-            starts[at >> 6] |= <u64>1 << (at & 63)
-            cell.ids[0] = cache.arena[at]
-            cache.arena[at] = <u32>i
-    for i in range(cache.arena_used // 64 + 1):
-        word = starts[i]
-        while word:
-            at = 64 * i + st_lowest(word)
-            word &= word - 1
-            cell = &cache.cells[cache.arena[at]]
-            size = words_of(cell)
-            cache.arena[at] = cell.ids[0]
-            cell.ids[0] = used
-            memmove(cache.arena + used, cache.arena + at, size * sizeof(u32))
-            used += <u32>size
+        size = words_of(cell)
+        if size:
+            memcpy(arena + used, cache.arena + cell.ids[0], size * sizeof(u32))
+            cell.ids[0] = <u32>used
+            used += size
+    free(cache.arena)
+    cache.arena = arena
     cache.arena_used = used
 
 
@@ -115,13 +99,11 @@ cdef void make_room(const Tokens* t, PretokenCache* cache, size_t pretokens, siz
     """
     cdef bint is_full = cache.cells_used + pretokens > cache.cells_limit and not grow_cells(cache)
     cdef bint needs_words = cache.arena_used + words > cache.arena_size and not grow_arena(cache)
-    cdef u64* starts = NULL
     if not is_full and not needs_words:
         return
+    sweep(cache)
     if needs_words:
-        starts = <u64*>calloc(cache.arena_used // 64 + 1, sizeof(u64))
-    sweep(cache, starts)
-    free(starts)
+        close_gaps(cache)
     if cache.arena_used + words > cache.arena_size:     # there was no memory to close the gaps, or few
         memset(cache.cells, 0, (cache.cell_mask + 1) * sizeof(Cell))
         seed_cells(t, cache)

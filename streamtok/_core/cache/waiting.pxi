@@ -1,26 +1,16 @@
 """New pre-tokens wait for others, so that many are merged together; what they become is put in place.
 
-A pre-token that waits leaves a gap in the ids. Up to 64 bytes of it are one piece; a longer one is
-pieces that overlap, joined as in `merge/segments.pxi`. `settle` merges all pieces at once, whatever
-their sizes, remembers what came of them, and closes the gaps.
+A pre-token of up to 64 bytes that waits leaves a gap in the ids. `settle` merges all of them at once,
+whatever their sizes, remembers what came of them, and closes the gaps.
 """
 
 cdef enum:
-    PENDING_ARENA = (PENDING * (MIDDLE_PRETOKEN + MIDDLE_PRETOKEN // 4)
-                     + PENDING_WIDE * (WIDE_PRETOKEN + WIDE_PRETOKEN // 4))
+    PENDING_ARENA = PENDING * (MIDDLE_PRETOKEN + MIDDLE_PRETOKEN // 4)
     FILL_SLACK = 32             # ids between those that make way and what fills the gaps before them
 
 
-cdef inline bint may_wait(const Tokens* t, const Work* w, const u8* p, size_t n) noexcept nogil:
-    """Whether a new pre-token of more than 15 bytes had better wait. Rows of one character, or of a
-    few, make many merges, and their segments seldom agree.
-    """
-    return n <= MIDDLE_PRETOKEN or (n <= WIDE_PRETOKEN and t.ties == NULL and w.waiting.wide < PENDING_WIDE
-                                    and st_load64(p + UNIT) != st_load64(p + UNIT + 4))
-
-
 cdef inline void wait(Work* w, const u8* p, size_t n, u64 low, u64 high) noexcept nogil:
-    """Leave a gap in the ids for p[:n], of up to WIDE_PRETOKEN bytes and with this key, until `settle`.
+    """Leave a gap in the ids for p[:n], of up to MIDDLE_PRETOKEN bytes and with this key, until `settle`.
 
     There must be room for it. Text has its new pre-tokens several times in a row: each is merged once.
     """
@@ -29,7 +19,6 @@ cdef inline void wait(Work* w, const u8* p, size_t n, u64 low, u64 high) noexcep
     cdef Gap* gap = &w.gaps[w.gap_count]
     cdef Waiting* waiting = &w.waiting
     cdef u8* bytes = waiting.bytes + UNIT * waiting.unit
-    cdef size_t at = 0, size
     cdef bint is_known = (recent[0] < w.gap_count and before.low == low and before.high == high and
                           (n <= SHORT_PRETOKEN
                            or memcmp(waiting.bytes + UNIT * waiting.units[before.piece], p, n) == 0))
@@ -48,58 +37,23 @@ cdef inline void wait(Work* w, const u8* p, size_t n, u64 low, u64 high) noexcep
         memcpy(bytes + sizeof(u64), &high, sizeof(u64))
     else:
         memcpy(bytes, p, n)
-    waiting.wide += n > MIDDLE_PRETOKEN
-    while True:
-        size = n - at if n - at < SEGMENT else SEGMENT
-        waiting.units[waiting.count] = <u16>(waiting.unit + at // UNIT)
-        waiting.places[waiting.count] = <u16>waiting.place
-        waiting.sizes[waiting.count] = <u8>size
-        waiting.count += 1
-        waiting.place += (size + UNIT - 1) // UNIT
-        if at + size == n:
-            break
-        at += STRIDE
+    waiting.units[waiting.count] = <u16>waiting.unit
+    waiting.sizes[waiting.count] = <u8>n
+    waiting.count += 1
     waiting.unit += (n + UNIT - 1) // UNIT
 
 
 cdef void forget_gaps(Work* w) noexcept nogil:
-    w.gap_count = w.waiting.count = w.waiting.wide = w.waiting.unit = w.waiting.place = 0
-
-
-cdef size_t join_pieces(const Tokens* t, Waiting* waiting, size_t piece, size_t n) noexcept nogil:
-    """Put the tokens of a pre-token of n bytes behind each other, from the place of its first piece on.
-
-    Returns how many there are; 0: two of its pieces do not agree.
-    """
-    cdef u32* out = waiting.tokens + UNIT * waiting.places[piece]
-    cdef const u32* tokens
-    cdef size_t count = waiting.counts[piece], end = SEGMENT, skip, place
-    cdef u64 here, begins = begins_of(t, out, count), after
-    while end < n:
-        piece += 1
-        # Of what there is so far, as this piece counts its bytes: where tokens begin, and the end.
-        here = begins >> STRIDE | <u64>1 << OVERLAP
-        tokens = waiting.tokens + UNIT * waiting.places[piece]
-        begins = begins_of(t, tokens, waiting.counts[piece])
-        place = agree(here, begins)
-        if place == 0:
-            return 0
-        after = <u64>-1 << place
-        skip = st_ones(begins & ~after)
-        count -= st_ones(here & after) - 1
-        memmove(out + count, tokens + skip, (waiting.counts[piece] - skip) * sizeof(u32))
-        count += waiting.counts[piece] - skip
-        end += STRIDE
-    return count
+    w.gap_count = w.waiting.count = w.waiting.unit = 0
 
 
 cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
     """Put ids in the place of the tokens; the number of ids, no more than the tokens have bytes.
 
-    These are at most WIDE_PRETOKEN.
+    These are at most MIDDLE_PRETOKEN.
     """
     cdef const Tokens* t = table.tokens()
-    cdef u32[WIDE_PRETOKEN] copy
+    cdef u32[MIDDLE_PRETOKEN] copy
     cdef size_t i, j, size, made = 0
     if table.is_dense:
         return count
@@ -120,26 +74,16 @@ cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
     return made
 
 
-cdef int finish_gap(TokenTable table, Work* w, Gap* gap) except -1 nogil:
-    """Put the ids of a pre-token that waited in the place of its first piece, and their number into
-    `gap`.
-    """
-    cdef const Tokens* t = table.tokens()
-    cdef Waiting* waiting = &w.waiting
-    cdef const u8* p = waiting.bytes + UNIT * waiting.units[gap.piece]
-    cdef u32* ids = waiting.tokens + UNIT * waiting.places[gap.piece]
-    cdef u32 token = find_unreachable(t, p, gap.size)
+cdef void finish_gap(TokenTable table, Waiting* waiting, Gap* gap) noexcept nogil:
+    """Put the ids of a pre-token that waited in the place of its tokens, and their number into `gap`."""
+    cdef u32* ids = waiting.tokens + UNIT * waiting.units[gap.piece]
+    cdef u32 token = find_unreachable(table.tokens(), waiting.bytes + UNIT * waiting.units[gap.piece],
+                                      gap.size)
     cdef size_t count = waiting.counts[gap.piece]
     if token != NONE:
         ids[0] = token
         count = 1
-    elif gap.size > MIDDLE_PRETOKEN:
-        count = join_pieces(t, waiting, gap.piece, gap.size)
-        if count == 0:
-            count = <size_t>merge(t, &w.merger, p, gap.size)
-            memcpy(ids, w.merger.result, count * sizeof(u32))
     gap.count = <u16>to_ids(table, ids, count)
-    return 0
 
 
 cdef inline void copy_ids(u32* to, const u32* ids, size_t count) noexcept nogil:
@@ -171,17 +115,17 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
         homes[i] = home_of(&w.cache, gap.low, gap.high)
         ST_PREFETCH(homes[i])
     merge_many(t, &w.merger, waiting.bytes, waiting.units, waiting.sizes, waiting.count, waiting.tokens,
-               waiting.places, waiting.counts)
+               waiting.units, waiting.counts)
     for i in range(w.gap_count):
         gap = &w.gaps[i]
         if gap.original != i:
             gap.count = w.gaps[gap.original].count
             total += gap.count
             continue
-        finish_gap(table, w, gap)
+        finish_gap(table, waiting, gap)
         total += gap.count
         p = waiting.bytes + UNIT * waiting.units[gap.piece]
-        ids = waiting.tokens + UNIT * waiting.places[gap.piece]
+        ids = waiting.tokens + UNIT * waiting.units[gap.piece]
         learn(&w.cache, homes[i], gap.low, gap.high, p, ids, gap.count)
     # What is behind the first gap makes way at once; then all goes to its place from the front,
     # sixteen ids at a time: what is written beyond is written again, what is unread is farther on.
@@ -197,7 +141,7 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
         to += size
         rest += size
         at = gap.at
-        copy_ids(to, waiting.tokens + UNIT * waiting.places[gap.piece], gap.count)
+        copy_ids(to, waiting.tokens + UNIT * waiting.units[gap.piece], gap.count)
         to += gap.count
     copy_ids(to, rest, w.count - at)
     w.count += total

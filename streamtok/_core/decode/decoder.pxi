@@ -16,10 +16,6 @@ cdef extern from "Python.h":
     Py_ssize_t PySequence_Fast_GET_SIZE(object row)
 
 
-cdef extern from "text/utf8_to_str.h":
-    object st_utf8_to_str(const char* p, size_t size, const char* errors)
-
-
 cdef enum:
     NEAR = 15               # bytes of the longest token that is in its entry
     FAR = 16                # sizes of an entry that has a `Far` instead,
@@ -220,7 +216,7 @@ cdef class Decoder:
                 return None
             if errors == NULL:
                 return PyBytes_FromStringAndSize(<const char*>room.bytes, room.used)
-            return st_utf8_to_str(<const char*>room.bytes, room.used, errors)
+            return PyUnicode_DecodeUTF8(<const char*>room.bytes, room.used, errors)
         finally:
             if not room.is_lent:
                 free(room.bytes)

@@ -238,81 +238,6 @@ ST_FOR_AVX2 static size_t st_squeeze_256(const uint8_t *substitutes, const uint8
            + st_squeeze_plain(substitutes, p, blocks - k, readable - 64 * k, skip, to, kept + k);
 }
 
-/* What stands for the characters of bytes a, b and, of three, c; 0: these are no character. */
-ST_FOR_VBMI2 static inline __m128i st_sixteen_substitutes(const uint8_t *substitutes, __mmask16 some,
-                                                        __m128i a_bytes, __m128i b_bytes,
-                                                        __m128i c_bytes) {
-    const __m512i mark = _mm512_set1_epi32(0x80), limit = _mm512_set1_epi32(0x40);
-    __m512i a = _mm512_cvtepu8_epi32(a_bytes);
-    __m512i b = _mm512_xor_si512(_mm512_cvtepu8_epi32(b_bytes), mark);
-    __m512i c = _mm512_xor_si512(_mm512_cvtepu8_epi32(c_bytes), mark);
-    __mmask16 is_three = _mm512_cmpge_epu32_mask(a, _mm512_set1_epi32(0xE0));
-    __m512i two = _mm512_or_si512(
-        _mm512_slli_epi32(_mm512_and_si512(a, _mm512_set1_epi32(0x1F)), 6), b);
-    __m512i three = _mm512_or_si512(
-        _mm512_slli_epi32(_mm512_and_si512(a, _mm512_set1_epi32(0x0F)), 12),
-        _mm512_or_si512(_mm512_slli_epi32(b, 6), c));
-    __m512i top = _mm512_and_si512(three, _mm512_set1_epi32(0xF800)); /* 0: too long; or a surrogate */
-    __mmask16 bad = _mm512_cmpge_epu32_mask(_mm512_mask_or_epi32(b, is_three, b, c), limit);
-    bad |= is_three & (_mm512_testn_epi32_mask(top, top) |
-                       _mm512_cmpeq_epi32_mask(top, _mm512_set1_epi32(0xD800)));
-    __m512i code = _mm512_mask_mov_epi32(two, is_three, three);
-    __m512i found = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), some & (__mmask16)~bad, code,
-                                                substitutes, 1);
-    return _mm512_cvtepi32_epi8(found);
-}
-
-/* In `first`, for each byte of a block that begins a character of two or three bytes, what stands for it. */
-ST_FOR_VBMI2 static inline __m512i st_leading_substitutes(const uint8_t *substitutes,
-                                                                   const uint8_t *p, uint64_t leads,
-                                                                   __m512i bytes) {
-    uint8_t packed[64];
-    __m512i as = _mm512_maskz_compress_epi8(leads, bytes);
-    __m512i bs = _mm512_maskz_compress_epi8(leads, _mm512_loadu_si512(p + 1));
-    __m512i cs = _mm512_maskz_compress_epi8(leads, _mm512_loadu_si512(p + 2));
-    int count = (int)_mm_popcnt_u64(leads);
-    for (int k = 0;; k += 16) {
-        __mmask16 some = count - k < 16 ? (__mmask16)((1u << (count - k)) - 1) : 0xFFFF;
-        _mm_storeu_si128((__m128i *)(packed + k),
-                         st_sixteen_substitutes(substitutes, some, _mm512_castsi512_si128(as),
-                                                _mm512_castsi512_si128(bs), _mm512_castsi512_si128(cs)));
-        if (k + 16 >= count) break;
-        as = _mm512_alignr_epi64(_mm512_setzero_si512(), as, 2);
-        bs = _mm512_alignr_epi64(_mm512_setzero_si512(), bs, 2);
-        cs = _mm512_alignr_epi64(_mm512_setzero_si512(), cs, 2);
-    }
-    return _mm512_maskz_expand_epi8(leads, _mm512_loadu_si512(packed));
-}
-
-ST_FOR_VBMI2 static size_t st_squeeze_512(const uint8_t *substitutes, const uint8_t *p, size_t blocks,
-                                                   size_t readable, unsigned *skip, uint8_t *to,
-                                                   uint64_t *kept) {
-    const __m512i lead = _mm512_set1_epi8((char)0xC2), wide = _mm512_set1_epi8((char)0xE0);
-    const __m512i widest = _mm512_set1_epi8((char)0xF0);
-    size_t count = 0, k = 0;
-    uint64_t rests = ((uint64_t)1 << *skip) - 1;
-    for (; k < blocks && 64 * k + 66 <= readable; k++) {
-        __m512i bytes = _mm512_loadu_si512(p + 64 * k);
-        uint64_t leads = _mm512_cmpge_epu8_mask(bytes, lead) & _mm512_cmplt_epu8_mask(bytes, widest);
-        uint64_t next_rests = 0;
-        if (leads) {
-            __m512i first = st_leading_substitutes(substitutes, p + 64 * k, leads, bytes);
-            uint64_t two = _mm512_test_epi8_mask(first, first);
-            uint64_t three = _mm512_mask_cmpge_epu8_mask(two, bytes, wide);
-            bytes = _mm512_mask_mov_epi8(bytes, two, first);
-            rests |= two << 1 | three << 2;
-            next_rests = two >> 63 | three >> 62;
-        }
-        kept[k] = ~rests;
-        _mm512_storeu_si512(to + count, _mm512_maskz_compress_epi8(~rests, bytes));
-        count += (size_t)_mm_popcnt_u64(~rests);
-        rests = next_rests;
-    }
-    *skip = (unsigned)_mm_popcnt_u64(rests);
-    return count + st_squeeze_plain(substitutes, p + 64 * k, blocks - k, readable - 64 * k, skip, to + count,
-                                    kept + k);
-}
-
 ST_FOR_AVX2 static void st_deposit_bmi2(uint64_t *bits, uint64_t *others, uint64_t places) {
     *bits = _pdep_u64(*bits, places);
     *others = _pdep_u64(*others, places);
@@ -321,7 +246,6 @@ ST_FOR_AVX2 static void st_deposit_bmi2(uint64_t *bits, uint64_t *others, uint64
 
 static inline st_squeeze_function *st_squeeze_tier(int most) {
 #if defined(ST_X86)
-    if (st_level(most) >= ST_VBMI2) return st_squeeze_512;
     if (st_level(most) >= ST_AVX2) {
         st_squeeze_begin();
         return st_squeeze_256;
