@@ -1,12 +1,14 @@
-"""The blocks of a Markdown file that are marked `<!-- run -->`, to be run as they stand."""
+"""Blocks of Markdown that are marked `<!-- run -->`, to run as they stand; programs as modules."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -14,6 +16,20 @@ from .serve_clients import ENV
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+
+
+def module_at(path: Path) -> ModuleType:
+    """A file of Python that is in no package, as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def load_tool(name: str) -> ModuleType:
+    return module_at(DOCS.parent / "tools" / f"{name}.py")
 
 
 def blocks(name: str, language: str) -> list[tuple[str, str]]:

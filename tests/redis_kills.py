@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import itertools
 import os
 import random
@@ -23,13 +22,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import redis
 
 import streamtok
+
+from .doc_blocks import module_at
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "docs" / "redis_consumer.py"
@@ -48,16 +48,6 @@ WORDS = [
 ]
 Entry = dict[str, bytes]
 BACKLOG = 500  # entries of a stream that wait for consumers
-
-
-def load_example() -> ModuleType:
-    """docs/redis_consumer.py as a module."""
-    spec = importlib.util.spec_from_file_location("redis_consumer", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class RedisServer:
@@ -211,7 +201,7 @@ def run(kills: int, server_kills: int, seed: int, consumers: int) -> dict[str, i
     with redis_server() as server, contextlib.ExitStack() as stack:
         client = stack.enter_context(contextlib.closing(server.client()))
         names = [f"consumer-{i}" for i in range(consumers)]
-        example = load_example().Consumer(client, encoding, keys, group="ids", name="-")
+        example = module_at(SCRIPT).Consumer(client, encoding, keys, group="ids", name="-")
         example.create_groups()
         running = {name: start_consumer(server.url, name, keys) for name in names}
 

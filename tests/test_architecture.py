@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import re
 import shutil
@@ -10,26 +9,18 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import streamtok
 
+from .doc_blocks import load_tool
+
 TOP = Path(__file__).resolve().parents[1]
 PACKAGE = Path(streamtok.__file__).parent
 
 
-def tool(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, TOP / "tools" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-architecture = tool("architecture")
+architecture = load_tool("architecture")
 GRAPH = architecture.import_graph(PACKAGE)
 FLOORS = architecture.read_floors((TOP / "tools" / "floors.txt").read_text("utf-8"))
 
@@ -105,7 +96,7 @@ def test_a_file_that_the_readme_of_the_core_leaves_out_is_found(tmp_path: Path) 
     (tmp_path / "README.md").write_text(
         "- `encode.pyx`: text to ids.\n- `merge/lanes.h`: registers.\n- `merge/lanes.h`: again.\n"
     )
-    messages = tool("check_names").unlisted_names(tmp_path)
+    messages = load_tool("check_names").unlisted_names(tmp_path)
     assert [message.split(": ")[1] for message in messages] == [
         "2 lines for merge/lanes.h, not one",
         "0 lines for merge/merge.pxi, not one",

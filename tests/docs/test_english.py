@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_readme import load_tool
+from ..doc_blocks import load_tool
 
 TOOL = load_tool("check_english")
 WRONG = {

@@ -11,7 +11,7 @@ import pytest
 
 import streamtok
 
-from .test_readme import load_tool
+from ..doc_blocks import load_tool
 
 if sys.version_info >= (3, 11):
     import tomllib

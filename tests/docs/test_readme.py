@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
@@ -13,20 +11,11 @@ import pytest
 from benchmarks import headline
 
 from ..cli.test_cli import POSIX
-from ..doc_blocks import run_shell
+from ..doc_blocks import load_tool, run_shell
 
 TOP = Path(__file__).resolve().parents[2]
 README = (TOP / "README.md").read_text("utf-8")
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def load_tool(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, TOP / "tools" / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @POSIX

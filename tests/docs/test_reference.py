@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import doctest
-import importlib.util
 import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import streamtok
 from streamtok import formats
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+from ..doc_blocks import DOCS, module_at
+
 OPTIONS = doctest.ELLIPSIS
 CLASSES = [
     streamtok.Encoding,
@@ -25,17 +24,7 @@ CLASSES = [
 ]
 
 
-def load_extension(name: str) -> ModuleType:
-    """A module of `docs/_ext`, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / "_ext" / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-EXAMPLES: dict[str, str] = load_extension("api_docs").read_examples()
+EXAMPLES: dict[str, str] = module_at(DOCS / "_ext" / "api_docs.py").read_examples()
 PAGES = sorted(
     path.relative_to(DOCS).as_posix()
     for path in DOCS.rglob("*.md")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import configparser
 import gzip
-import importlib.util
 import io
 import json
 import os
@@ -17,7 +16,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,6 +26,7 @@ import streamtok
 
 from ..cli.test_cli import POSIX
 from ..crash import make_text
+from ..doc_blocks import module_at
 from ..pipeline.test_id_files import read_megatron
 from ..serve_clients import ENV
 
@@ -36,16 +35,6 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 GPT2 = streamtok.get_encoding("gpt2")
 CL100K = streamtok.get_encoding("cl100k_base")
 TEXT = make_text(random.Random(5), 40_000)
-
-
-def load(name: str) -> ModuleType:
-    """A program, as a module; as `import` does it, so that dataclasses and pickles work."""
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def start(folder: Path, name: str, *args: str, **settings: Any) -> subprocess.Popen[str]:
@@ -114,7 +103,7 @@ def test_log_budget_stops_after_intervals(tmp_path: Path) -> None:
 
 
 def test_budget_forgets_after_an_hour() -> None:
-    budget = load("log_budget").Budget(100)
+    budget = module_at(EXAMPLES / "log_budget.py").Budget(100)
     assert not budget.spend(90, 0)
     assert budget.spend(20, 60)
     assert not budget.spend(1, 61)  # said once
@@ -135,7 +124,7 @@ def test_corpus_to_megatron(tmp_path: Path) -> None:
     found = read_megatron(str(tmp_path / "corpus"))
     assert sorted(found) == sorted([*GPT2.encode(text), GPT2.eot_token] for text in texts)
     assert printed.startswith(f"{len(texts)} documents, {sum(map(len, found))} tokens\n")
-    corpus = load("corpus_to_megatron").Corpus(str(tmp_path / "corpus"))
+    corpus = module_at(EXAMPLES / "corpus_to_megatron.py").Corpus(str(tmp_path / "corpus"))
     assert [corpus[i].tolist() for i in range(len(corpus))] == found
     assert corpus.tokens == sum(map(len, found))
 
@@ -143,7 +132,7 @@ def test_corpus_to_megatron(tmp_path: Path) -> None:
 def test_corpus_to_megatron_tries_again_after_a_kill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = load("corpus_to_megatron")
+    module = module_at(EXAMPLES / "corpus_to_megatron.py")
     codes = [-signal.SIGKILL, -signal.SIGTERM, 0]
     commands = []
 
@@ -176,7 +165,7 @@ def test_chat_budget(tmp_path: Path) -> None:
     assert kept[1:] == messages[-len(kept) + 1 :]
     assert 1 < len(kept) < len(messages)
 
-    module = load("chat_budget")
+    module = module_at(EXAMPLES / "chat_budget.py")
     chat = module.Conversation(900)
     for message in messages:
         chat.add(message)
@@ -194,7 +183,7 @@ def test_chat_budget(tmp_path: Path) -> None:
 
 def test_chat_prompt_is_that_of_the_text() -> None:
     """The sum of the parts is the whole, with special tokens as in the format."""
-    harmony = load("chat_budget").Harmony()
+    harmony = module_at(EXAMPLES / "chat_budget.py").Harmony()
     encoding = streamtok.get_encoding("o200k_harmony")
     messages = [
         {"role": "user", "content": text} for text in ("", "tea", " 日本語\n\n", TEXT[:300])
@@ -258,7 +247,7 @@ def test_socket_client_raises_what_the_service_says(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(path)
         server.listen()
-        module = load("socket_service")
+        module = module_at(EXAMPLES / "socket_service.py")
         ids = module.ask(path, io.BytesIO())
 
         def answer() -> None:
@@ -305,7 +294,7 @@ def torch_stream(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(STAND_INS))
     for name in [one for one in sys.modules if one.partition(".")[0] == "torch"]:
         monkeypatch.delitem(sys.modules, name)
-    module = load("torch_stream")
+    module = module_at(EXAMPLES / "torch_stream.py")
     monkeypatch.setitem(sys.modules, "torch_stream", module)  # workers get pickled datasets
     yield module
     for name in [one for one in sys.modules if one.partition(".")[0] == "torch"]:
@@ -368,7 +357,7 @@ def test_torch_stream_goes_on_from_any_batch(torch_stream: Any, workers: int) ->
 
 def test_torch_stream_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    module = load("torch_stream")
+    module = module_at(EXAMPLES / "torch_stream.py")
     whole = [id for text in documents() for id in [*GPT2.encode(text), GPT2.eot_token]]
     blocks = module.TorchBlocks(records_of_texts(module), 64)
     assert [one.tolist() for one in blocks] == [

@@ -18,11 +18,11 @@ from redis.client import Pipeline
 import streamtok
 
 from .. import redis_kills
-from ..doc_blocks import DOCS, blocks, need, run_shell
-from ..redis_kills import RedisServer, load_example, make_entries, offline, stored
+from ..doc_blocks import DOCS, blocks, module_at, need, run_shell
+from ..redis_kills import SCRIPT, RedisServer, make_entries, offline, stored
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="redis-server and signals")
-example = load_example()
+example = module_at(SCRIPT)
 ENCODING = streamtok.get_encoding("gpt2")
 KEY = "log"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import unicodedata
 from pathlib import Path
@@ -11,6 +10,8 @@ import pytest
 
 import streamtok
 from streamtok.views.languages import compare_languages, list_languages
+
+from ..doc_blocks import load_tool
 
 
 def test_the_text_is_whole_and_small():
@@ -46,10 +47,7 @@ def test_counts_are_those_of_encode():
 
 
 def test_the_tool_reads_paragraphs(tmp_path):
-    path = Path(__file__).resolve().parents[2] / "tools" / "pack_declarations.py"
-    spec = importlib.util.spec_from_file_location("pack_declarations", path)
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
+    tool = load_tool("pack_declarations")
     (tmp_path / "declaration").mkdir()
     articles = "".join(
         f'<article data-number="{n}"><h2>Art. {n}</h2><p>text\n {n} &amp; more</p></article>'
