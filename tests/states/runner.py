@@ -6,7 +6,8 @@
 
 The machines run in a child process that the parent watches: a difference, a crash, and a step that
 takes too long all end with the machine, its seed, and the command that does it again with as few
-steps as are needed.
+steps as are needed. hypothesis.stateful cannot carry this: a crash or a hang of the core would end
+the process that has to shrink it.
 """
 
 from __future__ import annotations
