@@ -13,6 +13,7 @@ import json
 import sys
 from typing import Any, NamedTuple
 
+from ..engines.template import NO_TEMPLATE
 from ..errors import StreamtokError
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.skip_log import SkipLog, reasons
@@ -85,7 +86,10 @@ def run(args: argparse.Namespace) -> int:
     replaced = 0
     for name in names:
         stream.reset()
-        encoder = open_inputs.open_encoder(args, encoding, stream)
+        template = encoding._template if args.add_special_tokens else NO_TEMPLATE
+        encoder = DocumentEncoder(
+            stream, prepend=template.before, append=template.after, skip_empty=args.skip_empty
+        )
         live = _Live(args, name, intervals)
         if not followed:
             open_inputs.make_skip_log(args, None)
@@ -188,7 +192,7 @@ def _count(
     has_lines = args.every is not None or (args.each and is_terminal(sys.stdout))
     try:
         try:
-            with show_bar(args, "counting", opened.size, "B") as advance:
+            with show_bar(False, "counting", opened.size, "B") as advance:
                 for parts in opened.groups(None, False):
                     live.add(encoder, parts, opened.places)
                     if not has_lines:

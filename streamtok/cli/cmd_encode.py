@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from dataclasses import fields, replace
 from typing import Any
 
 from .._core.encode import set_cache_limit
 from ..encoding import Encoding
-from ..formats.opening import vocabulary_of
 from ..parallel.threads import usable_cores
+from ..parts.settings import POLICY, Settings
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
-from ..pipeline.job_digest import POLICY, job_digest
+from ..pipeline.job_digest import job_digest
 from ..pipeline.run import Run, Totals
-from ..pipeline.sources import Feed, Input, Reading
+from ..pipeline.sources import Feed, Input
 from . import encode_output as outputs
 from . import encoding_options, input_options, open_inputs, options, parts_options
 from .argument_types import parse_count, parse_positive, parse_seconds
@@ -145,20 +144,16 @@ def run(args: argparse.Namespace) -> int:
 
         return encode_parts.run(args)
     encoding = encoding_options.load_encoding(args)
-    stream = encoding_options.open_stream(args, encoding)
-    about = sinks.About(
-        encoding.name, encoding.digest, encoding.max_token_value, vocabulary_of(args.encoding)
-    )
-    chosen = outputs.check_format(args, about)
-    family = outputs.make_family(args, chosen, about)
+    chosen = outputs.check_format(args, encoding.max_token_value)
+    options = outputs.job_options(args, encoding)
+    settings = Settings.of(args.encoding, encoding, chosen, options)
+    family = settings.family(encoding)
     if args.threads is None:
         # Each thread needs 12 to 20 MB, and pyarrow needs much memory.
         is_arrow = args.parquet is not None or sinks.has_schema(chosen)
         args.threads = 1 if is_arrow else min(2, usable_cores())
-    # Where all cores encode, the copy of a block costs the same in every thread.
-    args.reads_ahead = args.threads < usable_cores()
     set_cache_limit(CACHE_BYTES)
-    encoder = open_inputs.open_encoder(args, encoding, stream)
+    encoder = settings.open_encoder(encoding, args.threads)
     has_file = sinks.check_output(args.output)
     skip_log = open_inputs.make_skip_log(
         args, family.names(args.output, None)[0] if has_file else None
@@ -166,16 +161,15 @@ def run(args: argparse.Namespace) -> int:
     opened = open_inputs.open_inputs(args)
     with contextlib.ExitStack() as stack:
         stack.callback(encoder.release)
-        settings = _settings(args, encoding, chosen, opened)
-        job = job_digest(settings | _policy(args))
-        family = replace(family, about=replace(about, job=job))
+        depends_on, job = _depends_on(settings, encoding, opened)
+        family = settings.family(encoding, job)
         outputs.refuse_inputs(args, family)
         checkpoint = state = None
         if has_file and not args.dry_run:
             stack.callback(sinks.Locks(family.kept_names(args.output, None)).close)
         if args.resume:
             path = checkpoint_path(family.names(args.output, None)[0])
-            checkpoint = Checkpoint(path, settings)
+            checkpoint = Checkpoint(path, depends_on)
             state = checkpoint.load()
         outputs.refuse_foreign(args, family, state["files"] if state else None)
         if args.dry_run:
@@ -243,29 +237,22 @@ def _go(args: argparse.Namespace, pipeline: Run, progress: Progress) -> None:
         raise open_inputs.explain(error, pipeline.place) from None
 
 
-def _settings(
-    args: argparse.Namespace, encoding: Encoding, chosen: str, opened: list[Input]
-) -> dict[str, Any]:
-    """What the ids already written depend on, under the names that the user knows.
+def _depends_on(
+    settings: Settings, encoding: Encoding, opened: list[Input]
+) -> tuple[dict[str, Any], str | None]:
+    """What the ids already written depend on, by names that the user knows; the job's digest.
 
-    A run with others cannot continue. The options in `_policy` may change.
+    A run with others cannot continue. POLICY may change: it is in the digest only.
     """
-    otherwise = {"delimiter", "unpack", "max_line", *POLICY}  # said in another way, or may change
-    names = [one.name for one in fields(Reading) if one.name not in otherwise]
-    names += ["prepend", "append", "skip_empty", "sidecar", "shard_tokens", "shard_exactly"]
-    rows = {f"--{name.replace('_', '-')}": getattr(args, name) for name in names}
-    delimiter = args.delimiter
-    template = [list(part) for part in encoding._template] if args.add_special_tokens else None
-    return rows | {
+    row = settings.as_json()
+    rows = {
+        f"--{name.replace('_', '-')}": row[name]
+        for name in row.keys() - {"digest", "part_size", "unpack"}
+    }
+    rows |= {
         "--encoding": f"{encoding.name} ({encoding.digest[:16]})",
-        "--format": chosen,
-        "--add-special-tokens": template,
-        "--no-unpack": not args.unpack,
-        "--delimiter": None if delimiter is None else repr(delimiter),
+        "--no-unpack": not settings.unpack,
         "inputs": [one.fingerprint() for one in opened],
     }
-
-
-def _policy(args: argparse.Namespace) -> dict[str, Any]:
-    """The options that decide only about unread text, as POLICY of `parts.settings`."""
-    return {f"--{name.replace('_', '-')}": getattr(args, name) for name in POLICY}
+    policy = {f"--{name.replace('_', '-')}" for name in POLICY}
+    return {name: rows[name] for name in rows.keys() - policy}, job_digest(rows)

@@ -10,7 +10,6 @@ from ..parts.job_outputs import find_plan, outputs_of_job
 from ..parts.join import family_of, join_into
 from ..pipeline import sinks
 from ..pipeline.sinks.finished import Finished, find_finished
-from ..registry import get_encoding, list_encoding_names
 from ..stores.urls import is_url
 from . import options, overwriting
 from .messages import Misused, Refused, say, shown
@@ -45,7 +44,10 @@ def run(args: argparse.Namespace) -> int:
         sources += [_found(one)] if plan_file is None else outputs_of_job(plan_file)
     if not sources:
         raise Refused("there is nothing to join")
-    family = family_of(sources, _max_id(sources[0]))
+    if (max_id := sources[0].max_id) is None:
+        path = shown(sources[0].path)
+        raise Refused(f"{path}: nothing tells the highest id of its vocabulary")
+    family = family_of(sources, max_id)
     names = family.kept_names(args.output, None)
     read = dict.fromkeys([*args.inputs, *(one.path for one in sources)])
     overwriting.refuse_inputs(names, read)
@@ -73,12 +75,3 @@ def _found(path: str) -> Finished:
         return find_finished(path)
     except ValueError as error:
         raise Refused(f"{shown(path)}: {error}") from None
-
-
-def _max_id(one: Finished) -> int:
-    about = one.about
-    if about is not None and about.max_id is not None:
-        return about.max_id
-    if about is not None and about.encoding in list_encoding_names():
-        return get_encoding(about.encoding).max_token_value
-    raise Refused(f"{shown(one.path)}: nothing tells the highest id of its vocabulary")

@@ -203,7 +203,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"{skipped:,} lines or rows without a text were skipped (--skip-bad-lines)")
     if skipped and not trainer.bytes_in:
         raise StreamtokError("no line or row has a text: give the name of the field that has it")
-    with show_bar(args, "merges", None, "") as advance:
+    with show_bar(args.quiet, "merges", None, "") as advance:
         encoding = _train(args, trainer, args.vocab_size, advance)
     _save(encoding, args.output, format)
     if not args.quiet:
@@ -309,7 +309,7 @@ def _count(
     """Count all documents."""
     args.chunk_size = counted_documents.BLOCK
     args.waiting = contextlib.nullcontext  # Ctrl-C may come at any time
-    with show_bar(args, "counting", None, "B") as advance:
+    with show_bar(args.quiet, "counting", None, "B") as advance:
         count_inputs(
             trainer,
             names,
@@ -353,7 +353,7 @@ def _count_in_parts(
         if size is None:
             raise StreamtokError(f"parts need regular files: {shown(name)} is not one")
     total = sum(size or 0 for size in sizes)
-    with show_bar(args, "counting", total, "B") as advance:
+    with show_bar(args.quiet, "counting", total, "B") as advance:
         done = skipped = 0
 
         def count(size: int, bad: int) -> None:

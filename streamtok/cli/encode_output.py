@@ -10,12 +10,13 @@ from typing import Any
 
 from ..encoding import Encoding
 from ..engines.template import NO_TEMPLATE
+from ..parts.settings import Settings
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.skip_log import SkipLog, is_skip_log, skip_log_path
 from ..stores import places
 from ..stores.urls import is_url
-from . import overwriting
+from . import encoding_options, overwriting
 from .messages import Misused, Refused, is_terminal, shown
 from .open_inputs import input_paths, skips
 from .vocabulary_output import vocabulary_files
@@ -23,10 +24,10 @@ from .vocabulary_output import vocabulary_files
 END = "<|endoftext|>"
 
 
-def check_format(args: argparse.Namespace, about: sinks.About) -> str:
+def check_format(args: argparse.Namespace, max_id: int) -> str:
     """The format of the output. Raises Refused for options that cannot be combined."""
     try:
-        chosen = sinks.choose_file_format(args.format, args.output, about.max_id)
+        chosen = sinks.choose_file_format(args.format, args.output, max_id)
     except ValueError as error:
         raise Misused(str(error)) from None
     if args.output == "-" and chosen in ("u16", "u32") and is_terminal(sys.stdout):
@@ -51,9 +52,20 @@ def check_format(args: argparse.Namespace, about: sinks.About) -> str:
     return chosen
 
 
-def make_family(args: argparse.Namespace, chosen: str, about: sinks.About) -> sinks.Family:
-    """The files that the output consists of."""
-    return sinks.Family(chosen, about, args.sidecar is not False)
+def job_options(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:
+    """The options of the command as `parts.settings` takes them. Raises Refused."""
+    options = {name: getattr(args, name) for name in Settings.options() if hasattr(args, name)}
+    specials = encoding_options.text_settings(args, encoding)
+    return (
+        options
+        | specials
+        | {  # those that the command line says in another way
+            "add_special_tokens": args.add_special_tokens,
+            "prepend": encoding_options.special_id(args.prepend, encoding),
+            "append": encoding_options.special_id(args.append, encoding),
+            "sidecar": args.sidecar is not False,
+        }
+    )
 
 
 def refuse_inputs(args: argparse.Namespace, family: sinks.Family) -> None:

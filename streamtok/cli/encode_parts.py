@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 from array import array
-from typing import Any
 
 from ..parts.commit import add_record, commit, missing_parts
 from ..parts.part import RECORDS, Record
 from ..parts.plan import Plan, can_be_cut, plan
-from ..parts.settings import Settings
 from ..parts.workers import run_parts
 from ..pipeline.run import Totals
 from ..pipeline.skip_log import reasons
 from ..stores import places
 from . import dry_run, encoding_options, open_inputs, overwriting
+from .encode_output import job_options
 from .messages import Misused, Refused, shown
 from .progress import Made, Progress
 from .vocabulary_output import vocabulary_files
@@ -106,18 +105,6 @@ def _size(made: Plan, number: int) -> int:
 
 def _plan(args: argparse.Namespace, paths: list[str]) -> Plan:
     encoding = encoding_options.load_encoding(args)
-    settings = encoding_options.stream_settings(args, encoding)
-    options: dict[str, Any] = {
-        name: getattr(args, name) for name in Settings.options() if hasattr(args, name)
-    }
-    options |= {  # those that the command line says in another way
-        "allowed_special": settings["allowed_special"],
-        "disallowed_special": settings["disallowed_special"],
-        "add_special_tokens": args.add_special_tokens,
-        "prepend": encoding_options.special_id(args.prepend, encoding),
-        "append": encoding_options.special_id(args.append, encoding),
-        "sidecar": args.sidecar is not False,
-    }
     try:
         return plan(
             paths,
@@ -125,7 +112,7 @@ def _plan(args: argparse.Namespace, paths: list[str]) -> Plan:
             encoding=args.encoding,
             format=args.format,
             part_size=args.part_size,
-            **options,
+            **job_options(args, encoding),
         )
     except ValueError as error:
         raise Refused(str(error)) from None

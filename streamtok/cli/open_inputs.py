@@ -10,11 +10,8 @@ import json
 import os
 from collections.abc import Sequence
 
-from ..chunker import StreamEncoder
-from ..encoding import Encoding
 from ..errors import PendingLimitExceeded, StreamtokError
 from ..pipeline import sinks
-from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import (
@@ -32,7 +29,6 @@ from ..pipeline.sources import (
 )
 from ..stores.objects import expand
 from ..stores.urls import is_url
-from .encoding_options import special_id
 from .messages import Misused, Refused, input_name, say, shown
 
 _RECORDS = [  # suffixes of files, what they are, how to read them
@@ -112,7 +108,6 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
         block_size=args.chunk_size,
         opening=_opening(args),
         waiting=_waiting(args),
-        reads_ahead=getattr(args, "reads_ahead", False),
     )
 
 
@@ -192,26 +187,6 @@ def _waiting(args: argparse.Namespace) -> Waiting:
     """In which the process waits for input; by default, signals end it there and nowhere else."""
     waiting: Waiting = getattr(args, "waiting", args.signals.heard)
     return waiting
-
-
-def open_encoder(
-    args: argparse.Namespace, encoding: Encoding, stream: StreamEncoder
-) -> DocumentEncoder:
-    """The encoder of the documents, with the ids that go around each of them. Raises Refused."""
-    prepend: int | Sequence[int] | None
-    append: int | Sequence[int] | None
-    if getattr(args, "add_special_tokens", False):
-        prepend, append = encoding._template
-    else:
-        prepend = special_id(getattr(args, "prepend", None), encoding)
-        append = special_id(getattr(args, "append", None), encoding)
-    return DocumentEncoder(
-        stream,
-        prepend=prepend,
-        append=append,
-        skip_empty=args.skip_empty,
-        num_threads=getattr(args, "threads", 1),
-    )
 
 
 def explain(error: Exception, where: str) -> Exception:

@@ -51,30 +51,26 @@ class Progress:
         self._before = before
         self._skipped = 0
         self._begin = self._said = time.perf_counter()
-        self._bar: Any = None
-        self._shown = 0
+        self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Progress:
-        if self._has_bar:
-            self._bar = _open_bar(self._total, "B", initial=self._skipped)
+        bar = show_bar(not self._has_bar, None, self._total, "B")
+        self._move_bar = self._stack.enter_context(bar)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._stack.close()
 
     def skip(self, size: int) -> None:
         """Start at `size` bytes on the disk, which earlier processes have read."""
-        self._skipped = self._shown = size
+        self._skipped = size
 
     def advance(self, read: int, totals: Totals) -> None:
         """Show the progress. read: bytes on the disk that this process has read."""
         read += self._skipped
-        if self._bar is not None:
+        if self._has_bar:
             rate = self._rate(totals.tokens - self._before.tokens)
-            self._bar.set_postfix_str(f"{totals.tokens:,} tokens, {rate}", refresh=False)
-            self._bar.update(read - self._shown)
-            self._shown = read
+            self._move_bar(read, self._total or 0, f"{totals.tokens:,} tokens, {rate}")
         elif self._every and time.perf_counter() - self._said >= self._every:
             self._said = time.perf_counter()
             self._log(read, totals)
@@ -148,13 +144,13 @@ def _row(totals: Totals, seconds: float) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def show_bar(
-    args: argparse.Namespace, what: str, total: int | None, unit: str
+    is_quiet: bool, what: str | None, total: int | None, unit: str
 ) -> Iterator[Callable[..., None]]:
     """Give advance(done, total, note=""), which moves a bar if standard error is a terminal.
 
-    What is over in a tenth of a second has no bar.
+    total: None if unknown. What is over in a tenth of a second has no bar, and none stays.
     """
-    is_hidden = getattr(args, "quiet", False) or not is_terminal(sys.stderr)
+    is_hidden = is_quiet or not is_terminal(sys.stderr)
     begun = time.perf_counter()
     bar: Any = None
 
@@ -163,7 +159,11 @@ def show_bar(
         if is_hidden or (bar is None and time.perf_counter() - begun < _SOON):
             return
         if bar is None:
-            bar = _open_bar(total, unit, what)
+            from tqdm import tqdm
+
+            bar = tqdm(
+                total=total, desc=what, unit=unit, unit_scale=True, leave=False, file=sys.stderr
+            )
         bar.total = of or None
         bar.set_postfix_str(note, refresh=False)
         bar.update(done - bar.n)
@@ -173,18 +173,3 @@ def show_bar(
     finally:
         if bar is not None:
             bar.close()
-
-
-def _open_bar(total: int | None, unit: str, what: str | None = None, initial: int = 0) -> Any:
-    """A tqdm bar on standard error that disappears at its end. total: None if unknown."""
-    from tqdm import tqdm
-
-    return tqdm(
-        total=total,
-        initial=initial,
-        desc=what,
-        unit=unit,
-        unit_scale=True,
-        leave=False,
-        file=sys.stderr,
-    )

@@ -85,6 +85,23 @@ class Settings:
             raise ValueError(f"format must be one of {formats}, not {format!r}")
         name, loaded = _named(encoding)
         chosen = sinks.choose_file_format(format, "", loaded.max_token_value)
+        made = cls.of(name, loaded, chosen, options, part_size)
+        made.open_encoder(loaded).release()  # raises for options that no stream accepts
+        return made, loaded
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        loaded: Encoding,
+        chosen: str,
+        options: Mapping[str, Any],
+        part_size: int = 0,
+    ) -> Settings:
+        """The settings of a run that makes files in a format. name: of the encoding.
+
+        part_size: 0 if it has no parts. Raises ValueError for options that do not go together.
+        """
         values = dict(options)
         if values.pop("add_special_tokens", False):
             if values.get("prepend") is not None or values.get("append") is not None:
@@ -103,10 +120,9 @@ class Settings:
             raise ValueError(
                 "shard_exactly needs shard_tokens, and a format that does not keep documents whole"
             )
-        made.open_encoder(loaded).release()  # raises for options that no stream accepts
         if made.delimiter == b"":
             raise ValueError("delimiter must have at least one byte")
-        return made, loaded
+        return made
 
     def as_json(self) -> dict[str, Any]:
         """The fields as JSON values."""
@@ -175,13 +191,14 @@ class Settings:
             max_pending=self.max_pending,
         )
 
-    def open_encoder(self, encoding: Encoding) -> DocumentEncoder:
-        """An encoder of documents with these settings, in one thread."""
+    def open_encoder(self, encoding: Encoding, num_threads: int = 1) -> DocumentEncoder:
+        """An encoder of documents with these settings."""
         return DocumentEncoder(
             self.open_stream(encoding),
             prepend=self.prepend,
             append=self.append,
             skip_empty=self.skip_empty,
+            num_threads=num_threads,
         )
 
 

@@ -21,7 +21,7 @@ from ..errors import CheckpointError
 from ..files.own_files import ForeignFileError, check_own, open_own, remove_own
 from ..files.part_file import remove_left, write_whole
 
-_MAGIC = "streamtok checkpoint 3"
+_MAGIC = "streamtok checkpoint 4"
 
 
 def checkpoint_path(output: str) -> str:

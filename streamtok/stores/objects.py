@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..errors import MissingLibraryError
 from .retry import retried
-from .urls import can_refuse, check_writable, commits_at_close
+from .urls import check_writable, is_hub
 
 __all__ = ["Stored", "describe", "expand", "names_in", "read_range", "remove", "upload"]
 
@@ -109,11 +109,10 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
     """
     check_writable(url)
     store, name = _open_store(url)
-    mode = "overwrite"
-    if is_new:
-        mode = "create"
-        _refuse_existing(url)
-    if commits_at_close(url):
+    mode = "create" if is_new else "overwrite"
+    if is_hub(url):
+        if is_new:
+            _refuse_existing(url)
         retried(url, lambda: _copy(path, store, name))
         return
     if os.path.getsize(path) <= _ONE_REQUEST:
@@ -139,8 +138,6 @@ def _copy(path: str, store: Any, name: str) -> None:
 
 def _refuse_existing(url: str) -> None:
     """Raise FileExistsError if a store that cannot refuse by itself has the object."""
-    if can_refuse(url):
-        return
     with contextlib.suppress(FileNotFoundError):
         describe(url)
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url)

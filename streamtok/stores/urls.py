@@ -6,7 +6,7 @@ import errno
 import os
 import re
 
-__all__ = ["can_refuse", "check_writable", "commits_at_close", "is_url", "join", "scheme_of"]
+__all__ = ["check_writable", "is_hub", "is_url", "join", "scheme_of"]
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
@@ -34,13 +34,12 @@ def join(folder: str, *names: str) -> str:
     return os.path.join(folder, *names)
 
 
-def can_refuse(url: str) -> bool:
-    """Whether the store can refuse, in one request, to replace an object."""
-    return scheme_of(url) != "hf"
+def is_hub(url: str) -> bool:
+    """Whether the store is Hugging Face's hub.
 
-
-def commits_at_close(url: str) -> bool:
-    """Whether fsspec uploads to the store through a file object, which `close` completes."""
+    fsspec uploads to it through a file object, which `close` completes, and it cannot refuse in the
+    same request to replace an object.
+    """
     return scheme_of(url) == "hf"
 
 

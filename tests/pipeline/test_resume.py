@@ -137,7 +137,7 @@ def test_a_checkpoint_that_no_run_has_saved(text: Path, tmp_path: Path, body: by
     out = tmp_path / "out.bin"
     digest = hashlib.sha256(body).hexdigest()
     path = Path(f"{out}.checkpoint")
-    path.write_bytes(f"streamtok checkpoint 3 {digest}\n".encode() + body)
+    path.write_bytes(f"streamtok checkpoint 4 {digest}\n".encode() + body)
     assert str(path) in fails(*resumed(text, out))
     assert not out.exists()
 
@@ -299,7 +299,7 @@ def test_a_checkpoint_of_an_older_version(text: Path, tmp_path: Path) -> None:
     interrupt(text, out)
     path = tmp_path / "out.bin.checkpoint"
     path.write_bytes(
-        path.read_bytes().replace(b"streamtok checkpoint 3", b"streamtok checkpoint 2")
+        path.read_bytes().replace(b"streamtok checkpoint 4", b"streamtok checkpoint 3")
     )
     error = fails(*resumed(text, out))
     assert error == (

@@ -162,7 +162,7 @@ def test_objects(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> N
 def test_a_store_that_cannot_refuse(
     memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(objects, "can_refuse", lambda url: False)
+    monkeypatch.setattr(objects, "is_hub", lambda url: True)
     (tmp_path / "file").write_bytes(b"second")
     places.create(f"{memory}/x", [b"first"])
     with pytest.raises(FileExistsError):
@@ -201,7 +201,7 @@ def test_an_upload_that_breaks_is_not_completed(
 ) -> None:
     store = SimpleNamespace(open=lambda name, mode: Slot())
     monkeypatch.setattr(objects, "_open_store", lambda url: (store, url))
-    monkeypatch.setattr(objects, "commits_at_close", lambda url: True)
+    monkeypatch.setattr(objects, "is_hub", lambda url: True)
     (tmp_path / "file").write_bytes(DATA)
     objects.upload(str(tmp_path / "file"), f"{memory}/x")
     assert len(Slot.made) == 2

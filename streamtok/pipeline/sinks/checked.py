@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import SidecarError
-from ...registry import get_encoding, list_encoding_names
 from ...stores import places
 from .finished import DamagedIndex, Finished, find_finished, read_documents
 from .format_table import TABLE
@@ -179,7 +178,7 @@ class OutputCheck:
 
     def _check_ids(self, one: Finished, ids: npt.NDArray[Any], before: int) -> None:
         """Report the first id that the vocabulary does not have."""
-        most = _max_id(one.about)
+        most = one.max_id
         if most is None or not len(ids) or (int(ids.max()) <= most and int(ids.min()) >= 0):
             return
         at = int(np.argmax((ids > most) | (ids < 0)))
@@ -246,15 +245,6 @@ class _Reading:
                     self.after_header.update(block[max(0, self._header_size - self.size) :])
                 self.size += len(block)
                 yield block
-
-
-def _max_id(about: Sidecar | None) -> int | None:
-    if about is None:
-        return None
-    if about.max_id is None and about.encoding in list_encoding_names():
-        encoding = get_encoding(about.encoding)
-        return encoding.max_token_value if encoding.digest == about.digest else None
-    return about.max_id
 
 
 def _source(one: Finished) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...registry import get_encoding, list_encoding_names
 from ...stores import places
 from ...stores.places import Waiting
 from ..optional_pyarrow import load_pyarrow, open_arrow
@@ -62,6 +63,15 @@ class Finished:
         if self.format == "megatron":
             return "u16" if read_index_header(self.further(".idx"))[0] == 2 else "u32"
         return "u16" if b"|2\n" in places.read_head(self.further(".metadata"), _HEAD) else "u32"
+
+    @property
+    def max_id(self) -> int | None:
+        """The highest id of its vocabulary; None if nothing tells it."""
+        about = self.about
+        if about is None or about.max_id is not None or about.encoding not in list_encoding_names():
+            return None if about is None else about.max_id
+        encoding = get_encoding(about.encoding)  # an earlier version wrote it
+        return encoding.max_token_value if encoding.digest == about.digest else None
 
     def further(self, suffix: str) -> str:
         """The path of a further file of the output, such as its index."""

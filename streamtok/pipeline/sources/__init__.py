@@ -1,10 +1,10 @@
 """Reads documents from files and pipes, with positions from which another process can continue.
 
-`open_blocks` reads the bytes of a place, with `blocks` and, in a thread, `read_ahead`; `follow` has
-its own; `compression` and `frames` unpack them. `splitters`, `json_lines` and `parquet` turn them
-into documents, and `make_splitter` chooses among them. `inputs` and `frames_input` combine these
-for each kind of input, `fingerprint` tells whether one has changed, and `feed` runs through all
-inputs of a command. This package does not know encodings or files of ids.
+`open_blocks` reads the bytes of a place, with `blocks`; `follow` has its own; `compression` and
+`frames` unpack them. `splitters`, `json_lines` and `parquet` turn them into documents, and
+`make_splitter` chooses among them. `inputs` and `frames_input` combine these for each kind of
+input, `fingerprint` tells whether one has changed, and `feed` runs through all inputs of a command.
+This package does not know encodings or files of ids.
 """
 
 from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor

@@ -34,9 +34,6 @@ from .parquet import ParquetTexts
 from .records import OnBad, Places
 from .splitters import Part, Splitter
 
-_AHEAD = 1 << 20  # bytes that a thread reads before they are asked for, about
-_WORTH_A_THREAD = 1 << 22  # bytes of a file: starting and ending a thread takes 0.1 ms
-
 
 class Opening(NamedTuple):
     """What happens at the beginning of an input of bytes.
@@ -210,11 +207,9 @@ class FileInput(ByteInput):
         opening: Opening = _UNCHANGED,
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
-        reads_ahead: bool = False,
     ):
         """path: a path, a URL, or "-". may_be_compressed: detect and decompress. stop: read no
-        further than this byte of what is not compressed. reads_ahead: let a thread read a large
-        file, if it is not compressed. Raises OSError if it cannot be read.
+        further than this byte of what is not compressed. Raises OSError if it cannot be read.
         """
         self._about = describe(path) if is_url(path) else None
         size = None if path == "-" else self._about.size if self._about else check_file(path)
@@ -228,8 +223,6 @@ class FileInput(ByteInput):
         self._block_size = block_size
         self._waiting = waiting
         self._stop = stop
-        is_worth_it = reads_ahead and (self.size or 0) >= _WORTH_A_THREAD
-        self._ahead = max(1, _AHEAD // block_size) if is_worth_it else 0
         self._fd: int | None = None
 
     @property
@@ -261,7 +254,7 @@ class FileInput(ByteInput):
                 f"{self.name} has {self.size} bytes, but the checkpoint continues at byte {at}"
             )
         self.read += at
-        yield from self._counted(at, self._ahead)
+        yield from self._counted(at)
 
     def _is_compressed(self, size: int) -> bool:
         if not self._may_be_compressed:
@@ -270,11 +263,10 @@ class FileInput(ByteInput):
             return detect(places.read_head(self._path, START_SIZE)) is not None
         return detect(read_range(self._path, 0, min(START_SIZE, size))) is not None
 
-    def _counted(self, start: int, ahead: int = 0) -> Iterator[bytes]:
-        """ahead: blocks that a thread reads before they are asked for; 0: there is none."""
+    def _counted(self, start: int) -> Iterator[bytes]:
         blocks = open_blocks(
             self._path, self.name, start=start, stop=self._stop, size=self._block_size,
-            waiting=self._waiting, ahead=ahead, about=self._about, on_open=self._opened,
+            waiting=self._waiting, about=self._about, on_open=self._opened,
         )  # fmt: skip
         try:
             for block in blocks:

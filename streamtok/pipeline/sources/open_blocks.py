@@ -11,7 +11,6 @@ from ...stores.object_reader import read_blocks
 from ...stores.objects import Stored, describe
 from ...stores.urls import is_url
 from .blocks import BLOCK_SIZE, STDIN, Waiting, read_descriptor, up_to
-from .read_ahead import read_ahead
 
 __all__ = ["open_blocks"]
 
@@ -24,17 +23,15 @@ def open_blocks(
     stop: int | None = None,
     size: int = BLOCK_SIZE,
     waiting: Waiting = contextlib.nullcontext,
-    ahead: int = 0,
     about: Stored | None = None,
     on_open: Callable[[int], None] = lambda fd: None,
 ) -> Iterator[bytes]:
     """Yield the bytes start:stop of what is at a place, at most `size` at a time, as they arrive.
 
     place: a path, a URL, or "-" for standard input; only files and objects begin elsewhere than at
-    their beginning. name: for errors, `place` by default. Waits inside `waiting()`. ahead: blocks
-    of a file that a thread reads before they are asked for; objects are read ahead in any case.
-    about: what `describe` said of the object before. on_open: called with the descriptor of a file
-    or a pipe, which is closed when the generator is. Raises OSError.
+    their beginning. name: for errors, `place` by default. Waits inside `waiting()`. about: what
+    `describe` said of the object before. on_open: called with the descriptor of a file or a pipe,
+    which is closed when the generator is. Raises OSError.
     """
     name = place if name is None else name
     if is_url(place):
@@ -53,9 +50,6 @@ def open_blocks(
         on_open(fd)
         if start:
             os.lseek(fd, start, os.SEEK_SET)
-        heard = contextlib.nullcontext if ahead else waiting  # the thread hears no signals
-        blocks = read_descriptor(fd, name, size, heard)
-        if ahead:
-            blocks = read_ahead(blocks, ahead, waiting)
+        blocks = read_descriptor(fd, name, size, waiting)
         stack.enter_context(contextlib.closing(blocks))  # type: ignore[type-var]  # a generator
         yield from blocks if stop is None else up_to(blocks, stop - start)
