@@ -82,7 +82,6 @@ class MergeLoop:
         most: int,
         min_frequency: int,
         by_place: bool,
-        fall: int = 4096,
     ) -> MergeLoop: ...
     @property
     def n_merges(self) -> int: ...

@@ -52,5 +52,5 @@ include "training/counter_documents.pxi"
 
 include "training/pair_state.pxi"
 include "training/pair_queue.pxi"
-include "training/pair_floor.pxi"
+include "training/first_pairs.pxi"
 include "training/merge_loop.pxi"

@@ -48,12 +48,12 @@ def test_merges_equal_the_reference(texts, pattern, vocab_size, min_frequency, t
         st.integers(1, 40) | st.sampled_from([2**31 - 1, 2**31, 2**33]),
         max_size=12,
     ),
-    fall=st.sampled_from([2, 3, 8, 4096]),
     min_frequency=st.integers(0, 50),
     by_place=st.booleans(),
+    as_symbols=st.booleans(),
 )
-def test_floors_change_nothing(pieces, fall, min_frequency, by_place):
-    """The floor falls in small steps, counts exceed 32 bits, and every tie rule is used."""
+def test_merges_are_those_of_the_counts(pieces, min_frequency, by_place, as_symbols):
+    """Counts exceed 32 bits, and every tie rule is used, for bytes and for other symbols."""
     rows = [list(piece) for piece in pieces]
     weights = list(pieces.values())
     expected = []
@@ -69,14 +69,13 @@ def test_floors_change_nothing(pieces, fall, min_frequency, by_place):
         expected.append(tied[0] if by_place else min(tied))
         rows = [reference_trainer.replace_pair(ids, expected[-1], new) for ids in rows]
     loop = MergeLoop(
-        np.frombuffer(b"".join(pieces), np.uint8),
+        np.frombuffer(b"".join(pieces), np.uint8).astype(np.uint32 if as_symbols else np.uint8),
         np.array([len(piece) for piece in pieces], np.uint32),
         np.array(weights, np.uint64),
         np.arange(256, dtype=np.uint32),
         34,
         min_frequency,
         by_place,
-        fall,
     )
     while loop.run(1):
         pass

@@ -183,8 +183,6 @@ def test_arrays_that_do_not_fit():
     order = np.arange(256, dtype=np.uint32)
     with pytest.raises(ValueError, match="sum to 1"):
         MergeLoop(np.zeros(3, np.uint8), sizes, counts, order, 5, 1, False)
-    with pytest.raises(ValueError, match="factor of 2"):
-        MergeLoop(one, sizes, counts, order, 5, 1, False, 1)
     with pytest.raises(ValueError, match="as many counts"):
         MergeLoop(one, sizes, np.ones(2, np.uint64), order, 5, 1, False)
     with pytest.raises(ValueError, match="0 … 255"):

@@ -15,10 +15,7 @@ during one merge; and no count ever grows afterwards. Hence:
 - the greatest count never rises. Records lie in buckets by count (exact for small ones), linked
   through the table; only the bucket in turn is made a heap, ordered by count and tie
   (`training/pair_queue.pxi`);
-- a pair rarer than the `floor` cannot be chosen before the greatest count has sunk below that. Such
-  pairs are not even recorded. When there is nothing left above, the floor is lowered and the pairs
-  are counted anew (`training/pair_floor.pxi`). Most of all different pairs are rare, and most rare pairs
-  vanish before their turn would come.
+- a pair that is too rare to be merged is not even recorded.
 
 Related: rustbpe and Hugging Face keep a lazily refreshed heap of all pairs with a set of pre-tokens
 each.
@@ -34,12 +31,11 @@ cdef class MergeLoop:
     cdef Merging m
 
     def __cinit__(self, data, sizes, counts, symbol_ids, u32 most, u64 min_frequency,
-                  bint by_place, u64 fall=4096):
+                  bint by_place):
         """data: pre-tokens in a row, of the sizes (uint32 [n]) and counts (uint64 [n]) given, as
         uint8, bytes, or uint32, other symbols from 0 on; symbol_ids: uint32 [number of symbols],
         their ids, which are the same numbers in any order; min_frequency: rarer pairs are not
-        merged; by_place: a tie goes to the pair that comes first, not to the smallest ids; fall: by
-        what factor the floor falls, which changes nothing but speed and memory.
+        merged; by_place: a tie goes to the pair that comes first, not to the smallest ids.
         """
         cdef bint has_bytes = getattr(data, "dtype", None) != np.uint32
         cdef ArrayView data_view = read_array(data, UINT8 if has_bytes else UINT32, "data")
@@ -53,8 +49,6 @@ cdef class MergeLoop:
         cdef size_t n = size_view.size, i, total = 0, slots = 1, many = 0
         if count_view.size != n or (has_bytes and id_view.size != 256):
             raise ValueError("as many counts as sizes and 256 ids are needed")
-        if fall < 2:
-            raise ValueError(f"the floor has to fall by a factor of 2 or more, not {fall}")
         if <u64>most + id_view.size > 0x7FFFFFFF:
             raise ValueError(f"{most} merges are too many")
         for i in range(id_view.size):
@@ -76,10 +70,8 @@ cdef class MergeLoop:
                 f"({<size_t>LONGEST}): leave out rare ones"
             )
         self.m.most = most
-        self.m.fall = fall
         self.m.by_place = by_place
         self.m.lowest = min_frequency if min_frequency else 1
-        self.m.rows_capacity = slots
         self.m.rows = <Slot*>st_new_table(slots * sizeof(Slot))
         self.m.weights = <u64*>malloc((many + 1) * sizeof(u64))
         self.m.n_symbols = <u32>id_view.size
@@ -108,7 +100,6 @@ cdef class MergeLoop:
         free(self.m.lefts)
         free(self.m.rights)
         free(self.m.places)
-        free(self.m.sketch)
         free(self.m.of_bytes)
         free(self.m.events)
         free(self.m.heap)
@@ -200,14 +191,14 @@ cdef bint merge_on(Merging* m, size_t effort) except -1 nogil:
     cdef Pair* record
     cdef size_t spent = 0
     while m.n_merges < m.most and not m.finished:
-        record = choose(m) if m.table != NULL else NULL
-        if record == NULL:
-            if m.floor == m.lowest:
-                m.finished = True
-                return False
-            lower_floor(m)
+        if m.table == NULL:
+            count_first_pairs(m)
             spent += m.rows_size
         else:
+            record = choose(m)
+            if record == NULL:
+                m.finished = True
+                break
             spent += 16 + record.size
             merge_pair(m, record)
         if spent >= effort:
@@ -338,7 +329,7 @@ cdef inline void lessen(Merging* m, u64 key, u64 weight) noexcept nogil:
 cdef inline int begin_pair(Merging* m, u64 key, Side* side) except -1 nogil:
     """A record for a new pair, and room for its places, unless it is too rare; there is room."""
     cdef Pair* record
-    if side.weight < m.floor:
+    if side.weight < m.lowest:
         side.start = NONE
         return 0
     reserve_pair_places(m, side.size)

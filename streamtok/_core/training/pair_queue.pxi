@@ -31,12 +31,12 @@ cdef int reserve_pairs(Merging* m, u64 more) except -1 nogil:
     if (m.used + more) * 8 <= slots * 5:
         return 0
     for i in range(old_mask + 1):
-        live += old[i].key != NO_PAIR and old[i].count >= m.floor
+        live += old[i].key != NO_PAIR and old[i].count != 0
     while (live + more) * 8 > slots * 3:
         slots *= 2
     new_table(m, slots)
     for i in range(old_mask + 1):
-        if old[i].key != NO_PAIR and old[i].count >= m.floor:
+        if old[i].key != NO_PAIR and old[i].count:
             record = find_record(m, old[i].key)
             record[0] = old[i]
             m.used += 1
@@ -56,7 +56,7 @@ cdef void sort_into_buckets(Merging* m) noexcept nogil:
     m.level = LEVELS - 1
     m.heap_size = 0
     for i in range(m.mask + 1):
-        if m.table[i].key != NO_PAIR and m.table[i].count >= m.floor:
+        if m.table[i].key != NO_PAIR and m.table[i].count >= m.lowest:
             put_into_bucket(m, m.table + i)
 
 
@@ -120,7 +120,7 @@ cdef u64 tie_of(Merging* m, Pair* record) noexcept nogil:
 
 
 cdef Pair* choose(Merging* m) except? NULL nogil:
-    """The next pair to merge; NULL: all that are left are rarer than the floor."""
+    """The next pair to merge; NULL: all that are left are too rare."""
     cdef Entry top
     cdef Pair* record
     cdef u32 at
@@ -147,7 +147,7 @@ cdef Pair* choose(Merging* m) except? NULL nogil:
 
 cdef int place_record(Merging* m, Pair* record) except -1 nogil:
     """Where the record belongs by now: heap, bucket, or nowhere."""
-    if record.count < m.floor:
+    if record.count < m.lowest:
         return 0
     if level_of(record.count) >= m.level:
         push_record(m, record)

@@ -14,7 +14,6 @@ cdef enum:
     EXACT = 1024                # counts below have a bucket of their own
     LEVELS = EXACT + 64 * 16
     AHEAD = 12                  # places between a prefetch and its use
-    SKETCH_BITS = 18
     LONGEST = 0x50000000        # slots of rows; there are fewer than three times as many places
     MOST_SLOTS = 0x80000000     # of the table of pairs
 
@@ -53,7 +52,6 @@ cdef struct Event:
 cdef struct Merging:        # all that a MergeLoop has
     Slot* rows
     size_t rows_size
-    size_t rows_capacity
     u64* weights
     size_t n_weights
     u32* lengths            # [n_tokens + room] slots of a token
@@ -69,8 +67,7 @@ cdef struct Merging:        # all that a MergeLoop has
     int shift               # of a hash that gives the number of a record
     u64 used
     u32 n_symbols           # with ids from 0 on: bytes, or others
-    Side* of_bytes          # [1 << 16] pairs of bytes, until the first floor is chosen
-    u32* sketch             # [1 << SKETCH_BITS] while a floor is chosen
+    Side* of_bytes          # [1 << 16] pairs of bytes, until they are recorded
     u32* places
     size_t places_size
     size_t places_capacity
@@ -81,9 +78,7 @@ cdef struct Merging:        # all that a MergeLoop has
     Entry* heap
     size_t heap_size
     size_t heap_capacity
-    u64 floor
-    u64 lowest
-    u64 fall
+    u64 lowest              # rarer pairs are not merged
     bint by_place
     bint finished
     u32 n_merges
