@@ -190,3 +190,16 @@ def test_ids_whole_and_streamed(name: str, tmp_path: Path) -> None:
     for text in samples:
         ids = expected(text)
         assert enc.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if "mBART-50" in name])
+def test_white_space_that_becomes_nothing_takes_no_room(name: str, tmp_path: Path) -> None:
+    enc = streamtok.load(write(tmp_path / "tokenizer.json", family(name).to_str()))
+    stream = enc.stream_encoder()
+    sizes = []
+    for _ in range(2):
+        for _ in range(500):
+            stream.encode("\t ")
+        sizes.append(len(stream.getstate()))
+    assert stream.pending == 2000
+    assert sizes[1] < sizes[0] + 100

@@ -214,16 +214,26 @@ cdef size_t keep_run(list kept, i64 count, i64 now, i64 before, size_t waiting,
                      size_t* source) except? 0:
     """Put a run, or its end that waits, before those that are kept; the bytes that still wait."""
     cdef i64 rest = 0
-    cdef Py_ssize_t last = len(kept) - 1
     if count * now > <i64>waiting:
         count, rest = <i64>waiting // now, <i64>waiting % now
-    if count:
-        if last >= 0 and kept[last][1:] == (now, before):
-            kept[last] = kept[last][0] + count, now, before
-        else:
-            kept.append((count, now, before))
+    if now == 0:                # all that became nothing is one, however much it is
+        add_run(kept, 1, 0, count * before)
+    elif count:
+        add_run(kept, count, now, before)
     if rest:                    # the end of a character, which still stands for all of it
         kept.append((1, rest, before))
         source[0] += before
     source[0] += count * before
     return waiting - count * now - rest
+
+
+cdef int add_run(list kept, i64 count, i64 now, i64 before) except -1:
+    """Put a run before those that are kept, as one with the first of these if it is alike."""
+    cdef Py_ssize_t last = len(kept) - 1
+    if last >= 0 and now == 0 and kept[last][1] == 0:
+        kept[last] = 1, 0, kept[last][2] + before
+    elif last >= 0 and kept[last][1:] == (now, before):
+        kept[last] = kept[last][0] + count, now, before
+    else:
+        kept.append((count, now, before))
+    return 0
