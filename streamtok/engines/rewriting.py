@@ -142,7 +142,7 @@ class RewritingEngine:
                 if found is None or (found[0] is not None and not is_one):
                     return None
             if found is not None and found[0] is not None:
-                if stages.has_escapes or not table.has_rows:
+                if stages.has_escapes:
                     return None
                 found = transform(table.transform, characters, where, True, True)
         except UnicodeEncodeError:

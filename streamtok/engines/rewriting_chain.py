@@ -64,7 +64,6 @@ class RewritingChain:
         self.errors = errors
         table = stages.at_once
         self.transform = None if table is None else table.transform
-        self._has_rows = table is not None and table.has_rows and stages.second is None
 
     is_direct = False
 
@@ -94,7 +93,8 @@ class RewritingChain:
         chunk = str.__str__(chunk) if isinstance(chunk, str) else bytes_of(chunk)
         stages, known = self.stages, tail.note
         is_traced = into == "places"
-        if self.transform is not None and (self._has_rows or not is_traced):
+        # It knows no way back through two normalizers.
+        if self.transform is not None and not (is_traced and stages.second is not None):
             result = feed_changed(self.transform, tail, chunk, final, into, out, limit)
             if result is not None:
                 if is_traced and type(result) is list:
@@ -150,21 +150,22 @@ class RewritingChain:
         if not is_identity(others):
             runs, others = others, runs
         states = [state for state in (place.first, place.second) if state]
+        try:
+            first = "".join(states[0][1:]).encode() if states else b""
+            held = first + place.raw.held.encode()
+        except UnicodeEncodeError:  # bytes that are kept as they are wait
+            return note
         if (
             stages.at_once is None
             or self.transform is None
             or taken.half
             or place.raw[1:] != NOTHING_FOUND[1:]
-            or place.first_held + place.second_held
-            or (place.first is not None and tuple(states) != stages.at_once.inside)
+            or place.first_held + place.second_held > len(first)
+            or (place.first is not None and tuple(x[:1] for x in states) != stages.at_once.inside)
             or not is_identity(others)
         ):
             return note
         where = 0 if place.first is not None else AT_BEGIN | AT_FIRST * place.is_first
-        try:
-            held = place.raw.held.encode()
-        except UnicodeEncodeError:  # bytes that are kept as they are wait
-            return note
         waiting = total(runs)[1]
         return ChangedNote(where, held, taken.partial, runs, waiting, taken.bytes_in, taken.grown)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core.encode import utf8_size
-from ..normalizers.compiled import QUICK_FROM, Changed, feed
+from ..normalizers.compiled import Changed, feed
 from ..normalizers.step import text_of
 from .added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding
 from .offsets import Block, Runs, runs_from_json, runs_of_end, sources, total
@@ -60,8 +60,8 @@ class Place(NamedTuple):
 
     raw: Finding = NOTHING_FOUND
     is_first: bool = True  # nothing but what the normalizers have is before what comes
-    first: tuple[Any, ...] | None = None  # (the normalizer's state); None: no stretch is open
-    first_held: int = 0  # bytes that the normalizer holds
+    first: tuple[Any, ...] | None = None  # the normalizer's, see `feed`; None: no stretch is open
+    first_held: int = 0  # bytes that wait for the normalizer
     normalized: Finding = NOTHING_FOUND
     second: tuple[Any, ...] | None = None
     second_held: int = 0
@@ -185,14 +185,9 @@ class Walk:
         ends: bool,
     ) -> tuple[tuple[Any, ...], list[Any]]:
         """What `compiled.feed` gives."""
-        if self.is_traced:
-            by_table = table is not None and table.has_rows and not self.stages.has_escapes
-        else:
-            by_table = table is not None and len(text) >= QUICK_FROM
-        return feed(
-            table if by_table else None, normalizer, state, text, ends, self.is_first,
-            self.is_traced,
-        )  # fmt: skip
+        if self.is_traced and self.stages.has_escapes:
+            table = None  # it knows no bytes that are not UTF-8, and the steps give other rows
+        return feed(table, normalizer, state, text, ends, self.is_first, self.is_traced)
 
     def _look_at_first(self, blocks: list[Any]) -> None:
         """What follows text that was left out is not the first."""
@@ -298,12 +293,15 @@ def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, in
 def _state_from_json(
     normalizer: Normalizer | None, value: Any, has_escapes: bool
 ) -> tuple[tuple[Any, ...] | None, int]:
-    """(what a `Place` has of a normalizer's state, the bytes that it holds)."""
+    """(what a `Place` has of a normalizer, the bytes that wait there)."""
     if value is None:
         return None, 0
-    if not isinstance(value, list) or len(value) != (normalizer is not None):
+    if not isinstance(value, list) or bool(value) != (normalizer is not None):
         raise ValueError("expected the state of a normalizer")
     if normalizer is None:
         return (), 0
-    state = normalizer.check_state(value[0])
-    return (state,), utf8_size(normalizer.held(state), has_escapes)
+    state, waiting = normalizer.check_state(value[0]), value[1:]
+    if waiting and (len(waiting) > 1 or type(waiting[0]) is not str or not waiting[0]):
+        raise ValueError("expected text that waits for a normalizer")
+    held = "".join([normalizer.held(state), *waiting])
+    return (state, *waiting), utf8_size(held, has_escapes)

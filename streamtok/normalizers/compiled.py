@@ -39,7 +39,6 @@ __all__ = [
     "AT_BEGIN",
     "AT_END",
     "AT_FIRST",
-    "QUICK_FROM",
     "Changed",
     "Compiled",
     "Row",
@@ -53,9 +52,8 @@ Row: TypeAlias = "tuple[int, int, int]"
 
 # As in the core: where an element stands, and how characters are joined.
 AT_BEGIN, AT_FIRST, AT_END, _WITHOUT_ROWS = 1, 2, 4, 8
-MOST_TABLES = 8
+MOST_TABLES = 64
 _HOLDS, _HOLDS_ANY, _JOINS, _JOINS_ANY = 0x1000, 0x2000, 0x4000, 0x8000
-QUICK_FROM = 32  # characters; below, the steps are not slower
 LONGEST_HELD = 1024  # characters that wait; above, the steps hold less
 _ASCII_OR_ONE = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
 _SAMPLES = "\n0\u65e5~\U00011fff"  # of these, one matters to no step but strange ones
@@ -66,7 +64,6 @@ class Compiled(NamedTuple):
 
     transform: Transform
     inside: tuple[tuple[State], ...]  # each one's state in a stretch where nothing waits
-    has_rows: bool  # those of the transform are those of the steps, however the text is cut
 
 
 @lru_cache(maxsize=32)
@@ -106,7 +103,7 @@ def compiled(*normalizers: Normalizer) -> Compiled | None:
     if len(known) < len(inside) or not all(one.settle(sample) for one in traced):
         return None
     tables = [_table(group, sample) for group in groups]
-    return Compiled(Transform(tables), tuple(known), not tables[1:])
+    return Compiled(Transform(tables), tuple(known))
 
 
 def _table(traced: list[_Traced], sample: str) -> CharacterTable:
@@ -162,59 +159,68 @@ class Changed(NamedTuple):
 def feed(
     table: Compiled | None,
     normalizer: Normalizer,
-    state: tuple[State] | None,
+    place: tuple[Any, ...] | None,
     text: str,
     ends: bool,
     is_first: bool,
     by_pieces: bool,
-) -> tuple[tuple[State], list[Any]]:
-    """(the next state,), and the blocks, as `Normalizer.feed` gives them, or `Changed`.
+) -> tuple[tuple[Any, ...], list[Any]]:
+    """The next place, and the blocks, as `Normalizer.feed` gives them, or `Changed`.
 
-    table: of the normalizer; None: its steps do it. state: None before the stretch's first
-    character. by_pieces: all blocks are `Changed`, and their rows the same however the text is cut,
-    unless more than LONGEST_HELD bytes wait.
+    A place is a state of the normalizer and the text that comes next, which waits, if any does;
+    None: before the stretch's first character. table: of the normalizer; None: its steps do it.
+    by_pieces: all blocks are `Changed`, and their rows the same however the text is cut, unless
+    more than LONGEST_HELD bytes wait.
     """
-    (known,) = state or (normalizer.begin(is_first),)
+    state, *waiting = place or (normalizer.begin(is_first),)
+    text = "".join((*waiting, text))
     blocks: list[Any] = []
-    if table is not None:
-        known, blocks, text = _by_table(table, normalizer, known, text, ends, is_first)
-        if ends and blocks and not text:
-            return (known,), blocks
+    if table is not None and text:
+        found = _by_table(table, normalizer, state, text, ends, is_first)
+        if found is not None:
+            state, blocks, text = found
+            if not text:
+                return (state,), blocks
+            if len(text) <= LONGEST_HELD:
+                return (state, text), blocks
     pieces = _pieces(text, normalizer) if by_pieces else [text]
     if by_pieces and ends:
         pieces.append("")
     for number, piece in enumerate(pieces, 1):
-        known, more = normalizer.feed(known, piece, ends and number == len(pieces))
+        state, more = normalizer.feed(state, piece, ends and number == len(pieces))
         if not by_pieces:
             blocks += more
         elif rows := rows_of(marked(more)):
             made = text_of(more)
             blocks.append(Changed(made, np.array(rows), sum([n * size for n, _, size in rows])))
-    return (known,), blocks
+    return (state,), blocks
 
 
 def _by_table(
     table: Compiled, normalizer: Normalizer, state: State, text: str, ends: bool, is_first: bool
-) -> tuple[State, list[Any], str]:
-    """(the next state, blocks, the characters that were not taken in)."""
-    held = normalizer.held(state)
-    if len(held) > LONGEST_HELD:
-        return state, [], text
+) -> tuple[State, list[Any], str] | None:
+    """(the next state, blocks, the text that waits); None: the steps must do it."""
     ((inside,),) = table.inside
-    # What waits is what came since nothing waited, or since the stretch began.
-    begins = ((inside, 0), (normalizer.begin(is_first), AT_BEGIN | AT_FIRST * is_first))
-    ways = [way for way in begins if normalizer.feed(way[0], held, False) == (state, [])]
-    if not ways:
-        return state, [], text
-    begin, where = ways[0]
-    text = held + text
+    where = 0
+    if state != inside:
+        # What waits is what came since nothing waited, or since the stretch began.
+        held, begin = normalizer.held(state), normalizer.begin(is_first)
+        if len(held) > LONGEST_HELD:
+            return None
+        if normalizer.feed(inside, held, False) == (state, []):
+            state = inside
+        elif normalizer.feed(begin, held, False) == (state, []):
+            state, where = begin, AT_BEGIN | AT_FIRST * is_first
+        else:
+            return None
+        text = held + text
     try:
         result, rest, rows = transform(table.transform, text, where, ends, True)
     except UnicodeEncodeError:
-        return state, [], text[len(held) :]
+        return None
     taken = text[: len(text) - len(rest)]
     if not taken:
-        return begin, [], text
+        return state, [], text
     assert rows is not None
     made = taken if result is None else result.decode()
     known = np.frombuffer(rows, np.int64).reshape(-1, 3)

@@ -137,28 +137,31 @@ SEVERAL = {
 }  # fmt: skip
 
 
+def encoding_of_steps(name: str) -> streamtok.Encoding:
+    first = Normalizer(SEVERAL[name])
+    rules = TextRules(normalizer=first, second_normalizer=None if "spaces" in name else MARKS)
+    return streamtok.Encoding(
+        "steps", pat_str=r"[^ ]+| +", mergeable_ranks=SINGLES, special_tokens=TOKENS, rules=rules
+    )
+
+
+def text_of_spaces(rng: random.Random) -> str:
+    pieces = [*PIECES, " ", "\u3000", " \u0301", "ab", "th", "\u2581", " om om", " nd ab "]
+    return "".join(rng.choices(pieces, k=rng.randrange(40)))
+
+
 @pytest.mark.parametrize("name", SEVERAL)
 @pytest.mark.parametrize("seed", range(10))
 def test_steps_that_look_at_others_are_done_in_the_core(name: str, seed: int) -> None:
-    first = Normalizer(SEVERAL[name])
-    second = None if "spaces" in name else MARKS
-    rules = TextRules(normalizer=first, second_normalizer=second)
-
-    def new() -> streamtok.StreamEncoder:
-        made = streamtok.Encoding(
-            "two", pat_str=r"[^ ]+| +", mergeable_ranks=SINGLES, special_tokens=TOKENS, rules=rules
-        )
-        return made.stream_encoder(allowed_special="all")
-
     rng = random.Random(seed)
     moved = 0
     for _ in range(20):
-        pieces = [*PIECES, " ", "\u3000", " \u0301", "ab", "th", "\u2581", " om om", " nd ab "]
-        text = "".join(rng.choices(pieces, k=rng.randrange(40)))
+        text = text_of_spaces(rng)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rewriting, "compiled", lambda *normalizers: None)
-            other = new()
-        stream = new()
+            other = encoding_of_steps(name).stream_encoder(allowed_special="all")
+        enc = encoding_of_steps(name)
+        stream = enc.stream_encoder(allowed_special="all")
         got: list[int] = []
         same: list[int] = []
         for chunk in chunks_of(rng, text):
@@ -167,12 +170,30 @@ def test_steps_that_look_at_others_are_done_in_the_core(name: str, seed: int) ->
             moved += is_inside(stream)
             assert not is_inside(other)
             assert other.bytes_in >= stream.pending >= 0
-        assert (
-            got + stream.flush()
-            == same + other.flush()
-            == stream.encoding.encode(text, allowed_special="all")
-        )
+        got += stream.flush()
+        assert got == same + other.flush() == enc.encode(text, allowed_special="all")
     assert moved > 5
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("seed", range(5))
+def test_offsets_are_those_of_the_whole_text_at_every_cut(name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    enc = encoding_of_steps(name)
+    for _ in range(20):
+        text = text_of_spaces(rng)
+        wanted = enc.encode_with_offsets(text, allowed_special="all", unit="byte")
+        stream = enc.stream_encoder(allowed_special="all")
+        found = []
+        for chunk in chunks_of(rng, text):
+            found.append(stream.encode_with_offsets(chunk, unit="byte"))
+            if rng.random() < 0.1:
+                saved = stream.getstate()
+                stream = enc.stream_encoder(allowed_special="all")
+                stream.setstate(saved)
+        found.append(stream.encode_with_offsets("", final=True, unit="byte"))
+        assert np.concatenate([ids for ids, _ in found]).tolist() == list(wanted[0])
+        assert np.concatenate([spans for _, spans in found]).tolist() == wanted[1].tolist()
 
 
 def reloaded(stream: streamtok.StreamEncoder) -> streamtok.StreamEncoder:

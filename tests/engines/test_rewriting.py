@@ -41,9 +41,8 @@ def slowly(monkeypatch):
 
 @pytest.fixture(params=["core", "table", "steps"])
 def some_slowly(request, monkeypatch):
-    """Whether the core does it all, Python gives even small texts to tables, or all to steps."""
+    """Whether the core does it all, Python gives texts to tables, or all to steps."""
     if request.param == "table":
-        monkeypatch.setattr(stretches, "QUICK_FROM", 1)
         made = stretches.Stages
         monkeypatch.setattr(rewriting, "Stages", lambda *a: made(*a)._replace(at_once=None))
     elif request.param == "steps":

@@ -1,6 +1,7 @@
 """A normalizer's table makes of every text what its steps make, and says where it is from."""
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -200,6 +201,15 @@ def test_elements_that_move_borders_of_the_next_table():
     assert changed(table, "bad") == ("bad", "", [(3, 1, 1)])
     assert changed(table, "da", AT_BEGIN | AT_END) == ("!", "", [(1, 1, 2)])
     assert changed(table, "xbc", 0, False) == ("x", "bc", [(1, 1, 1)])
+
+
+def test_a_table_for_each_of_many_steps():
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    steps = [Replace(2 * a, b) for a, b in pairwise(letters)]
+    table = table_of(Normalizer(steps))
+    assert changed(table, "x" + "a" * 16) == ("xe", "", [(1, 1, 1), (1, 1, 16)])
+    assert changed(table, "x" + "a" * 16, 0, False)[:2] == ("", "x" + "a" * 16)
+    assert compiled(Normalizer(steps * 3)) is None
 
 
 def test_every_tier_finds_the_characters_that_matter():

@@ -7,7 +7,7 @@ what comes next begins there.
 """
 
 cdef enum:
-    MOST_TABLES = 8
+    MOST_TABLES = 64
 
 
 @cython.final

@@ -44,6 +44,7 @@ cdef void walk_free(Walk* w) noexcept nogil:
     free(w.rows)
     w.out = NULL
     w.rows = NULL
+    w.size = w.room = w.n_rows = w.rows_room = 0
 
 
 cdef bint add_row(Walk* w, i64 count, i64 now, i64 before) noexcept nogil:
