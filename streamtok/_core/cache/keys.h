@@ -112,6 +112,12 @@ static size_t st_keys_plain(const uint8_t *buffer, size_t start, const int64_t *
 }
 
 #if defined(ST_X86)
+ST_FOR_AVX2 static size_t st_keys_bmi2(const uint8_t *buffer, size_t start, const int64_t *ends, size_t count,
+                                       uint64_t *keys, void **cells, uint64_t *not_short, void *table, int shift,
+                                       void *nothing) {
+    return st_keys_from(0, start, buffer, ends, count, keys, cells, not_short, table, shift, nothing);
+}
+
 /* 16 bytes from each of four places. Four loads are faster than a gather. */
 ST_FOR_AVX512 static inline __m512i st_load_four(const uint8_t *a, const uint8_t *b, const uint8_t *c,
                                            const uint8_t *d) {
@@ -185,6 +191,7 @@ ST_FOR_AVX512 static inline size_t st_keys_512(const uint8_t *buffer, size_t sta
 static inline st_keys_function *st_keys_tier(int most) {
 #if defined(ST_X86)
     if (st_level(most) >= ST_AVX512) return st_keys_512;
+    if (st_level(most) >= ST_AVX2) return st_keys_bmi2;
 #else
     (void)most;
 #endif
