@@ -51,4 +51,8 @@ def decode_begun(data: bytes, final: bool, errors: str = "replace") -> tuple[str
     character that ends the data, unless it is final. Raises UnicodeDecodeError.
     """
     end = len(data) - (0 if final else unfinished_size(data))
-    return data[:end].decode("utf-8", errors), data[end:]
+    try:
+        return data[:end].decode("utf-8", errors), data[end:]
+    except UnicodeDecodeError:
+        data.decode("utf-8", errors)  # the reason may be the bytes that begin a character
+        raise

@@ -171,14 +171,16 @@ def run(args: argparse.Namespace) -> int:
             path = checkpoint_path(family.names(args.output, None)[0])
             checkpoint = Checkpoint(path, depends_on)
             state = checkpoint.load()
-        outputs.refuse_foreign(args, family, state["files"] if state else None)
+        taking_up = checkpoint.taking_up if checkpoint and state else contextlib.nullcontext
+        with taking_up():
+            outputs.refuse_foreign(args, family, state["files"] if state else None)
         if args.dry_run:
             from . import dry_run  # as encode_parts
 
             dry_run.show_run(args, family, encoding.name, opened, state)
             return 0
         totals, first, at = Totals(), 0, None
-        with checkpoint.taking_up() if checkpoint and state else contextlib.nullcontext():
+        with taking_up():
             if state:
                 totals = Totals(**state["totals"])
                 skip_log.setstate(state["skip_log"], state["done"])
@@ -186,12 +188,16 @@ def run(args: argparse.Namespace) -> int:
             if state and not state["done"]:
                 encoder.setstate(state["encoder"])
                 first, at = state["position"]["input"], state["position"]["at"]
-        progress = stack.enter_context(Progress(args, [one.size for one in opened], totals))
-        if state:
-            progress.note(
-                f"{args.output}: continuing after {totals.documents:,} documents, "
-                f"{totals.bytes:,} bytes, {totals.tokens:,} tokens"
-            )
+                if not 0 <= first <= len(opened):
+                    raise ValueError(f"input {first} of {len(opened)}")
+            elif state and state["position"] is not None:
+                raise ValueError("a run that has ended, and a position")
+            progress = stack.enter_context(Progress(args, [one.size for one in opened], totals))
+            if state:
+                progress.note(
+                    f"{args.output}: continuing after {totals.documents:,} documents, "
+                    f"{totals.bytes:,} bytes, {totals.tokens:,} tokens"
+                )
         if state and state["done"]:
             assert checkpoint is not None
             assert files is not None
@@ -211,7 +217,8 @@ def run(args: argparse.Namespace) -> int:
                 totals=totals,
                 skip_log=skip_log,
             )
-            _go(args, pipeline, progress)
+            with taking_up(True):
+                _go(args, pipeline, progress)
             totals = pipeline.totals
     if not args.quiet:
         warning = outputs.warn_of_no_template(args, encoding)

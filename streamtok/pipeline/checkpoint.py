@@ -22,6 +22,9 @@ from ..files.own_files import ForeignFileError, check_own, open_own, remove_own
 from ..files.part_file import remove_left, write_whole
 
 _MAGIC = "streamtok checkpoint 4"
+_OF_A_WRONG_STATE = (
+    ValueError, TypeError, LookupError, AttributeError, OverflowError, AssertionError
+)  # fmt: skip
 
 
 def checkpoint_path(output: str) -> str:
@@ -70,13 +73,18 @@ class Checkpoint:
         return state
 
     @contextlib.contextmanager
-    def taking_up(self) -> Iterator[None]:
-        """Restore a state in this block: what no run has saved raises CheckpointError."""
+    def taking_up(self, is_begun: bool = False) -> Iterator[None]:
+        """Restore a state in this block: what no run has saved raises CheckpointError.
+
+        is_begun: the run goes on from it, and a ValueError is one of a text.
+        """
         try:
             yield
         except (CheckpointError, OSError):
             raise
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+        except _OF_A_WRONG_STATE as error:
+            if is_begun and isinstance(error, ValueError):
+                raise
             raise CheckpointError(
                 f"{self.path} is damaged ({error!r}); remove it to start again"
             ) from None

@@ -1,0 +1,89 @@
+"""Checkpoints that no run has saved: right digests, and nonsense in any field.
+
+The run ends with an error, or goes on to where the first one ended: it never finishes an output.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamtok.cli.main import main
+
+NONSENSE = [None, -1, 1 << 61, 1 << 70, 1.5, "", "x", [], {}, [None], {"x": 1}, "0" * 64]
+GONE = object()  # the field is left out
+TEXT = b"a few words of text\n" * 40 + b"\xff\n" + b"and a rest\n" * 5  # it stops in the middle
+CASES = {
+    "u16": [],
+    "npy": ["--no-sidecar"],
+    "jsonl": ["--shard-tokens", "60"],
+    "llmc": [],
+    "megatron": ["--shard-tokens", "60"],
+    "datatrove": [],
+    "parquet": [],
+}
+
+
+def leaves(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all fields, inner ones as well."""
+    if at:
+        yield at
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items if isinstance(value, (dict, list)) else ():
+        if isinstance(inner, (dict, list)):
+            yield from leaves(inner, (*at, key))
+        else:
+            yield (*at, key)
+
+
+def forged(value: Any, at: tuple[Any, ...], new: object) -> Any:
+    made = copy.deepcopy(value)
+    inner = made
+    for key in at[:-1]:
+        inner = inner[key]
+    if new is GONE:
+        del inner[at[-1]]
+    else:
+        inner[at[-1]] = new
+    return made
+
+
+def written(path: Path, body: bytes) -> None:
+    digest = hashlib.sha256(body).hexdigest()
+    path.write_bytes(f"streamtok checkpoint 4 {digest}\n".encode() + body)
+
+
+@pytest.mark.parametrize("chosen", CASES)
+def test_every_field(tmp_path: Path, chosen: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text, begun = tmp_path / "text", tmp_path / "begun"
+    text.write_bytes(TEXT)
+    begun.mkdir()
+    command = ["encode", "-e", "gpt2", "--lines", "-q", str(text), "--resume"]
+    command += ["--chunk-size", "64", "--checkpoint-every", "0", "--format", chosen, *CASES[chosen]]
+    assert main([*command, "-o", str(begun / "out.bin")]) == 1
+    (name,) = [one.name for one in begun.iterdir() if one.name.endswith(".checkpoint")]
+    body = json.loads((begun / name).read_bytes().partition(b"\n")[2])
+    assert body["state"]["position"]["at"]["at"] > 0
+    written(begun / name, json.dumps(body).encode())
+    capsys.readouterr()
+    assert main([*command, "-o", str(begun / "out.bin")]) == 1
+    assert "is not UTF-8" in capsys.readouterr().err  # what is not forged goes on
+    capsys.readouterr()
+    dice = random.Random(chosen)
+    fields = list(leaves(body))
+    assert len(fields) > 30
+    folder = tmp_path / "work"
+    for at in fields:
+        for new in dice.sample([GONE, *NONSENSE], 2 if at[0] == "state" else 1):
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(begun, folder)
+            written(folder / name, json.dumps(forged(body, at, new)).encode())
+            assert main([*command, "-o", str(folder / "out.bin")]) == 1, (at, new)
