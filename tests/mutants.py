@@ -8,7 +8,13 @@ The first argument is a file or folder of Python, Cython or C, the others are te
 a mutant of the core has those of its folder (`TESTS`). Each mutant is tried in a copy of the
 tree, where the modules of the core that it is in are built again, without optimisation: some ten
 seconds. The first test that fails ends it. What is not found may mean the same as before, or be
-code that this processor does not run: look at each, and try it with more tests (`--at`).
+code that this processor does not run: look at each, and try it with more tests (`--at`). Changed
+headers must be built into what tests call, too, which the tool does.
+
+November 2026, the core, seed 1: of 49 of the first 100 that were tried, 30 were found, two of them
+by tests that were missing; 16 mean the same (a buffer that is larger, one more round, a slow way
+that gives the same); one needs an allocation that fails (`STREAMTOK_TESTING=1`), one a sanitizer.
+Open: `scan/scanner.pxi`, `start + 1 - marks.base` with a minus.
 """
 
 from __future__ import annotations
