@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ._types import IdArray
     from .answers.counter import Counter
     from .answers.document import Document
-    from .answers.drift import Continuation
+    from .answers.drift import ContinuedStream
     from .answers.splitting import Chunk
     from .answers.truncation import Truncated
     from .chunker import StreamDecoder, StreamEncoder
@@ -501,15 +501,15 @@ class Encoding(FastEncoding):
         disallowed_special: DisallowedSpecial = (),
         errors: str = "strict",
         max_pending: int | None = None,
-    ) -> Continuation:
-        """(kept, corrected, stream): a stream after these ids, as if their text had been fed to it.
+    ) -> ContinuedStream:
+        """ContinuedStream: a stream after these ids, as if their text had been fed to it.
 
-        `ids[:kept] + corrected`, and then what the stream gives, are the ids of all of the text.
-        `corrected` is empty if the ids are those of their text. Costs O(len(ids)).
+        `ids[:stream.kept] + stream.corrected`, and then what the stream gives, are the ids of all
+        of the text. `corrected` is empty if the ids are those of their text. Costs O(len(ids)).
 
-        >>> kept, corrected, stream = enc.continue_from(enc.encode("hello wor"))
-        >>> kept, corrected, stream.encode("ld", final=True)
-        (1, [], [995])
+        >>> stream = enc.continue_from(enc.encode("hello wor"))
+        >>> stream.kept, stream.encode("ld", final=True)
+        (1, [995])
         """
         from .answers.drift import continue_from
 

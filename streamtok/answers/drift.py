@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..chunker import StreamEncoder
 from ..engines.template import NO_TEMPLATE
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .._types import IdArray
     from ..definition import EncodingDefinition
 
-__all__ = ["Continuation", "continue_from", "first_drift"]
+__all__ = ["ContinuedStream", "continue_from", "first_drift"]
 
 _STEP = 1 << 14  # bytes that are encoded before their ids are compared
 
@@ -37,27 +37,42 @@ def first_drift(encoding: EncodingDefinition, ids: Iterable[int] | IdArray) -> i
     return None if index == len(given) else index
 
 
-class Continuation(NamedTuple):
-    """Where a text goes on after ids that it begins with.
+class ContinuedStream(StreamEncoder):
+    """A StreamEncoder after ids whose text it knows, as `continue_from` makes it.
 
-    `ids[:kept] + corrected`, and then the ids that `stream` gives, are those of the whole text.
-    kept: how many of the ids stay; the rest is not certain yet, and the stream will give it again,
-    or something else. corrected: empty where the ids are those of their text.
+    `ids[:stream.kept] + stream.corrected`, and then the ids that the stream gives, are those of the
+    whole text. `kept` is how many of the ids stay: the rest is not certain yet, and the stream will
+    give it again, or something else. `corrected` is empty where the ids are those of their text. A
+    copy is a plain StreamEncoder.
     """
+
+    __slots__ = ("corrected", "kept")
 
     kept: int
     corrected: list[int]
-    stream: StreamEncoder
+
+    def __init__(self, encoding: EncodingDefinition, **settings: Any) -> None:
+        super().__init__(encoding, **settings)
+        self.kept = 0
+        self.corrected = []
+
+    def __getstate__(self) -> object:
+        return self.kept, self.corrected, super().__getstate__()
+
+    def __setstate__(self, value: Any) -> None:
+        kept, corrected, rest = value
+        super().__setstate__(rest)
+        self.kept, self.corrected = kept, corrected
 
 
 def continue_from(
     encoding: EncodingDefinition, ids: Iterable[int] | IdArray, **settings: Any
-) -> Continuation:
-    """A stream that goes on after these ids as if their text had been fed to it, and which of them
-    stay. settings: as for `StreamEncoder`.
+) -> ContinuedStream:
+    """A stream that goes on after these ids as if their text had been fed to it. settings: as for
+    `StreamEncoder`.
     """
     given = _as_list(encoding, ids)
-    stream = StreamEncoder(encoding, **settings)
+    stream = ContinuedStream(encoding, **settings)
     last = _end_of_specials(encoding, given)
     if last and not encoding._is_plain:
         _go_behind_special(encoding, stream, given[last - 1], last - 1)
@@ -65,7 +80,9 @@ def continue_from(
     text = _text_of(encoding, given[last:], is_first=last == 0)
     certain += stream.encode(text)
     kept = _shared(certain, given, 0)
-    return Continuation(kept, certain[kept:], stream)
+    stream.kept = kept
+    stream.corrected = certain[kept:]
+    return stream
 
 
 def _go_behind_special(

@@ -59,12 +59,12 @@ def test_a_stream_goes_on_behind_ids(seed: int, spoil: bool) -> None:
         ids[i : i + 1] = [encoding.encode_single_token(bytes([byte])) for byte in token]
     text = encoding.decode_bytes(ids)  # `before`, unless the pattern leaves characters out
     try:
-        kept, corrected, stream = encoding.continue_from(ids, errors="surrogateescape")
+        stream = encoding.continue_from(ids, errors="surrogateescape")
     except (streamtok.UnsupportedStreamError, streamtok.UnsupportedPatternError):
         return  # whole texts only
     if encoding.is_canonical(ids):
-        assert corrected == []
-    found = ids[:kept] + corrected
+        assert stream.corrected == []
+    found = ids[: stream.kept] + stream.corrected
     for chunk in cut(rng, behind):
         found += stream.encode(chunk)
     assert found + stream.flush() == encoding.encode(text + behind, **KEPT)
@@ -78,12 +78,12 @@ def test_special_ids_stay_what_they_are() -> None:
     assert CL100K.is_canonical([*spelled, end, *spelled])
     late = [*ids, end, *CL100K.encode("f"), *CL100K.encode("our")]
     assert CL100K.first_drift(late) == len(ids) + 1
-    kept, corrected, stream = CL100K.continue_from(ids)
-    found = ids[:kept] + corrected + stream.encode("fold!", final=True)
+    stream = CL100K.continue_from(ids)
+    found = ids[: stream.kept] + stream.encode("fold!", final=True)
     assert found == [*ids[:2], *CL100K.encode("two threefold!")]
-    assert kept >= 3
-    kept, corrected, stream = CL100K.continue_from([*ids, end])
-    assert (kept, corrected, stream.pending) == (len(ids) + 1, [], 0)
+    assert stream.kept >= 3
+    stream = CL100K.continue_from([*ids, end])
+    assert (stream.kept, stream.corrected, stream.pending) == (len(ids) + 1, [], 0)
 
 
 def test_an_encoding_that_puts_a_space_first() -> None:
@@ -92,8 +92,8 @@ def test_an_encoding_that_puts_a_space_first() -> None:
     assert encoding.is_canonical(ids)
     for before in ("<|endoftext|>", "ab <|endoftext|>", "b<|endoftext|>ab a"):
         ids = encoding.encode(before, allowed_special="all")
-        kept, corrected, stream = encoding.continue_from(ids)
-        found = ids[:kept] + corrected + stream.encode(" abb", final=True)
+        stream = encoding.continue_from(ids)
+        found = ids[: stream.kept] + stream.corrected + stream.encode(" abb", final=True)
         assert found == encoding.encode(before + " abb", allowed_special="all")
     rules = TextRules(normalizer="spaces", longest_first=True)
     both = {"<s>": 500, "<s>x": 501}
@@ -107,8 +107,8 @@ def test_an_encoding_that_puts_a_space_first() -> None:
 
 def test_nothing_and_what_is_no_id() -> None:
     assert CL100K.is_canonical([])
-    kept, corrected, stream = CL100K.continue_from([])
-    assert (kept, corrected) == (0, [])
+    stream = CL100K.continue_from([])
+    assert stream.kept == 0
     assert stream.encode("text", final=True) == CL100K.encode("text")
     for call in (CL100K.first_drift, CL100K.is_canonical, CL100K.continue_from):
         with pytest.raises(KeyError, match="position 1"):
@@ -120,12 +120,13 @@ def test_nothing_and_what_is_no_id() -> None:
 
 
 def test_the_settings_are_those_of_what_follows() -> None:
-    stream = CL100K.continue_from([1], allowed_special="all", max_pending=10).stream
+    stream = CL100K.continue_from([1], allowed_special="all", max_pending=10)
     assert stream.max_pending == 10
     assert stream.encode("<|endoftext|>")[-1] == CL100K.eot_token
     again = pickle.loads(pickle.dumps(CL100K.continue_from(CL100K.encode("hello wor"))))
     assert (again.kept, again.corrected) == (1, [])
-    assert again.stream.encode("ld", final=True) == CL100K.encode("hello world")[1:]
+    assert again.encode("ld", final=True) == CL100K.encode("hello world")[1:]
+    assert again.copy().encode("x", final=True) == CL100K.encode("x")
 
 
 def test_nothing_is_encoded_after_the_first_difference(monkeypatch):

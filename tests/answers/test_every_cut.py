@@ -66,8 +66,8 @@ def test_continued_ids(encoding: streamtok.Encoding) -> None:
             before = encoding.encode(text[:place], **HOW)
             # A normalizer may have changed what the ids stand for.
             whole = encoding.decode_bytes(before) + text[place:]
-            kept, corrected, stream = encoding.continue_from(before, **HOW)
-            found = before[:kept] + corrected
+            stream = encoding.continue_from(before, **HOW)
+            found = before[: stream.kept] + stream.corrected
             found += stream.encode(text[place:]) + stream.flush()
             assert found == (ids if whole == text else encoding.encode(whole, **HOW))
 
