@@ -130,7 +130,7 @@ cdef int go_back(Transform t, Passage* x, Spot* spots, size_t* places, bint to_b
             spot = &spots[k]
             table = t.at(k)
             while (spot.source > places[k] or spot.now > places[k + 1]
-                   or (to_border and not is_border(table, &x.walks[k], spot.source))):
+                   or (to_border and not is_border(table, &x.walks[k], spot))):
                 step_back(spot, x.walks[k].rows, places[k], places[k + 1])
             if spot.source < places[k] or spot.now < places[k + 1]:
                 is_done = False
@@ -158,17 +158,72 @@ cdef void step_back(Spot* spot, const i64* rows, size_t source, size_t now) noex
     spot.source -= count * row[2]
 
 
-cdef bint is_border(CharacterTable t, Walk* w, size_t at) noexcept:
-    """Whether nothing that stands on one side of it matters to the other side."""
+cdef bint is_border(CharacterTable t, Walk* w, Spot* spot) noexcept:
+    """Whether nothing that stands on one side of it matters to the other side, and all that has become
+    of the characters before it is before it, and nothing else.
+    """
     cdef int length = 0
     cdef u16 one, next
-    if at == 0 or at == w.taken:
-        return True
+    cdef size_t at = spot.source, start
+    cdef i64 more, less = put_in_before(w, spot)
+    if at == 0:
+        return less == 0
+    more = put_in_behind(w, spot)
+    if at == w.taken:
+        return more == 0
     if (w.p[at] & 0xC0) == 0x80:
         return False
-    one = kind_of(t, character_at(w.p, before(w.p, at), &length))
+    start = before(w.p, at)
+    one = kind_of(t, character_at(w.p, start, &length))
     next = kind_of(t, character_at(w.p, at, &length))
-    return not ((one | next) & UNASKED or are_joined(one, next))
+    if (one | next) & UNASKED or are_joined(one, next):
+        return False
+    return less + more == 0 or less == put_in_last(t, w, start)
+
+
+cdef i64 put_in_before(Walk* w, Spot* spot) noexcept:
+    """How many characters right before it are of no character of the source."""
+    cdef size_t row = spot.row
+    cdef i64 count = 0
+    if spot.used:
+        if w.rows[3 * row + 2]:
+            return 0
+        count = spot.used
+    while row > 0 and w.rows[3 * row - 1] == 0:
+        row -= 1
+        count += w.rows[3 * row]
+    return count
+
+
+cdef i64 put_in_behind(Walk* w, Spot* spot) noexcept:
+    cdef size_t row = spot.row
+    cdef i64 count = 0
+    while row < w.n_rows and w.rows[3 * row + 2] == 0:
+        count += w.rows[3 * row]
+        row += 1
+    return count - spot.used if count else 0
+
+
+cdef i64 put_in_last(CharacterTable t, Walk* w, size_t at) noexcept:
+    """How many of these end what became of the character at `at`, which ends its element; -1: unknown."""
+    cdef int length = 0
+    cdef i64 count = 0
+    cdef u32 code = character_at(w.p, at, &length)
+    cdef u16 kind = kind_of(t, code)
+    cdef Change* change
+    cdef size_t i
+    if at == 0 or are_joined(kind_of(t, character_at(w.p, before(w.p, at), &length)), kind):
+        return -1                               # others have to do with it
+    if not kind & CHANGED:
+        return 0
+    change = <Change*>st_load_pointer(&t.changes[code])
+    if change == NULL:
+        return -1
+    i = 0 if change.is_same else change.n_rows
+    while i > 0 and rows_of(change)[3 * i - 1] == 0:
+        i -= 1
+        count += rows_of(change)[3 * i]
+    return count
 
 
 cdef int passage_rows(Transform t, Passage* x, size_t wanted, const i64** rows, size_t* n) except -1:
