@@ -111,7 +111,7 @@ class RewritingChain:
 
         def settle(waiting: int, given: int) -> _Note | ChangedNote:
             place, pending = walk.next_place(waiting)
-            return self._settled(_noted(taken, place, pending, limit))
+            return self._settled(_noted(taken, place, pending, limit), is_traced)
 
         given = tail.bytes_in
         result = tail.encode_parts(walk.parts, final, into, out, settle, known)
@@ -143,7 +143,7 @@ class RewritingChain:
         taken = BytesTaken("", known.partial, known.bytes_in, known.grown)
         return _Note(taken, place, known.pending)
 
-    def _settled(self, note: _Note) -> _Note | ChangedNote:
+    def _settled(self, note: _Note, is_traced: bool) -> _Note | ChangedNote:
         """The note, as `feed_changed` needs it if it can go on from there."""
         stages, place, taken = self.stages, note.place, note.taken
         runs, others = place.first_runs, place.second_runs
@@ -161,6 +161,7 @@ class RewritingChain:
             or taken.half
             or place.raw[1:] != NOTHING_FOUND[1:]
             or place.first_held + place.second_held > len(first)
+            or (is_traced and first and stages.normalizer is None)  # its rows were given
             or (place.first is not None and tuple(x[:1] for x in states) != stages.at_once.inside)
             or not is_identity(others)
         ):
@@ -193,4 +194,4 @@ class RewritingChain:
                 raise ValueError("more bytes wait than came in")
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None
-        tail.setstate(rest, self._settled(_Note(known, loaded, pending)))
+        tail.setstate(rest, self._settled(_Note(known, loaded, pending), True))

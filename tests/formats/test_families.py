@@ -203,3 +203,29 @@ def test_white_space_that_becomes_nothing_takes_no_room(name: str, tmp_path: Pat
         sizes.append(len(stream.getstate()))
     assert stream.pending == 2000
     assert sizes[1] < sizes[0] + 100
+
+
+LETTERS = [normalizers.ByteLevel(), normalizers.NFC(), normalizers.NFC()]
+
+
+@pytest.mark.parametrize(
+    "normalizer",
+    [None, *map(normalizers.Sequence, ([normalizers.NFC()], FOLDS, LETTERS))],
+)
+def test_offsets_around_a_token_for_every_cut(normalizer: Any, tmp_path: Path) -> None:
+    made = Tokenizer.from_str(trained("characters"))
+    made.normalizer, made.pre_tokenizer = normalizer, MARKS
+    made.add_tokens([AddedToken("aB", normalized=False)])
+    enc = streamtok.load(write(tmp_path / "tokenizer.json", made.to_str()))
+    text = "1.aB, e\u0301aB\n가、"
+    whole = [x.tolist() for x in enc.encode_with_offsets(text, allowed_special="all")]
+    for first in range(len(text) + 1):
+        for second in range(first, len(text) + 1):
+            stream = enc.stream_encoder(allowed_special="all")
+            found: list[list[Any]] = [[], []]
+            for chunk in (text[:first], text[first:second], text[second:]):
+                for kind, got in zip(found, stream.encode_with_offsets(chunk), strict=True):
+                    kind += got.tolist()
+            for kind, got in zip(found, stream.encode_with_offsets("", final=True), strict=True):
+                kind += got.tolist()
+            assert found == whole, (first, second)
