@@ -165,12 +165,11 @@ cdef bint is_border(CharacterTable t, Walk* w, Spot* spot) noexcept:
     cdef int length = 0
     cdef u16 one, next
     cdef size_t at = spot.source, start
-    cdef i64 more, less = put_in_before(w, spot)
+    cdef i64 less
     if at == 0:
-        return less == 0
-    more = put_in_behind(w, spot)
+        return put_in_before(w, spot) == 0
     if at == w.taken:
-        return more == 0
+        return put_in_behind(w, spot) == 0
     if (w.p[at] & 0xC0) == 0x80:
         return False
     start = before(w.p, at)
@@ -178,7 +177,8 @@ cdef bint is_border(CharacterTable t, Walk* w, Spot* spot) noexcept:
     next = kind_of(t, character_at(w.p, at, &length))
     if (one | next) & UNASKED or are_joined(one, next):
         return False
-    return less + more == 0 or less == put_in_last(t, w, start)
+    less = put_in_before(w, spot)
+    return less + put_in_behind(w, spot) == 0 or less == put_in_last(t, w, start)
 
 
 cdef i64 put_in_before(Walk* w, Spot* spot) noexcept:
