@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -132,18 +131,17 @@ def test_add_special_tokens_says_what_is_wrong(
     assert "cl100k_base puts no special tokens around a text" in capsys.readouterr().err
 
 
-def test_a_checkpoint_knows_the_template(file: Path) -> None:
-    from streamtok.cli import cmd_encode
-
-    parser = argparse.ArgumentParser()
-    cmd_encode.add_parser(parser.add_subparsers())
-    enc = saved(file.parent / "tokenizer.json")
-    rows = []
-    for options in ([], ["--add-special-tokens"]):
-        args = parser.parse_args(["encode", "text", *options])
-        rows.append(cmd_encode._settings(args, enc, "npy", []))
-    assert rows[0]["--add-special-tokens"] is None
-    assert rows[1]["--add-special-tokens"] == [[257], []]
+def test_a_checkpoint_knows_the_template(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved(file.parent / "tokenizer.json")
+    file.write_bytes(b"hello world\n" * 50 + b"\xff\n")  # a run stops there
+    command = ["encode", "text", "-e", "tokenizer.json", "-o", "out.npy", "-q", "--lines"]
+    command += ["--resume", "--checkpoint-every", "0", "--chunk-size", "64"]
+    assert main([*command, "--add-special-tokens"]) == 1
+    assert "is not UTF-8" in capsys.readouterr().err
+    assert main(command) == 1
+    assert "out.npy.checkpoint comes from a run with --" in capsys.readouterr().err
+    assert main([*command, "--add-special-tokens"]) == 1
+    assert "is not UTF-8" in capsys.readouterr().err
 
 
 def test_what_a_plain_command_has_no_use_for_is_not_imported(tmp_path: Path) -> None:
