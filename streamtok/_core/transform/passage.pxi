@@ -40,7 +40,9 @@ cdef struct Spot:           # a place in the rows of a walk, between two charact
 cdef struct Passage:
     size_t n
     Walk* walks             # one for each table,
-    Walk* made              # and two whose rows are those of several tables together
+    Walk* made              # and two, if there are several, for the rows of these together
+    size_t n_walks          # of both
+    Walk alone
     Spot[MOST_TABLES] ends  # up to which they count
     const u8* out           # what has become of the text,
     size_t size
@@ -50,7 +52,12 @@ cdef struct Passage:
 
 cdef int passage_begin(Transform t, Passage* x) except -1:
     x.n = t.n_tables
-    x.walks = <Walk*>calloc(x.n + 2, sizeof(Walk))
+    if x.n == 1:                # as most have; small chunks need no memory
+        x.n_walks, x.walks = 1, &x.alone
+        memset(x.walks, 0, sizeof(Walk))
+        return 0
+    x.n_walks = x.n + 2
+    x.walks = <Walk*>calloc(x.n_walks, sizeof(Walk))
     if x.walks == NULL:
         raise MemoryError("no memory for a text that is changed")
     x.made = x.walks + x.n
@@ -60,12 +67,13 @@ cdef int passage_begin(Transform t, Passage* x) except -1:
 cdef void passage_free(Passage* x) noexcept:
     if x.walks != NULL:
         passage_clear(x)
-        free(x.walks)
+        if x.walks != &x.alone:
+            free(x.walks)
 
 
 cdef void passage_clear(Passage* x) noexcept:
     cdef size_t k
-    for k in range(x.n + 2):
+    for k in range(x.n_walks):
         walk_free(&x.walks[k])
 
 
