@@ -113,6 +113,7 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
     cdef bint ends
     cdef Found found, refused
     cdef Passage x
+    cdef Walk alone
     cdef const i64* known = NULL
     cdef size_t n_rows = 0
     cdef Mark draft = tail.mark
@@ -123,7 +124,7 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
     cdef bint follows = form == AS_PLACES
     cdef list rows = []
     cdef i64[3] row = [1, 0, 0]
-    passage_begin(t, &x)
+    passage_begin(t, &x, &alone)
     try:
         refused.kind = PARTIAL
         w.follows = follows

@@ -120,12 +120,13 @@ cdef int encode_changed(Encoder encoder, Work* w, SpecialMatcher matcher, Transf
     """
     cdef Found found
     cdef Passage x
+    cdef Walk alone
     cdef size_t begin = 0
     cdef u8 where = AT_BEGIN | AT_FIRST
     total[0] = 0
     w.counts_only = count_only
     w.forgotten = 0
-    passage_begin(t, &x)
+    passage_begin(t, &x, &alone)
     try:
         while True:
             if n - begin >= RELEASE_FROM:

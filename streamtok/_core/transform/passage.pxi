@@ -42,7 +42,6 @@ cdef struct Passage:
     Walk* walks             # one for each table,
     Walk* made              # and two, if there are several, for the rows of these together
     size_t n_walks          # of both
-    Walk alone
     Spot[MOST_TABLES] ends  # up to which they count
     const u8* out           # what has become of the text,
     size_t size
@@ -50,11 +49,12 @@ cdef struct Passage:
     bint is_changed
 
 
-cdef int passage_begin(Transform t, Passage* x) except -1:
+cdef int passage_begin(Transform t, Passage* x, Walk* alone) except -1:
+    """alone: room for the walk of one table, as most have, so that small chunks need no memory."""
     x.n = t.n_tables
-    if x.n == 1:                # as most have; small chunks need no memory
-        x.n_walks, x.walks = 1, &x.alone
-        memset(x.walks, 0, sizeof(Walk))
+    if x.n == 1:
+        x.n_walks, x.walks = 1, alone
+        memset(alone, 0, sizeof(Walk))
         return 0
     x.n_walks = x.n + 2
     x.walks = <Walk*>calloc(x.n_walks, sizeof(Walk))
@@ -67,7 +67,7 @@ cdef int passage_begin(Transform t, Passage* x) except -1:
 cdef void passage_free(Passage* x) noexcept:
     if x.walks != NULL:
         passage_clear(x)
-        if x.walks != &x.alone:
+        if x.n > 1:
             free(x.walks)
 
 
@@ -350,6 +350,7 @@ def transform(Transform t not None, text not None, int begins, bint ends, bint w
     cdef Text utf8
     cdef Room room
     cdef Passage x
+    cdef Walk alone
     cdef const i64* found = NULL
     cdef size_t n_rows = 0
     room.bytes = NULL
@@ -357,7 +358,7 @@ def transform(Transform t not None, text not None, int begins, bint ends, bint w
     x.walks = NULL
     text_open(&utf8, &room, text, "strict")
     try:
-        passage_begin(t, &x)
+        passage_begin(t, &x, &alone)
         pass_through(t, &x, utf8.data, utf8.size, begins, ends, wants_rows)
         changed = rows = None
         if x.is_changed or x.taken < utf8.size:
