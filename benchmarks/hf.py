@@ -37,7 +37,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     clock = time.process_time if args.cpu else time.perf_counter
-    gc.disable()  # a collection takes up to 80 ms, and falls to whoever has its turn
+    gc.disable()  # a collection takes up to 80 ms, which would count against one library
     with tempfile.TemporaryDirectory() as folder:
         file = args.file
         if file is None:

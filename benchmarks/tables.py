@@ -69,7 +69,7 @@ class Results:
         return [[self.median("text", x, who, phase, "mb_s") for x in names] for phase in PHASES]
 
     def against(self, own: Who, group: list[Who], names: list[str]) -> Figures:
-        """`own` against whoever of the group is best: the least ratio of the speeds."""
+        """The speed of `own` divided by that of the fastest of the group."""
 
         def least(text: str, phase: str) -> float | None:
             found = [self.quotient("text", text, own, who, phase, "mb_s") for who in group]

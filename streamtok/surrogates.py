@@ -54,5 +54,5 @@ def decode_begun(data: bytes, final: bool, errors: str = "replace") -> tuple[str
     try:
         return data[:end].decode("utf-8", errors), data[end:]
     except UnicodeDecodeError:
-        data.decode("utf-8", errors)  # the reason may be the bytes that begin a character
+        data.decode("utf-8", errors)  # the whole text's reason: it may need the bytes cut off
         raise

@@ -17,7 +17,6 @@ import os
 import select
 import stat
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import TypedDict
 
 from ..errors import CheckpointError
@@ -235,12 +234,7 @@ class PartFile:
     def __enter__(self) -> PartFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Publish the file, or remove it after an exception."""
         is_complete = False
         try:

@@ -1,9 +1,9 @@
 """A checkpoint: a small file that records how far a run has come.
 
-It holds a line with a SHA-256 and then JSON, and is replaced atomically. It is a file of this user
-that nobody else can write: what its digest fits is what a run has saved. It includes the settings
-on which the ids already written depend; a run with others cannot continue from it. What only
-decides about text that has not been read is not among them. It lies beside the real output file,
+It holds a line with a SHA-256 and then JSON, and is replaced atomically. Only this user can write
+it, so the digest finds damage, and fields are not checked one by one. It includes the settings on
+which the ids already written depend; a run with others cannot continue from it. What only decides
+about text that has not been read is not among them. It lies beside the real output file,
 however the output's path was spelled. The caller must hold the locks of the run's outputs
 (`sinks.Locks`).
 """
@@ -22,7 +22,7 @@ from ..files.own_files import ForeignFileError, check_own, open_own, remove_own
 from ..files.part_file import remove_left, write_whole
 
 _MAGIC = "streamtok checkpoint 4"
-_OF_A_WRONG_STATE = (
+_STATE_ERRORS = (
     ValueError, TypeError, LookupError, AttributeError, OverflowError, AssertionError
 )  # fmt: skip
 
@@ -76,13 +76,13 @@ class Checkpoint:
     def taking_up(self, is_begun: bool = False) -> Iterator[None]:
         """Restore a state in this block: what no run has saved raises CheckpointError.
 
-        is_begun: the run goes on from it, and a ValueError is one of a text.
+        is_begun: the run goes on from it, and a ValueError comes from a text.
         """
         try:
             yield
         except (CheckpointError, OSError):
             raise
-        except _OF_A_WRONG_STATE as error:
+        except _STATE_ERRORS as error:
             if is_begun and isinstance(error, ValueError):
                 raise
             raise CheckpointError(

@@ -167,8 +167,8 @@ cdef void step_back(Spot* spot, const i64* rows, size_t source, size_t now) noex
 
 
 cdef bint is_border(CharacterTable t, Walk* w, Spot* spot) noexcept:
-    """Whether nothing that stands on one side of it matters to the other side, and all that has become
-    of the characters before it is before it, and nothing else.
+    """Whether the text can be cut there: neither side matters to the other, and all that became of the
+    characters before the cut, and nothing else, is before it.
     """
     cdef int length = 0
     cdef u16 one, next
@@ -190,7 +190,7 @@ cdef bint is_border(CharacterTable t, Walk* w, Spot* spot) noexcept:
 
 
 cdef i64 put_in_before(Walk* w, Spot* spot) noexcept:
-    """How many characters right before it are of no character of the source."""
+    """How many characters right before it were put in: none of the source became them."""
     cdef size_t row = spot.row
     cdef i64 count = 0
     if spot.used:
@@ -204,6 +204,7 @@ cdef i64 put_in_before(Walk* w, Spot* spot) noexcept:
 
 
 cdef i64 put_in_behind(Walk* w, Spot* spot) noexcept:
+    """How many right after it."""
     cdef size_t row = spot.row
     cdef i64 count = 0
     while row < w.n_rows and w.rows[3 * row + 2] == 0:
@@ -213,7 +214,9 @@ cdef i64 put_in_behind(Walk* w, Spot* spot) noexcept:
 
 
 cdef i64 put_in_last(CharacterTable t, Walk* w, size_t at) noexcept:
-    """How many of these end what became of the character at `at`, which ends its element; -1: unknown."""
+    """How many were put in at the end of what the character at `at` became; -1: unknown. It ends its
+    element.
+    """
     cdef int length = 0
     cdef i64 count = 0
     cdef u32 code = character_at(w.p, at, &length)
@@ -221,7 +224,7 @@ cdef i64 put_in_last(CharacterTable t, Walk* w, size_t at) noexcept:
     cdef Change* change
     cdef size_t i
     if at == 0 or are_joined(kind_of(t, character_at(w.p, before(w.p, at), &length)), kind):
-        return -1                               # others have to do with it
+        return -1                   # its element has more characters, or is the first
     if not kind & CHANGED:
         return 0
     change = <Change*>st_load_pointer(&t.changes[code])

@@ -10,7 +10,6 @@ import io
 import os
 import re
 import stat
-from types import TracebackType
 from typing import TypeAlias
 
 from ...files.part_file import PartFile, named, write_all
@@ -35,12 +34,7 @@ class Pipe:
     def __enter__(self) -> Pipe:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.fd != _STDOUT:
             os.close(self.fd)
 

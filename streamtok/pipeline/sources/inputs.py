@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -49,7 +50,7 @@ class Opening(NamedTuple):
 _UNCHANGED = Opening()
 
 
-class Input:
+class Input(ABC):
     """One input of a run.
 
     name: for errors; size: bytes on the disk, None if unknown; read: how many of them were read;
@@ -63,9 +64,9 @@ class Input:
         self.is_done = False
 
     @property
+    @abstractmethod
     def places(self) -> Places:
         """Which records the documents of the last group are."""
-        raise NotImplementedError
 
     @property
     def replaced(self) -> int:
@@ -81,13 +82,13 @@ class Input:
         """What must be the same when a later process continues from a checkpoint, for JSON."""
         return {"name": self.name}
 
+    @abstractmethod
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
         """Yield groups of parts from `position` on; is_open: it is inside a document."""
-        raise NotImplementedError
 
+    @abstractmethod
     def position(self) -> dict[str, Any]:
         """Where the next group begins, for JSON."""
-        raise NotImplementedError
 
     def stop(self) -> list[Part]:
         """The remaining parts if nothing more is read."""
@@ -109,8 +110,9 @@ class ByteInput(Input):
         self._opening = opening
         self._splitter: Splitter | None = None
 
+    @abstractmethod
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
-        raise NotImplementedError
+        """Yield the bytes from `position` on, decompressed."""
 
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
         saved = position or {"at": 0, "records": 0, "crc": 0}
@@ -208,8 +210,8 @@ class FileInput(ByteInput):
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
     ):
-        """path: a path, a URL, or "-". may_be_compressed: detect and decompress. stop: read no
-        further than this byte of what is not compressed. Raises OSError if it cannot be read.
+        """path: a path, a URL, or "-". may_be_compressed: detect and decompress. stop: end before
+        this byte of a file that is not compressed. Raises OSError if it cannot be read.
         """
         self._about = describe(path) if is_url(path) else None
         size = None if path == "-" else self._about.size if self._about else check_file(path)
