@@ -229,3 +229,16 @@ def test_offsets_around_a_token_for_every_cut(normalizer: Any, tmp_path: Path) -
             for kind, got in zip(found, stream.encode_with_offsets("", final=True), strict=True):
                 kind += got.tolist()
             assert found == whole, (first, second)
+
+
+def test_a_reason_sees_the_bytes_after_a_cut(tmp_path: Path) -> None:
+    name = next(name for name in FAMILIES if "Llama 2" in name)
+    enc = streamtok.load(write(tmp_path / "tokenizer.json", family(name).to_str()))
+    with pytest.raises(UnicodeDecodeError) as whole:
+        b"a\xe3\xe4".decode()
+    stream = enc.stream_encoder()
+    stream.encode(b"a\xe3")
+    with pytest.raises(UnicodeDecodeError) as cut:
+        stream.encode(b"\xe4")
+    assert cut.value.reason == whole.value.reason
+    assert (cut.value.start, cut.value.end) == (whole.value.start, whole.value.end)
