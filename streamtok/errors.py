@@ -109,10 +109,17 @@ class SidecarError(StreamtokError, ValueError):
 
 
 class MissingLibraryError(StreamtokError, ImportError):
-    """An optional library is not installed. `extra` is streamtok's extra that installs it."""
+    """An optional library is not installed, or does not load.
 
-    def __init__(self, purpose: str, library: str = "", extra: str = "") -> None:
+    `extra` is streamtok's extra that installs it. `error` is what its import raised.
+    """
+
+    def __init__(
+        self, purpose: str, library: str = "", extra: str = "", error: ImportError | None = None
+    ) -> None:
         text = f'{purpose} need {library}: pip install "streamtok[{extra}]"' if extra else purpose
+        if error is not None and not isinstance(error, ModuleNotFoundError):
+            text += f" ({library} is installed, but does not load: {error})"
         super().__init__(text)
         self.extra = extra
 

@@ -28,8 +28,8 @@ class PrintCompletion(argparse.Action):
     ) -> None:
         try:
             import shtab
-        except ImportError:
-            raise MissingLibraryError("completion scripts", "shtab", "completion") from None
+        except ImportError as error:
+            raise MissingLibraryError("completion scripts", "shtab", "completion", error) from None
         for action in _actions(parser):
             if action.metavar in _FILES and action.choices is None:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]

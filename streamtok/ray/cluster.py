@@ -23,8 +23,8 @@ def connected(address: str | None) -> Iterator[Any]:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns at each start
     try:
         import ray
-    except ImportError:
-        raise MissingLibraryError("jobs on Ray", "ray", "ray") from None
+    except ImportError as error:
+        raise MissingLibraryError("jobs on Ray", "ray", "ray", error) from None
     is_ours = not ray.is_initialized()
     if is_ours:
         ray.init(address=address, log_to_driver=False, configure_logging=False)

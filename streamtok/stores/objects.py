@@ -38,8 +38,8 @@ def _open_store(url: str) -> tuple[Any, str]:
     """fsspec's file system for the URL, and the name in it. Raises OSError, MissingLibraryError."""
     try:
         import fsspec
-    except ImportError:
-        raise MissingLibraryError("URLs", "fsspec", "fs") from None
+    except ImportError as error:
+        raise MissingLibraryError("URLs", "fsspec", "fs", error) from None
     try:
         found: tuple[Any, str] = fsspec.core.url_to_fs(url, use_listings_cache=False)
     except ImportError as error:

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet  # noqa: F401  # a call that fails in the middle of its import breaks it
+
 from streamtok.cli.main import main as streamtok_main
 from streamtok.cli.stop_signals import Signals
 

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import random
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -303,6 +304,14 @@ def test_what_fsspec_does_not_know() -> None:
 
 
 def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
+    monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(MissingLibraryError, match=r'need fsspec: pip install "streamtok\[fs\]"'):
+        objects.describe("s3://b/k")
+
+
+def test_a_library_that_does_not_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fsspec.py").write_text("raise ImportError('libssl.so.3: cannot open')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "fsspec")
+    with pytest.raises(MissingLibraryError, match=r"fsspec is installed, but.*libssl\.so\.3"):
         objects.describe("s3://b/k")

@@ -240,8 +240,8 @@ def _zstd() -> _Member:
         return _Zstandard(zstandard)
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        raise MissingLibraryError("zstd files", "zstandard", "zstd") from None
+    except ImportError as error:
+        raise MissingLibraryError("zstd files", "zstandard", "zstd", error) from None
     return _Standard(zstd.ZstdDecompressor())
 
 
