@@ -7,8 +7,8 @@ in text as a last line `error: …`, in u32 as the word 0xFFFFFFFF, which is nev
 message.
 
 `server.py` starts and stops; `connection.py` handles one client; `fair_turns.py` decides whose text
-is encoded next; `accepting.py` accepts clients; `listening.py` opens sockets and raises system
-limits; `counters.py` holds the counters, which `metrics.py` exposes to Prometheus over the HTTP of
+is encoded next; `listening.py` opens sockets, accepts clients and raises system limits;
+`counters.py` holds the counters, which `metrics.py` exposes to Prometheus over the HTTP of
 `scrape.py`; `log.py` writes to standard error.
 
 The server does not authenticate clients and does not encrypt.

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-Limit: TypeAlias = Literal[
-    "connections", "descriptors", "pending", "idle", "silent", "unread", "lifetime"
-]
+Limit: TypeAlias = Literal["connections", "pending", "idle", "silent", "unread", "lifetime"]
 LIMITS: tuple[Limit, ...] = get_args(Limit)
 
 

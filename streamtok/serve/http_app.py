@@ -37,8 +37,6 @@ from ..view.optional_starlette import (
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["DEFAULT_MAX_REQUEST", "make_http_app"]
-
 DEFAULT_MAX_REQUEST = 16 << 20
 _MAX_BODIES = 16  # times the bytes of a request: of all requests that are under way
 _SMALL = 1 << 14  # bytes of a body that is answered at once

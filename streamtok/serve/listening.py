@@ -8,9 +8,11 @@ import errno
 import os
 import socket
 import stat
+from collections.abc import Callable, Iterable
 
 _BACKLOG = 1024  # clients that may wait to be accepted; the system may allow fewer
-_SPARE_DESCRIPTORS = 192  # for refused clients, metrics, the reserve and the interpreter
+_BATCH = 32  # clients that asyncio accepts at a time, before it looks at the others
+_SPARE_DESCRIPTORS = 192  # for refused clients, metrics and the interpreter
 
 
 async def open_tcp(host: str, port: int) -> list[socket.socket]:
@@ -45,6 +47,18 @@ async def open_tcp(host: str, port: int) -> list[socket.socket]:
             raise missing
         stack.pop_all()
     return sockets
+
+
+async def accept(
+    listeners: Iterable[socket.socket], make_protocol: Callable[[], asyncio.BaseProtocol]
+) -> list[asyncio.Server]:
+    """Make a protocol for each client that connects. Where descriptors run out, clients wait."""
+    loop = asyncio.get_running_loop()
+    servers = []
+    for sock in listeners:
+        servers.append(await loop.create_server(make_protocol, sock=sock, backlog=_BATCH))
+        sock.listen(_BACKLOG)  # the clients that may wait; asyncio has set it to _BATCH
+    return servers
 
 
 def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:

@@ -10,9 +10,8 @@ from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING
 
 from ..pipeline.host_port import format_host_port
-from .accepting import Acceptor
 from .counters import LIMITS
-from .listening import open_tcp
+from .listening import accept, open_tcp
 from .scrape import Scrapes
 
 try:
@@ -89,9 +88,10 @@ async def expose(counters: Counters, host: str, port: int) -> AsyncIterator[str]
     """
     listeners = await open_tcp(host, port)
     scrapes = Scrapes(make_wsgi_app(make_registry(counters)))
-    acceptor = Acceptor(listeners, scrapes.make_protocol, lambda sock: None)
+    servers = await accept(listeners, scrapes.make_protocol)
     try:
         yield f"http://{format_host_port(*listeners[0].getsockname()[:2])}/metrics"
     finally:
-        await acceptor.close()
+        for one in servers:
+            one.close()
         scrapes.abort()

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..pipeline.host_port import format_host_port
-from .accepting import Acceptor
-from .connection import CHUNK_SIZE, Connection, Format, error_message
+from .connection import CHUNK_SIZE, Connection, Format
 from .counters import Counters
 from .fair_turns import FairTurns
-from .listening import open_tcp, open_unix, remove_unix, reserve_descriptors
+from .listening import accept, open_tcp, open_unix, remove_unix, reserve_descriptors
 
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial
@@ -67,10 +65,7 @@ async def serve(
 
     open_stream()  # raises now if no connection could have a stream
     server = Server(open_stream, format, max_connections, idle_timeout, max_lifetime)
-    if path is None:
-        await server._listen_tcp(host, port)
-    else:
-        server._listen_unix(path, mode)
+    await server._listen(host, port, path, mode)
     return server
 
 
@@ -100,7 +95,7 @@ class Server:
         self._all_gone = asyncio.Event()
         self._turns = FairTurns()
         self._is_closing = False
-        self._acceptor: Acceptor | None = None
+        self._servers: list[asyncio.Server] = []
         self._path: str | None = None
         self._inode: tuple[int, int] | None = None
         # The selector loops of asyncio get the buffer, fill it and pass it on without a pause, so
@@ -114,18 +109,15 @@ class Server:
         """HOST:PORT of each TCP socket, or the path of the Unix socket."""
         if self._path is not None:
             return [self._path]
-        return [format_host_port(*one.getsockname()[:2]) for one in self._listeners]
+        names = [sock.getsockname() for one in self._servers for sock in one.sockets]
+        return [format_host_port(*name[:2]) for name in names]
 
     @property
     def port(self) -> int:
         """The TCP port. Raises ValueError for a Unix socket."""
-        if self._path is not None or not self._listeners:
+        if self._path is not None or not self.addresses:
             raise ValueError("the server has no TCP port")
-        return int(self._listeners[0].getsockname()[1])
-
-    @property
-    def _listeners(self) -> list[socket.socket]:
-        return self._acceptor.listeners if self._acceptor is not None else []
+        return int(self.addresses[0].rpartition(":")[2])
 
     async def __aenter__(self) -> Server:
         return self
@@ -148,9 +140,10 @@ class Server:
         if self._path is not None:  # before the system can reuse its inode
             remove_unix(self._path, self._inode)
             self._inode = None
-        if self._acceptor is not None:
-            acceptor, self._acceptor = self._acceptor, None
-            await acceptor.close()
+        for one in self._servers:
+            one.close()
+        self._servers.clear()
+        await asyncio.sleep(0)  # clients that were just accepted are told, too
         for connection in list(self._connections):
             connection.hasten()
         if not await self._is_empty_after(grace):
@@ -170,29 +163,19 @@ class Server:
 
     # Listening
 
-    async def _listen_tcp(self, host: str, port: int) -> None:
-        self._listen(await open_tcp(host, port))
-
-    def _listen_unix(self, path: str, mode: int) -> None:
-        sock, self._inode = open_unix(path, mode)
-        self._path = path
-        self._listen([sock])
-
-    def _listen(self, listeners: list[socket.socket]) -> None:
-        self._acceptor = Acceptor(listeners, self._connect, self._turn_away)
+    async def _listen(self, host: str, port: int, path: str | None, mode: int) -> None:
+        if path is None:
+            sockets = await open_tcp(host, port)
+        else:
+            sock, self._inode = open_unix(path, mode)
+            self._path, sockets = path, [sock]
+        self._servers = await accept(sockets, self._connect)
 
     # Called by connections
 
     def _connect(self) -> Connection:
         buffer = self._buffer
         return Connection(self, memoryview(bytearray(CHUNK_SIZE)) if buffer is None else buffer)
-
-    def _turn_away(self, sock: socket.socket) -> None:
-        self.counters.connections += 1
-        self.counters.refused += 1
-        self.counters.limits["descriptors"] += 1
-        with contextlib.suppress(OSError):
-            sock.send(error_message("the server has too many open files, try later", self._format))
 
     def _admit(self, connection: Connection) -> str | None:
         """Count a new connection; return why it gets no stream, or None if it gets one."""
