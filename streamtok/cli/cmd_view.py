@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import html
 import ipaddress
 import os
@@ -13,11 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..parallel.threads import start_thread
-from ..pipeline.sources import read_descriptor
 from . import encoding_options, options
 from .argument_types import parse_port
-from .messages import print_now, say
+from .messages import Misused, print_now, say
 from .stop_signals import Signals
 
 _LOOPBACK = "127.0.0.1"
@@ -29,14 +26,13 @@ def add_parser(subparsers: Any) -> None:
         "view",
         run,
         "show tokens, streams and vocabularies in a page on this machine",
-        ["@", "@ -e tokenizer.json book.txt", "tail -f app.log | @ -"],
+        ["@", "@ -e tokenizer.json book.txt"],
     )
     parser.add_argument(
         "file",
         nargs="?",
         metavar="FILE",
-        help="a file or a URL (http, https) that the page may read; - : a live feed from standard "
-        f"input; {options.UNPACKED}",
+        help=f"a file or a URL (http, https) that the page may read; {options.UNPACKED}",
     )
     encoding_options.add_encoding(parser)
     address = parser.add_argument_group("address")
@@ -59,14 +55,14 @@ def run(args: argparse.Namespace) -> int:
     from ..view import Server, make_app
     from ..view.given import Given
     from ..view.guard import LOOPBACK
-    from ..view.live_feed import CHUNK, LiveFeed
 
     encoding = encoding_options.load_encoding(args)
     token = secrets.token_urlsafe(24)
     hosts = LOOPBACK if _is_loopback(args.host) else None
-    given = None if args.file in (None, "-") else Given(args.file)
-    feed = LiveFeed(encoding) if args.file == "-" else None
-    app = make_app(token=token, encoding=encoding, hosts=hosts, given=given, feed=feed)
+    if args.file == "-":
+        raise Misused("view reads a file, not standard input: streamtok show takes a live feed")
+    given = None if args.file is None else Given(args.file)
+    app = make_app(token=token, encoding=encoding, hosts=hosts, given=given)
     server = Server(app, args.host, args.port)
     if hosts is None:
         say(
@@ -75,9 +71,6 @@ def run(args: argparse.Namespace) -> int:
         )
 
     def ready(url: str) -> None:
-        if feed is not None:
-            blocks = read_descriptor(0, "standard input", CHUNK)
-            start_thread(functools.partial(feed.run, blocks))
         address = f"{url}?token={token}"
         print_now(address)
         if not args.quiet:

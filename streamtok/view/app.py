@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from .edited_texts import MAX_TEXT, EditedTexts
 from .encodings import MAX_VOCABULARY, Encodings
 from .file_jobs import FileJobs
 from .guard import LOOPBACK, Guard, Receive, Scope, Send
 from .optional_starlette import JSONResponse, Request, Response, Route, Starlette, run_in_threadpool
 from .pages import page_files
-from .questions import (
-    MAX_QUESTION,
-    MAX_TEXT_QUESTION,
-    Bodies,
-    Refused,
-    answer_of,
-    endpoint,
-    refusal,
-)
-from .tab_answers import LONGEST_COMPARED, LONGEST_STREAM, TabAnswers
+from .questions import Bodies, answer_of, endpoint, refusal
+from .tab_answers import LONGEST_STREAM, LONGEST_TEXT, TabAnswers
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .given import Given
-    from .live_feed import LiveFeed
-
-__all__ = ["View", "make_app"]
-
-_WAIT = 0.05  # seconds between two looks at a live feed
-_WAITS = 20  # looks of one answer: a server that ends waits for answers that are under way
 
 
 class View:
@@ -52,7 +36,6 @@ def make_app(
     hosts: Collection[str] | None = LOOPBACK,
     text: str = "",
     given: Given | None = None,
-    feed: LiveFeed | None = None,
 ) -> View:
     """View: an ASGI application that serves the page under any prefix.
 
@@ -60,19 +43,17 @@ def make_app(
     who reaches the application, for applications that check their users themselves. encoding: the
     one that the page begins with, a name or an `Encoding`. hosts: the names under which the
     application may be reached, without a port; None: addresses in numbers, and localhost.
-    text: what the page shows at first. given: the file that the page may read. feed: a live feed,
-    for the tab Stream; another task lets it `run`.
+    text: what the page shows at first. given: the file that the page may read.
 
     Raises ValueError for an unknown encoding, OSError or StreamtokError for a file that cannot be
-    read. It costs nothing until it is used; then it keeps at
-    most 16 texts of 8 million characters each, and 4 vocabularies that the page loaded.
+    read. It costs nothing until it is used; then it keeps at most 4 vocabularies that the page
+    loaded.
 
     >>> app = make_app(token=None, encoding="gpt2")
     >>> type(app).__name__
     'View'
     """
     encodings = Encodings(encoding)
-    texts = EditedTexts()
     tabs = TabAnswers()
     bodies = Bodies()
     files = FileJobs(given, bodies)
@@ -93,14 +74,12 @@ def make_app(
                 "encodings": encodings.names,
                 "first": encodings.first,
                 "text": text,
-                "max_text": MAX_TEXT,
                 "max_vocabulary": MAX_VOCABULARY,
                 "longest_stream": LONGEST_STREAM,
-                "longest_compared": LONGEST_COMPARED,
+                "longest_text": LONGEST_TEXT,
                 "given": None
                 if given is None
                 else {"name": given.name, "is_whole": is_whole, "is_utf8": is_utf8},
-                "has_feed": feed is not None,
             }
         )
 
@@ -113,34 +92,15 @@ def make_app(
         except Exception as error:
             return refusal(error)
 
-    async def news(request: Request) -> Response:
-        """What a live feed had since; waits a while for it."""
-        try:
-            number, still_open = (int(request.query_params[name]) for name in ("from", "open"))
-        except (KeyError, ValueError):
-            return refusal(Refused("from and open must be numbers"))
-        if feed is None:
-            return refusal(Refused("there is no live feed: streamtok view -", 404))
-        for _ in range(_WAITS):
-            found = await run_in_threadpool(feed.since, number, still_open)
-            if found is not None:
-                return answer_of(found)
-            await asyncio.sleep(_WAIT)
-        return answer_of({})
-
     routes = [
         Route("/", page),
         Route("/static/{name}", file),
         Route("/api/about", about),
-        Route("/api/feed", news),
         Route("/api/encoding", load, methods=["POST"]),
         Route("/api/file/feed", files.feed, methods=["POST"]),
     ]
-    with_text = ("text/open", "text/edit")
     for path, answer in {
-        "text/open": texts.open,
-        "text/edit": texts.edit,
-        "text/ids": texts.ids,
+        "text": tabs.text,
         "stream": tabs.stream,
         "compare": tabs.compare,
         "pretokens": tabs.pretokens,
@@ -153,8 +113,7 @@ def make_app(
         "vocabulary/token": tabs.token,
         "vocabulary/list": tabs.list,
     }.items():
-        most = MAX_TEXT_QUESTION if path in with_text else MAX_QUESTION
-        asked = endpoint(answer, encodings, bodies, most)
+        asked = endpoint(answer, encodings, bodies)
         routes.append(Route(f"/api/{path}", asked, methods=["POST"]))
     return View(Guard(Starlette(routes=routes), token=token, hosts=hosts))
 

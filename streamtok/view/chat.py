@@ -6,8 +6,6 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-__all__ = ["chat_template"]
-
 _ROLES = ["system", "user", "assistant"]
 
 

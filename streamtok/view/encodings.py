@@ -12,8 +12,6 @@ from ..errors import VocabularyError
 from ..formats.detection import load
 from ..registry import get_encoding, list_encoding_names
 
-__all__ = ["MAX_VOCABULARY", "Encodings"]
-
 MAX_VOCABULARY = 64 << 20  # bytes of a file that the page loads
 MAX_LOADED = 4  # files that are kept; the one that was loaded first is forgotten
 

@@ -13,8 +13,6 @@ from .given import Given, Reading
 from .optional_starlette import JSONResponse, Request, Response, run_in_threadpool
 from .questions import Answer, Bodies, Question, Refused, refusal
 
-__all__ = ["MAX_BLOCK", "FileJobs"]
-
 MAX_BLOCK = 8 << 20  # bytes of an upload that are sent at once
 MAX_JOBS = 4  # files that are read at the same time; the one that waits for longest is dropped
 _TURN = 0.2  # seconds that one answer may read

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..pipeline.sources import Part
 
-__all__ = ["CLASSES", "FileReport"]
-
 CLASSES = 25  # of lines by tokens: 0, 1, 2-3, 4-7, ...; the last one has all that are longer
 MOST_LINES = 20  # the ones with the most tokens
 MOST_PLACES = 100  # of bytes that are not UTF-8, and of special tokens

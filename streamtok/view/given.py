@@ -11,9 +11,7 @@ from ..errors import StreamtokError
 from ..pipeline.sources import BLOCK_SIZE, check_file, open_blocks, unpack
 from ..stores.urls import is_url, scheme_of
 
-__all__ = ["Given", "Reading"]
-
-_WHOLE = 1 << 20  # bytes: a text of up to this size is shown as a whole
+_WHOLE = 1 << 18  # bytes: a text of up to this size is shown as a whole
 _START = 1 << 16
 _TIMEOUT = 60.0  # seconds that a server may say nothing
 

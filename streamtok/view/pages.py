@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 from importlib import resources
 
-__all__ = ["TYPES", "page_files"]
-
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",

@@ -1,4 +1,4 @@
-"""Answers for the tabs Stream, Compare, Merges, Languages and Vocabulary, by `streamtok.views`."""
+"""Answers for the tabs Text, Stream, Compare, Merges, Languages and Vocabulary."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from ..views.comparison import MOST_ENCODINGS, compare_encodings
 from ..views.lanes import make_lanes
 from ..views.languages import compare_languages
 from ..views.merges import pretokens, trace_merges
-from ..views.tokens import Token
+from ..views.tokens import Token, describe_ids
 from ..views.visible import visible
 from ..views.vocabulary_lists import duplicates, half_characters, longest, unreachable
 from ..views.vocabulary_search import find_bytes, find_id, find_text, parse_hex, token_page
+from .chat import chat_template
 from .questions import Answer, Question, Refused
 
-__all__ = ["LONGEST_COMPARED", "LONGEST_STREAM", "TabAnswers"]
-
+LONGEST_TEXT = 1 << 18  # characters: the page sends all of them with each key
 LONGEST_STREAM = 1 << 14  # characters: each step of the stream is sent to the page
-LONGEST_COMPARED = 1 << 18
 LONGEST_MERGED = 120  # bytes: each step has all of the parts and all of the heap
-MOST_BOXES = 3000  # tokens of a column that are drawn; the totals are of all
+MOST_BOXES = 3000  # tokens of a text that are drawn; the totals are of all
 MOST_PRETOKENS = 1000
 MOST_LANGUAGES = 8  # encodings side by side
 PAGE = 200  # tokens of a list that are sent at once
@@ -33,6 +32,33 @@ LISTS = ("unreachable", "half", "longest", "duplicates")
 
 class TabAnswers:
     """One method for each question. Each takes a `Question` and raises `Refused` and ValueError."""
+
+    def text(self, question: Question) -> Answer:
+        """{encoding, special, text, at} -> counts, all ids, and the tokens around an offset.
+
+        at: the cursor. A token is [start, id, shown, bytes, rank, is_special]; `first` is the
+        number of the first one. Offsets are UTF-16, as JavaScript counts.
+        """
+        encoding, how = question.encoding(), question.specials()
+        text = question.text("text", LONGEST_TEXT)
+        at = question.number("at", 0, 2 * LONGEST_TEXT)
+        ids, spans = encoding.encode_with_offsets(text, "utf16", **how)
+        around = int(np.searchsorted(spans[:, 0], at, "right")) - 1 - MOST_BOXES // 2
+        first = max(min(around, len(ids) - MOST_BOXES), 0)
+        drawn = slice(first, first + MOST_BOXES)
+        starts = spans[drawn, 0].tolist()
+        tokens = describe_ids(encoding, ids[drawn])
+        return {
+            "ids": ids.tolist(),
+            "characters": len(text),
+            "bytes": len(text.encode("utf-8", "surrogatepass")),
+            "chat": chat_template(encoding.special_tokens_set),
+            "first": first,
+            "tokens": [
+                [start, one.id, one.shown, one.bytes.hex(), one.rank, one.is_special]
+                for start, one in zip(starts, tokens, strict=True)
+            ],
+        }
 
     def stream(self, question: Question) -> Answer:
         """{encoding, text, chunk_size} -> `Lanes.as_json`."""
@@ -47,7 +73,7 @@ class TabAnswers:
         A token is [shown, id, bytes, rank, is_special, is_same].
         """
         encodings = question.encodings("encodings", MOST_ENCODINGS)
-        text = question.text("text", LONGEST_COMPARED)
+        text = question.text("text", LONGEST_TEXT)
         found = compare_encodings(encodings, text, **question.specials())
         same = {segment.start for segment in found.segments if segment.is_same}
         columns = []
@@ -83,7 +109,7 @@ class TabAnswers:
 
     def merges(self, question: Question) -> Answer:
         """{encoding, bytes: of a pre-token} -> `MergeTrace.as_json`."""
-        data = parse_hex(question.text("bytes", LONGEST_COMPARED))
+        data = parse_hex(question.text("bytes", LONGEST_TEXT))
         if len(data) > LONGEST_MERGED:
             raise Refused(
                 f"the pre-token has {len(data):,} bytes; Merges follows at most {LONGEST_MERGED}"

@@ -24,8 +24,6 @@ except ModuleNotFoundError:
     what = "streamtok.view and streamtok serve --http"
     raise MissingLibraryError(what, "uvicorn", "web") from None
 
-__all__ = ["Server"]
-
 _GRACE = 2  # seconds for answers that are under way when the server ends
 MAX_CONNECTIONS = 64  # a browser opens six; a service has a number of its own
 HEAD_TIMEOUT = 10.0  # seconds in which a request must begin, with all of its headers

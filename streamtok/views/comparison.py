@@ -16,8 +16,6 @@ from .visible import visible
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["MOST_ENCODINGS", "Comparison", "Segment", "compare_encodings"]
-
 MOST_ENCODINGS = 4
 
 

@@ -1,8 +1,7 @@
 """The same text in chunks, twice: naive chunking beside the exact stream.
 
 For each chunk: what each lane gives, which naive ids are wrong, how much of the text is pending,
-and why the exact ids may go. Whether a naive id is wrong is known as soon as the exact stream has
-given the ids of its place, so `LaneRun` takes a text that is still being written, too.
+and why the exact ids may go.
 """
 
 from __future__ import annotations
@@ -24,18 +23,15 @@ from .visible import visible
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["ExactToken", "LaneChunk", "LaneRun", "Lanes", "NaiveToken", "make_lanes"]
-
 Reason = Literal["closed", "certificate", "end"]
 
 
-@dataclass(slots=True)
-class NaiveToken:
+class NaiveToken(NamedTuple):
     """A token of a chunk encoded by itself."""
 
     token: Token
     start: int  # the byte of the text where it would begin
-    is_wrong: bool | None = None  # the whole text does not have this id there; None: not known yet
+    is_wrong: bool  # the whole text does not have this id there
 
     def as_json(self) -> dict[str, Any]:
         """dict: that of the token, `start` and `is_wrong`."""
@@ -46,14 +42,13 @@ class ExactToken(NamedTuple):
     """A token that the stream emitted, and why no later text can change it.
 
     reason: "closed": its pre-token has ended. "certificate": the pre-token is still open, and the
-    engine has shown that this id is final whatever follows. "end": the stream was flushed. None:
-    the text is still being written.
+    engine has shown that this id is final whatever follows. "end": the stream was flushed.
     """
 
     token: Token
     start: int
     stop: int
-    reason: Reason | None = None
+    reason: Reason
 
     def as_json(self) -> dict[str, Any]:
         """dict: that of the token, `byte_span` and `reason`."""
@@ -108,85 +103,6 @@ class Lanes(Result):
         return self.naive_tokens - self.tokens
 
 
-class LaneRun:
-    """Takes the chunks of a text, one after another; the text of special tokens is plain text.
-
-    `totals` counts the ids of both lanes, the naive ones that are known to be wrong, and broken
-    chunks.
-    """
-
-    def __init__(self, encoding: Encoding, max_pending: int, whole: Any = None) -> None:
-        """whole: the ids and spans of the whole text, if it is known; then the pattern may leave
-        text out. Raises UnsupportedPatternError for an encoding that has no streams.
-        """
-        self._encoding = encoding
-        self._stream = StreamEncoder(
-            encoding, disallowed_special=(), errors="replace", max_pending=max_pending
-        )
-        self._whole = whole
-        self._open: list[NaiveToken] = []  # of which it is not known yet
-        self._exact: list[tuple[int, int]] = []  # ids and starts, for those
-        self._held = b""  # bytes that are pending
-        self._reached = 0  # by the exact ids
-        self.place = 0  # of the next chunk
-        self.totals = dict.fromkeys(("naive", "wrong", "exact", "broken"), 0)
-
-    def add(self, chunk: bytes, final: bool = False) -> LaneChunk:
-        """Take a chunk; final: the last one. Raises PendingLimitExceeded, and RuntimeError should
-        the stream's ids differ from those of the whole text.
-        """
-        start, stop = self.place, self.place + len(chunk)
-        naive, starts = encode_naively(self._encoding, chunk, start).T
-        exact, spans = self._emitted(chunk, final)
-        self.place = stop
-        pending = self._stream.pending
-        self._held = (self._held + chunk)[-pending:] if pending else b""
-        row = LaneChunk(
-            start,
-            stop,
-            visible(chunk),
-            list(map(NaiveToken, describe_ids(self._encoding, naive), starts.tolist())),
-            [
-                ExactToken(token, *span)
-                for token, span in zip(
-                    describe_ids(self._encoding, exact), spans.tolist(), strict=True
-                )
-            ],
-            pending,
-            visible(self._held),
-            self._encoding.decode_bytes(naive) != chunk,
-        )
-        self._open += row.naive
-        self._reached = stop if final else int(spans[-1, 1]) if len(spans) else self._reached
-        self.totals["naive"] += len(naive)
-        self.totals["exact"] += len(exact)
-        self.totals["broken"] += row.is_broken
-        self._exact += zip(exact.tolist(), spans[:, 0].tolist(), strict=True)
-        self._settle()
-        return row
-
-    def _emitted(self, chunk: bytes, final: bool) -> Any:
-        """The ids that the stream gives now, and their spans."""
-        if self._whole is None:
-            return self._stream.encode_with_offsets(chunk, final, unit="byte")
-        first = self.totals["exact"]
-        ids = self._stream.encode_to_numpy(chunk, final)
-        expected, spans = (each[first : first + len(ids)] for each in self._whole)
-        if not np.array_equal(ids, expected):
-            raise RuntimeError(f"the stream's ids after id {first} differ from the whole text's")
-        return ids, spans
-
-    def _settle(self) -> None:
-        """Say which naive ids are wrong, as far as the exact ones reach."""
-        settled = [one for one in self._open if one.start < self._reached]
-        self._open = self._open[len(settled) :]
-        pairs = [(one.token.id, one.start) for one in settled]
-        for one, is_right in zip(settled, are_right(pairs, self._exact).tolist(), strict=True):
-            one.is_wrong = not is_right
-            self.totals["wrong"] += one.is_wrong
-        self._exact = [one for one in self._exact if one[1] >= self._reached]
-
-
 def make_lanes(
     encoding: Encoding,
     text: str | bytes,
@@ -209,35 +125,51 @@ def make_lanes(
     elif b"".join(chunks) != data:
         raise ValueError("the chunks are not those of the text")
     ids, spans = encoding.encode_with_offsets(data, "byte", disallowed_special=())
-    run = LaneRun(encoding, len(data), (ids, spans))
-    made = [*map(run.add, chunks), run.add(b"", final=True)]
-    _give_reasons(made, _pretoken_ends(encoding, data, spans))
+    stream = StreamEncoder(encoding, disallowed_special=(), max_pending=len(data))
+    whole = np.stack([ids, spans[:, 0]], axis=1)
+    ends = _pretoken_ends(encoding, data, spans)
+    made: list[LaneChunk] = []
+    start = number = 0  # of the chunk in the text, of its first exact id
+    for chunk in [*chunks, b""]:
+        stop, is_flush = start + len(chunk), len(made) == len(chunks)
+        pairs = encode_naively(encoding, chunk, start)
+        naive = describe_ids(encoding, pairs[:, 0].tolist())
+        wrong = ~are_right(pairs, whole)
+        found = stream.encode_to_numpy(chunk, is_flush)
+        first, number = number, number + len(found)
+        if not np.array_equal(found, ids[first:number]):
+            raise RuntimeError(f"the stream's ids after id {first} differ from the whole text's")
+        reached = int(spans[number - 1, 1]) if number else 0
+        exact = []
+        for i, token in enumerate(describe_ids(encoding, found), first):
+            is_open = ends is not None and ends[i] > reached
+            reason: Reason = "end" if is_flush else "certificate" if is_open else "closed"
+            exact.append(ExactToken(token, int(spans[i, 0]), int(spans[i, 1]), reason))
+        made.append(
+            LaneChunk(
+                start,
+                stop,
+                visible(chunk),
+                list(map(NaiveToken, naive, pairs[:, 1].tolist(), wrong.tolist())),
+                exact,
+                stream.pending,
+                visible(data[stop - stream.pending : stop]),
+                encoding.decode_bytes(pairs[:, 0]) != chunk,
+            )
+        )
+        start = stop
     cuts = list(accumulate(map(len, chunks)))[:-1]
+    every = [one for row in made for one in row.naive]
     return Lanes(
         encoding.name,
         made,
         tokens=len(ids),
-        naive_tokens=run.totals["naive"],
-        wrong_tokens=run.totals["wrong"],
+        naive_tokens=len(every),
+        wrong_tokens=sum(one.is_wrong for one in every),
         cuts=len(cuts),
         cuts_inside_tokens=int(np.count_nonzero(~np.isin(cuts, spans[:, 0]))),
-        broken_chunks=run.totals["broken"],
+        broken_chunks=sum(row.is_broken for row in made),
     )
-
-
-def _give_reasons(made: list[LaneChunk], ends: Any) -> None:
-    """Say why each exact id could go. ends: where the pre-token of each ends; None: not known."""
-    number = 0
-    for row in made:
-        reached = row.exact[-1].stop if row.exact else 0
-        for i, one in enumerate(row.exact):
-            reason: Reason = "closed"
-            if row is made[-1]:
-                reason = "end"
-            elif ends is not None and ends[number] > reached:
-                reason = "certificate"
-            row.exact[i] = one._replace(reason=reason)
-            number += 1
 
 
 def _pretoken_ends(encoding: Encoding, data: bytes, spans: Any) -> Any:

@@ -19,8 +19,6 @@ from .result import Result
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["Language", "LanguageRow", "LanguageTable", "compare_languages", "list_languages"]
-
 _FILE = Path(__file__).resolve().parents[1] / "data" / "declaration.json"
 _ENGLISH = "en"
 

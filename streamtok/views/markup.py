@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-__all__ = ["Box", "boxes_html", "table_html"]
-
 _COLOURS = ("#1f77b433", "#ff7f0e33", "#2ca02c33", "#d6272833", "#9467bd33")
 _SPECIAL = "#7f7f7f66"
 

@@ -15,8 +15,6 @@ from ..vocabulary.table import NO_ID
 if TYPE_CHECKING:
     from ..definition import EncodingDefinition
 
-__all__ = ["MergeTable", "merge_table"]
-
 
 class MergeTable:
     """Ids, ranks and parts of the tokens of an encoding. Made by `merge_table`, which keeps it."""

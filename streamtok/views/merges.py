@@ -19,8 +19,6 @@ from .visible import visible
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["LONGEST", "HeapEntry", "MergeStep", "MergeTrace", "Part", "pretokens", "trace_merges"]
-
 LONGEST = 400  # bytes: each step has all of the parts and all of the heap
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Pairs = npt.NDArray[np.int64]
 
-__all__ = ["are_right", "encode_naively"]
-
 
 def encode_naively(encoding: Encoding, chunk: bytes, begin: int = 0) -> Pairs:
     """int64 [n, 2]: the ids of a chunk that begins at byte `begin`, and where each begins."""

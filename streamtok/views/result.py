@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-__all__ = ["Result"]
-
 
 class Result:
     """The base of the dataclasses that are results."""

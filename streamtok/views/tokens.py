@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from .._types import IdArray, Text
     from ..definition import EncodingDefinition
 
-__all__ = ["PlacedToken", "TextTokens", "Token", "describe_ids", "show_tokens"]
-
 _MOST_KEPT = 1 << 16  # tokens of an encoding that are not made again
 _MOST_BOXES = 2000  # tokens that are drawn: a notebook keeps its output in its file
 

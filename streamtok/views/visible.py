@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["visible", "width"]
-
 _SIGNS = {" ": "·", "\n": "⏎", "\r": "␍", "\t": "⇥", "\x7f": "␡"}
 # Printable to Python, but nothing is drawn: fillers, selectors of variants, a Braille blank.
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(

@@ -13,16 +13,6 @@ from .vocabulary_search import every_id
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = [
-    "Duplicates",
-    "Unreachable",
-    "duplicates",
-    "half_characters",
-    "is_utf8",
-    "longest",
-    "unreachable",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:

@@ -18,18 +18,6 @@ from .visible import visible
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = [
-    "MergeNode",
-    "TokenPage",
-    "every_id",
-    "find_bytes",
-    "find_id",
-    "find_text",
-    "parse_hex",
-    "script_shares",
-    "token_page",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class MergeNode(Result):

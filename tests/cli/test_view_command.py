@@ -127,7 +127,7 @@ def test_questions_that_json_makes_large_take_little_memory() -> None:
             with httpx.Client(base_url=str(client.base_url), trust_env=False, timeout=60) as other:
                 other.get(url)
                 kind = {"Content-Type": "application/json"}
-                return other.post("api/text/open", content=body, headers=kind).status_code
+                return other.post("api/text", content=body, headers=kind).status_code
 
         with ThreadPoolExecutor(4) as pool:
             assert list(pool.map(ask, range(4))) == [413] * 4
@@ -154,6 +154,9 @@ def test_a_token_is_made_for_each_run_and_a_port_can_be_chosen() -> None:
 
 
 def test_what_cannot_be_shown(tmp_path: Path) -> None:
+    done = run("view", "-")
+    assert done.returncode == 2
+    assert b"streamtok show takes a live feed" in done.stderr
     assert "No such file" in fails("view", str(tmp_path / "none"))
     assert "Unknown encoding none" in fails("view", "-e", "none")
     for port in ("65536", "x", "-1"):
@@ -171,3 +174,23 @@ def test_without_the_extra(library: str) -> None:
     assert done.returncode == 1
     assert f'need {library}: pip install "streamtok[web]"' in done.stderr.decode()
     assert b"Traceback" not in done.stderr
+
+
+@POSIX
+def test_a_warning_for_other_machines() -> None:
+    command = [sys.executable, "-m", "streamtok", "view", "--host", "0.0.0.0"]
+    server = subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert server.stdout is not None
+        url = server.stdout.readline().decode().strip()
+        local = url.replace("0.0.0.0", "127.0.0.1")
+        with httpx.Client(trust_env=False, timeout=60) as client:
+            assert client.get(local).status_code == 200
+            assert client.get(local, headers={"Host": "evil.example"}).status_code == 421
+        server.terminate()
+        errors = server.communicate(timeout=60)[1].decode()
+        assert "warning: other machines can reach" in errors
+        assert server.returncode == 0
+    finally:
+        server.kill()
+        server.communicate()

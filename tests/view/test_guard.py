@@ -70,7 +70,7 @@ def test_a_body_must_come_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
             yield b"}"
 
         kind = {"Content-Type": "application/json"}
-        response = client.post("api/text/open", content=slow(), headers=kind)
+        response = client.post("api/text", content=slow(), headers=kind)
         assert response.status_code == 408
         assert "within" in response.json()["error"]
 
@@ -134,9 +134,9 @@ def test_two_hosts_are_none(url: str) -> None:
     ],
 )
 def test_another_site_may_not_ask(client: httpx.Client, headers: dict[str, str]) -> None:
-    question = {"encoding": "gpt2", "special": "plain", "text": "a", "view": [0, 1]}
-    assert client.post("api/text/open", json=question).status_code == 200
-    response = client.post("api/text/open", json=question, headers=headers)
+    question = {"encoding": "gpt2", "special": "plain", "text": "a", "at": 0}
+    assert client.post("api/text", json=question).status_code == 200
+    response = client.post("api/text", json=question, headers=headers)
     assert response.status_code == 403
     assert client.get("api/about", headers=headers).status_code == 403
 
@@ -153,7 +153,7 @@ def test_a_link_from_another_site_opens_the_page(url: str) -> None:
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     with stranger(url) as client:
         assert client.get(url, headers=headers).status_code == 200
-        assert client.post("api/text/open", json={}, headers=headers).status_code == 403
+        assert client.post("api/text", json={}, headers=headers).status_code == 403
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"])
@@ -165,7 +165,7 @@ def test_every_answer_has_the_headers(url: str, client: httpx.Client) -> None:
     with stranger(url) as other:
         answers = [other.get("")]
     answers += [client.get(path) for path in ("", "static/main.js", "api/about", "nothing")]
-    answers.append(client.post("api/text/open", content=b"x"))
+    answers.append(client.post("api/text", content=b"x"))
     for response in answers:
         policy = response.headers["content-security-policy"]
         assert "default-src 'none'" in policy

@@ -65,7 +65,7 @@ def ids(page: Any, boxes: str) -> list[int]:
 def test_a_text_that_is_opened(open_page: Open, url: str) -> None:
     page = open_page(url)
     ready(page, "text")
-    held = hold_first(page, "text/open")
+    held = hold_first(page, "text")
     page.select_option("#encoding", "gpt2")
     wait_for(page, held)
     page.select_option("#encoding", "o200k_base")
@@ -81,7 +81,7 @@ def test_a_text_that_is_opened(open_page: Open, url: str) -> None:
 def test_a_text_that_could_not_be_opened(open_page: Open, url: str) -> None:
     page = open_page(url)
     ready(page, "text")
-    held = hold_first(page, "text/open")
+    held = hold_first(page, "text")
     page.select_option("#encoding", "gpt2")
     wait_for(page, held)
     page.select_option("#encoding", "o200k_base")

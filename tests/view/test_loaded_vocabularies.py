@@ -9,7 +9,7 @@ import pytest
 
 import streamtok
 from streamtok.formats.packed import dumps_packed
-from streamtok.view import app, edited_texts
+from streamtok.view import app
 from streamtok.view.encodings import MAX_LOADED
 
 from .page_server import client_of, served
@@ -30,8 +30,8 @@ def send(client: httpx.Client, name: str, data: bytes) -> httpx.Response:
 
 
 def opened(client: httpx.Client, encoding: str, text: str = "abc") -> httpx.Response:
-    question = {"encoding": encoding, "special": "plain", "text": text, "view": [0, 3]}
-    return client.post("api/text/open", json=question)
+    question = {"encoding": encoding, "special": "plain", "text": text, "at": 0}
+    return client.post("api/text", json=question)
 
 
 def test_the_last_ones_are_kept(client: httpx.Client) -> None:
@@ -41,7 +41,7 @@ def test_the_last_ones_are_kept(client: httpx.Client) -> None:
         assert send(client, f"../../v{i}.streamtok", data).json() == {"name": name}
     assert client.get("api/about").json()["encodings"][-MAX_LOADED:] == names[1:]
     assert opened(client, names[0]).status_code == 422
-    assert opened(client, names[1]).json()["count"] == 3
+    assert len(opened(client, names[1]).json()["ids"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,3 @@ def test_large_and_other_bodies(client: httpx.Client, monkeypatch: pytest.Monkey
     response = send(client, "a.json", b"{" + b" " * (1 << 20))
     assert response.status_code == 413
     assert "at most 1 MiB" in response.json()["error"]
-
-
-def test_ids_of_a_text(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = opened(client, "gpt2", "one two three").json()["document"]
-    ids = streamtok.get_encoding("gpt2").encode("one two three")
-    asked = {"document": document}
-    assert client.post("api/text/ids", json=asked).json() == {"ids": ids}
-    monkeypatch.setattr(edited_texts, "MAX_IDS", 2)
-    assert client.post("api/text/ids", json=asked).status_code == 413

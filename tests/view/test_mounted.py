@@ -101,10 +101,10 @@ def test_one_encoding_has_the_name_of_another() -> None:
     ):
         about = client.get("api/about").json()
         assert about["first"] == "gpt2 (given)"
-        question = {"special": "plain", "text": "the", "view": [0, 3]}
+        question = {"special": "plain", "text": "the", "at": 0}
         for name, count in (("gpt2 (given)", 3), ("gpt2", 1)):
-            answer = client.post("api/text/open", json={**question, "encoding": name})
-            assert answer.json()["count"] == count
+            answer = client.post("api/text", json={**question, "encoding": name})
+            assert len(answer.json()["ids"]) == count
 
 
 def test_the_files_of_the_page() -> None:

@@ -1,9 +1,8 @@
-"""The tab Text in a browser: type, paste, drop, look at tokens; megabytes; keyboard, telephone."""
+"""The tab Text in a browser: type, paste, drop, look at tokens; long texts; keyboard, telephone."""
 
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,9 @@ import pytest
 import streamtok
 from streamtok.formats import save_packed
 from streamtok.view.chat import chat_template
-from streamtok.view.edited_texts import MAX_TEXTS
 
 from .conftest import Open, Serve, excuse, picture, until, violations
-from .page_server import client_of, served
+from .page_server import served
 
 ENC = streamtok.get_encoding("cl100k_base")
 TEXT = "Naïve café, 日本語 🎉\n\n  <b>not bold</b> &amp; <script>alert(1)</script>\tend"
@@ -32,21 +30,6 @@ def ready(page: Any) -> None:
     page.wait_for_selector("#panel-text[data-state=ready]")
 
 
-def still(page: Any) -> None:
-    """Wait until the list has stopped: what is drawn first may have other heights than expected."""
-    seen = None
-    while True:
-        ready(page)
-        place = page.evaluate(
-            "[document.querySelector('#text-tokens').scrollTop,"
-            " document.querySelector('#text-tokens .row').start]"
-        )
-        if place == seen:
-            return
-        seen = place
-        page.wait_for_timeout(100)
-
-
 def shown(page: Any) -> list[int]:
     """The ids that are drawn, in order."""
     ids: list[int] = page.eval_on_selector_all(
@@ -60,18 +43,17 @@ def counts(page: Any) -> dict[str, str]:
     return dict(zip(names, page.locator("#text-counts dd").all_inner_texts(), strict=True))
 
 
-def paste(page: Any, text: str) -> None:
-    page.focus("#text-box")
+def put(page: Any, text: str) -> None:
+    """As `fill`, which takes a minute for a long text."""
     page.evaluate(
         """text => {
-          const data = new DataTransfer();
-          data.setData("text/plain", text);
-          const how = { clipboardData: data, bubbles: true, cancelable: true };
-          document.activeElement.dispatchEvent(new ClipboardEvent("paste", how));
+          const box = document.querySelector("#text-box");
+          box.focus();
+          box.value = text;
+          box.dispatchEvent(new InputEvent("input", { bubbles: true }));
         }""",
         text,
     )
-    ready(page)
 
 
 def drop(page: Any, name: str, text: str, on: str = "#text-tokens") -> None:
@@ -140,44 +122,6 @@ def test_every_edit_of_nasty_texts(open_page: Open, url: str) -> None:
         assert counts(page)["characters (code points)"] == str(len(whole))
 
 
-def test_random_keys(open_page: Open, url: str) -> None:
-    """Typing, selecting, cutting, pasting and undoing, in a text whose box holds a part of it."""
-    rng = random.Random(7)
-    page = open_page(url)
-    paste(page, "".join(f"{i} wörd 🎉 {i * 7}\n" for i in range(2500)))
-    assert page.is_visible("#text-part")
-    keys = [
-        "a", " ", "Enter", "Backspace", "Delete", "ArrowUp", "ArrowDown", "ArrowLeft", "Home",
-        "End", "Shift+ArrowUp", "Shift+ArrowRight", "Control+x", "Control+v", "Control+z", "PageUp",
-        "PageDown", "Control+Home", "Control+End", "é",
-    ]  # fmt: skip
-    for _ in range(6):
-        for key in rng.choices(keys, k=25):
-            if len(key) == 1:
-                page.keyboard.insert_text(key)
-            else:
-                page.keyboard.press(key)
-        ready(page)
-        # The model's text is what Compare would send; the box shows its part of it.
-        part = page.inner_text("#text-where").replace(",", "").split()
-        start, stop, size = (int(part[i]) for i in (4, 6, 8))
-        assert stop - start == len(page.input_value("#text-box"))
-        with page.expect_request("**/api/compare") as asked:
-            page.click("#tab-compare")
-        text = asked.value.post_data_json["text"]
-        page.wait_for_selector("#panel-compare[data-state=ready]")
-        page.click("#tab-text")
-        assert len(text) == size
-        assert text[start:stop] == page.input_value("#text-box")
-        ids = ENC.encode(text, disallowed_special=())
-        assert counts(page)["tokens"] == f"{len(ids):,}"
-        assert counts(page)["characters (code points)"] == f"{len(text):,}"
-        first = page.evaluate("document.querySelector('#text-tokens .row').first")
-        drawn = shown(page)
-        assert drawn == ids[first : first + len(drawn)]
-        page.focus("#text-box")
-
-
 def test_a_token_is_told_about(open_page: Open, url: str) -> None:
     page = open_page(url)
     page.fill("#text-box", "Hello wörld")
@@ -213,10 +157,10 @@ def test_special_tokens(open_page: Open, url: str) -> None:
     page.hover("#text-tokens .special")
     assert "special token" in page.inner_text("#text-detail")
     page.select_option("#special", "refuse")
-    page.wait_for_selector("#error:not([hidden])")
-    ready(page)
+    page.wait_for_selector("#panel-text[data-state=failed]")
     assert "<|endoftext|>" in page.inner_text("#error")
     assert shown(page) == []
+    excuse(page, " 422 ")
     page.focus("#text-box")
     page.keyboard.press("Control+End")
     page.keyboard.press("Backspace")  # it is no special token any more
@@ -242,35 +186,6 @@ def test_a_vocabulary_that_was_given(open_page: Open, serve: Serve) -> None:
     assert page.input_value("#encoding") == "mine"
     assert shown(page) == mine.encode("<b>lo</b>")
     assert page.locator("#text-tokens b").count() == 0
-
-
-def test_all_of_a_long_text_is_selected(open_page: Open, url: str) -> None:
-    """Ctrl-A selects the text beyond the part in the box, too, and undo brings all of it back."""
-    text = "".join(f"{i} 🎉 line\n" for i in range(4000))
-    size = counted(text)
-    page = open_page(url)
-    page.fill("#text-box", "")
-    for key in ("Delete", "x", "Control+x"):
-        paste(page, text)
-        assert counts(page)["tokens"] == size
-        page.keyboard.press("Control+a")
-        until(page, "document.querySelector('#text-where').textContent.startsWith('All ')")
-        assert f"All {len(text):,} characters" in page.inner_text("#text-where")
-        page.keyboard.press(key)
-        ready(page)
-        left = "x" * (key == "x")
-        assert page.input_value("#text-box") == left
-        assert shown(page) == ENC.encode(left)
-        assert page.is_hidden("#text-part")
-        if key == "Delete":
-            page.keyboard.press("Control+z")
-            ready(page)
-            assert counts(page)["tokens"] == size
-        page.click("#text-clear")
-
-
-def counted(text: str) -> str:
-    return f"{len(ENC.encode(text)):,}"
 
 
 def test_characters_of_several_tokens(open_page: Open, url: str) -> None:
@@ -394,7 +309,6 @@ def test_a_press_outlives_what_is_drawn_anew(open_page: Open, url: str) -> None:
     page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
     page.mouse.down()
     before = page.locator("#text-tokens .row").evaluate_handle("(row) => row")
-    page.evaluate("document.querySelector('#text-tokens .row').key = ''")
     page.select_option("#encoding", "gpt2")
     ready(page)
     assert not before.evaluate("(row) => row.isConnected")
@@ -403,44 +317,52 @@ def test_a_press_outlives_what_is_drawn_anew(open_page: Open, url: str) -> None:
     assert page.evaluate("document.activeElement.selectionStart") == len("one two")
 
 
-@pytest.mark.parametrize("kind", ["lines", "one line", "pairs"])
-def test_a_megabyte(open_page: Open, url: str, kind: str) -> None:
-    """All of it is encoded, what is visible is drawn, and a key changes what it must."""
-    lines = [f"{i} the quick brown fox {'🎉' * (kind == 'pairs')}{i * i}" for i in range(30_000)]
-    text = (" " if kind == "one line" else "\n").join(lines)
+@pytest.mark.parametrize("sign", ["", "🎉"])
+def test_a_long_text(open_page: Open, url: str, sign: str) -> None:
+    """All of it is encoded; the tokens around the cursor are drawn, and follow it."""
+    text = "\n".join(f"{i} the quick brown fox {sign}{i * i}" for i in range(6000))
     page = open_page(url)
-    page.fill("#text-box", "")
-    paste(page, text)
-    assert counts(page)["tokens"] == f"{len(ENC.encode(text)):,}"
-    assert len(shown(page)) < 3000
-    assert page.is_visible("#text-part")
-    # Into the middle: scroll, choose a token, type there.
-    page.eval_on_selector("#text-tokens", "(list) => { list.scrollTop = list.scrollHeight / 2; }")
-    until(page, "document.querySelector('#text-tokens .row').start > 300_000")
-    still(page)
-    page.locator("#text-tokens .row:nth-child(3) .t").first.scroll_into_view_if_needed()
-    still(page)
-    page.click("#text-tokens .row:nth-child(3) .t")
-    part = page.inner_text("#text-where").removeprefix("In the box: characters ").split()[0]
-    place = int(part.replace(",", "")) + page.evaluate(
-        "[...document.activeElement.value.slice(0, document.activeElement.selectionStart)].length"
-    )
-    assert 200_000 < place < len(text) - 200_000
-    page.keyboard.type("xyz ")
+    put(page, text)
     ready(page)
-    text = text[:place] + "xyz " + text[place:]
-    ids = ENC.encode(text)
-    assert counts(page)["tokens"] == f"{len(ids):,}"
-    first = page.evaluate("document.querySelector('#text-tokens .row').first")
-    drawn = shown(page)
-    assert len(drawn) > 50
-    assert drawn == ids[first : first + len(drawn)]
-    page.click("#text-later")
-    assert page.locator("#text-where").inner_text().startswith("In the box: characters ")
+    for keys, start in (("Control+End", None), ("Control+Home", 0), ("", 100_000)):
+        if keys:
+            page.press("#text-box", keys)
+        if start is None:
+            place = len(text)
+        else:
+            place = start
+            page.evaluate(
+                "at => { const box = document.querySelector('#text-box');"
+                " box.setSelectionRange(at, at); box.click(); }",
+                len(text[:start].encode("utf-16-le")) // 2,
+            )
+        page.keyboard.type("xyz ")
+        ready(page)
+        text = text[:place] + "xyz " + text[place:]
+        ids = ENC.encode(text)
+        assert counts(page)["tokens"] == f"{len(ids):,}"
+        first = page.evaluate("document.querySelector('#text-tokens .t').at")
+        drawn = shown(page)
+        assert len(drawn) == 3000
+        assert drawn == ids[first : first + 3000]
+        at = len(ENC.encode(text[:place]))
+        assert first <= at <= first + 3000
+        said = f"Tokens {first:,} to {first + 2999:,} are shown"
+        assert page.inner_text("#text-where").startswith(said)
+    page.press("#text-box", "Control+Home")
+    until(page, "document.querySelector('#text-tokens .t').at === 0")
     page.click("#text-clear")
     ready(page)
     assert counts(page)["tokens"] == "0"
-    assert page.is_hidden("#text-part")
+    assert page.is_hidden("#text-where")
+
+
+def test_a_text_that_is_too_long(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    put(page, "x" * ((1 << 18) + 1))
+    page.wait_for_selector("#panel-text[data-state=failed]")
+    assert "the tab File takes files of any size" in page.inner_text("#error")
+    excuse(page, " 413 ")
 
 
 def test_a_file_is_dropped(open_page: Open, url: str) -> None:
@@ -453,22 +375,6 @@ def test_a_file_is_dropped(open_page: Open, url: str) -> None:
     drop(page, "b.txt", "As it is")
     until(page, "document.querySelector('#text-box').value.startsWith('As')")
     assert page.is_hidden("#text-note")
-
-
-def test_the_server_forgot_the_text(open_page: Open, url: str) -> None:
-    """As after a restart of the server, or with many pages: the page sends its text again."""
-    page = open_page(url)
-    page.fill("#text-box", "one two")
-    ready(page)
-    with client_of(url) as other:
-        question = {"encoding": "gpt2", "special": "plain", "text": "", "view": [0, 0]}
-        for _ in range(MAX_TEXTS):
-            assert other.post("api/text/open", json=question).status_code == 200
-    page.press("#text-box", "Control+End")
-    page.keyboard.type(" three")
-    ready(page)
-    assert shown(page) == ENC.encode("one two three")
-    excuse(page, " 409 ")
 
 
 def test_the_server_is_gone(open_page: Open) -> None:

@@ -23,7 +23,7 @@ export class CompareTab extends Tab {
   load() {
     const chosen = [...$("compare-choices").querySelectorAll("select")].map((one) => one.value);
     const encodings = [...new Set([this.page.encoding, ...chosen.filter((name) => name)])];
-    const [text, cut] = this.beginning(this.page.about.longest_compared);
+    const [text, cut] = this.beginning(this.page.about.longest_text);
     const question = { encodings, text, special: this.page.special };
     $("compare-note").textContent = `The text of the tab Text${cut} in ${this.page.encoding} and up to three others. ` +
       "Underlined: tokens that differ." + (text ? "" : " Type a text in the tab Text to compare.");

@@ -66,7 +66,6 @@ class Page {
   }
 
   get firstTab() {
-    if (this.about.has_feed) return "stream";
     return this.about.given && !this.about.given.is_whole ? "file" : "text";
   }
 
@@ -131,7 +130,7 @@ class Page {
 
   onSettings() {
     this.settle();
-    this.text.reopen();
+    this.text.load();
     this.shown?.onSettings?.();
   }
 }

@@ -1,8 +1,8 @@
 // The tab Stream: the same text in chunks, naive chunking beside the exact stream, step by step. All
-// steps come from the server at once; or, of a live feed, as its chunks arrive.
+// steps come from the server at once.
 
-import { get, post } from "./api.js";
-import { $, decimal, make, setState, showCounts, whole } from "./elements.js";
+import { post } from "./api.js";
+import { $, decimal, make, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
 import { appendWhole, fromJson, TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
@@ -19,7 +19,7 @@ export class StreamTab extends Tab {
     super(page, "stream");
     this.naive = new TokenList($("naive-tokens"), $("stream-detail"));
     this.exact = new TokenList($("exact-tokens"), $("stream-detail"));
-    for (const list of [this.naive, this.exact]) list.more = sayMore;
+    for (const list of [this.naive, this.exact]) list.more = (token) => token.why;
     this.timer = null;
     this.made = ""; // what the steps are of
     $("stream-play").addEventListener("click", () => (this.timer ? this.pause() : this.play()));
@@ -30,69 +30,6 @@ export class StreamTab extends Tab {
     $("stream-size").addEventListener("input", () => this.sayBytes());
     $("stream-size").addEventListener("change", () => this.load());
     this.sayBytes();
-    this.isLive = page.about.has_feed;
-    if (this.isLive) this.beginLive();
-  }
-
-  // A live feed has no other controls than to pause, and no end that is known.
-  beginLive() {
-    for (const id of ["stream-step", "stream-back", "stream-start", "stream-end"]) $(id).hidden = true;
-    $("stream-size").parentElement.hidden = $("stream-size-shown").hidden = true;
-    $("stream-note").textContent =
-      `Standard input, as it arrives, always with ${this.page.about.first}. Special tokens are plain text here.`;
-    $("naive-tokens").dataset.empty = "Waiting for standard input.";
-    this.next = 0; // the chunk that is asked for next
-    this.open = []; // chunks with ids that are not settled: {number, boxes}
-    this.at = 0;
-    this.totals = { naive: 0, wrong: 0, exact: 0, broken: 0 };
-    this.playLive();
-  }
-
-  async playLive() {
-    this.timer = true;
-    $("stream-play").textContent = "Pause";
-    setState(this.panel, "ready");
-    try {
-      while (this.timer) {
-        const open = this.open[0]?.number ?? this.next;
-        const news = await get(`feed?from=${this.next}&open=${open}`);
-        if (!news.totals) continue;
-        this.addNews(news);
-        if (news.error) throw new Error(news.error);
-        if (news.is_done) break;
-      }
-    } catch (error) {
-      setState(this.panel, "failed");
-      this.page.fail(error.message);
-    }
-    this.timer = null;
-    $("stream-play").textContent = "Play";
-  }
-
-  addNews(news) {
-    for (const [number, wrong] of news.settled) {
-      const found = this.open.find((one) => one.number === number);
-      found?.boxes.forEach((box, i) => box.classList.toggle("wrong", wrong[i] === true));
-    }
-    for (const chunk of news.chunks) {
-      this.at = chunk.number;
-      const boxes = this.add(chunk);
-      this.open.push({ number: chunk.number, boxes });
-    }
-    const settled = new Map(news.settled);
-    for (const chunk of news.chunks) settled.set(chunk.number, chunk.naive.map((token) => token.is_wrong));
-    this.open = this.open.filter(({ number }) => settled.get(number)?.includes(null));
-    this.next = news.number;
-    this.totals = news.totals;
-    this.naive.refresh();
-    this.exact.refresh();
-    for (const { list } of [this.naive, this.exact]) list.scrollTop = list.scrollHeight;
-    const skipped = news.skipped ? `, ${whole(news.skipped)} of them not shown` : "";
-    const last = news.chunks[news.chunks.length - 1];
-    $("stream-feed").replaceChildren(
-      make("b", {}, `${whole(news.number - Number(news.is_done))} chunks, ${whole(news.bytes)} bytes${skipped}`),
-      news.is_done ? ", and the end" : "");
-    this.showTotals(last ? last.pending : 0, []);
   }
 
   sayBytes() {
@@ -101,11 +38,10 @@ export class StreamTab extends Tab {
   }
 
   onHide() {
-    if (!this.isLive) this.pause();
+    this.pause();
   }
 
   load() {
-    if (this.isLive) return undefined;
     this.pause();
     const [text, cut] = this.beginning(this.page.about.longest_stream);
     const question = {
@@ -139,10 +75,6 @@ export class StreamTab extends Tab {
   }
 
   play() {
-    if (this.isLive) {
-      this.playLive();
-      return;
-    }
     if (!this.lanes) return;
     if (this.at >= this.lanes.chunks.length) this.begin();
     $("stream-play").textContent = "Pause";
@@ -153,7 +85,7 @@ export class StreamTab extends Tab {
   }
 
   pause() {
-    if (this.timer !== true) clearInterval(this.timer);
+    clearInterval(this.timer);
     this.timer = null;
     $("stream-play").textContent = "Play";
   }
@@ -177,7 +109,7 @@ export class StreamTab extends Tab {
     const boxes = chunk.naive.map((token) => {
       const box = tokenBox(fromJson(token), totals.naive, token.is_wrong ? "wrong" : "");
       box.classList.add("new");
-      box.token.why = WRONG;
+      box.token.why = token.is_wrong ? "wrong: the whole text does not have this id here" : "";
       box.classList.toggle("edge", chunkNumber > 0 && token === chunk.naive[0]);
       totals.naive += 1;
       totals.wrong += Number(token.is_wrong);
@@ -187,7 +119,7 @@ export class StreamTab extends Tab {
     const emitted = chunk.exact.map((token) => {
       const box = tokenBox(fromJson(token), totals.exact, token.reason === "certificate" ? "certified" : "");
       box.classList.add("new");
-      box.token.why = REASONS[token.reason] ?? "later text cannot change it";
+      box.token.why = REASONS[token.reason];
       totals.exact += 1;
       return box;
     });
@@ -201,7 +133,6 @@ export class StreamTab extends Tab {
       box.title = `${chunk.pending} bytes are held back`;
       this.exact.list.append(box);
     }
-    return boxes;
   }
 
   show() {
@@ -216,12 +147,8 @@ export class StreamTab extends Tab {
     else if (chunk) feed.push(", and the end of the text");
     $("stream-feed").replaceChildren(...feed);
     $("stream-why").textContent = chunk ? whyOf(chunk) : "";
-    this.showTotals(chunk ? chunk.pending : 0, [["ids of the whole text", whole(lanes.tokens)]]);
     $("stream-step").disabled = $("stream-end").disabled = at >= lanes.chunks.length;
     $("stream-back").disabled = $("stream-start").disabled = at === 0;
-  }
-
-  showTotals(pending, more) {
     const { totals } = this;
     showCounts($("stream-counts"), [
       ["ids, naive", whole(totals.naive)],
@@ -229,14 +156,11 @@ export class StreamTab extends Tab {
       ["share of wrong ids", totals.naive ? `${decimal((100 * totals.wrong) / totals.naive, 1)} %` : "–"],
       ["broken chunks", whole(totals.broken)],
       ["ids, exact", whole(totals.exact)],
-      ...more,
-      ["bytes pending", whole(pending)],
+      ["ids of the whole text", whole(lanes.tokens)],
+      ["bytes pending", whole(chunk ? chunk.pending : 0)],
     ]);
   }
 }
-
-const WRONG = "wrong: the whole text does not have this id here";
-const sayMore = (token, box) => (token.why === WRONG && !box.classList.contains("wrong") ? "" : token.why);
 
 function whyOf(chunk) {
   const counts = { closed: 0, certificate: 0, end: 0 };

@@ -2,7 +2,6 @@
 
 import { Questions } from "./api.js";
 import { $, setState, whole } from "./elements.js";
-import { firstCharacters } from "./text_model.js";
 
 // A tab has load(), which asks anew, and clear(), which shows nothing.
 export class Tab {
@@ -46,7 +45,7 @@ export class Tab {
   // The beginning of the text of the tab Text, and the words that say so if it is not all of it.
   beginning(most) {
     const all = this.page.text.text;
-    const text = firstCharacters(all, most);
+    const text = [...all.slice(0, 2 * most)].slice(0, most).join("");
     return [text, text.length < all.length ? `, its first ${whole(most)} characters,` : ""];
   }
 }

@@ -1,33 +1,23 @@
-// The tab Text: a box to type in, and the tokens of what is typed. The server keeps a document of
-// the same text: it gets the edits, and answers with the tokens of the rows that are in view.
+// The tab Text: a box to type in, and the tokens of what is typed. With each key the whole text goes
+// to the server; the answer has the counts, all ids, and the tokens around the cursor.
 
-import { post, Questions } from "./api.js";
-import { $, decimal, make, setState, showCounts, whole } from "./elements.js";
-import { Rows } from "./rows.js";
-import { TextBox } from "./text_box.js";
-import { countCharacters, plainLines, TextModel } from "./text_model.js";
+import { post } from "./api.js";
+import { $, decimal, make, showCounts, whole } from "./elements.js";
+import { Tab } from "./tab.js";
 import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
-const CHARACTERS = "characters (code points)";
+const MOST_IDS = 500; // that are shown; all are copied
 
-export class TextTab {
+export class TextTab extends Tab {
   constructor(page) {
-    this.page = page;
-    this.panel = $("panel-text");
-    this.model = new TextModel();
-    this.list = new TokenList($("text-tokens"), $("text-detail"), (box) => this.goTo(box));
-    this.rows = new Rows($("text-tokens"), () => this.look());
-    this.box = new TextBox($("text-box"), this.model,
-      (start, stop, text) => this.edit(start, stop, text), () => this.showPart());
-    this.documents = new Questions(); // each makes a document at the server
-    this.name = null; // of the document
-    this.isAsking = false;
-    this.isStale = true; // what is drawn is not what it should be
+    super(page, "text");
+    this.box = $("text-box");
+    this.list = new TokenList($("text-tokens"), $("text-detail"), (box) => this.goTo(box.offset));
+    this.box.addEventListener("input", () => this.load());
+    for (const name of ["keyup", "click"]) this.box.addEventListener(name, () => this.followCursor());
     $("text-copy").addEventListener("click", () => this.copyIds());
     $("chat-add").addEventListener("click", () => this.addTurn());
     $("text-clear").addEventListener("click", () => this.set("", true));
-    $("text-earlier").addEventListener("click", () => this.box.turn(-1));
-    $("text-later").addEventListener("click", () => this.box.turn(1));
     $("text-file").addEventListener("change", (event) => {
       const [file] = event.target.files;
       if (file) this.openFile(file);
@@ -39,45 +29,31 @@ export class TextTab {
 
   // The text of all tabs.
   get text() {
-    return this.model.text;
+    return this.box.value.toWellFormed();
   }
 
   set(text, isFocused = false) {
     $("text-note").hidden = true;
-    this.model.set(plainLines(text));
-    this.rows.set(this.model.rows);
-    this.rows.list.scrollTop = 0;
-    this.box.show(0, isFocused);
-    this.reopen();
+    this.box.value = text;
+    this.goTo(0, isFocused);
+    this.load();
   }
 
-  // The document at the server is made anew: another text, encoding or policy.
-  reopen() {
-    this.documents.next(); // one that is on its way has the old text or encoding
-    this.name = null;
-    this.model.takeEdits();
-    this.look();
+  goTo(offset, isFocused = true) {
+    this.box.setSelectionRange(offset, offset);
+    if (!isFocused) return;
+    this.box.blur(); // a browser scrolls to the cursor when the box gets the focus
+    this.box.focus();
+    this.followCursor();
   }
 
-  edit(start, stop, text) {
-    const { model } = this;
-    const room = this.page.about.max_text - model.size + model.characters(stop) - model.characters(start);
-    if (text.length > room && countCharacters(text, 0, text.length) > room) {
-      this.page.fail(`The text was not added: at most ${whole(this.page.about.max_text)} characters fit here. ` +
-        "The tab File takes files of any size.");
-      this.box.show(start);
-      return false;
-    }
-    const [first, removed, added] = this.model.replace(start, stop, text);
-    this.rows.change(first, removed, this.model.rows.slice(first, first + added));
-    this.showPart();
-    this.rows.reveal(this.model.rowAt(Math.min(start + text.length, this.model.text.length)));
-    this.look();
-    return true;
-  }
+  // It has asked when the text or a setting changed.
+  onShow() {}
+
+  onSettings() {}
 
   async openFile(file) {
-    if (file.size > this.page.about.max_text) {
+    if (file.size > this.page.about.longest_text) {
       this.page.openLargeFile(file);
       return;
     }
@@ -99,103 +75,74 @@ export class TextTab {
   onDrop(event) {
     const [file] = event.dataTransfer.files;
     const text = event.dataTransfer.getData("text/plain");
-    if (!file && (event.target === $("text-box") || !text)) return; // the browser's own way
+    if (!file && (event.target === this.box || !text)) return; // the browser's own way
     event.preventDefault();
     if (file) this.openFile(file);
     else this.set(text);
   }
 
-  look() {
-    this.isStale = true;
-    setState(this.panel, "busy");
-    this.ask();
+  load() {
+    const { encoding, special } = this.page;
+    const question = { encoding, special, text: this.text, at: this.box.selectionStart };
+    return this.asking(async (isLast) => {
+      const answer = await post("text", question);
+      if (isLast()) this.show(answer);
+    });
   }
 
-  async ask() {
-    if (this.isAsking) return;
-    this.isAsking = true;
-    let failure = null;
-    while (this.isStale) {
-      failure = null;
-      try {
-        await this.askOnce();
-      } catch (error) {
-        this.name = null;
-        failure = error;
-      }
-    }
-    this.isAsking = false;
-    setState(this.panel, failure ? "failed" : "ready");
-    if (!failure) return;
-    this.showNothing([]);
-    this.page.fail(failure.message);
+  clear() {
+    this.answer = null;
+    this.list.list.replaceChildren();
+    this.list.refresh();
+    $("text-ids").textContent = $("text-where").textContent = "";
+    showCounts($("text-counts"), []);
   }
 
-  async askOnce() {
-    this.isStale = false;
-    const { model } = this;
-    const [first, last] = this.rows.visible();
-    const starts = model.rowStarts();
-    const begin = starts[first];
-    const view = [model.characters(begin), model.characters(starts[last])];
-    let answer;
-    if (this.name === null) {
-      model.takeEdits();
-      const { encoding, special } = this.page;
-      const isLast = this.documents.next();
-      answer = await post("text/open", { encoding, special, text: model.text, view });
-      if (!isLast()) return; // reopen() has been called, and look() with it
-      this.name = answer.document;
-    } else {
-      const edits = model.takeEdits();
-      const { size } = model;
-      try {
-        answer = await post("text/edit", { document: this.name, edits, size, view });
-      } catch (error) {
-        if (error.status !== 409) throw error;
-        this.name = null; // the server has forgotten it, or was restarted
-        this.isStale = true;
-        return;
-      }
-    }
-    if (this.isStale && (model.edits.length || this.name === null)) return; // typed on meanwhile
-    this.show(answer, first, last, begin);
-  }
-
-  show(answer, first, last, begin) {
-    this.page.settle();
-    if (answer.refused !== undefined) {
-      this.page.fail(`${answer.refused} Choose “allowed” or “plain text” above, or change the text.`);
-      this.showNothing([["tokens", "–"], [CHARACTERS, whole(answer.characters)]]);
-      return;
-    }
+  show(answer) {
+    this.answer = answer;
+    const { ids, characters, tokens, first } = answer;
     const focused = this.list.list.contains(document.activeElement);
-    this.rows.draw(first, this.makeRows(answer, first, last, begin));
+    this.list.list.replaceChildren(...makeRows(tokens, first));
     const active = this.list.refresh();
     if (focused) active?.focus({ preventScroll: true });
+    const isAll = tokens.length === ids.length;
+    $("text-where").textContent = isAll ? ""
+      : `Tokens ${whole(first)} to ${whole(first + tokens.length - 1)} are shown: those around the cursor.`;
     showCounts($("text-counts"), [
-      ["tokens", whole(answer.count)],
-      [CHARACTERS, whole(answer.characters)],
+      ["tokens", whole(ids.length)],
+      ["characters (code points)", whole(characters)],
       ["bytes", whole(answer.bytes)],
-      ["tokens per character", decimal(answer.count / answer.characters)],
-      ["characters per token", decimal(answer.characters / answer.count)],
+      ["tokens per character", decimal(ids.length / characters)],
+      ["characters per token", decimal(characters / ids.length)],
     ]);
-    const more = answer.count > answer.ids.length ? ", …" : "";
-    $("text-ids").textContent = answer.ids.join(", ") + more;
+    $("text-ids").textContent = ids.slice(0, MOST_IDS).join(", ") + (ids.length > MOST_IDS ? ", …" : "");
     this.showChat(answer.chat);
-    this.panel.dispatchEvent(new CustomEvent("drawn"));
+    this.followCursor();
   }
 
-  showNothing(counts) {
-    this.rows.draw(0, []);
-    this.list.refresh();
-    $("text-ids").textContent = "";
-    showCounts($("text-counts"), counts);
+  // Bring the token at the cursor into view, and ask for its surroundings if they are not drawn.
+  followCursor() {
+    if (!this.answer || document.activeElement !== this.box) return;
+    const at = this.box.selectionStart;
+    const { tokens, ids, first } = this.answer;
+    const isBefore = first > 0 && at < tokens[0][0];
+    const isAfter = first + tokens.length < ids.length && at > tokens[tokens.length - 1][0];
+    if (isBefore || isAfter) {
+      this.load();
+      return;
+    }
+    const box = this.list.boxes().findLast((one) => one.offset <= at);
+    if (!box) return;
+    const { list } = this.list;
+    const [place, view] = [box.getBoundingClientRect(), list.getBoundingClientRect()];
+    if (place.top < view.top || place.bottom > view.bottom) {
+      list.scrollTop += place.top - view.top - list.clientHeight / 3;
+    }
   }
 
   async copyIds() {
+    const ids = this.answer?.ids ?? [];
     try {
-      const { ids } = await post("text/ids", { document: this.name ?? "" });
       await navigator.clipboard.writeText(`[${ids.join(", ")}]`);
       $("text-copy").textContent = `${whole(ids.length)} copied`;
       setTimeout(() => { $("text-copy").textContent = "Copy ids"; }, 2000);
@@ -217,57 +164,22 @@ export class TextTab {
   // A turn at the end of the text, with the cursor in it, and special tokens as such.
   addTurn() {
     const [open, close] = this.chat.turns[$("chat-role").value];
-    const end = this.model.text.length;
-    if (!this.edit(end, end, open + close)) return;
-    this.box.show(end + open.length, true);
-    this.page.allowSpecial();
+    const { text } = this;
+    this.box.value = text + open + close;
+    this.goTo(text.length + open.length);
+    if (this.page.special === "allow") this.load();
+    else this.page.allowSpecial();
   }
+}
 
-  // The elements of the rows; a token is in the row in which it starts. An element that is drawn
-  // already and has the same tokens is taken again.
-  makeRows(answer, first, last, begin) {
-    const starts = this.model.rowStarts();
-    const known = new Map([...this.rows.drawn.children].map((row) => [row.key, row]));
-    const rows = [];
-    const { tokens } = answer;
-    let next = 0;
-    for (let i = first; i < last; i += 1) {
-      const start = starts[i] - begin;
-      const stop = i + 1 < last ? starts[i + 1] - begin : Infinity;
-      const from = next;
-      let key = "";
-      for (; next < tokens.length && tokens[next][0] < stop; next += 1) {
-        key += `${tokens[next][2]} ${tokens[next][0] - start},`;
-      }
-      let row = known.get(key);
-      if (row) known.delete(key);
-      else {
-        row = make("div", { class: "row" });
-        row.key = key;
-        row.append(...wholeCharacters(tokens.slice(from, next).map(([offset, , id, shown, bytes, rank, isSpecial], at) => {
-          const box = tokenBox({ id, shown, bytes, rank, isSpecial }, at);
-          box.offset = offset - start;
-          return box;
-        })));
-      }
-      row.first = answer.first + from;
-      row.start = starts[i];
-      rows.push(row);
-    }
-    return rows;
-  }
-
-  goTo(box) {
-    this.box.show(Math.max(0, box.closest(".row").start + box.offset), true);
-  }
-
-  showPart() {
-    const { box } = this;
-    $("text-part").hidden = box.isWhole;
-    const { model } = this;
-    $("text-where").textContent = box.hasAll ? `All ${whole(model.size)} characters are selected`
-      : `In the box: characters ${whole(model.characters(box.start))} to ${whole(model.characters(box.stop))} of ${whole(model.size)}`;
-    $("text-earlier").disabled = box.start === 0;
-    $("text-later").disabled = box.stop === this.model.text.length;
-  }
+// A row for each line; a token is in the row in which it starts.
+function makeRows(tokens, first) {
+  const lines = [[]];
+  tokens.forEach(([offset, id, shown, bytes, rank, isSpecial], i) => {
+    const box = tokenBox({ id, shown, bytes, rank, isSpecial }, first + i);
+    box.offset = offset;
+    lines[lines.length - 1].push(box);
+    if (bytes.endsWith("0a")) lines.push([]);
+  });
+  return lines.map((boxes) => make("div", { class: "row" }, ...wholeCharacters(boxes)));
 }

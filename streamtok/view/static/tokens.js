@@ -7,7 +7,7 @@ const MOST_JOINED = 64; // tokens that are tried as one character
 
 const EMPTY = make("span", { class: "t", role: "option", "aria-selected": "false", tabindex: "-1" });
 
-// token: {id, shown, bytes, rank, isSpecial}; at: its number in the element that it is put into.
+// token: {id, shown, bytes, rank, isSpecial}; at: its number in its text.
 export function tokenBox(token, at, more = "") {
   const box = EMPTY.cloneNode(false);
   box.classList.add(`c${at % 5}`);
@@ -18,9 +18,6 @@ export function tokenBox(token, at, more = "") {
   box.at = at;
   return box;
 }
-
-// The number of a token in its text. `first` of its row: that of the row's first token.
-export const indexOf = (box) => (box.closest(".row")?.first ?? 0) + box.at;
 
 // token: what `Token.as_json` of the library has.
 export const fromJson = (token) => ({ ...token, isSpecial: token.is_special });
@@ -133,7 +130,7 @@ export class TokenList {
     this.said = box;
     const more = this.more?.(box.token, box);
     const added = more ? [make("br"), more] : [];
-    this.detail.replaceChildren(...sayToken(box.token, indexOf(box)), ...added);
+    this.detail.replaceChildren(...sayToken(box.token, box.at), ...added);
   }
 
   // Say nothing of a token that is not drawn any more.
@@ -151,7 +148,7 @@ export class TokenList {
     box.setAttribute("aria-selected", "true");
     box.setAttribute("aria-label", `${box.token.shown}, id ${box.token.id}`);
     box.tabIndex = 0;
-    this.active = indexOf(box);
+    this.active = box.at;
   }
 
   onKey(event, onChosen) {
@@ -192,7 +189,7 @@ export class TokenList {
     const boxes = this.boxes();
     if (boxes.length) this.list.setAttribute("role", "listbox");
     else this.list.setAttribute("role", "group");
-    const active = boxes.find((box) => indexOf(box) === this.active) ?? boxes[0];
+    const active = boxes.find((box) => box.at === this.active) ?? boxes[0];
     if (active) {
       for (const box of boxes) if (box.tabIndex === 0) box.tabIndex = -1;
       active.tabIndex = 0;
