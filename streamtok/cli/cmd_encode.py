@@ -9,10 +9,10 @@ from typing import Any
 from .._core.encode import set_cache_limit
 from ..encoding import Encoding
 from ..parallel.threads import usable_cores
-from ..parts.settings import POLICY, Settings
+from ..parts.settings import Settings
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
-from ..pipeline.job_digest import job_digest
+from ..pipeline.job_digest import POLICY, job_digest
 from ..pipeline.run import Run, Totals
 from ..pipeline.sources import Feed, Input
 from . import encode_output as outputs

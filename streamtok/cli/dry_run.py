@@ -15,8 +15,6 @@ from ..pipeline.sources import Input
 from ..stores import places
 from .messages import shown
 
-__all__ = ["show_parts", "show_run"]
-
 
 def show_run(
     args: argparse.Namespace,

@@ -27,8 +27,6 @@ from ..errors import StreamtokError, VocabularyError
 from ..registry import get_encoding, list_encoding_names
 from ..views.naive import are_right, encode_naively
 
-__all__ = ["DEFAULT_CHUNK_SIZES", "Row", "main", "measure"]
-
 DEFAULT_CHUNK_SIZES = (256, 4096, 65536)
 _MAX_BYTES = 8 << 20  # of the file; more do not improve the figures
 _LITTLE = 1 << 18  # bytes; less takes only microseconds

@@ -10,22 +10,7 @@ from typing import TextIO
 
 from ..files.named_errors import naming, shown
 
-__all__ = [
-    "Misused",
-    "Refused",
-    "complain",
-    "describe",
-    "flush_stdout",
-    "forget_stdout",
-    "input_name",
-    "is_terminal",
-    "joined",
-    "output_name",
-    "print_now",
-    "say",
-    "shown",
-    "write_bytes",
-]
+__all__ = ["shown"]  # of another module
 
 
 class Refused(Exception):

@@ -19,8 +19,6 @@ from .messages import is_terminal, write_bytes
 if TYPE_CHECKING:
     from ..views.tokens import Token
 
-__all__ = ["Paint", "add_color", "columns", "padded", "room", "write_lines"]
-
 _RESET = "\x1b[0m"
 _BACKGROUNDS = (152, 223, 151, 217, 189)  # of 256 colours: pale, for black letters
 _SPECIAL = "\x1b[7m"

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial, IdArray
     from ..encoding import Encoding
 
-__all__ = ["ColumnEncoder"]
-
 _OPEN = 4  # encodings that a process keeps
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-__all__ = ["naming", "shown"]
-
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:

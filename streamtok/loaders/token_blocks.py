@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Block = npt.NDArray[np.int64]
 
-__all__ = ["TokenBlocks"]
-
 _ROUNDS = 4
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Ids = npt.NDArray[Any]
 
-__all__ = ["TokenFiles"]
-
 _BY_SUFFIX = {".u16": "<u2", ".u32": "<u4"}
 
 

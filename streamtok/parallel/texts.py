@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ..patterns.pattern import Pattern
     from ..special_tokens import SpecialTokens
 
-__all__ = ["TextEncoder", "check_budget", "text_view"]
-
 LARGE = 1 << 20  # characters or bytes of a text that is shared between threads
 PART = 1 << 18  # of its parts, about: the ids of one fit into the cache of a core
 PER_THREAD = 1 << 17  # characters or bytes for which it pays to start another thread

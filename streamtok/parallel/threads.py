@@ -11,16 +11,6 @@ from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-__all__ = [
-    "Helper",
-    "call_in_threads",
-    "check_threads",
-    "map_in_threads",
-    "run_in_threads",
-    "start_thread",
-    "usable_cores",
-]
-
 _PATIENCE = 1.0  # seconds: a thread begins in 0.1 ms, or a few times that on a busy machine
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -20,8 +20,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-__all__ = ["ATTEMPTS", "answer_numbers", "check_workers", "give_numbers"]
-
 ATTEMPTS = 3
 
 

@@ -22,15 +22,6 @@ if TYPE_CHECKING:
     from ..chunker import StreamEncoder
     from .ranges import Part
 
-__all__ = [
-    "Cuts",
-    "bytes_of_part",
-    "clean_cuts",
-    "cuts_behind",
-    "row_groups_of_part",
-    "stretch_of_part",
-]
-
 Read: TypeAlias = Callable[[int, int], bytes]
 """The bytes start:stop of a text; fewer only where it ends. `start` must not go back."""
 

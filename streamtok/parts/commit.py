@@ -13,8 +13,6 @@ from ..stores import places
 from .part import Record, read_records
 from .plan import Plan
 
-__all__ = ["MANIFEST", "SKIP_LOG", "add_record", "commit", "missing_parts"]
-
 MANIFEST = "manifest.jsonl"
 SKIP_LOG = "skipped.jsonl"
 _SHOWN = 10  # missing parts that an error names

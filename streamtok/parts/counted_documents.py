@@ -15,8 +15,6 @@ from ..pipeline.sources import Documents, Part
 if TYPE_CHECKING:
     from ..training.trainer import Trainer
 
-__all__ = ["BLOCK", "DocumentCounter", "batches", "utf8_of"]
-
 BLOCK = 1 << 23  # bytes that are counted at a time
 
 

@@ -21,8 +21,6 @@ from .counted_documents import DocumentCounter, batches, utf8_of
 if TYPE_CHECKING:
     from ..training.trainer import Trainer
 
-__all__ = ["CountedFiles", "count_inputs"]
-
 _MAY_CHANGE = ("skip_bad_lines", "max_line")  # they only decide about what has not been read
 _NOTHING = {
     "fingerprint": None,

@@ -21,14 +21,12 @@ from ..pipeline.skip_log import SkipLog
 from ..pipeline.sources import Reading
 from ..stores import places
 from ..training.trainer import Trainer
+from . import PART_SIZE
 from .bounds import Cuts, clean_cuts, cuts_behind
 from .counted_documents import DocumentCounter
 from .part_text import open_part_text
-from .plan import PART_SIZE
 from .ranges import InputFile, Part, cut_inputs, input_now
 from .workers import raise_errors
-
-__all__ = ["Advance", "count_in_parts", "count_part", "open_trainer", "parts_of", "run_counter"]
 
 Advance: TypeAlias = Callable[[int, int], None]
 

@@ -12,8 +12,6 @@ from ..stores import places
 from .part import read_records
 from .plan import PLAN_FILE, Plan
 
-__all__ = ["find_plan", "folder_of", "outputs_of_job"]
-
 
 def find_plan(path: str) -> str | None:
     """The plan's file if `path` is that, or the folder of a job in parts. Raises OSError."""

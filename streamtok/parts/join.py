@@ -18,8 +18,6 @@ from ..pipeline.sinks.finished import Finished, read_documents
 if TYPE_CHECKING:
     from ..pipeline.sinks.flat import Ends, IdArray
 
-__all__ = ["family_of", "join_into"]
-
 
 def family_of(sources: Sequence[Finished], max_id: int) -> sinks.Family:
     """The files that the outputs become together.

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..pipeline.documents import DocumentEncoder
 
-__all__ = ["Record", "read_record", "run_part"]
-
 RECORDS = "records"  # the folder of the records, in that of the output
 _BLOCK = 1 << 19
 _POLL = 0.2  # seconds

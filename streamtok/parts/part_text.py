@@ -22,8 +22,6 @@ from ..pipeline.sources.blocks import up_to
 from .bounds import Cuts, bytes_of_part, row_groups_of_part, stretch_of_part
 from .ranges import Part
 
-__all__ = ["PartText", "open_part_text", "records_before"]
-
 _BLOCK = 1 << 20  # bytes
 
 

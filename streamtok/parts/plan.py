@@ -22,17 +22,16 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PlanError
 from ..files.part_file import is_hidden
 from ..pipeline import sinks
+from ..pipeline.job_digest import POLICY
 from ..pipeline.sources import is_compressed
 from ..stores import places
 from ..stores.urls import check_writable, is_url
 from . import PART_SIZE
 from .ranges import InputFile, Part, cut_inputs, input_now
-from .settings import POLICY, Settings
+from .settings import Settings
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-
-__all__ = ["PART_SIZE", "Plan", "can_be_cut", "plan"]
 
 PLAN_FILE = "plan.jsonl"
 _MAGIC = "streamtok plan 2"

@@ -11,8 +11,6 @@ from ..errors import PlanError
 from ..pipeline.sources import fingerprint, frame_starts, is_compressed
 from ..stores.urls import is_url
 
-__all__ = ["InputFile", "Part", "cut_inputs", "input_now"]
-
 
 class InputFile(NamedTuple):
     """What a plan knows of an input: it must still be so when a part of it runs.

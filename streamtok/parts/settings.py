@@ -12,7 +12,6 @@ from ..errors import PlanError
 from ..formats.opening import open_encoding, vocabulary_of
 from ..pipeline import sinks
 from ..pipeline.documents import DocumentEncoder
-from ..pipeline.job_digest import POLICY
 from ..pipeline.sources import Reading
 from ..registry import get_encoding, list_encoding_names
 from .bounds import Cuts, clean_cuts, cuts_behind
@@ -20,8 +19,6 @@ from .bounds import Cuts, clean_cuts, cuts_behind
 if TYPE_CHECKING:
     from ..chunker import StreamEncoder
     from ..encoding import Encoding
-
-__all__ = ["POLICY", "Settings", "same_encoding"]
 
 
 _OPEN = 4  # encodings that a process keeps

@@ -17,7 +17,7 @@ from .job_outputs import find_plan, folder_of
 from .part import Record, record_path
 from .plan import Plan
 
-__all__ = ["Fault", "Report", "verify"]
+__all__ = ["Fault", "Report"]  # of another module
 
 
 def verify(outputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Report:

@@ -10,8 +10,6 @@ from ..parallel.worker_processes import answer_numbers, check_workers, give_numb
 from .part import Record, run_part
 from .plan import Plan
 
-__all__ = ["raise_errors", "run_parts", "run_worker"]
-
 _SHOWN = 5  # errors in a message
 _PROGRAM = "import sys; from streamtok.parts.workers import run_worker; run_worker(sys.argv[1])"
 

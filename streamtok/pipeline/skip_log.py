@@ -18,8 +18,6 @@ from ..stores.new_object import NewObject
 from ..stores.urls import is_url
 from .sources import BadRecord
 
-__all__ = ["SkipLog", "reasons", "skip_log_path"]
-
 _LOOKED_AT = 1 << 16  # bytes of a file whose lines tell whether it is a log
 _PLACES = {("line", "offset"), ("line_in_part", "offset_in_part"), ("row_group", "row")}
 

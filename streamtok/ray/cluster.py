@@ -9,8 +9,6 @@ from typing import Any
 
 from ..errors import MissingLibraryError
 
-__all__ = ["RETRIES", "connected", "in_flight", "why_lost"]
-
 RETRIES = 3  # of a part whose worker or node was lost, or whose storage failed
 
 

@@ -10,14 +10,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import PlanError, StreamtokError
+from ..parts import PART_SIZE
 from ..parts.counted_parts import Advance, count_part, open_trainer, parts_of
-from ..parts.plan import PART_SIZE
 from ..parts.ranges import Part
 from ..pipeline.sources import Reading
 from ..training.trainer import Trainer
 from .cluster import RETRIES, connected, in_flight, why_lost
-
-__all__ = ["count_on_ray"]
 
 
 def count_on_ray(

@@ -13,8 +13,6 @@ from ..files.part_file import PartFile
 from .objects import upload
 from .urls import check_writable
 
-__all__ = ["NewObject"]
-
 
 class NewObject(PartFile):
     """A file of this machine that `publish` uploads. Errors name it: its disk may be full."""

@@ -18,8 +18,6 @@ from contextlib import AbstractContextManager
 from ..parallel.ordered_pool import OrderedPool
 from .objects import Stored, describe, open_stream, read_range
 
-__all__ = ["ObjectReader", "read_blocks"]
-
 _FIRST, _LARGEST = 1 << 18, 1 << 23  # bytes of a range: few for who needs the beginning only
 _AHEAD = 2  # ranges that are asked for or kept
 

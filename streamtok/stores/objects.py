@@ -16,8 +16,6 @@ from ..errors import MissingLibraryError
 from .retry import retried
 from .urls import check_writable, is_hub
 
-__all__ = ["Stored", "describe", "expand", "names_in", "read_range", "remove", "upload"]
-
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "blob_id", "LastModified",
          "last_modified", "updated", "mtime", "created")  # fmt: skip
 _ONE_REQUEST = 1 << 25  # bytes; larger files are left to the store, which may divide them

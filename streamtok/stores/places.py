@@ -17,21 +17,7 @@ from .new_object import NewObject
 from .object_reader import ObjectReader, read_blocks
 from .urls import is_url, join
 
-__all__ = [
-    "blocks_of",
-    "create",
-    "exists",
-    "is_url",
-    "join",
-    "make_folder",
-    "names_in",
-    "open_binary",
-    "open_lines",
-    "open_new",
-    "remove",
-    "size_of",
-    "write",
-]
+__all__ = ["is_url", "join"]  # of another module
 
 Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
 

@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["PATIENCE", "patience", "retried"]
-
 T = TypeVar("T")
 
 PATIENCE = "STREAMTOK_STORE_PATIENCE"  # seconds, in the environment

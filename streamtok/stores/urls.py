@@ -6,8 +6,6 @@ import errno
 import os
 import re
 
-__all__ = ["check_writable", "is_hub", "is_url", "join", "scheme_of"]
-
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 # Stores in which an object appears when it is complete. In others, such as SFTP, a reader would

@@ -27,15 +27,6 @@ from .._core.encode import TokenTable, spell
 from ..errors import VocabularyError
 from .table import NO_ID, Vocabulary
 
-__all__ = [
-    "BUNDLED_NAMES",
-    "bundled_path",
-    "dumps_bundled",
-    "load_bundled",
-    "loads_bundled",
-    "save_bundled",
-]
-
 BUNDLED_NAMES = ("r50k_base", "cl100k_base", "o200k_base")
 
 _MAGIC = b"stokvoc"

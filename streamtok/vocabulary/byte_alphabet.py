@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["ALPHABET", "BYTES_IN_ORDER", "BYTES_OF", "CHARACTERS", "to_bytes", "to_text"]
-
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _REMAPPED = [byte for byte in range(256) if byte not in _PRINTABLE]
 

@@ -10,8 +10,6 @@ import numpy as np
 from .bundled import load_bundled
 from .table import Vocabulary
 
-__all__ = ["load_p50k"]
-
 _FIRST_ID = 50257  # r50k_base ends at 50255; 50256 is <|endoftext|>
 _LENGTHS = range(2, 26)
 

@@ -12,17 +12,6 @@ from collections.abc import Mapping
 from ..errors import VocabularyError
 from .table import MAX_ID, Vocabulary, show_token
 
-__all__ = [
-    "check_lines",
-    "dumps_tiktoken",
-    "from_base64",
-    "lines_of",
-    "load_tiktoken",
-    "loads_tiktoken",
-    "ranks_in",
-    "save_tiktoken",
-]
-
 MAX_DIGITS = len(str(MAX_ID))
 MAX_LINES = 1 << 22  # of a file: twice the number of tokens in the largest table
 

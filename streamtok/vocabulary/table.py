@@ -22,18 +22,6 @@ if TYPE_CHECKING:
 
     from ..models.pieces import Pieces
 
-__all__ = [
-    "MAX_ID",
-    "MAX_TOKEN_BYTES",
-    "NO_ID",
-    "Vocabulary",
-    "check_bytes",
-    "check_length",
-    "check_numbers",
-    "offsets_of",
-    "show_token",
-]
-
 NO_ID = 2**32 - 1  # of a token that has no id: it becomes the ids of its bytes
 MAX_ID = NO_ID - 1
 MAX_TOKEN_BYTES = 2**16 - 1

@@ -25,8 +25,6 @@ from .indexed import DatatroveSink, MegatronSink
 if TYPE_CHECKING:
     from .id_reader import Ids
 
-__all__ = ["TABLE", "Format", "has_schema", "read_ids"]
-
 Make: TypeAlias = "Callable[[Sequence[Any], About, dict[str, Any], int], Sink]"
 """Makes a sink of the files, in the order of `Family.names` without the sidecar; of the facts that
 they record; of the state that `getstate` gave, or {}; and of the number of the first document."""

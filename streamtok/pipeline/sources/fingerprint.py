@@ -17,8 +17,6 @@ from ...files.named_errors import naming
 from ...stores.objects import describe
 from ...stores.urls import is_url
 
-__all__ = ["FileWatch", "Fingerprint", "fingerprint"]
-
 _SAMPLES = 8  # from the first byte to the last, evenly spaced
 _SAMPLE_SIZE = 1 << 13  # bytes; a file of up to 64 KiB is compared as a whole
 _DIGITS = 32  # of the digest, in hexadecimal

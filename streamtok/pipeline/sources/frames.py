@@ -19,8 +19,6 @@ from typing import BinaryIO
 from ...stores import places
 from .compression import KINDS, START_SIZE, detect
 
-__all__ = ["frame_starts", "is_compressed"]
-
 _SKIPPABLE = 0x184D2A50  # and the 15 numbers after it
 _SEEK_TABLE = 0x184D2A5E
 _SEEKABLE = 0x8F92EAB1

@@ -12,8 +12,6 @@ from .inputs import ByteInput, Opening
 from .make_splitter import MakeSplitter
 from .open_blocks import open_blocks
 
-__all__ = ["FramesInput", "Stretch", "text_behind"]
-
 
 class Stretch(NamedTuple):
     """A stretch of the text in a compressed file.

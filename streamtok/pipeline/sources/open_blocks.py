@@ -12,8 +12,6 @@ from ...stores.objects import Stored, describe
 from ...stores.urls import is_url
 from .blocks import BLOCK_SIZE, STDIN, Waiting, read_descriptor, up_to
 
-__all__ = ["open_blocks"]
-
 
 def open_blocks(
     place: str,

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 from ...errors import DocumentError
 
-__all__ = ["MAX_PAGE", "MAX_TEXT", "Page", "PageGuard"]
-
 MAX_TEXT = 1 << 26  # bytes of one text, as of a line of JSON lines
 MAX_PAGE = 1 << 27  # bytes of a page, unpacked: writers make 1 MiB of it, DuckDB up to 100 MB
 _HEADER = 1 << 9  # bytes, of most headers

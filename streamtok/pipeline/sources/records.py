@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["BadRecord", "OnBad", "Places"]
-
 
 class BadRecord(NamedTuple):
     """A record without a text.

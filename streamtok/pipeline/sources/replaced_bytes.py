@@ -8,8 +8,6 @@ from collections.abc import Iterable
 
 from .splitters import Documents, Part
 
-__all__ = ["BadBytes", "ReplacedBytes", "count_replaced"]
-
 _BAD = re.compile("[\udc80-\udcff]+")
 
 
