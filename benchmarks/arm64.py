@@ -21,17 +21,8 @@ VERSION = "{}.{}".format(*sys.version_info)  # Debian's Python must be of the ve
 _PYTHON = f"libpython{VERSION}"
 _PACKAGES = [
     *(f"python{VERSION}", f"python{VERSION}-minimal", f"{_PYTHON}-minimal", f"{_PYTHON}-stdlib"),
-    *(
-        f"{_PYTHON}-dev",
-        "libc6",
-        "libexpat1",
-        "zlib1g",
-        "libgcc-s1",
-        "libstdc++6",
-        "libssl3",
-        "libffi8",
-    ),
-    *("libbz2-1.0", "liblzma5", "libuuid1", "libcrypt1"),
+    *(f"{_PYTHON}-dev", "libc6", "libexpat1", "zlib1g", "libgcc-s1", "libstdc++6", "libssl3"),
+    *("libffi8", "libbz2-1.0", "liblzma5", "libuuid1", "libcrypt1"),
 ]
 _COUNTED = 999_999  # a system call that there is not: the plugin takes it as a request
 
@@ -102,18 +93,9 @@ def prepare() -> None:
             _run("dpkg-deb", "-x", str(package), str(root))
     if not site.exists():
         platforms = ("manylinux2014_aarch64", "manylinux_2_28_aarch64")
+        pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps")
         _run(
-            *(
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--no-deps",
-                "--target",
-                str(site),
-            ),
-            *(f"--platform={platform}" for platform in platforms),
+            *(*pip, "--target", str(site), *(f"--platform={platform}" for platform in platforms)),
             *(f"--python-version={VERSION}", "--only-binary=:all:", "numpy", "regex", *RIVALS),
         )
     source = FOLDER / "count.c"
@@ -141,14 +123,9 @@ def prepare() -> None:
 
 def command(out: Path) -> list[str]:
     """Runs Python; the counts go into a file, one in a line."""
-    qemu = [
-        "qemu-aarch64",
-        "-L",
-        str(FOLDER / "root"),
-        "-plugin",
-        f"{FOLDER / 'count.so'},out={out}",
-    ]
-    return [*qemu, str(FOLDER / "root" / "usr" / "bin" / f"python{VERSION}")]
+    root, plugin = FOLDER / "root", f"{FOLDER / 'count.so'},out={out}"
+    python = str(root / "usr" / "bin" / f"python{VERSION}")
+    return ["qemu-aarch64", "-L", str(root), "-plugin", plugin, python]
 
 
 def environment() -> dict[str, str]:

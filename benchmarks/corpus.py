@@ -43,10 +43,10 @@ def load(name: str, limit: int | None = None) -> bytes:
     return data if limit is None else shortened(data, limit)
 
 
-def write(to: Path) -> None:
+def write(to: Path, limit: int | None = None) -> None:
     """Write the five texts into a folder: for processes that would each make them anew."""
     for name in NAMES:
-        (to / f"{name}.txt").write_bytes(load(name))
+        (to / f"{name}.txt").write_bytes(load(name, limit))
 
 
 def write_lines(path: Path, size: int) -> None:
@@ -110,13 +110,6 @@ def prompts(size: int, count: int, limit: int | None = None) -> list[str]:
     ]
     random.Random(size).shuffle(found)
     return found
-
-
-def log_lines(count: int) -> list[str]:
-    """Lines of the logs of about 100 bytes, each with its newline."""
-    lines = load("logs").decode().splitlines(keepends=True)
-    found = [line for line in lines if 90 <= len(line.encode()) <= 110]
-    return random.Random(9).sample(found, min(count, len(found)))
 
 
 def hard_pretokens(size: int, seed: int = 20) -> dict[str, str]:

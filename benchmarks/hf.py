@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import argparse
 import gc
-import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import transformers
 import streamtok
 import streamtok.hf
 
-from . import corpus
+from . import corpus, turns
 
 
 def main() -> None:
@@ -39,22 +40,20 @@ def main() -> None:
     clock = time.process_time if args.cpu else time.perf_counter
     gc.disable()  # a collection takes up to 80 ms, which would count against one library
     with tempfile.TemporaryDirectory() as folder:
-        file = args.file
-        if file is None:
-            file = Path(folder, "tokenizer.json")
+        file = args.file or Path(folder, "tokenizer.json")
+        if not args.file:
             streamtok.formats.save_huggingface(streamtok.get_encoding("o200k_base"), file)
+
+        def rows() -> Iterator[list[str]]:
+            for kind in args.corpora:
+                text = corpus.generated(kind).decode("utf-8", "ignore")
+                for what, times in measure(file, text, args.rounds, args.only, clock):
+                    shown = [f"{1e3 * times[x]:.2f}" if x in times else "-" for x in ENGINES]
+                    best = min(found for name, found in times.items() if name != "streamtok")
+                    yield [kind, what, ", ".join(shown), f"{best / times['streamtok']:.1f}"]
+
         print(f"transformers {transformers.__version__}, tokenizers {tokenizers.__version__}\n")
-        print(f"| text | call | {', '.join(ENGINES)}, ms | of the best other |\n|---|---|--:|--:|")
-        for kind in args.corpora:
-            text = corpus.generated(kind).decode("utf-8", "ignore")
-            for what, times in measure(file, text, args.rounds, args.only, clock):
-                shown = ", ".join(
-                    f"{1e3 * times[name]:.2f}" if name in times else "-" for name in ENGINES
-                )
-                best = min(found for name, found in times.items() if name != "streamtok")
-                print(
-                    f"| {kind} | {what} | {shown} | {best / times['streamtok']:.1f} |", flush=True
-                )
+        turns.show(["text", "call", f"{', '.join(ENGINES)}, ms", "of the best other"], rows())
 
 
 def measure(
@@ -65,50 +64,14 @@ def measure(
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """(call, seconds by engine) of each call whose name has `only`."""
-    made = {name: engine for name, load in ENGINES.items() if (engine := load(file)) is not None}
+    made = {name: load(file) for name, load in ENGINES.items() if find_spec(name)}
     assert made["streamtok"].backend_tokenizer.engine == "streamtok"
     for what, call in calls(text).items():
-        if only not in what:
-            continue
-        expected = plain(call(made["tokenizers"]))
-        assert plain(call(made["streamtok"])) == expected, f"{what}: the answers are not the same"
-        equal = [name for name in made if answers(call, made[name], expected)]
-        times: dict[str, list[float]] = {name: [] for name in equal}
-        for _ in range(rounds):
-            for name in random.sample(equal, len(equal)):  # who follows whom must not decide
-                time.sleep(0.02)  # until the threads of the one before have gone to sleep
-                start = clock()
-                call(made[name])
-                times[name].append(clock() - start)
-        yield what, {name: min(taken) for name, taken in times.items()}
-
-
-def answers(call: Callable[[Any], Any], tokenizer: Any, expected: Any) -> bool:
-    """Whether this is the answer."""
-    try:
-        return bool(plain(call(tokenizer)) == expected)
-    except Exception:
-        return False
-
-
-def _gigatoken(file: Path) -> Any:
-    try:
-        import gigatoken
-    except ImportError:
-        return None
-    return gigatoken.Tokenizer(loaded(file)).as_hf()
-
-
-def _fastokens(file: Path) -> Any:
-    try:
-        import fastokens
-    except ImportError:
-        return None
-    fastokens.patch_transformers()
-    try:
-        return loaded(file)
-    finally:
-        fastokens.unpatch_transformers()
+        if only in what:
+            compared = {x: lambda call=call, t=t: plain(call(t)) for x, t in made.items()}
+            timed = {x: lambda call=call, t=made[x]: call(t) for x in turns.only_equal(compared)}
+            times = turns.in_turns(timed, rounds, clock)
+            yield what, {name: min(taken) for name, taken in times.items()}
 
 
 def loaded(file: Path) -> Any:
@@ -117,8 +80,24 @@ def loaded(file: Path) -> Any:
     return made
 
 
+def _gigatoken(file: Path) -> Any:
+    import gigatoken
+
+    return gigatoken.Tokenizer(loaded(file)).as_hf()
+
+
+def _fastokens(file: Path) -> Any:
+    import fastokens
+
+    fastokens.patch_transformers()
+    try:
+        return loaded(file)
+    finally:
+        fastokens.unpatch_transformers()
+
+
 ENGINES: dict[str, Callable[[Path], Any]] = {
-    "tokenizers": loaded,
+    "tokenizers": loaded,  # whose answers are right
     "streamtok": lambda file: streamtok.hf.accelerate(loaded(file)),
     "gigatoken": _gigatoken,
     "fastokens": _fastokens,
@@ -127,32 +106,29 @@ ENGINES: dict[str, Callable[[Path], Any]] = {
 
 def calls(text: str) -> dict[str, Callable[[Any], Any]]:
     """The calls that programs make."""
-    rows = [text[at : at + 1000] for at in range(0, 1_000_000, 1000)]
-    rows = [row + "x" * (not row) for row in rows][: max(1, len(text) // 1000)]
+    starts = range(0, min(len(text), 1_000_000), 1000)
+    rows = [text[at : at + 1000] for at in starts][: max(1, len(text) // 1000)]
     large = [text[at : at + 100_000] for at in range(0, len(text) - 99_999, 100_000)][:10]
     small = rows[:200]
 
     def step_by_step(t: Any) -> list[Any]:
         backend = t.backend_tokenizer
-        kind = tokenizers.decoders.DecodeStream
-        if type(backend) is streamtok.hf.Tokenizer:
-            kind = streamtok.hf.DecodeStream
+        is_ours = type(backend) is streamtok.hf.Tokenizer
+        kind = streamtok.hf.DecodeStream if is_ours else tokenizers.decoders.DecodeStream
         stream = kind(skip_special_tokens=True)
         return [stream.step(backend, id) for id in ids(t)]
 
-    known: dict[int, list[int]] = {}
-
+    @cache
     def ids(t: Any) -> list[int]:
-        return known.setdefault(0, t(text[:20_000])["input_ids"])
+        return t(text[:20_000])["input_ids"]
 
+    padded: dict[str, Any] = {"padding": True, "return_tensors": "np"}
     return {
         f"{len(rows):,} texts of 1 KB": lambda t: t(rows),
         f"{len(large)} calls with 100 KB each": lambda t: [t(one) for one in large],
         f"{len(small)} calls with 1 KB each": lambda t: [t(one) for one in small],
-        "a padded matrix": lambda t: t(rows, padding=True, return_tensors="np"),
-        "cut to 128, padded": lambda t: t(
-            rows, padding=True, truncation=True, max_length=128, return_tensors="np"
-        ),
+        "a padded matrix": lambda t: t(rows, **padded),
+        "cut to 128, padded": lambda t: t(rows, truncation=True, max_length=128, **padded),
         "with offsets": lambda t: t(rows, return_offsets_mapping=True),
         "100 KB with offsets": lambda t: t(text[:100_000], return_offsets_mapping=True),
         "tokens of 100 KB": lambda t: t.tokenize(text[:100_000]),

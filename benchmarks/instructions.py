@@ -23,6 +23,7 @@ import ctypes
 import functools
 import gc
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -37,14 +38,17 @@ from typing import Any, NamedTuple
 import streamtok
 from streamtok._core._testing import tier
 
-from . import arm64, corpus, peers
+from . import arm64, corpus, peers, turns
 
 FIGURES = Path(__file__).with_suffix(".json")
 RISE = 1.02
 _BYTES = 400_000  # of each text; one half is cold, the other one unseen
 _CHUNK = 1 << 16
-_TRAINED = 2048
+_TRAINED = 2048  # tokens
 _TRAINING = "training"
+# In the file, the figures of a text stand in this order. It matters, since caches fill up.
+_OWN = ("cold", "unseen", "seen", "64 KiB chunks", "lines", "list", "decode")
+DOORS = (*_OWN, *(f"{door}, {rival}" for rival in arm64.RIVALS for door in ("unseen", "seen")))
 _AVX2 = {"skylake": "avx2", "avx512": "avx2"}  # what valgrind knows of a tier
 _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
@@ -60,7 +64,7 @@ void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); }
 
 
 class Count(NamedTuple):
-    """Instructions for a byte of one text in one way."""
+    """What instructions for a byte are counted of."""
 
     encoding: str
     text: str
@@ -68,9 +72,6 @@ class Count(NamedTuple):
 
     def __str__(self) -> str:
         return " / ".join(self)
-
-    def is_rival(self) -> bool:
-        return ", " in self.door
 
 
 # In the process that is counted.
@@ -84,7 +85,7 @@ def _feed(encoding: Any, chunks: list[bytes]) -> None:
 
 
 def _doors(encoding: Any, first: str, second: str) -> Iterator[tuple[str, int, Callable[[], Any]]]:
-    """(name, bytes, what is counted). The order matters, since caches fill up."""
+    """(name, bytes, what is counted), in the order of `_OWN`."""
     data = second.encode()
     chunks = [data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK)]
     lines = data.splitlines(keepends=True)
@@ -92,13 +93,13 @@ def _doors(encoding: Any, first: str, second: str) -> Iterator[tuple[str, int, C
     yield "unseen", len(data), lambda: encoding.encode_to_numpy(second)
     yield "seen", len(data), lambda: encoding.encode_to_numpy(second)
     ids = encoding.encode(second)
-    doors: dict[str, Callable[[], Any]] = {
-        "64 KiB chunks": lambda: _feed(encoding, chunks),
-        "lines": lambda: _feed(encoding, lines),
-        "list": lambda: encoding.encode(second),
-        "decode": lambda: encoding.decode(ids),
-    }
-    for name, run in doors.items():
+    doors: list[Callable[[], Any]] = [
+        lambda: _feed(encoding, chunks),
+        lambda: _feed(encoding, lines),
+        lambda: encoding.encode(second),
+        lambda: encoding.decode(ids),
+    ]
+    for name, run in zip(_OWN[3:], doors, strict=True):
         run()  # what is made once is made now
         yield name, len(data), run
 
@@ -132,7 +133,7 @@ def count_here(task: dict[str, str]) -> dict[str, int]:
         texts = [first, second]
         _train([first[:10]])
         size = sum(len(text.encode()) for text in texts)
-        doors = iter([(f"{_TRAINED} tokens", size, lambda: _train(texts))])
+        doors = iter([("cold", size, lambda: _train(texts))])
     elif "rival" in task:
         doors = _rival_doors(task["rival"], task["encoding"], Path(task["assets"]), first, second)
     else:
@@ -171,11 +172,8 @@ def count(encoding: str, text: str, library: Path) -> dict[Count, float]:
         command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={folder}/out"]
         command.append(sys.executable)
         sizes = _run(command, {}, text, {"encoding": encoding, "library": str(library)})
-        dumps = [read_dump(file.read_text()) for file in Path(folder).glob("out.*")]
-    counted = {name: number for name, number in dumps if name in sizes}
-    return {
-        Count(encoding, text, name): round(counted[name] / size, 2) for name, size in sizes.items()
-    }
+        counted = dict(read_dump(file.read_text()) for file in Path(folder).glob("out.*"))
+    return {Count(encoding, text, name): counted[name] / size for name, size in sizes.items()}
 
 
 def count_arm64(encoding: str, text: str, assets: Path) -> dict[Count, float]:
@@ -188,7 +186,7 @@ def count_arm64(encoding: str, text: str, assets: Path) -> dict[Count, float]:
             sizes = _run(command, arm64.environment(), text, {"encoding": encoding, **more})
             counted = map(int, out.read().split())
         for (name, size), number in zip(sizes.items(), counted, strict=True):
-            found[Count(encoding, text, name)] = round(number / size, 2)
+            found[Count(encoding, text, name)] = number / size
     return found
 
 
@@ -225,55 +223,37 @@ def digest(name: str) -> str:
 
 def to_json(
     data: dict[str, Any], machine: str, counts: dict[Count, float], texts: list[str]
-) -> dict[str, Any]:
-    """`data` as it was kept, with new figures of a machine in their places."""
-    figures: dict[str, Any] = data.get("figures", {})
-    for key, value in counts.items():
-        of_machine = figures.setdefault(machine, {})
-        of_machine.setdefault(key.encoding, {}).setdefault(key.text, {})[key.door] = value
+) -> str:
+    """`data` as it was kept, with new figures of a machine; a line for each text."""
+    figures: dict[str, list[float]] = dict(data.get("figures", {}))
+    for (encoding, text), group in itertools.groupby(counts.items(), lambda x: x[0][:2]):
+        figures[f"{machine} / {encoding} / {text}"] = [round(value, 1) for _, value in group]
     digests = data.get("texts", {}) | {text: digest(text) for text in texts}
-    return {"texts": digests, "figures": figures}
+    written = json.dumps({"texts": digests, "figures": figures}, indent=1)
+    return re.sub(r"\[[^\[\]]*\]", lambda found: " ".join(found[0].split()), written) + "\n"
 
 
-def lines_of(data: dict[str, Any]) -> str:
-    """JSON with a line for each text, so that a change of figures is seen."""
-    written = json.dumps(data, indent=1)
-    return re.sub(r"\{[^{}]*\}", lambda found: " ".join(found[0].split()), written) + "\n"
-
-
-def from_json(
-    data: dict[str, Any], machine: str, texts: list[str]
-) -> tuple[dict[Count, float], list[str]]:
-    """The kept figures of the texts that are the same here, and the names of those that are not."""
-    if not data:
-        return {}, []
-    others = [name for name in texts if data["texts"].get(name) != digest(name)]
-    kept = {
+def from_json(data: dict[str, Any], machine: str, texts: list[str]) -> dict[Count, float]:
+    """The kept figures of the texts that are the same here; others are named."""
+    others = [name for name in texts if data["texts"].get(name, "") != digest(name)]
+    if others:
+        print(f"not compared, since the texts are others than in the file: {', '.join(others)}")
+    rows = [(key.split(" / "), values) for key, values in data["figures"].items()]
+    return {
         Count(encoding, text, door): value
-        for encoding, of_texts in data["figures"].get(machine, {}).items()
-        for text, doors in of_texts.items()
-        for door, value in doors.items()
-        if text in texts and text not in others
+        for (name, encoding, text), values in rows
+        if name == machine and text in texts and text not in others
+        for door, value in zip(DOORS, values, strict=False)
     }
-    return kept, others
 
 
 def risen(kept: dict[Count, float], counts: dict[Count, float]) -> list[str]:
-    """A line for each figure that rose by more than 2 %."""
+    """A line for each figure of ours that rose by more than 2 %."""
     return [
-        f"{key}: {kept[key]:.2f} before, {value:.2f} now ({value / kept[key] - 1:+.1%})"
+        f"{key}: {kept[key]:.1f} before, {value:.1f} now ({value / kept[key] - 1:+.1%})"
         for key, value in counts.items()
-        if key in kept and value > RISE * kept[key] and not key.is_rival()
+        if key in kept and value > RISE * kept[key] and key.door in _OWN
     ]
-
-
-def table(kept: dict[Count, float], counts: dict[Count, float]) -> Iterator[str]:
-    """All that was counted, in Markdown: instructions for a byte, and the change."""
-    yield "| encoding | text | door | before | now | |\n|---|---|---|--:|--:|--:|"
-    for key, value in counts.items():
-        before = f"{kept[key]:.2f} | " if key in kept else "– | "
-        change = f"{value / kept[key] - 1:+.1%}" if key in kept else "new"
-        yield f"| {' | '.join(key)} | {before}{value:.2f} | {change} |"
 
 
 def main() -> int:
@@ -312,14 +292,16 @@ def main() -> int:
                 else:
                     counts |= count(encoding, text, library)
     data = json.loads(options.figures.read_text()) if options.figures.exists() else {}
-    kept, others = from_json(data, machine, texts)
+    kept = from_json(data, machine, texts) if data else {}
+    rows = [
+        (*key, kept.get(key, "–"), f"{x:.1f}", f"{x / kept[key] - 1:+.1%}" if key in kept else "")
+        for key, x in counts.items()
+    ]
     print(f"Instructions for a byte, {machine}\n")
-    print("\n".join(table(kept, counts)))
+    turns.show(["encoding", "text", "door", "before", "now", "change"], rows)
     if options.write:
-        options.figures.write_text(lines_of(to_json(data, machine, counts, texts)))
+        options.figures.write_text(to_json(data, machine, counts, texts))
         return 0
-    if others:
-        print(f"not compared, since the texts are others than in the file: {', '.join(others)}")
     if not kept:
         print("nothing to compare with: run with --write first")
         return 2

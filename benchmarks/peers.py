@@ -24,8 +24,7 @@ import numpy as np
 
 ENCODINGS = ("cl100k_base", "o200k_base", "r50k_base")
 CHUNKS = {"64 KiB": 65536, "4 KiB": 4096, "256 B": 256}  # of streams
-STREAMS = [f"stream, {size}" for size in CHUNKS]  # a new array for each chunk
-STREAMS_INTO = [f"stream into one array, {size}" for size in CHUNKS]
+STREAMS = [f"stream, {size}" for size in CHUNKS]
 _URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # names a cached file
 _PLAIN: dict[str, Any] = {"add_special_tokens": False}
 
@@ -58,10 +57,20 @@ _PATTERNS = {
     "r50k_base": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
 }
 
-_IDS = {"encode().ids": Mode(False, lambda t: lambda text: t.encode(text, **_PLAIN).ids)}
-_FLAT_BATCH = {
-    "encode_batch_flat": Mode(True, lambda t: lambda text: t.encode_batch_flat([text], **_PLAIN)[0])
-}
+
+def _texts(flat: bool, name: str, call: Callable[[Any, str], Any]) -> dict[str, Mode]:
+    return {name: Mode(flat, lambda tokenizer: partial(call, tokenizer))}
+
+
+_IDS = _texts(False, "encode().ids", lambda t, s: t.encode(s, **_PLAIN).ids)
+_IDS_ARRAY = _texts(True, "encode().ids_array", lambda t, s: t.encode(s, **_PLAIN).ids_array)
+_FLAT_BATCH = _texts(True, "encode_batch_flat", lambda t, s: t.encode_batch_flat([s], **_PLAIN)[0])
+_FAST_BATCH = _texts(
+    False, "encode_batch_fast", lambda t, s: t.encode_batch_fast([s], **_PLAIN)[0].ids
+)
+_GIGATOKEN_MODES = _method("encode", flat=True) | _texts(
+    False, "encode_batch_list", lambda t, s: t.encode_batch_list([s], parallel=False)[0]
+)
 
 
 class Peer(NamedTuple):
@@ -118,11 +127,9 @@ class Loaded(NamedTuple):
 
     def prepare(self, mode: str, text: str) -> Any:
         """What a mode takes; making it is not timed. Streams get the chunks of a file or socket."""
-        if mode.startswith("stream"):
+        if mode in STREAMS:
             data, size = text.encode(), CHUNKS[mode.partition(", ")[2]]
-            chunks = [data[start : start + size] for start in range(0, len(data), size)]
-            # There are never more ids than bytes; the array is in memory already.
-            return (chunks, np.ones(len(data), np.uint32)) if mode in STREAMS_INTO else chunks
+            return [data[start : start + size] for start in range(0, len(data), size)]
         return text.encode() if mode.endswith("of bytes") else text
 
     def mode(self, name: str) -> Encode:
@@ -212,95 +219,33 @@ def _stream(tokenizer: Any, chunks: list[bytes]) -> Any:
     return [*arrays, stream.encode_to_numpy(b"", final=True)]
 
 
-def _stream_into(tokenizer: Any, given: tuple[list[bytes], Any]) -> Any:
-    stream = tokenizer.stream_encoder()
-    chunks, out = given
-    n = 0
-    for chunk in chunks:
-        n += stream.encode_into(chunk, out, start=n)
-    return out[: n + stream.encode_into(b"", out, final=True, start=n)]
-
-
-def _iree_stream(tokenizer: Any, text: str) -> list[int]:
-    ids: list[int] = []
-    with tokenizer.encode_stream() as stream:
-        for start in range(0, len(text), 1000):
-            ids += stream.feed(text[start : start + 1000])
-        return ids + list(stream.finalize())
-
-
 _STREAMTOK_MODES = {
     **_ENCODE,
     **_method("encode_to_numpy", flat=True),
     "encode_to_numpy of bytes": Mode(True, lambda t: t.encode_to_numpy),
     **dict.fromkeys(STREAMS, Mode(True, lambda t: partial(_stream, t))),
-    **dict.fromkeys(STREAMS_INTO, Mode(True, lambda t: partial(_stream_into, t))),
     **_method("count", flat=True),
 }
-ONLY_FOR_TEXTS = ("encode_to_numpy of bytes", *STREAMS[1:], *STREAMS_INTO, "count")
+ONLY_FOR_TEXTS = ("encode_to_numpy of bytes", *STREAMS[1:], "count")
 
 PEERS: tuple[Peer, ...] = (
-    Peer(
-        "streamtok",
-        _streamtok,
-        _STREAMTOK_MODES,
-        reads_models=True,
-    ),
-    Peer(
-        "tiktoken",
-        _tiktoken,
-        _ENCODE | _method("encode_to_numpy", flat=True),
-    ),
-    Peer(
-        "gigatoken",
-        _gigatoken,
-        _method("encode", flat=True)
-        | {
-            "encode_batch_list": Mode(
-                False, lambda t: lambda text: t.encode_batch_list([text], parallel=False)[0]
-            )
-        },
-        reads_models=True,
-    ),
+    Peer("streamtok", _streamtok, _STREAMTOK_MODES, reads_models=True),
+    Peer("tiktoken", _tiktoken, _ENCODE | _method("encode_to_numpy", flat=True)),
+    Peer("gigatoken", _gigatoken, _GIGATOKEN_MODES, reads_models=True),
     Peer("fastokens", _fastokens, _IDS | _FLAT_BATCH, reads_models=True),
     Peer("snaptokens", _from_json("snaptokens"), _IDS | _FLAT_BATCH, reads_models=True),
-    Peer(
-        "splintr",
-        _splintr,
-        _ENCODE | _method("encode_flat", flat=True),
-        package="splintr-rs",
-    ),
+    Peer("splintr", _splintr, _ENCODE | _method("encode_flat", flat=True), package="splintr-rs"),
     Peer("rs-bpe", _rs_bpe, _ENCODE, module="rs_bpe", encodings=("cl100k_base", "o200k_base")),
+    Peer("tokenizers", _from_json("tokenizers"), _IDS | _FAST_BATCH, reads_models=True),
     Peer(
-        "tokenizers",
-        _from_json("tokenizers"),
-        _IDS
-        | {
-            "encode_batch_fast": Mode(
-                False, lambda t: lambda text: t.encode_batch_fast([text], **_PLAIN)[0].ids
-            )
-        },
-        reads_models=True,
+        "tokenizers 1.0", _from_json("tokenizers"), _IDS | _IDS_ARRAY,
+        package="tokenizers", module="tokenizers", reads_models=True, folder=_TOKENIZERS_1,
     ),
     Peer(
-        "tokenizers 1.0",
-        _from_json("tokenizers"),
-        _IDS
-        | {"encode().ids_array": Mode(True, lambda t: lambda s: t.encode(s, **_PLAIN).ids_array)},
-        package="tokenizers",
-        module="tokenizers",
-        reads_models=True,
-        folder=_TOKENIZERS_1,
-    ),
-    Peer(
-        "iree-tokenizer",
-        _iree,
-        _ENCODE
-        | _method("encode_to_array", flat=True)
-        | {"encode_stream": Mode(False, lambda t: partial(_iree_stream, t))},
+        "iree-tokenizer", _iree, _ENCODE | _method("encode_to_array", flat=True),
         module="iree.tokenizer",
     ),
-)
+)  # fmt: skip
 
 
 def installed() -> list[Peer]:
@@ -366,10 +311,8 @@ def copy_models(folder: Path, files: dict[str, Path]) -> None:
 
 
 def models(given: list[Path]) -> dict[str, Path]:
-    """Name → file, of files and of folders that have a `tokenizer.json`; a name is its folder's.
-
-    FileNotFoundError if there is none.
-    """
+    """Name → file, of files, and folders that have one; a name is its folder's. FileNotFoundError
+    if there is none."""
     found = {}
     for path in given:
         file = path / "tokenizer.json" if path.is_dir() else path

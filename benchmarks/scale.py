@@ -1,8 +1,8 @@
 """Jobs in parts, side by side: `python -m benchmarks.scale --size 400MB`.
 
-Serial is the plan in one worker; the ceiling is two processes that each encode one half of the text
-for themselves, at the same time. All kinds must write the same bytes (SHA-256), or nothing is
-printed. The kinds take turns, and the figures are medians of ratios.
+Two workers of a plan, and the ceiling: two processes that each run one half of the parts for
+themselves, at the same time. Both must write the same bytes as one worker (SHA-256), or nothing is
+printed. They take turns, and the ratio is a median within a round.
 
 --parts 1_000_000: instead, what parts cost beside their text. A plan with so many parts, of one
 line of one byte each, goes through all that a driver does: it is made, saved, loaded and compared,
@@ -14,12 +14,10 @@ than that; the driver does not see a difference.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
 import hashlib
 import json
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -39,43 +37,17 @@ from streamtok.parts import workers
 from streamtok.parts.commit import missing_parts
 from streamtok.parts.part import Record, read_record, record_path
 
-from . import corpus
+from . import corpus, turns
 
-FORMATS = ["u32", "npy", "megatron", "datatrove", "parquet"]
 _COPIER = "import sys; from benchmarks.scale import run_copier; run_copier(sys.argv[1])"
 _HALF = (
     "import sys; from streamtok import Plan, run_part; made = Plan.load(sys.argv[1])\n"
     "for number in range(int(sys.argv[2]), len(made), 2): run_part(made, number)"
 )
 
-Job = Callable[[Plan], None]
 
-
-def contents(made: Plan) -> str:
-    """One digest of all files of the parts."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(made.output).glob("part-*")):
-        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-def on_workers(count: int) -> Job:
-    """The job in so many workers."""
-    return lambda made: workers.run_parts(made, range(len(made)), count)
-
-
-@contextlib.contextmanager
-def ray() -> Iterator[Job]:
-    """A Ray with two CPUs, whose workers have the environment of now; the job on it."""
-    import ray
-
-    import streamtok.ray
-
-    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        yield lambda made: streamtok.ray.run_parts(made, range(len(made)))
-    finally:
-        ray.shutdown()
+def on_workers(made: Plan, count: int) -> None:
+    workers.run_parts(made, range(len(made)), count)
 
 
 def ceiling(made: Plan) -> None:
@@ -86,98 +58,84 @@ def ceiling(made: Plan) -> None:
         raise SystemExit("a process of the ceiling failed")
 
 
-def side_by_side(args: argparse.Namespace, folder: str, stack: contextlib.ExitStack) -> None:
-    """Print the table of formats."""
-    kinds: dict[str, Job] = {
-        "serial": on_workers(1),
-        "--workers 2": on_workers(2),
-        "ceiling": ceiling,
-    }
-    if not args.without_ray:
-        kinds["Ray, 2 CPUs"] = stack.enter_context(ray())
-    source = Path(folder) / "text"
+JOBS: dict[str, Callable[[Plan], None]] = {
+    "one worker": functools.partial(on_workers, count=1),
+    "two workers": functools.partial(on_workers, count=2),
+    "ceiling": ceiling,
+}
+
+
+def side_by_side(args: argparse.Namespace, folder: Path) -> Iterator[list[str]]:
+    """A row for each format. Raises SystemExit if the jobs wrote different bytes."""
+    source = folder / "text"
     corpus.write_lines(source, args.size)
-    print(f"{args.size >> 20} MiB of text, parts of {args.part_size >> 20} MiB")
-    print("| format | " + " | ".join(kinds) + " | workers ÷ ceiling |")
-    print("|---|" + "--:|" * (len(kinds) + 1))
     for format in args.formats.split(","):
-        print(f"| {format} | {compared(source, folder, format, kinds, args)}", flush=True)
 
-
-def compared(
-    source: Path, folder: str, format: str, kinds: dict[str, Job], args: argparse.Namespace
-) -> str:
-    """The figures of a line. Raises SystemExit if the kinds wrote different bytes."""
-    seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for turn in range(args.rounds):
-        found = {}
-        for kind, job in kinds.items():
-            out = os.path.join(folder, f"{format}{turn}{len(found)}")
+        def seconds(job: Callable[[Plan], None], format: str = format) -> tuple[float, str]:
+            out = folder / "out"
             made = plan(
-                str(source), out, encoding="cl100k_base", format=format, part_size=args.part_size,
-                lines=True, disallowed_special=(),
+                str(source), str(out), encoding="cl100k_base", format=format,
+                part_size=args.part_size, lines=True, disallowed_special=(),
             )  # fmt: skip
             made.save()
             begin = time.perf_counter()
             job(made)
             commit(made)
-            seconds[kind].append(time.perf_counter() - begin)
-            found[kind] = contents(made)
+            taken, digest = time.perf_counter() - begin, hashlib.sha256()
+            for path in sorted(out.glob("part-*")):
+                digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
             shutil.rmtree(out)
-        if len(set(found.values())) != 1:
-            raise SystemExit(f"{format}: the files are not the same: {found}")
-    speeds = [f"{args.size / 1e6 / statistics.median(seconds[kind]):.0f} MB/s" for kind in kinds]
-    pairs = zip(seconds["ceiling"], seconds["--workers 2"], strict=True)
-    ratio = statistics.median(a / b for a, b in pairs)
-    return " | ".join(speeds) + f" | {ratio:.2f} |"
+            return taken, digest.hexdigest()
+
+        rounds = [{name: seconds(job) for name, job in JOBS.items()} for _ in range(args.rounds)]
+        if len({digest for one in rounds for _, digest in one.values()}) != 1:
+            raise SystemExit(f"{format}: the files are not the same")
+        times = {name: [one[name][0] for one in rounds] for name in JOBS}
+        speeds = [f"{args.size / 1e6 / statistics.median(times[name]):.0f}" for name in JOBS]
+        yield [format, *speeds, f"{turns.ratio(times['ceiling'], times['two workers']):.2f}"]
 
 
 # Parts of one byte.
 
 
-def beside_the_text(parts: int, really: int, top: str) -> None:
-    """Print the time of each step, and the memory of this process after it."""
-    source, out = Path(top) / "lines", os.path.join(top, "out")
+def beside_the_text(parts: int, really: int, top: Path) -> Iterator[list[str]]:
+    """A row for each step: the time, and the memory of this process after it."""
+    source, out = top / "lines", str(top / "out")
     source.write_bytes(b"\n" * parts)
-    print("| step | parts | seconds | ms a part | peak memory of the driver |")
-    print("|---|--:|--:|--:|--:|")
+    done = array("q")
 
-    def step(name: str, count: int, work: Callable[[], Any]) -> Any:
+    def step(name: str, count: int, work: Callable[[], Any]) -> tuple[Any, list[str]]:
         begin = time.perf_counter()
         result = work()
         seconds = time.perf_counter() - begin
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        peak *= 1 if sys.platform == "darwin" else 1024
-        each = f"{seconds / count * 1e3:.3f}" if count else ""
-        print(f"| {name} | {count:,} | {seconds:.1f} | {each} | {peak >> 20} MiB |", flush=True)
-        return result
+        each = f"{seconds / max(count, 1) * 1e3:.3f}"
+        return result, [name, f"{count:,}", f"{seconds:.1f}", each, f"{turns.memory() >> 20} MiB"]
 
-    settings: dict[str, Any] = {"encoding": "gpt2", "format": "u32", "part_size": 1}
-    made = step(
-        "plan", parts, lambda: plan(str(source), out, lines=True, sidecar=False, **settings)
-    )
-    size = os.path.getsize(step("save", parts, made.save))
-    step("load and compare", parts, made.save)
-    waiting = step("what is missing", parts, lambda: array("q", missing_parts(made)))
-    done = array("q")
-    step("run, 2 workers", really, lambda: run(made, waiting[:really], done, False))
-    step(
-        "give out, 2 workers that copy",
-        parts - really,
-        lambda: run(made, waiting[really:], done, True),
-    )
+    def make() -> Plan:
+        settings: dict[str, Any] = {"encoding": "gpt2", "format": "u32", "part_size": 1}
+        return plan(str(source), out, lines=True, sidecar=False, **settings)
+
+    made, row = step("plan", parts, make)
+    yield row
+    path, row = step("save", parts, made.save)
+    yield row
+    yield step(f"load and compare {os.path.getsize(path):,} bytes", parts, made.save)[1]
+    waiting, row = step("what is missing", parts, lambda: array("q", missing_parts(made)))
+    yield row
+    yield step("run, 2 workers", really, lambda: run(made, waiting[:really], done))[1]
+    workers._PROGRAM = _COPIER
+    others = waiting[really:]
+    yield step("give out, 2 workers", len(others), lambda: run(made, others, done))[1]
     if sorted(done) != list(range(parts)):
         raise SystemExit("parts are missing")
-    totals = step("commit", parts, lambda: commit(made))
+    totals, row = step("commit", parts, lambda: commit(made))
+    yield row
     if totals.documents != parts or next(missing_parts(made), None) is not None:
         raise SystemExit(f"the totals are wrong: {totals}")
-    print(f"the plan has {size / parts:.0f} bytes a part")
 
 
-def run(made: Plan, numbers: array[int], done: array[int], is_copy: bool) -> None:
+def run(made: Plan, numbers: array[int], done: array[int]) -> None:
     """Run parts in two processes."""
-    if is_copy:
-        workers._PROGRAM = _COPIER
     workers.run_parts(made, numbers, 2, lambda record: done.append(record.part))
 
 
@@ -213,17 +171,18 @@ def main() -> None:
     parser.add_argument("--size", type=parse_positive_size, default=200 << 20)
     parser.add_argument("--part-size", type=parse_positive_size, default=32 << 20)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--formats", default=",".join(FORMATS))
-    parser.add_argument("--without-ray", action="store_true")
+    parser.add_argument("--formats", default="u32,npy,megatron,datatrove,parquet")
     parser.add_argument("--parts", type=int, help="only: so many parts of one byte each")
     parser.add_argument("--run", type=int, default=200, help="of these, how many are encoded")
     args = parser.parse_args()
-    with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        if args.parts is None:
-            side_by_side(args, folder, stack)
+    with tempfile.TemporaryDirectory() as name:
+        if args.parts:
+            columns = ["step", "parts", "seconds", "ms a part", "peak memory of the driver"]
+            really = max(min(args.run, args.parts), 1)
+            turns.show(columns, beside_the_text(args.parts, really, Path(name)))
         else:
-            beside_the_text(args.parts, max(min(args.run, args.parts), 1), folder)
+            columns = ["MB/s", *JOBS, "two workers ÷ ceiling"]
+            turns.show(columns, side_by_side(args, Path(name)))
 
 
 if __name__ == "__main__":

@@ -26,18 +26,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 import streamtok
 
-from . import corpus
+from . import corpus, turns
 
 SIZES = [1, 20, 300, 4000, 20_000, 70_000]
 
 
-class WrongIds(Exception):
+class WrongIds(SystemExit):
     """A client got other ids than the offline encoding's."""
 
 
@@ -56,14 +55,6 @@ def server(*options: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
         process.terminate()
         process.wait()
         process.stderr.close()
-
-
-def resident(process: subprocess.Popen[bytes], key: str = "VmRSS") -> int:
-    """Bytes of memory of the process; key: VmRSS (now) or VmHWM (the most so far)."""
-    for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
-        if line.startswith(key):
-            return int(line.split()[1]) * 1024
-    raise SystemExit("this system does not tell the memory of a process")
 
 
 def raise_descriptor_limit(wanted: int) -> None:
@@ -98,15 +89,13 @@ async def drive(
 ) -> dict[str, float]:
     """Run all clients at once; seconds and bytes of memory. Raises WrongIds."""
     await say_one_line(address)  # what the first text makes is not a connection's
-    before = resident(process)
-    start = time.perf_counter()
+    before = turns.memory("VmRSS", process.pid)
     clients = await asyncio.gather(*(connect(address) for _ in texts))
     try:
         for text, (_, writer) in zip(texts, clients, strict=True):
             writer.write(text[: text.index(b"\n") + 1])
         firsts = await asyncio.gather(*(reader.readexactly(4) for reader, _ in clients))
-        connecting = time.perf_counter() - start
-        idle = (resident(process) - before) / len(texts)
+        idle = (turns.memory("VmRSS", process.pid) - before) / len(texts)
         start = time.perf_counter()
         rests = await asyncio.gather(
             *(
@@ -124,7 +113,7 @@ async def drive(
     for i, (first, rest) in enumerate(zip(firsts, rests, strict=True)):
         if first + rest != expected[i].astype("<u4").tobytes():
             raise WrongIds(f"client {i} got other ids than the offline encoding's")
-    return {"connecting": connecting, "seconds": seconds, "idle": idle}
+    return {"seconds": seconds, "idle": idle}
 
 
 async def say_one_line(address: str) -> None:
@@ -155,7 +144,7 @@ async def talk(
 async def hold(process: subprocess.Popen[bytes], address: str, count: int) -> float:
     """Bytes a connection costs the server when its client sends all it can and never reads."""
     data = b"1 2 3 4 5 6 7 8 9\n" * 50_000  # about as many ids as bytes
-    before = resident(process)
+    before = turns.memory("VmRSS", process.pid)
     clients = [await connect(address) for _ in range(count)]
     for _, writer in clients:
         writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -166,22 +155,11 @@ async def hold(process: subprocess.Popen[bytes], address: str, count: int) -> fl
         unsent = sum(writer.transport.get_write_buffer_size() for _, writer in clients)
         still = still + 1 if unsent == last else 0
         last = unsent
-    held = (resident(process) - before) / count
+    held = (turns.memory("VmRSS", process.pid) - before) / count
     for _, writer in clients:
         writer.transport.abort()
     await asyncio.sleep(0)
     return held
-
-
-def measure(door: list[str], texts: list[bytes], expected: list[np.ndarray]) -> dict[str, float]:
-    limit = str(len(texts) + 8)
-    with server(*door, "--format", "u32", "--max-connections", limit) as (process, address):
-        row = asyncio.run(drive(process, address, texts, expected))
-        row["peak"] = resident(process, "VmHWM")
-    with server(*door, "--format", "u32", "--max-connections", limit) as (process, address):
-        row["held"] = asyncio.run(hold(process, address, len(texts)))
-        row["peak held"] = resident(process, "VmHWM")
-    return row
 
 
 def main() -> None:
@@ -193,24 +171,23 @@ def main() -> None:
     enc = streamtok.get_encoding("cl100k_base")
     texts = make_texts(options.connections, options.size)
     expected = [enc.encode_to_numpy(text, disallowed_special=()) for text in texts]
-    total, ids = sum(map(len, texts)), sum(map(len, expected))
-    print(
-        "| socket | connections | connecting, s | ids, all equal | MB/s "
-        "| idle, KiB each | held, KiB each | peak, MiB | peak held, MiB |"
-    )
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
-    form = "| {} | {} | {:.2f} | {:,} | {:.1f} | {:.1f} | {:.1f} | {:.0f} | {:.0f} |"
+    more = ["--format", "u32", "--max-connections", str(len(texts) + 8)]
+
+    def rows() -> Iterator[list[str]]:
+        for name, door in (("TCP", ["--tcp", "127.0.0.1:0"]), ("Unix", ["--unix", f"{folder}/s"])):
+            with server(*door, *more) as (process, address):
+                row = asyncio.run(drive(process, address, texts, expected))
+                peak = turns.memory("VmHWM", process.pid) >> 20
+            with server(*door, *more) as (process, address):
+                held = asyncio.run(hold(process, address, len(texts)))
+                most = turns.memory("VmHWM", process.pid) >> 20
+            speed = sum(map(len, texts)) / row["seconds"] / 1e6
+            each = [f"{one / 1024:.1f}" for one in (row["idle"], held)]
+            yield [name, f"{len(texts):,}", f"{speed:.1f}", *each, f"{peak}", f"{most}"]
+
+    columns = ["socket", "connections", "MB/s", "idle, KiB each", "held, KiB each"]
     with tempfile.TemporaryDirectory() as folder:
-        doors = {"TCP": ["--tcp", "127.0.0.1:0"], "Unix": ["--unix", f"{folder}/socket"]}
-        for name, door in doors.items():
-            try:
-                row = measure(door, texts, expected)
-            except WrongIds as error:
-                raise SystemExit(f"{name}: {error}") from None
-            fields = [name, len(texts), row["connecting"], ids, total / row["seconds"] / 1e6]
-            fields += [row["idle"] / 1024, row["held"] / 1024]
-            fields += [row["peak"] / 2**20, row["peak held"] / 2**20]
-            print(form.format(*fields), flush=True)
+        turns.show([*columns, "peak, MiB", "peak held, MiB"], rows())
 
 
 if __name__ == "__main__":

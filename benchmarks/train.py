@@ -3,8 +3,7 @@
 Each sample is a process of its own that reads the same five files and trains on them, each file a
 text of its own, with as many threads as there are cores. Memory is the greatest resident set of the
 whole process, Python and all. Not timed: imports, and taking the result apart for the comparison.
-
-`python -m benchmarks.train NAME VOCAB_SIZE FOLDER` takes one.
+`python -m benchmarks.train TASK` takes one, as `worker.py` does, which would import NumPy.
 """
 
 from __future__ import annotations
@@ -12,22 +11,20 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import corpus
-from .processes import ROOT, peak_memory
+from . import corpus, turns
 
-SIZES = (2048, 32_768, 100_000)
+SIZES = (32_768, 100_000)
 SLOW = ("rustbpe", "tokenizers")  # have one turn
 # What all can be given: the pattern of GPT-2 as published. gigatoken has no other.
 PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-_TIMEOUT = 60  # seconds for one sample
+TIMEOUT = 60  # seconds for one sample
 
 Tokens = list[bytes]
 Timed = tuple[float, Callable[[], Tokens]]  # seconds, and how to get at the tokens after the bytes
@@ -101,8 +98,8 @@ def _ffbpe(paths: list[str], vocab_size: int) -> Timed:
 
 
 CONTENDERS: dict[str, tuple[str, Callable[[list[str], int], Timed]]] = {
-    "streamtok": ("streamtok", lambda paths, size: _streamtok(paths, size, "raw")),
-    "streamtok, hf": ("streamtok", lambda paths, size: _streamtok(paths, size, "hf")),
+    "streamtok": ("streamtok", partial(_streamtok, tie="raw")),
+    "streamtok, hf": ("streamtok", partial(_streamtok, tie="hf")),
     "gigatoken": ("gigatoken", _gigatoken),
     "ffbpe": ("ffbpe", _ffbpe),
     "rustbpe": ("rustbpe", _rustbpe),
@@ -115,31 +112,13 @@ def _texts(paths: list[str]) -> Iterator[str]:
         yield Path(path).read_bytes().decode()
 
 
-def _sample(name: str, vocab_size: int, folder: str) -> None:
-    """In a process of its own: train once, print what came of it."""
-    paths = [os.path.join(folder, f"{text}.txt") for text in corpus.NAMES]
-    seconds, tokens = CONTENDERS[name][1](paths, vocab_size)
-    peak = peak_memory()
-    found = tokens()
-    digest = hashlib.sha256(b"".join(b"%d:%s," % (len(t), t) for t in found)).hexdigest()
-    row = {"seconds": seconds, "peak": peak, "digest": digest, "tokens": 256 + len(found)}
-    print(f"\n{json.dumps(row)}")
-
-
-def run(name: str, vocab_size: int, folder: str) -> dict[str, Any] | str:
-    """One sample; or what went wrong."""
-    command = [sys.executable, "-m", "benchmarks.train", name, str(vocab_size), folder]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=_TIMEOUT, check=False, text=True, cwd=ROOT
-        )
-    except subprocess.TimeoutExpired:
-        return f"more than {_TIMEOUT} s"
-    lines = done.stdout.strip().splitlines()
-    if done.returncode or not lines:
-        return (done.stderr.strip().splitlines() or ["failed"])[-1]
-    row: dict[str, Any] = json.loads(lines[-1])
-    return row
+def sample(task: dict[str, Any]) -> dict[str, Any]:
+    """Train once, in a process of its own; what came of it."""
+    paths = [f"{task['train']}/{text}.txt" for text in corpus.NAMES]
+    seconds, tokens = CONTENDERS[task["peer"]][1](paths, int(task["corpus"]))
+    peak = turns.memory()
+    digest = hashlib.sha256(b"".join(b"%d:%s," % (len(t), t) for t in tokens())).hexdigest()
+    return {"seconds": seconds, "peak": peak, "digest": digest}
 
 
 def installed() -> list[str]:
@@ -147,13 +126,5 @@ def installed() -> list[str]:
     return [n for n, (module, _) in CONTENDERS.items() if importlib.util.find_spec(module)]
 
 
-def write_texts(folder: Path, limit: int | None = None) -> Path:
-    """Write the five texts, each to a file, into a new folder; limit: bytes of each."""
-    folder.mkdir()
-    for name in corpus.NAMES:
-        (folder / f"{name}.txt").write_bytes(corpus.load(name, limit))
-    return folder
-
-
 if __name__ == "__main__":
-    _sample(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    print(f"\n{json.dumps(sample(json.loads(sys.argv[1])))}")  # some leave a line open

@@ -11,10 +11,11 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import corpus, peers, two_cores
+from . import corpus, peers, turns
 
 Sample = dict[str, Any]
 
@@ -22,25 +23,24 @@ CALL_SIZES = (11, 100, 1000)  # characters
 PROMPT_SIZES = (20, 200, 2000)  # bytes
 _CALL_BYTES = 100_000  # of strings of one size
 _EQUAL_BYTES = 400_000  # of each text
+_THREADS_BYTES, _DOCUMENT = 2_000_000, 4000  # of each text, of each text of a batch
 
 
 def main() -> int:
     task = json.loads(sys.argv[1])
-    if task["kind"] == "threads":
-        print(json.dumps(two_cores.threads(task)))
-        return 0
-    _pin()
-    peer, mode = peers.by_name(task["peer"])(task["encoding"], Path(task["assets"])), task["mode"]
-    is_call = task["kind"] == "calls"
-    encode = peer.call_mode(mode) if is_call else peer.mode(mode)
-    encode("Hello, world!" if is_call else peer.prepare(mode, "Hello, world!"))
-    print(json.dumps(_KINDS[task["kind"]](peer, encode, task)))
+    print(json.dumps(_sample(task["kind"], task)))
     return 0
 
 
-def _pin() -> None:
-    if hasattr(os, "sched_setaffinity"):
+def _sample(kind: str, task: Sample) -> Sample:
+    if kind != "threads" and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    peer, mode = peers.by_name(task["peer"])(task["encoding"], Path(task["assets"])), task["mode"]
+    if kind == "threads":
+        return _threads(peer.tokenizer, mode, task["limit"])
+    encode = peer.call_mode(mode) if kind == "calls" else peer.mode(mode)
+    encode("Hello, world!" if kind == "calls" else peer.prepare(mode, "Hello, world!"))
+    return _KINDS[kind](peer, encode, task)
 
 
 def _equal(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
@@ -74,7 +74,6 @@ def _calls(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     for size in PROMPT_SIZES:
         count = 200 if task["slow"] else max(200, _CALL_BYTES // size)
         strings[f"prompt of {size}"] = corpus.prompts(size, count, task["limit"])
-    strings["log line"] = corpus.log_lines(_CALL_BYTES // 100)
     cpu, begin = time.process_time(), time.perf_counter()
     for name, texts in strings.items():
         half = len(texts) // 2
@@ -86,6 +85,34 @@ def _calls(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
         result[name] = (time.perf_counter() - start) / (len(texts) - half) * 1e6
     spent = {"s": time.perf_counter() - begin, "cpu_s": time.process_time() - cpu}
     return {"us": result, "all": spent}
+
+
+# What is done by one thread and by two: (encoding, documents, all of them in one text, threads).
+THREADED: dict[str, Callable[[Any, list[str], str, int], Any]] = {
+    "encode_batch": lambda e, docs, text, n: e.encode_batch(docs, num_threads=n),
+    "encode_ordinary_batch": lambda e, docs, text, n: e.encode_ordinary_batch(docs, num_threads=n),
+    "encode_to_numpy of one text": lambda e, docs, text, n: e.encode_to_numpy(text, num_threads=n),
+}
+
+
+def _threads(encoding: Any, mode: str, limit: int | None) -> Sample:
+    """Text seen before; mb_s: with two threads; ratio: one thread's seconds over those of two."""
+    size = min(limit or _THREADS_BYTES, _THREADS_BYTES)
+    text = b"".join(corpus.load(name, size) for name in corpus.NAMES).decode()
+    documents = [text[at : at + _DOCUMENT] for at in range(0, len(text), _DOCUMENT)]
+    run = partial(THREADED[mode], encoding, documents, text)
+    results = {n: [list(map(int, ids)) for ids in _lists(run(n))] for n in (1, 2)}
+    if results[1] != results[2]:
+        raise ValueError("two threads give another result than one")
+    del results
+    calls: turns.Calls = {"one": partial(run, 1), "two": partial(run, 2)}
+    times = {x: found[2:] for x, found in turns.in_turns(calls, 9, time.perf_counter).items()}
+    speed = len(text.encode()) / min(times["two"]) / 1e6
+    return {"mb_s": speed, "ratio": turns.ratio(times["one"], times["two"])}
+
+
+def _lists(result: Any) -> list[Any]:
+    return result if isinstance(result, list) else [result]
 
 
 _KINDS: dict[str, Callable[[peers.Loaded, peers.Encode, Sample], Sample]] = {

@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 import streamtok
-from benchmarks.serve_load import make_texts, resident
+from benchmarks import turns
+from benchmarks.serve_load import make_texts
 from benchmarks.serve_load import server as load_server
 from streamtok.serve import ERROR_MARK, Server, serve
 
@@ -154,7 +155,7 @@ def test_readers_that_do_not_read_cost_little_memory(
             first.sendall(data[:100_000])
             first.shutdown(socket.SHUT_WR)
             receive(first)
-        before = resident(process)
+        before = turns.memory("VmRSS", process.pid)
         with contextlib.ExitStack() as stack:
             crowd = [stack.enter_context(contextlib.closing(_connect(address))) for _ in range(50)]
             sent, still = 0, time.monotonic()
@@ -166,7 +167,7 @@ def test_readers_that_do_not_read_cost_little_memory(
                         still = time.monotonic()
                 time.sleep(0.01)
             assert sent < len(crowd) * 20_000_000  # mostly in the kernel's buffers
-            assert resident(process) - before < len(crowd) * 350 * 1024
+            assert turns.memory("VmRSS", process.pid) - before < len(crowd) * 350 * 1024
 
 
 def _connect(address: str) -> socket.socket:
