@@ -116,12 +116,6 @@ def add_parser(subparsers: Any) -> None:
         help="default: 5",
     )
     options.add_force(output)
-    output.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="print the inputs, their sizes, the parts and the files that would be replaced; "
-        "write nothing",
-    )
     messages = parser.add_argument_group("messages")
     messages.add_argument(
         "-q", "--quiet", action="store_true", help="do not print progress, summary or warnings"
@@ -165,7 +159,7 @@ def run(args: argparse.Namespace) -> int:
         family = settings.family(encoding, job)
         outputs.refuse_inputs(args, family)
         checkpoint = state = None
-        if has_file and not args.dry_run:
+        if has_file:
             stack.callback(sinks.Locks(family.kept_names(args.output, None)).close)
         if args.resume:
             path = checkpoint_path(family.names(args.output, None)[0])
@@ -174,11 +168,6 @@ def run(args: argparse.Namespace) -> int:
         taking_up = checkpoint.taking_up if checkpoint and state else contextlib.nullcontext
         with taking_up():
             outputs.refuse_foreign(args, family, state["files"] if state else None)
-        if args.dry_run:
-            from . import dry_run  # as encode_parts
-
-            dry_run.show_run(args, family, encoding.name, opened, state)
-            return 0
         totals, first, at = Totals(), 0, None
         with taking_up():
             if state:

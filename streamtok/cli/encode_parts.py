@@ -12,7 +12,7 @@ from ..parts.workers import run_parts
 from ..pipeline.run import Totals
 from ..pipeline.skip_log import reasons
 from ..stores import places
-from . import dry_run, encoding_options, open_inputs, overwriting
+from . import encoding_options, open_inputs, overwriting
 from .encode_output import job_options
 from .messages import Misused, Refused, shown
 from .progress import Made, Progress
@@ -31,14 +31,11 @@ def run(args: argparse.Namespace) -> int:
         raise Misused("--workers, --ray and --task need files as inputs and a folder as -o")
     overwriting.refuse_inputs([args.output], [*vocabulary_files(args.encoding), *paths])
     made = _plan(args, paths)
-    made.find_saved() if args.dry_run else made.save()
+    made.save()
     done = Totals()
     share = range(args.task[0], len(made), args.task[1]) if args.task else range(len(made))
     waiting = array("q", (number for number in missing_parts(made) if number in share))
     hint = _hint(args, made)
-    if args.dry_run:
-        dry_run.show_parts(args, made, len(waiting), hint)
-        return 0
     args.when_stopped = f"stopped; the same command continues {args.output}"
     with Progress(args, [sum(_size(made, number) for number in waiting)], Totals()) as progress:
         read = 0

@@ -382,30 +382,6 @@ def test_a_log_of_an_earlier_run_goes(ours: str, tmp_path: Path) -> None:
     assert not log.exists()  # this one has skipped nothing
 
 
-def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, out = tmp_path / "input", tmp_path / "out.u16"
-    path.write_bytes(rows(*FINE))
-    args = [path, "--jsonl", "text"]
-    assert encode(*args, "-o", out) == 0
-    before = {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in tmp_path.iterdir()}
-    for more in (["-o", out], ["-o", tmp_path / "new", "--shard-tokens", "100"], ["-o", "-"],
-                 ["-o", out, "--resume"]):  # fmt: skip
-        assert encode(*args, *more, "--dry-run") == 0
-        said = capsys.readouterr().out
-        assert f"{path}  {len(rows(*FINE)):,} bytes" in said
-        assert (f"replaces  {out}\n" in said) == (out in more)
-    parts = ["--workers", "4", "--part-size", "3k", "-o", tmp_path / "parts"]
-    assert encode(*args, *parts, "--dry-run", "--json") == 0
-    row = json.loads(capsys.readouterr().out)
-    assert row["parts"] == row["parts_to_do"] == -(-len(rows(*FINE)) // 3072)
-    assert row["inputs"] == [{"file": str(path), "bytes": len(rows(*FINE))}]
-    after = {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in tmp_path.iterdir()}
-    assert after == before
-    assert encode(*args, *parts) == 0
-    assert encode(*args, *parts, "--dry-run", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["parts_to_do"] == 0
-
-
 def test_less_work_than_workers_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "input"
     path.write_bytes(rows(*FINE))
