@@ -8,86 +8,53 @@ from __future__ import annotations
 import contextlib
 import re
 from argparse import ArgumentTypeError
+from collections.abc import Callable, Mapping
 
 from ..pipeline.host_port import parse_host_port
 from ..pipeline.sources import unescape
 
-_SIZE_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
-_COUNT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
+_SIZES = {"": 1, "b": 1} | {
+    prefix + suffix: 1 << 10 * power
+    for power, prefix in enumerate("kmg", 1)
+    for suffix in ("", "b", "ib")
+}
+_COUNTS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
+_PLAIN = {"": 1}
 _LARGEST = 1 << 60  # bytes or ids: a larger number is a typing error
-_NUMBER = r"([0-9]{1,18})(?:\.([0-9]{1,9}))?\s*"
+_NUMBER = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,9}))?\s*([a-z]*)")
 
 
-def parse_size(text: str) -> int:
-    """A number of bytes. The units are powers of 1024."""
-    found = re.fullmatch(rf"{_NUMBER}(?:([kmg])(?:i?b)?|b)?", text.strip().lower())
-    size = _times(found, 1 << _SIZE_UNITS[found[3] or ""]) if found else None
-    if size is None:
-        raise _expected(text, "a size such as 65536, 64KiB or 1MiB")
-    return size
+def _number(
+    units: Mapping[str, int], expected: str, least: int = 0, most: int = _LARGEST
+) -> Callable[[str], int]:
+    """A parser of whole numbers, perhaps with a unit, from `least` to `most`."""
+
+    def parse(text: str) -> int:
+        found = _NUMBER.fullmatch(text.strip().lower())
+        if found and found[3] in units:
+            places = found[2] or ""
+            scale: int = 10 ** len(places)
+            number, rest = divmod(int(found[1] + places) * units[found[3]], scale)
+            if not rest and least <= number <= most:
+                return number
+        raise _expected(text, expected)
+
+    return parse
 
 
-def parse_positive_size(text: str) -> int:
-    """A number of bytes, at least 1."""
-    size = parse_size(text)
-    if not size:
-        raise _expected(text, "a positive size such as 65536, 64KiB or 1MiB")
-    return size
-
-
-def parse_chunk_size(text: str) -> int:
-    """A number of bytes from 1 to 2**30."""
-    size = parse_size(text)
-    if not 1 <= size <= 1 << 30:
-        raise ArgumentTypeError(f"a chunk must be 1 byte to 1 GiB, not {text}")
-    return size
+parse_size = _number(_SIZES, "a size such as 65536, 64KiB or 1MiB")
+parse_positive_size = _number(_SIZES, "a positive size such as 65536, 64KiB or 1MiB", 1)
+parse_chunk_size = _number(_SIZES, "a size from 1 byte to 1 GiB", 1, 1 << 30)
+parse_count = _number(_COUNTS, "a positive number such as 500000, 32k, 100M or 1G", 1)
+parse_count_or_0 = _number(_COUNTS, "a number such as 0, 64 or 4k")
+parse_positive = _number(_PLAIN, "a positive number", 1)
+parse_natural = _number(_PLAIN, "a number, 0 or more")
+parse_port = _number(_PLAIN, "a port, 0 to 65535", 0, 0xFFFF)
 
 
 def parse_chunk_sizes(text: str) -> list[int]:
     """Chunk sizes, separated by commas."""
     return [parse_chunk_size(part) for part in text.split(",")]
-
-
-def parse_positive(text: str) -> int:
-    """A number from 1 on, in decimal."""
-    if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
-        raise _expected(text, "a positive number")
-    return int(text)
-
-
-def parse_natural(text: str) -> int:
-    """A number from 0 on, in decimal."""
-    if not re.fullmatch(r"[0-9]{1,18}", text):
-        raise _expected(text, "a number, 0 or more")
-    return int(text)
-
-
-def parse_count(text: str) -> int:
-    """A positive number. The units are powers of 1000."""
-    count = _count(text)
-    if not count:
-        raise _expected(text, "a positive number such as 500000, 32k, 100M or 1G")
-    return count
-
-
-def parse_count_or_0(text: str) -> int:
-    """A number from 0 on. The units are powers of 1000."""
-    count = _count(text)
-    if count is None:
-        raise _expected(text, "a number such as 0, 64 or 4k")
-    return count
-
-
-def _count(text: str) -> int | None:
-    found = re.fullmatch(rf"{_NUMBER}([kmgb]?)", text.strip().lower())
-    return _times(found, _COUNT_UNITS[found[3]]) if found else None
-
-
-def _times(found: re.Match[str], unit: int) -> int | None:
-    """The number that `_NUMBER` has found, in units; None if it is too large or has a rest."""
-    places = found[2] or ""
-    number, rest = divmod(int(found[1] + places) * unit, 10 ** len(places))
-    return None if rest or number > _LARGEST else number
 
 
 def parse_seconds(text: str) -> float:
@@ -112,13 +79,6 @@ def parse_tcp_address(text: str) -> tuple[str, int]:
         return parse_host_port(text)
     except ValueError:
         raise _expected(text, "HOST:PORT") from None
-
-
-def parse_port(text: str) -> int:
-    """A port of TCP; 0: any that is free."""
-    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 0xFFFF:
-        raise _expected(text, "a port, 0 to 65535")
-    return int(text)
 
 
 def parse_delimiter(text: str) -> bytes:

@@ -116,7 +116,7 @@ def test_counts_that_are_none(text: str) -> None:
         (argument_types.parse_seconds, "nan", "'nan' must be a number of seconds"),
         (argument_types.parse_size, "1TB", "'1TB' must be a size such as 65536, 64KiB or 1MiB"),
         (argument_types.parse_size, "9" * 30, "must be a size"),
-        (argument_types.parse_chunk_size, "0", "must be 1 byte to 1 GiB, not 0"),
+        (argument_types.parse_chunk_size, "0", "'0' must be a size from 1 byte to 1 GiB"),
         (argument_types.parse_size, "1.0001k", "must be a size"),
         (argument_types.parse_count_or_0, "-1", "'-1' must be a number such as 0, 64 or 4k"),
         (argument_types.parse_port, "70000", "'70000' must be a port, 0 to 65535"),
