@@ -103,7 +103,7 @@ def prepare() -> None:
     plugin = (f"-DREQUEST={_COUNTED}", str(source), "-o", str(FOLDER / "count.so"))
     _run("cc", "-O1", "-fPIC", "-shared", *plugin)
     shutil.rmtree(core.parents[1], ignore_errors=True)
-    for package in ("streamtok", "benchmarks"):
+    for package in ("streamtok", "benchmarks", "tests/core"):
         no_builds = shutil.ignore_patterns("*.so", "*.c", "__pycache__")
         shutil.copytree(ROOT / package, core.parents[1] / package, ignore=no_builds)
     include = root / "usr" / "include"

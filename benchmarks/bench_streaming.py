@@ -67,21 +67,6 @@ def test_incremental(benchmark, encoding, text, rows, size):
     benchmark.pedantic(run, rounds=5, warmup_rounds=1)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_incremental_to_numpy(benchmark, encoding, text, size):
-    chunks = cut(text.encode(), size)
-
-    def run():
-        stream = encoding.stream_encoder(disallowed_special=())
-        parts = [stream.encode_to_numpy(chunk) for chunk in chunks]
-        return [*parts, stream.encode_to_numpy(b"", final=True)]
-
-    ids = [i for part in run() for i in part.tolist()]
-    assert ids == encoding.encode(text, disallowed_special=())
-    benchmark.group = f"stream of chunks of {size} bytes"
-    benchmark.pedantic(run, rounds=5, warmup_rounds=1)
-
-
 def test_decode_stream(benchmark, encoding, text):
     ids = encoding.encode(text, disallowed_special=())
     parts = [ids[start : start + 64] for start in range(0, len(ids), 64)]

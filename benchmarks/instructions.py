@@ -33,7 +33,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import streamtok
 from streamtok._core._testing import tier
@@ -63,15 +63,7 @@ void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); }
 """
 
 
-class Count(NamedTuple):
-    """What instructions for a byte are counted of."""
-
-    encoding: str
-    text: str
-    door: str
-
-    def __str__(self) -> str:
-        return " / ".join(self)
+Count = tuple[str, str, str]  # instructions for a byte are of an encoding, a text and a door
 
 
 # In the process that is counted.
@@ -156,37 +148,33 @@ def text_of(name: str) -> bytes:
     return corpus.shortened(corpus.generated(name), _BYTES)
 
 
-def compile_library(folder: Path) -> Path:
-    """The two requests to valgrind, as a library. Raises CalledProcessError without its headers."""
-    source, library = folder / "requests.c", folder / "requests.so"
-    source.write_text(_CODE)
-    compiler = os.environ.get("CC", "cc").split()
-    command = [*compiler, "-O1", "-fPIC", "-shared", str(source), "-o", str(library)]
-    subprocess.run(command, check=True)
-    return library
+def prepare(folder: Path, encodings: list[str], is_arm64: bool) -> None:
+    """Make what `count` needs. Raises CalledProcessError without valgrind's headers."""
+    if is_arm64:
+        arm64.prepare()
+        peers.write_assets(folder, [name for name in encodings if name != _TRAINING])
+    else:
+        (folder / "requests.c").write_text(_CODE)
+        compiler = [*os.environ.get("CC", "cc").split(), "-O1", "-fPIC", "-shared"]
+        subprocess.run([*compiler, "requests.c", "-o", "requests.so"], check=True, cwd=folder)
 
 
-def count(encoding: str, text: str, library: Path) -> dict[Count, float]:
-    """Instructions for a byte, by door."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={folder}/out"]
-        command.append(sys.executable)
-        sizes = _run(command, {}, text, {"encoding": encoding, "library": str(library)})
-        counted = dict(read_dump(file.read_text()) for file in Path(folder).glob("out.*"))
-    return {Count(encoding, text, name): counted[name] / size for name, size in sizes.items()}
-
-
-def count_arm64(encoding: str, text: str, assets: Path) -> dict[Count, float]:
-    """The same under qemu, and of the rivals."""
+def count(encoding: str, text: str, folder: Path, is_arm64: bool) -> dict[Count, float]:
+    """Instructions for a byte, by door; on arm64 those of the rivals, too."""
     found = {}
-    for rival in ("", *(() if encoding == _TRAINING else arm64.RIVALS)):
-        more = {"rival": rival, "assets": str(assets)} if rival else {}
-        with tempfile.NamedTemporaryFile() as out:
-            command = arm64.command(Path(out.name))
-            sizes = _run(command, arm64.environment(), text, {"encoding": encoding, **more})
-            counted = map(int, out.read().split())
-        for (name, size), number in zip(sizes.items(), counted, strict=True):
-            found[Count(encoding, text, name)] = number / size
+    for rival in ("", *(arm64.RIVALS if is_arm64 and encoding != _TRAINING else ())):
+        task = {"encoding": encoding, **({"rival": rival} if rival else {}), "assets": str(folder)}
+        with tempfile.TemporaryDirectory() as name:
+            out = Path(name, "out")
+            if is_arm64:
+                sizes = _run(arm64.command(out), arm64.environment(), text, task)
+                counted = dict(zip(sizes, map(int, out.read_text().split()), strict=True))
+            else:
+                command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"]
+                task["library"] = str(folder / "requests.so")
+                sizes = _run([*command, sys.executable], {}, text, task)
+                counted = dict(read_dump(file.read_text()) for file in Path(name).glob("out.*"))
+        found |= {(encoding, text, door): counted[door] / size for door, size in sizes.items()}
     return found
 
 
@@ -240,7 +228,7 @@ def from_json(data: dict[str, Any], machine: str, texts: list[str]) -> dict[Coun
         print(f"not compared, since the texts are others than in the file: {', '.join(others)}")
     rows = [(key.split(" / "), values) for key, values in data["figures"].items()]
     return {
-        Count(encoding, text, door): value
+        (encoding, text, door): value
         for (name, encoding, text), values in rows
         if name == machine and text in texts and text not in others
         for door, value in zip(DOORS, values, strict=False)
@@ -250,9 +238,9 @@ def from_json(data: dict[str, Any], machine: str, texts: list[str]) -> dict[Coun
 def risen(kept: dict[Count, float], counts: dict[Count, float]) -> list[str]:
     """A line for each figure of ours that rose by more than 2 %."""
     return [
-        f"{key}: {kept[key]:.1f} before, {value:.1f} now ({value / kept[key] - 1:+.1%})"
+        f"{' / '.join(key)}: {kept[key]:.1f} before, {value:.1f} now ({value / kept[key] - 1:+.1%})"
         for key, value in counts.items()
-        if key in kept and value > RISE * kept[key] and key.door in _OWN
+        if key in kept and value > RISE * kept[key] and key[2] in _OWN
     ]
 
 
@@ -265,7 +253,6 @@ def main() -> int:
     choices = [*peers.ENCODINGS, _TRAINING]
     parser.add_argument("--encodings", nargs="+", default=choices, choices=choices, metavar="NAME")
     parser.add_argument("--corpora", nargs="+", default=list(corpus.NAMES), choices=corpus.NAMES)
-    parser.add_argument("--figures", type=Path, default=FIGURES, metavar="FILE")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.task:
@@ -277,21 +264,12 @@ def main() -> int:
     texts = options.corpora
     machine = "neon" if options.arm64 else _AVX2.get(tier(), tier())
     counts: dict[Count, float] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        if options.arm64:
-            arm64.prepare()
-            names = [name for name in options.encodings if name != _TRAINING]
-            peers.write_assets(Path(folder), names)
-        else:
-            library = compile_library(Path(folder))
-        for encoding in options.encodings:
-            for text in texts:
-                print(f"{encoding} / {text} …", file=sys.stderr, flush=True)
-                if options.arm64:
-                    counts |= count_arm64(encoding, text, Path(folder))
-                else:
-                    counts |= count(encoding, text, library)
-    data = json.loads(options.figures.read_text()) if options.figures.exists() else {}
+    with tempfile.TemporaryDirectory() as name:
+        prepare(Path(name), options.encodings, options.arm64)
+        for encoding, text in itertools.product(options.encodings, texts):
+            print(f"{encoding} / {text} …", file=sys.stderr, flush=True)
+            counts |= count(encoding, text, Path(name), options.arm64)
+    data = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     kept = from_json(data, machine, texts) if data else {}
     rows = [
         (*key, kept.get(key, "–"), f"{x:.1f}", f"{x / kept[key] - 1:+.1%}" if key in kept else "")
@@ -300,7 +278,7 @@ def main() -> int:
     print(f"Instructions for a byte, {machine}\n")
     turns.show(["encoding", "text", "door", "before", "now", "change"], rows)
     if options.write:
-        options.figures.write_text(to_json(data, machine, counts, texts))
+        FIGURES.write_text(to_json(data, machine, counts, texts))
         return 0
     if not kept:
         print("nothing to compare with: run with --write first")
