@@ -147,7 +147,7 @@ def add_parser(subparsers: Any) -> None:
         help="at the memory limit, move counts to hidden files in FOLDER; the result is exact",
     )
     parts_options.add_workers(
-        counting, "count in N processes, files in parts; the vocabulary is the same"
+        counting, "count", "count in N processes, files in parts; the vocabulary is the same"
     )
     parts_options.add_part_size(counting, "a file")
     counting.add_argument(
@@ -186,7 +186,7 @@ def run(args: argparse.Namespace) -> int:
     if args.save_counts is not None:
         files = CountedFiles(trainer, args.save_counts, reading)
     try:
-        if args.workers is None:
+        if args.workers is None and args.ray is None:
             skip_log = open_inputs.make_skip_log(args, None)
             _count(args, trainer, files, names)
             skipped = skip_log.skipped
@@ -327,8 +327,11 @@ def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
             raise Misused("--spill-folder needs --memory-limit")
         if args.prune:
             raise Misused("--prune cannot be used with --spill-folder")
-    if args.workers is None:
+    if args.workers is None and args.ray is None:
         return
+    if args.workers is not None and args.ray is not None:
+        raise Misused("--ray has the workers of its cluster: give --ray or --workers")
+    how = "--workers" if args.ray is None else "--ray"
     others = {
         "--threads": args.threads,
         "--memory-limit": args.memory_limit if args.spill_folder is None else None,
@@ -337,9 +340,9 @@ def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
     }
     for option, value in others.items():
         if value is not None:
-            raise Misused(f"{option} cannot be used with --workers")
+            raise Misused(f"{option} cannot be used with {how}")
     if "-" in names:
-        raise Misused("--workers needs files: standard input cannot be read in parts")
+        raise Misused(f"{how} needs files: standard input cannot be read in parts")
 
 
 def _count_in_parts(
@@ -371,6 +374,10 @@ def _count_in_parts(
             "memory_limit": args.memory_limit,
             "spill_folder": args.spill_folder,
         }
+        if args.ray is not None:
+            from ..ray.count_tasks import count_on_ray
+
+            return count_on_ray(names, args.pattern, args.ray, **how), skipped
         from ..parts.counted_parts import count_in_parts
 
         return count_in_parts(names, args.pattern, args.workers, **how), skipped

@@ -15,12 +15,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "OUTPUT is a folder then, with a file for each part, a plan and a manifest.\n"
         "The same command continues a job that was stopped.",
     )
-    add_workers(group, "encode in N processes (default: 1)")
-    group.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="encode on a Ray cluster: its address, auto for the one that runs here, or local",
-    )
+    add_workers(group, "encode", "encode in N processes (default: 1)")
     group.add_argument(
         "--task",
         type=parse_task,
@@ -31,9 +26,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_part_size(group, "an input")
 
 
-def add_workers(parser: argparse._ActionsContainer, text: str) -> None:
-    """Add --workers. text: its help."""
-    parser.add_argument("--workers", type=parse_positive, metavar="N", help=text)
+def add_workers(parser: argparse._ActionsContainer, verb: str, workers: str) -> None:
+    """Add --workers and --ray. verb: what they do; workers: the help of --workers."""
+    parser.add_argument("--workers", type=parse_positive, metavar="N", help=workers)
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help=f"{verb} on a Ray cluster: its address, auto for the one that runs here, or local",
+    )
 
 
 def add_part_size(parser: argparse._ActionsContainer, of: str) -> None:

@@ -12,7 +12,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import PlanError
 from ..parallel.worker_processes import answer_numbers, check_workers, give_numbers
@@ -28,6 +28,8 @@ from .part_text import open_part_text
 from .ranges import InputFile, Part, cut_inputs, input_now
 from .workers import raise_errors
 
+Advance: TypeAlias = Callable[[int, int], None]
+
 _JOB = "job.json"
 _BLOCK = 1 << 20
 _PROGRAM = "import sys; from streamtok.parts.counted_parts import run_counter; run_counter()"
@@ -40,7 +42,7 @@ def count_in_parts(
     *,
     reading: Reading = Reading(),  # noqa: B008 (immutable)
     part_size: int = PART_SIZE,
-    advance: Callable[[int, int], None] = lambda size, skipped: None,
+    advance: Advance = lambda size, skipped: None,
     memory_limit: int | None = None,
     spill_folder: str | None = None,
 ) -> Trainer:
@@ -56,18 +58,10 @@ def count_in_parts(
     a part whose worker died three times; OSError, and as `Trainer`.
     """
     check_workers(workers)
-    trainer = Trainer(
-        pattern,
-        errors=reading.errors,
-        num_threads=1,
-        memory_limit=memory_limit,
-        spill_folder=spill_folder,
-    )
-    inputs = [input_now(path) for path in paths]
-    is_cut = reading.can_cut or not reading.is_split
-    cut = list(cut_inputs(inputs, part_size, is_cut, reading.unpack and reading.parquet is None))
+    trainer = open_trainer(pattern, reading.errors, memory_limit, spill_folder)
+    parts = parts_of(paths, part_size, reading)
     with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
-        rows = [[*inputs[which], start, stop] for which, start, stop in cut]
+        rows = [list(_flat(one)) for one in parts]
         job = {"pattern": pattern, "reading": reading.as_json(), "parts": rows}
         places.write(os.path.join(folder, _JOB), json.dumps(job).encode())
         ready: set[int] = set()
@@ -81,14 +75,35 @@ def count_in_parts(
                 trainer.merge(Trainer.load_counts(path, num_threads=1))
                 os.remove(path)
                 merged += 1
-            _, start, stop = cut[answer["part"]]
-            advance(stop - start, answer["skipped"])
+            part = parts[answer["part"]]
+            advance(part.stop - part.start, answer["skipped"])
 
-        raise_errors(give_numbers(_PROGRAM, folder, range(len(cut)), workers, take))
+        raise_errors(give_numbers(_PROGRAM, folder, range(len(parts)), workers, take))
     return trainer
 
 
-def _count_part(part: Part, pattern: str, reading: Reading) -> tuple[Trainer, int]:
+def open_trainer(
+    pattern: str, errors: str, memory_limit: int | None, spill_folder: str | None
+) -> Trainer:
+    """The trainer that the counts of the parts are merged into."""
+    return Trainer(
+        pattern,
+        errors=errors,
+        num_threads=1,
+        memory_limit=memory_limit,
+        spill_folder=spill_folder,
+    )
+
+
+def parts_of(paths: Iterable[str], part_size: int, reading: Reading) -> list[Part]:
+    """The parts of the files, in the order of the text. Raises OSError, PlanError."""
+    inputs = [input_now(path) for path in paths]
+    is_cut = reading.can_cut or not reading.is_split
+    cut = cut_inputs(inputs, part_size, is_cut, reading.unpack and reading.parquet is None)
+    return [Part(i, inputs[which], *bounds) for i, (which, *bounds) in enumerate(cut)]
+
+
+def count_part(part: Part, pattern: str, reading: Reading) -> tuple[Trainer, int]:
     """(a trainer with the counts of one part, the lines or rows that were skipped in it).
 
     Raises PlanError for bytes that are not UTF-8, and for an input that has changed; OSError.
@@ -124,6 +139,10 @@ def _compiled(pattern: str) -> tuple[Pattern, Cuts]:
     return compiled, clean_cuts(encoding.stream_encoder(disallowed_special=()))
 
 
+def _flat(part: Part) -> tuple[object, ...]:
+    return (*part.input, part.start, part.stop)
+
+
 def _counts_path(folder: str, number: int) -> str:
     return os.path.join(folder, f"{number}.npz")
 
@@ -140,7 +159,7 @@ def run_counter() -> None:
     def work(number: int) -> dict[str, Any]:
         path, size, tag, start, stop = job["parts"][number]
         part = Part(number, InputFile(path, size, tag), start, stop)
-        trainer, skipped = _count_part(part, job["pattern"], reading)
+        trainer, skipped = count_part(part, job["pattern"], reading)
         trainer.save_counts(_counts_path(folder, number))
         return {"part": number, "skipped": skipped}
 

@@ -1,8 +1,9 @@
 """Tokenizing and detokenizing over HTTP, with the requests and responses of vLLM's server.
 
-    POST /tokenize    {"prompt": "Tea", "add_special_tokens": true}
-                      {"count": 1, "max_model_len": null, "tokens": [3], "token_strs": null}
-    POST /detokenize  {"tokens": [3]}  ->  {"prompt": "Tea"}
+    POST /tokenize           {"prompt": "Tea", "add_special_tokens": true}
+                             {"count": 1, "max_model_len": null, "tokens": [3], "token_strs": null}
+    POST /detokenize         {"tokens": [3]}  ->  {"prompt": "Tea"}
+    POST /detokenize/stream  ids as they come, any number in a line  ->  events with their text
     GET  /health
 
 Prompts that begin alike are encoded once: their ids come from a `PromptCache`. A long text is
@@ -18,12 +19,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 from ..answers.prompt_cache import PromptCache
 from ..errors import StreamtokError
-from ..view.guard import Application
+from ..view.guard import Application, Receive, Scope, Send
 from ..view.optional_starlette import (
     ClientDisconnect,
     Request,
@@ -40,6 +41,8 @@ DEFAULT_MAX_REQUEST = 16 << 20
 _MAX_BODIES = 16  # times the bytes of a request: of all requests that are under way
 _SMALL = 1 << 14  # bytes of a body that is answered at once
 _BODY_TIMEOUT = 60.0  # seconds in which a body must be there
+_PAUSE = 300.0  # seconds between two parts of a stream of ids
+_MAX_LINE = 1 << 16  # bytes of ids in a line
 _MOST = (1 << 32) - 1  # there is no greater id
 
 
@@ -68,6 +71,7 @@ def make_http_app(
             Route("/health", _health, methods=["GET"]),
             Route("/tokenize", service.endpoint(service.tokenize), methods=["POST"]),
             Route("/detokenize", service.endpoint(service.detokenize), methods=["POST"]),
+            Route("/detokenize/stream", _IdStream(encoding), methods=["POST"]),
         ]
     )
 
@@ -187,3 +191,69 @@ def _error(status: int, text: str) -> Response:
     kind = "BadRequestError" if status < 500 else "ServiceUnavailableError"
     said = {"error": {"message": text, "type": kind, "param": None, "code": status}}
     return _said(json.dumps(said).encode(), status)
+
+
+class _IdStream:
+    """Text from ids as they come: each line of ids is answered by an event, if it completes text.
+
+    An ASGI application of its own, because an answer of Starlette's begins when the body is read.
+    """
+
+    def __init__(self, encoding: Encoding) -> None:
+        self._encoding = encoding
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        decoder = self._encoding.stream_decoder()
+        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        try:
+            async for line in _lines(receive):
+                text = decoder.decode(_ids_of(line))
+                if text:
+                    await _say(send, {"text": text})
+            text = decoder.flush()
+            if text:
+                await _say(send, {"text": text})
+            await _say(send, "[DONE]")
+        except _Refused as error:
+            await _say(send, {"error": {"message": str(error), "code": error.status}})
+        except (KeyError, StreamtokError) as error:
+            await _say(send, {"error": {"message": f"tokens: {error}", "code": 400}})
+        except ClientDisconnect:
+            return
+        await send({"type": "http.response.body"})
+
+
+async def _say(send: Send, value: Any) -> None:
+    data = value if isinstance(value, str) else json.dumps(value)
+    event = f"data: {data}\n\n".encode()
+    await send({"type": "http.response.body", "body": event, "more_body": True})
+
+
+async def _lines(receive: Receive) -> AsyncIterator[bytes]:
+    """The lines of the body as they come."""
+    rest, more = b"", True
+    while more:
+        try:
+            message = await asyncio.wait_for(receive(), _PAUSE)
+        except asyncio.TimeoutError:
+            raise _Refused(408, f"no ids came for {_PAUSE:.0f} seconds") from None
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        more = message.get("more_body", False)
+        *lines, rest = (rest + message.get("body", b"")).split(b"\n")
+        if len(rest) > _MAX_LINE:
+            raise _Refused(413, f"a line has at most {_MAX_LINE:,} bytes")
+        for line in lines:
+            yield line
+    yield rest
+
+
+def _ids_of(line: bytes) -> list[int]:
+    try:
+        ids = [int(word) for word in line.split()]
+    except ValueError:
+        raise _Refused(400, "a line has ids in decimal, with spaces between them") from None
+    if not all(map(_is_id, ids)):
+        raise _Refused(400, "a line has ids in decimal, with spaces between them")
+    return ids

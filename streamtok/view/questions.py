@@ -46,7 +46,7 @@ class Question:
         if len(value) > limit:
             raise Refused(
                 f"the text has {len(value):,} characters, more than the {limit:,} that are taken "
-                "here: streamtok count and streamtok show take any number",
+                "here: the tab File takes files of any size",
                 413,
             )
         return value

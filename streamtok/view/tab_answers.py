@@ -1,4 +1,4 @@
-"""Answers for the tabs of the page: Text, Stream, Compare, Merges and Vocabulary."""
+"""Answers for the tabs Text, Stream, Compare, Merges, Languages and Vocabulary."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from ..encoding import Encoding
 from ..views.comparison import MOST_ENCODINGS, compare_encodings
 from ..views.lanes import make_lanes
+from ..views.languages import compare_languages
 from ..views.merges import pretokens, trace_merges
 from ..views.tokens import Token, describe_ids
 from ..views.visible import visible
@@ -24,6 +25,7 @@ LONGEST_STREAM = 1 << 14  # characters: each step of the stream is sent to the p
 LONGEST_MERGED = 120  # bytes: each step has all of the parts and all of the heap
 MOST_BOXES = 3000  # tokens of a text that are drawn; the totals are of all
 MOST_PRETOKENS = 1000
+MOST_LANGUAGES = 8  # encodings side by side
 PAGE = 200  # tokens of a list that are sent at once
 LISTS = ("unreachable", "half", "longest", "duplicates")
 
@@ -113,6 +115,11 @@ class TabAnswers:
                 f"the pre-token has {len(data):,} bytes; Merges follows at most {LONGEST_MERGED}"
             )
         return trace_merges(question.encoding(), data).as_json()
+
+    def languages(self, question: Question) -> Answer:
+        """{encodings} -> `LanguageTable.as_json`."""
+        encodings = question.encodings("encodings", MOST_LANGUAGES)
+        return compare_languages(encodings).as_json()
 
     def search(self, question: Question) -> Answer:
         """{encoding, by: text | bytes | id, query} -> the tokens that are found."""

@@ -233,6 +233,8 @@ def test_columns_of_a_narrow_terminal(
     "args",
     [
         ["languages"],
+        ["vocab", "--longest", "--limit", "9"],
+        ["vocab", "--duplicates", "--limit", "9"],
         ["compare", "-e", "gpt2", "-e", "cl100k_base", "-e", "o200k_base", "-e", "r50k_base"],
         ["show", "--table", "-q"],
         ["list"],
@@ -354,33 +356,40 @@ def test_vocab_lists() -> None:
         ("--duplicates", vocabulary_lists.duplicates(CL100K)[:70]),
     ]:
         limit = ("--limit", "70" if option in ("--longest", "--duplicates") else "0")
-        rows = rows_of("vocab", option, *limit)
+        rows = rows_of("vocab", option, *limit, "--json")
         assert rows == [one.as_json() for one in expected]
+        lines = lines_of(run("vocab", option, *limit))
+        assert len(lines) == len(rows) + 1
+        assert all(line.isprintable() for line in lines)
 
 
 def test_vocab_search() -> None:
     expected = [one.as_json() for one in vocabulary_search.find_text(CL100K, "token", 5)]
-    done = run("vocab", "--search", "token", "--limit", "5")
+    done = run("vocab", "--search", "token", "--limit", "5", "--json")
     assert [json.loads(line) for line in done.stdout.splitlines()] == expected
     every = len(vocabulary_search.find_text(CL100K, "token", 10**6))
     assert done.stderr.decode() == f"streamtok: 5 of {every} are shown; --limit 0 shows all\n"
-    rows = rows_of("vocab", "--bytes", "e6 9d")
+    rows = rows_of("vocab", "--bytes", "e6 9d", "--json")
     assert {row["bytes"].find("e69d") >= 0 for row in rows} == {True}
-    assert rows_of("vocab", "--search", "zqzqzqzq") == []
+    assert rows_of("vocab", "--search", "zqzqzqzq", "--json") == []
+    assert lines_of(run("vocab", "--search", "zqzqzqzq")) == ["id  rank  size  bytes  text"]
 
 
 def test_vocab_page() -> None:
     page = vocabulary_search.token_page(O200K, 2375)
-    assert rows_of("vocab", "-e", "o200k_base", "--id", "2375") == [page.as_json()]
-    [special] = rows_of("vocab", "--id", str(CL100K.eot_token))
-    assert special["token"]["is_special"]
-    assert special["merge_tree"] == []
+    [row] = rows_of("vocab", "-e", "o200k_base", "--id", "2375", "--json")
+    assert row == page.as_json()
+    lines = lines_of(run("vocab", "-e", "o200k_base", "--id", "2375"))
+    assert lines[0] == f"text   {page.token.shown}"
+    assert sum(" rank " in line and line.startswith("  ") for line in lines) == len(page.merge_tree)
+    special = lines_of(run("vocab", "--id", str(CL100K.eot_token)))
+    assert "rank   special" in special
+    assert "merges" not in special
 
 
 def test_vocab_says_what_is_wrong() -> None:
-    assert "one of the arguments --search --bytes" in usage("vocab")
-    for args in (["--longest", "--id", "5"], ["--unreachable", "--duplicates"]):
-        assert "not allowed with argument" in usage("vocab", *args)
+    for args in ([], ["--longest", "--id", "5"], ["--unreachable", "--duplicates"]):
+        assert "expected one of --search," in usage("vocab", *args)
     assert "has no id 999999" in fails("vocab", "--id", "999999")
     assert "has no id" in fails("vocab", "--id", str(1 << 50))
     assert "must be bytes in hexadecimal" in usage("vocab", "--bytes", "e")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -187,6 +188,72 @@ def test_short_requests_do_not_wait_for_long_ones(
         finally:
             may_end.set()
         assert [one.result().status_code for one in waits] == [200] * len(waits)
+
+
+def talk(client: httpx.Client) -> socket.socket:
+    where = urlsplit(str(client.base_url))
+    made = socket.create_connection((where.hostname, where.port), timeout=60)
+    made.sendall(
+        b"POST /detokenize/stream HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    return made
+
+
+def chunk(data: bytes) -> bytes:
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+def events(received: bytes) -> list[Any]:
+    said = [line[6:] for line in received.split(b"\r\n") for line in line.split(b"\n")
+            if line.startswith(b"data: ")]  # fmt: skip
+    return [one if one == b"[DONE]" else json.loads(one) for one in said]
+
+
+def read_until(made: socket.socket, wanted: bytes) -> bytes:
+    received = b""
+    while wanted not in received:
+        part = made.recv(1 << 16)
+        assert part, received
+        received += part
+    return received
+
+
+def test_text_from_ids_as_they_come(client: httpx.Client) -> None:
+    with talk(client) as made:
+        received = b""
+        for id in GPT2.encode("Tea 🎉 two"):
+            made.sendall(chunk(f"{id}\n".encode()))
+            if GPT2.decode([id]).isascii():  # its text comes before the next id is sent
+                received += read_until(made, json.dumps(GPT2.decode([id])).encode())
+        made.sendall(b"0\r\n\r\n")
+        received += read_until(made, b"[DONE]")
+        found = events(received)
+        assert b"content-type: text/event-stream" in received
+        assert found[-1] == b"[DONE]"
+        assert "".join(one["text"] for one in found[:-1]) == "Tea 🎉 two"
+
+
+def test_an_open_character_at_the_end(client: httpx.Client) -> None:
+    response = client.post("/detokenize/stream", content=b"12520 236")
+    *texts, last = events(response.content)
+    assert ("".join(one["text"] for one in texts), last) == (" \ufffd", b"[DONE]")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [(b"1 x", "in decimal"), (b"-1", "in decimal"), (b"1" * 70_000, "a line has at most")],
+)
+def test_a_stream_that_is_no_ids(client: httpx.Client, body: bytes, message: str) -> None:
+    *_, last = events(client.post("/detokenize/stream", content=body).content)
+    assert message in last["error"]["message"]
+    (last,) = events(client.post("/detokenize/stream", content=b"999999\n").content)
+    assert last["error"]["code"] == 400
+
+
+def test_a_stream_that_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_app, "_PAUSE", 0.2)
+    with served() as client, talk(client) as made:
+        assert b"no ids came for" in read_until(made, b'"code": 408')
 
 
 def test_connections() -> None:

@@ -176,6 +176,19 @@ def test_pretokens(open_page: Open, url: str) -> None:
     assert page.evaluate(words) == "quite,·another,·one"
 
 
+def test_languages(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.click("#tab-languages")
+    ready(page, "languages")
+    held = hold_first(page, "languages")
+    page.check("#languages-choices [value=gpt2]")
+    wait_for(page, held)
+    page.uncheck("#languages-choices [value=gpt2]")
+    ready(page, "languages")
+    answer(page, held)
+    assert "gpt2" not in page.inner_text("#languages-caption")
+
+
 def test_a_search(open_page: Open, url: str) -> None:
     page = open_page(url)
     page.click("#tab-vocabulary")

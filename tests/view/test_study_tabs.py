@@ -1,4 +1,4 @@
-"""The tabs Compare, Merges and Vocabulary in a browser, against the library."""
+"""The tabs Compare, Merges, Languages and Vocabulary in a browser, against the library."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import streamtok
 from streamtok.engines.rules import TextRules
 from streamtok.views.comparison import compare_encodings
+from streamtok.views.languages import compare_languages
 from streamtok.views.merges import trace_merges
 from streamtok.views.vocabulary_lists import duplicates, half_characters, longest, unreachable
 from streamtok.views.vocabulary_search import find_bytes, find_text, token_page
@@ -171,6 +172,62 @@ def test_merges_of_an_encoding_that_changes_its_text(open_page: Open, serve: Ser
     excuse(page, " 422 ")
 
 
+def test_languages(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "languages")
+    names = ["cl100k_base", "r50k_base", "o200k_base"]
+    table = compare_languages([streamtok.get_encoding(name) for name in names])
+    assert len(table.rows) >= 40
+    page.select_option("#languages-measure", "tokens")
+    rows = page.locator("#languages-table tbody tr")
+    assert rows.count() == len(table.rows)
+    shown = {cells[1]: cells for cells in (row.split("\t") for row in rows.all_inner_texts())}
+    for row in table.rows:
+        cells = [f"{n:,}" for n in (row.n_characters, row.n_bytes, *row.tokens)]
+        assert shown[row.code] == [row.name, row.code, *cells]
+    widths = page.locator("#languages-chart .length").evaluate_all(
+        "all => all.map((bar) => bar.getBoundingClientRect().width)"
+    )
+    tokens = sorted(row.tokens[i] for row in table.rows for i in range(3))
+    for width, count in zip(sorted(widths), tokens, strict=True):
+        assert width == pytest.approx(max(widths) * count / tokens[-1], rel=0.02, abs=1)
+    picture(page, "languages")
+
+
+def test_a_table_is_sorted(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "languages")
+    page.select_option("#languages-measure", "tokens_per_character")
+
+    def column(number: int) -> list[str]:
+        cells: list[str] = page.locator(
+            f"#languages-table tbody tr > :nth-child({number})"
+        ).all_inner_texts()
+        return cells
+
+    for number, name in ((6, "r50k_base"), (7, "o200k_base")):
+        page.click(f"#languages-table th button:text-is('{name}')")
+        values = [float(one) for one in column(number)]
+        assert values == sorted(values, reverse=True)
+        assert page.locator("th[aria-sort=descending]").inner_text().startswith(name)
+        page.click("#languages-table th[aria-sort] button")
+        values = [float(one) for one in column(number)]
+        assert values == sorted(values)
+    page.click("#languages-table th button:text-is('language')")
+    assert column(1)[0] < column(1)[-1]
+    # The chart has the order of the table.
+    first = page.locator("#languages-chart .name").first.text_content()
+    assert first == column(1)[0]
+    page.uncheck("#languages-choices input[value=r50k_base]")
+    until(page, "document.querySelectorAll('#languages-table th[aria-sort]').length === 1")
+    until(page, "!document.querySelector('#languages-table thead').textContent.includes('r50k')")
+    page.select_option("#encoding", "p50k_base")
+    until(page, "document.querySelector('#languages-caption').textContent.includes('p50k_base')")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate(
+        "[...document.querySelectorAll('.bars *')]"
+        ".every((one) => one.getBoundingClientRect().right <= innerWidth)"
+    )
+
+
 def test_search_a_vocabulary(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "vocabulary")
     page.fill("#vocabulary-query", "token")
@@ -241,7 +298,7 @@ def test_lists_of_a_vocabulary(open_page: Open, url: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("tab", ["compare", "merges", "vocabulary"])
+@pytest.mark.parametrize("tab", ["compare", "merges", "languages", "vocabulary"])
 def test_anybody_can_use_it(open_page: Open, url: str, scheme: str, tab: str) -> None:
     page = opened(open_page, url, tab, color_scheme=scheme)
     if tab == "merges":

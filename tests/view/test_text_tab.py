@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +10,8 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.errors import ArchiveError
 from streamtok.formats import save_packed
 from streamtok.view.chat import chat_template
-from streamtok.view.given import read_given
 
 from .conftest import Open, Serve, excuse, picture, until, violations
 from .page_server import served
@@ -364,7 +361,7 @@ def test_a_text_that_is_too_long(open_page: Open, url: str) -> None:
     page = open_page(url)
     put(page, "x" * ((1 << 18) + 1))
     page.wait_for_selector("#panel-text[data-state=failed]")
-    assert "streamtok count and streamtok show take any number" in page.inner_text("#error")
+    assert "the tab File takes files of any size" in page.inner_text("#error")
     excuse(page, " 413 ")
 
 
@@ -378,46 +375,6 @@ def test_a_file_is_dropped(open_page: Open, url: str) -> None:
     drop(page, "b.txt", "As it is")
     until(page, "document.querySelector('#text-box').value.startsWith('As')")
     assert page.is_hidden("#text-note")
-
-
-def test_the_beginning_of_a_large_file(open_page: Open, url: str, tmp_path: Path) -> None:
-    path = tmp_path / "large.txt"
-    path.write_text("aé" * 100_000, "utf-8")
-    page = open_page(url)
-    page.set_input_files("#text-file", str(path))
-    until(page, "document.querySelector('#text-box').value.length > 20")
-    ready(page)
-    text = page.input_value("#text-box")
-    assert len(text.encode()) in ((1 << 18) - 1, 1 << 18)
-    assert ("aé" * 100_000).startswith(text)
-    assert page.inner_text("#text-note").startswith("large.txt: only its beginning is shown;")
-
-
-def test_the_file_of_the_command_line(open_page: Open, serve: Serve, tmp_path: Path) -> None:
-    path = tmp_path / "log.txt.gz"
-    path.write_bytes(gzip.compress(b"one \xff two\r\n"))
-    page = open_page(serve(given=read_given(str(path))))
-    ready(page)
-    assert page.input_value("#text-box") == "one \ufffd two\n"
-    said = page.inner_text("#text-note")
-    assert said.startswith("log.txt.gz: invalid UTF-8 became U+FFFD; CR LF became LF.")
-
-
-def test_what_can_be_given(tmp_path: Path) -> None:
-    path = tmp_path / "large.txt"
-    path.write_bytes("aé".encode() * 100_000)
-    given = read_given(str(path))
-    assert (given.name, given.is_whole, given.is_utf8) == ("large.txt", False, True)
-    assert ("aé" * 100_000).startswith(given.text)
-    assert len(given.text.encode()) >= (1 << 18) - 1
-    packed = tmp_path / "text.gz"
-    packed.write_bytes(gzip.compress(b"one\ntwo\n"))
-    assert read_given(packed.as_uri()) == (packed.as_uri(), "one\ntwo\n", True, True)
-    packed.write_bytes(gzip.compress(b"text" * 1000)[:-20])
-    with pytest.raises(ArchiveError, match=r"text\.gz"):
-        read_given(str(packed))
-    with pytest.raises(OSError):
-        read_given(str(tmp_path / "none"))
 
 
 def test_the_server_is_gone(open_page: Open) -> None:

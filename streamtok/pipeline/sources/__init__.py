@@ -25,12 +25,13 @@ from .json_lines import MAX_LINE, JsonLines
 from .make_splitter import MakeSplitter, Reading
 from .open_blocks import open_blocks
 from .records import BadRecord, OnBad, Places
-from .replaced_bytes import ReplacedBytes
+from .replaced_bytes import BadBytes, ReplacedBytes
 from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
 
 __all__ = [
     "BLOCK_SIZE",
     "MAX_LINE",
+    "BadBytes",
     "BadRecord",
     "Delimited",
     "Documents",

@@ -8,34 +8,75 @@ from collections.abc import Iterable
 
 from .splitters import Documents, Part
 
-_BAD = re.compile("[\udc80-\udcff]")
+_BAD = re.compile("[\udc80-\udcff]+")
+
+
+class BadBytes:
+    """Counts them in a text that comes in blocks, and keeps the first places.
+
+    places: [offset, the first bytes of a run in hexadecimal].
+    """
+
+    def __init__(self, most_places: int = 0) -> None:
+        self.count = 0
+        self.places: list[list[int | str]] = []
+        self._most = most_places
+        self._offset = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+
+    def add(self, data: bytes, final: bool = False) -> None:
+        """Take the next bytes; those of a character at the end may still wait."""
+        text = self._decoder.decode(data, final)
+        at = 0
+        for found in _BAD.finditer(text) if _has_bad(text) else ():
+            self.count += len(found[0])
+            if len(self.places) < self._most:
+                self._offset += _size(text[at : found.start()])
+                at = found.start()
+                run = found[0].encode("utf-8", "surrogateescape")
+                self.places.append([self._offset, run[:8].hex()])
+        if self._most:
+            self._offset += _size(text[at:])
+
+
+def _has_bad(text: str) -> bool:
+    """Several times as fast as a search for them."""
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+def count_replaced(data: bytes | memoryview) -> int:
+    """How many bytes of a whole text are not UTF-8."""
+    bad = BadBytes()
+    bad.add(bytes(data), True)
+    return bad.count
 
 
 class ReplacedBytes:
     """Counts them in documents that arrive in parts. count: of the parts that were added."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._whole = 0  # in whole documents
+        self._bad = BadBytes()
+
+    @property
+    def count(self) -> int:
+        return self._whole + self._bad.count
 
     def add(self, parts: Iterable[Part]) -> None:
         """Count the bytes of some parts; those at the end of an open document may still wait."""
         for part in parts:
             if isinstance(part, Documents):
                 if count_replaced(part.data):  # or only the delimiter is not UTF-8
-                    self.count += sum(map(count_replaced, part.texts()))
+                    self._whole += sum(map(count_replaced, part.texts()))
             elif isinstance(part[0], bytes):
-                self.count += _surrogates(self._decoder.decode(part[0], part[1]))
-
-
-def count_replaced(data: bytes | memoryview) -> int:
-    """How many bytes of a whole text are not UTF-8."""
-    return _surrogates(bytes(data).decode("utf-8", "surrogateescape"))
-
-
-def _surrogates(text: str) -> int:
-    try:
-        text.encode()  # several times as fast as a search
-    except UnicodeEncodeError:
-        return len(_BAD.findall(text))
-    return 0
+                self._bad.add(part[0], part[1])

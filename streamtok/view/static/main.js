@@ -3,6 +3,8 @@
 import { get, postBytes } from "./api.js";
 import { $, make, setState } from "./elements.js";
 import { CompareTab } from "./compare_tab.js";
+import { FileTab } from "./file_tab.js";
+import { LanguagesTab } from "./languages_tab.js";
 import { MergesTab } from "./merges_tab.js";
 import { StreamTab } from "./stream_tab.js";
 import { Tabs } from "./tabs.js";
@@ -22,7 +24,9 @@ class Page {
       stream: new StreamTab(this),
       compare: new CompareTab(this),
       merges: new MergesTab(this),
+      languages: new LanguagesTab(this),
       vocabulary: new VocabularyTab(this),
+      file: new FileTab(this),
     };
     this.tabs = new Tabs($("tabs"), (name) => this.onTab(name));
     for (const id of ["encoding", "special"]) {
@@ -61,6 +65,10 @@ class Page {
     $("error").hidden = true;
   }
 
+  get firstTab() {
+    return this.about.given && !this.about.given.is_whole ? "file" : "text";
+  }
+
   allowSpecial() {
     if (this.special === "allow") return;
     $("special").value = "allow";
@@ -79,6 +87,7 @@ class Page {
         for (const list of document.querySelectorAll("#encoding, select.encodings")) {
           list.append(make("option", { value: name }, name));
         }
+        this.views.languages.addEncoding(name, false);
       }
       $("encoding").value = name;
       this.onSettings();
@@ -92,7 +101,7 @@ class Page {
   firstText() {
     const { given, text } = this.about;
     if (this.kept.text !== undefined && this.kept.given === (given?.name ?? null)) this.text.set(this.kept.text);
-    else this.text.setFile(given?.name, text, given?.is_utf8 ?? true, given?.is_whole ?? true);
+    else this.text.setFile(given?.name, text, given?.is_utf8 ?? true);
   }
 
   keep() {
@@ -103,6 +112,12 @@ class Page {
     } catch {
       sessionStorage.removeItem(KEPT); // too large for the browser
     }
+  }
+
+  // A file that is too large for the tab Text.
+  openLargeFile(file) {
+    this.tabs.showName("file");
+    this.views.file.upload(file);
   }
 
   onTab(name) {
@@ -148,7 +163,7 @@ async function start() {
     const page = new Page(await get("about"));
     page.firstText();
     page.tabs.showName(location.hash.slice(1));
-    if (!page.shown) page.tabs.showName("text");
+    if (!page.shown) page.tabs.showName(page.firstTab);
     document.documentElement.dataset.ready = "true";
   } catch (error) {
     $("error").textContent = error.message;

@@ -53,20 +53,20 @@ export class TextTab extends Tab {
   onSettings() {}
 
   async openFile(file) {
-    const isWhole = file.size <= this.page.about.longest_text;
-    const data = await file.slice(0, this.page.about.longest_text).arrayBuffer();
+    if (file.size > this.page.about.longest_text) {
+      this.page.openLargeFile(file);
+      return;
+    }
     // With the byte order mark, which the encoding has ids for, too.
-    let text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(data);
-    if (!isWhole) text = text.replace(/\ufffd+$/, "");
-    const isUtf8 = !text.includes("\ufffd") || new TextEncoder().encode(text).length === data.byteLength;
-    this.setFile(file.name, text, isUtf8, isWhole);
+    const data = await file.arrayBuffer();
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(data);
+    this.setFile(file.name, text, new TextEncoder().encode(text).length === data.byteLength);
   }
 
   // Show the text of a file, and say where it is not what the file has.
-  setFile(name, text, isUtf8, isWhole) {
+  setFile(name, text, isUtf8) {
     this.set(text);
-    const changes = isWhole ? [] : ["only its beginning is shown; streamtok count counts all of it"];
-    if (!isUtf8) changes.push("invalid UTF-8 became U+FFFD");
+    const changes = isUtf8 ? [] : ["invalid UTF-8 became U+FFFD"];
     if (text.includes("\r")) changes.push("CR LF became LF");
     $("text-note").hidden = !changes.length;
     $("text-note").textContent = `${name}: ${changes.join("; ")}. The counts are those of the text below.`;
