@@ -74,7 +74,9 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1
 cdef void text_close(Text* text) noexcept
 cdef str explain(u8 byte, i32 why)
 
-# Models that are no merges (models/)
+# What gives the ids of pre-tokens, if not merges of their bytes (models/)
+
+cdef struct ScanTables      # below
 
 cdef struct Trie:
     u32* first              # [n + 1] the children of node i are first[i] .. first[i + 1] - 1
@@ -84,11 +86,38 @@ cdef struct Trie:
     u32 n
 
 cdef enum ModelKind:
+    MERGES
     WORD_PIECE
     WORD_LEVEL
     UNIGRAM
     SENTENCE_WORDS
     SENTENCE_CHARACTERS
+
+cdef enum StageKind:        # see models/stages.pxi
+    CUT
+    LETTERS
+    MARK
+    SYMBOLS
+
+cdef struct Symbols:        # what a model of words writes characters as
+    Trie names              # their numbers
+    u32 inside              # the node where those begin that are not a word's first, or NONE
+    const u8* prefix        # that leads there
+    size_t prefix_size
+    const u8* suffix        # of a word's last
+    size_t suffix_size
+    u32 unknown             # of what has none; NONE: it is left out
+    bint fuses              # a run of these is one
+    const u32* byte_symbols # [256] of what has none, or NONE; NULL: there are none
+
+cdef struct Stage:
+    StageKind kind
+    const ScanTables* tables    # CUT: its pattern,
+    u32 behavior                # and what is done with its matches: `CutBehavior`
+    u8[4] mark                  # MARK: what becomes of a space,
+    u32 mark_size
+    bint puts_mark              # and stands before all, too
+    Symbols symbols
 
 cdef struct Model:
     ModelKind kind
@@ -101,13 +130,14 @@ cdef struct Model:
     u32 n_scores
     double unknown_score    # of a character that is no piece
     const u32* byte_ids     # [256] of the bytes of what has no pieces; NULL: it becomes `unknown`
-    u8[4] mark              # what is put before a pre-token that does not begin with it
-    u32 mark_size           # 0: nothing
     bint is_sentencepiece   # as SentencePiece does it: models/separate.pxi, models/unigram.pxi
+    const Stage* stages     # what is done to each pre-token before, one after the other
+    size_t n_stages
 
 @cython.final
 cdef class PieceModel:
     cdef Model c
+    cdef Stage* stages
     cdef list _owners       # of the memory that `c` points to
     cdef readonly u32 max_id
 
@@ -303,6 +333,16 @@ cdef struct Place:          # of an id's text
     u64 start
     u64 end
 
+cdef struct Origin:         # bytes of a pre-token
+    u32 start
+    u32 end
+
+cdef struct Staged:         # texts that stages have made, one behind the other
+    u8* bytes               # [capacity]
+    Origin* origins         # [capacity] what each byte comes from
+    size_t size
+    size_t capacity
+
 # What one thread needs (cache/workspace.pxi)
 
 cdef enum:
@@ -348,8 +388,7 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     Room room                   # UTF-8 of a str, or a copy of bytes that others may write to
     Watch watch                 # when signals were looked at
     Lattice lattice             # of Unigram
-    u8* marked                  # a pre-token with its mark
-    size_t marked_capacity
+    Staged staged               # what becomes of a pre-token
     bint follows                # places of ids are wanted, too: by merges, only of special tokens
     Place* places
     size_t n_places

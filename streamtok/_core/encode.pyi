@@ -37,6 +37,7 @@ def spell(
 ) -> tuple[bytes, npt.NDArray[np.uint32]]: ...
 
 MODEL_KINDS: dict[str, int]
+CUT_BEHAVIORS: dict[str, int]
 
 @final
 class PieceModel:
@@ -52,7 +53,7 @@ class PieceModel:
         most_characters: int = 0,
         scores: npt.NDArray[np.float64] | None = None,
         byte_ids: npt.NDArray[np.uint32] | None = None,
-        mark: bytes = b"",
+        stages: tuple[tuple[Any, ...], ...] = (),
     ) -> PieceModel: ...
 
 @final

@@ -70,7 +70,7 @@ include "base/guard.pxi"
 include "base/arrays.pxi"
 include "text/text.pxi"
 
-# Models that are no merges
+# Models beyond merging bytes
 include "models/trie.pxi"
 include "models/unigram.pxi"
 include "models/separate.pxi"
@@ -94,6 +94,7 @@ include "cache/room.pxi"
 include "cache/workspace.pxi"
 include "merge/long_pretokens.pxi"
 include "cache/waiting.pxi"
+include "models/stages.pxi"
 include "models/pretokens.pxi"
 include "cache/pretoken_encoder.pxi"
 include "base/shared_ints.pxi"

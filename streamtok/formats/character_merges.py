@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from ..vocabulary.table import (
 )
 from .loading import shown
 from .merge_lists import MAX_MERGES
+
+if TYPE_CHECKING:
+    from ..models.pieces import Pieces
 
 __all__ = ["CUT_BEFORE_SPACES", "character_prefixes", "from_character_merges", "pattern_of_cuts"]
 
@@ -57,6 +61,7 @@ def from_character_merges(
     *,
     ignore_merges: bool,
     decode_only: Mapping[int, bytes] = MappingProxyType({}),
+    model: Pieces | None = None,
 ) -> Vocabulary:
     """A vocabulary of tokens with their ids, and of the pairs of them that merge, in order.
 
@@ -64,8 +69,9 @@ def from_character_merges(
     characters that are not tokens; a byte whose own character is one needs none. None: no text has
     other characters. ignore_merges:
     whether a pre-token that is a token becomes its id without merging. decode_only: more ids that
-    can only be decoded. Raises VocabularyError for merges of texts not in `ids`, for ids that are
-    given twice and for bytes without an id.
+    can only be decoded. model: makes symbols of pre-tokens, which are merged. Raises
+    VocabularyError for merges of texts not in `ids`, for ids that are given twice and for bytes
+    without an id.
     """
     encoded = {text: text.encode("utf-8", "surrogatepass") for text in ids}
     numbers = {encoded[text]: number for text, number in ids.items()}
@@ -128,6 +134,7 @@ def from_character_merges(
         lefts=lefts[order].astype(np.uint32),
         byte_ids=np.array(fallback, np.uint32),
         decode_only=decodable,
+        model=model,
     )
 
 

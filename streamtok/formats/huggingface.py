@@ -104,8 +104,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         vocabulary, pat_str, steps = piece_cutting(model, cutting, decoding, place)
         second = _second_normalizer(steps, file["pre_tokenizer"])
     elif _needs_symbols(model, cutting, decoding, file["pre_tokenizer"].place):
-        vocabulary, step, pat_str = symbol_model(model, cutting, decoding)
-        second = _second_normalizer([*cutting.steps, step], file["pre_tokenizer"])
+        vocabulary, pat_str = symbol_model(model, cutting, decoding, file["pre_tokenizer"].place)
     else:
         is_of_symbols = False
         parts = model.parts()

@@ -15,13 +15,12 @@ from ..errors import VocabularyError
 from .huggingface_decoders import decoded_texts, read_decoder
 from .huggingface_pieces import PieceFile, decoded_pieces, piece_decoding
 from .json_value import JsonValue
-from .oniguruma import quoted
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..models.pieces import Pieces
 
-__all__ = ["piece_decoder", "piece_model", "with_marks"]
+__all__ = ["piece_decoder", "piece_model"]
 
 _REPLACE = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
 _STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
@@ -109,19 +108,3 @@ def _decoders(pieces: Pieces) -> Iterator[dict[str, Any] | None]:
         parts = [_REPLACE] * replaces + [{"type": "ByteFallback"}] * joins + [{"type": "Fuse"}]
         yield {"type": "Sequence", "decoders": parts + [_STRIP] * strips}
     yield {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
-
-
-def with_marks(splits: list[dict[str, Any]], pieces: Pieces) -> list[dict[str, Any]]:
-    """The pre-tokenizers of the splits, with one that puts marks before words."""
-    if not pieces.mark:
-        return splits
-    before = {
-        "type": "Split", "pattern": {"Regex": quoted(pieces.mark)},
-        "behavior": "MergedWithNext", "invert": False,
-    }  # fmt: skip
-    is_split = splits[-1:] == [before]
-    marks = {
-        "type": "Metaspace", "replacement": pieces.mark, "prepend_scheme": "always",
-        "split": is_split,
-    }  # fmt: skip
-    return [*(splits[:-1] if is_split else splits), marks]

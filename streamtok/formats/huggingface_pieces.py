@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..encoding import Encoding
 from ..engines.rules import MARK, TextRules
-from ..errors import UnsupportedPatternError, VocabularyError
+from ..errors import VocabularyError
 from ..models.pieces import Pieces
-from ..normalizers import ByteLetters, MetaspaceText, Pretokens
+from ..normalizers import ByteLetters
 from ..patterns.pattern import Pattern
-from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary
+from ..vocabulary.table import MAX_ID, Vocabulary
 from .huggingface_decoders import Decoding, Marks, WordPieces, decoded_bytes, first_texts
-from .huggingface_splits import PreTokenizer, pattern_of
+from .huggingface_splits import PreTokenizer, outer_cut
 from .json_value import JsonValue
 from .loading import shown
-from .oniguruma import quoted
 
 if TYPE_CHECKING:
     from ..normalizers import Normalizer, Step
@@ -37,7 +36,6 @@ __all__ = [
 
 _MOST_CHARACTERS = 1 << 62  # of a word; a greater limit is none
 _USUAL_CHARACTERS = 100  # the limit of BERT, and of WordPiece in tokenizers
-_BLANKS = ("Split", r"\s+", "removed")  # WhitespaceSplit
 JOINED = Decoding(False, False, False, False, words=WordPieces(None, False))
 """Without a decoder: a space between all tokens."""
 
@@ -195,57 +193,19 @@ class PieceCutting(NamedTuple):
 def piece_cutting(
     model: PieceFile, cutting: PreTokenizer, decoding: Decoding, place: str
 ) -> PieceCutting:
-    """Where its text is cut; place: of the pre-tokenizer. Raises VocabularyError.
-
-    What one automaton can follow becomes a pattern; the rest becomes steps, in Python.
-    """
-    pieces = model.pieces
-    stages, steps = cutting.stages, cutting.steps
-    if cutting.is_byte_level:
-        if cutting.splits:
-            stages = (*stages, ByteLetters().spec)
-        else:
-            steps = (*steps, ByteLetters())
-    pattern: str | Pattern | None = None
-    changes = len(stages) > len(cutting.splits)
-    mark = _mark_of_words(cutting) if changes and not cutting.is_byte_level else None
-    if mark is not None:
-        pieces = pieces.with_mark(mark)
-    if mark is not None or not changes:
-        pattern = _pattern_if_any(cutting, place)
-    if pattern is None:
-        pieces = model.pieces
-        border, other = _borders(model, place)
-        steps = (*steps, Pretokens(border, other, stages))
-        pattern = rf"[^\x{{{ord(border):x}}}]+"
+    """Where its text is cut; place: of the pre-tokenizer. Raises VocabularyError."""
+    pattern, stages = outer_cut(cutting, place)
+    steps = cutting.steps
+    if cutting.is_byte_level and cutting.splits:
+        stages = (*stages, ByteLetters().spec)
+    elif cutting.is_byte_level:
+        steps = (*steps, ByteLetters())
+    try:
+        pieces = model.pieces.with_stages(stages)
+    except ValueError as error:
+        raise VocabularyError(f"{place}: {error}") from None
     decoded = decoded_pieces(model.ids, decoding)
     return PieceCutting(Vocabulary.of_model(pieces, decoded), pattern, steps)
-
-
-def _pattern_if_any(cutting: PreTokenizer, place: str) -> str | Pattern | None:
-    try:
-        return pattern_of(cutting.splits, place)
-    except VocabularyError as error:
-        if isinstance(error.__cause__, UnsupportedPatternError):
-            return None
-        raise
-
-
-def _borders(model: PieceFile, place: str) -> tuple[str, str]:
-    """A character to put after pre-tokens, and one for where the text has it: both unknown.
-
-    Raises VocabularyError where unknown characters become their bytes, by which these two differ.
-    """
-    known = set(model.pieces.blob.decode())
-    unknown = (chr(point) for point in range(0xF0000, 0x10FFFE) if chr(point) not in known)
-    border, other = next(unknown), next(unknown)
-    byte_ids = model.pieces.byte_ids
-    if byte_ids is not None and all(byte_ids[byte] != NO_ID for byte in border.encode()):
-        raise VocabularyError(
-            f"{place}: these pre-tokenizers are cut by Python, which is not supported with "
-            "byte_fallback"
-        )
-    return border, other
 
 
 def word_piece_encoding(
@@ -300,19 +260,3 @@ def decoded_pieces(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
         if id is not None:
             decoded[id] = bytes([byte])
     return decoded
-
-
-def _mark_of_words(cutting: PreTokenizer) -> str | None:
-    """The text put before each pre-token that does not begin with it; None: something else is done.
-
-    Metaspace also makes marks of spaces, but after WhitespaceSplit there are none.
-    """
-    changes = [at for at, stage in enumerate(cutting.stages) if stage[0] != "Split"]
-    at = changes[0]
-    kind, *settings = cutting.stages[at]
-    if len(changes) > 1 or kind != MetaspaceText.__name__ or _BLANKS not in cutting.stages[:at]:
-        return None
-    mark, scheme = settings
-    if cutting.stages[at + 1 :] not in ((), (("Split", quoted(mark), "with next"),)):
-        return None
-    return mark if scheme == "always" else ""

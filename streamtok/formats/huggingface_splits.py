@@ -12,8 +12,8 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..engines.rules import MARK
-from ..errors import PatternError, VocabularyError
-from ..normalizers import ByteLetters, MetaspaceText, PrefixSpace, Pretokens, Step
+from ..errors import PatternError, UnsupportedPatternError, VocabularyError
+from ..normalizers import ByteLetters, MetaspaceText, PrefixSpace, Step
 from ..patterns.huggingface_characters import DIGIT, PUNCTUATION, SCRIPT_PATTERN
 from ..patterns.named import BERT_PATTERN, GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
@@ -24,8 +24,12 @@ from .oniguruma import from_oniguruma, quoted, to_oniguruma
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
+    from ..models.pieces import Stages
 
-__all__ = ["PreTokenizer", "metaspace_scheme", "pattern_of", "read_pre_tokenizer", "write_splits"]
+__all__ = [
+    "PreTokenizer", "metaspace_scheme", "outer_cut", "pattern_of", "read_pre_tokenizer",
+    "write_splits",
+]  # fmt: skip
 
 _MAX_FIXED_LENGTH = 1000  # each character of it is a state
 # What our behaviors are called there, and with `invert`.
@@ -44,8 +48,8 @@ class PreTokenizer(NamedTuple):
     steps: tuple[Step, ...]  # change the text, before
     splits: tuple[Split, ...]  # cut it
     is_byte_level: bool
-    # The splits, and what changes each pre-token after one, in order: see `Symbols`.
-    stages: tuple[tuple[str, ...], ...]
+    # The splits, and what changes each pre-token after one, in order: see `Pieces`.
+    stages: Stages
 
     def changes_pretokens(self) -> bool:
         """Whether a stage changes pre-tokens."""
@@ -56,7 +60,7 @@ def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
     """The splits of the field. Raises VocabularyError naming an unsupported part."""
     steps: list[Step] = []
     splits: list[Split] = []
-    stages: list[tuple[str, ...]] = []
+    stages: list[tuple[Any, ...]] = []
     parts = [] if field.value is None else _flat(field)
     for part in parts:
         is_last = part is parts[-1]
@@ -79,6 +83,20 @@ def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
             part.fail(f"more than {MAX_SPLITS} splits in turn")
     is_byte_level = bool(parts) and parts[-1]["type"].value == "ByteLevel"
     return PreTokenizer(tuple(steps), tuple(splits), is_byte_level, tuple(stages))
+
+
+def outer_cut(cutting: PreTokenizer, place: str) -> tuple[str | Pattern, Stages]:
+    """The pattern of as many splits as one automaton follows, and the stages that are left."""
+    stages = cutting.stages
+    n = next((at for at, stage in enumerate(stages) if stage[0] != "Split"), len(stages))
+    while n:
+        try:
+            return pattern_of(cutting.splits[:n], place), stages[n:]
+        except VocabularyError as error:
+            if not isinstance(error.__cause__, UnsupportedPatternError):
+                raise
+        n -= 1
+    return WHOLE_TEXT_PATTERN, stages
 
 
 def pattern_of(
@@ -233,39 +251,28 @@ def sequence(parts: list[Any]) -> dict[str, Any] | None:
     return {"type": "Sequence", "pretokenizers": parts} if parts else None
 
 
-def written_pre_tokenizers(encoding: Encoding) -> list[Any]:
+def written_pre_tokenizers(encoding: Encoding, stages: Stages) -> list[Any]:
     """What a model of pieces has before it. Raises VocabularyError where nothing says it."""
     second = encoding._rules.second_normalizer
-    specs = list(second.spec) if second is not None else []
-    if specs and specs[-1][0] in (Pretokens.__name__, ByteLetters.__name__):
-        return _joined([_named().get(_key(part), part) for part in _written_stages(specs)])
-    parts = [*_written_steps(encoding), *_written_splits(encoding)]
-    if "PrefixSpace" in parts:
-        raise VocabularyError(
-            f"{encoding.name} puts a space before the text, which a tokenizer.json can express "
-            "with ByteLevel alone"
-        )
-    return _joined([_named().get(_key(part), part) for part in parts])
-
-
-def _written_stages(specs: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """The pre-tokenizers of steps that end with what Python cuts, or with letters for bytes."""
-    if specs[-1][0] == Pretokens.__name__:
-        specs = [*specs[:-1], *specs[-1][-1]]
+    steps: Stages = () if second is None else second.spec
     letters, gpt2 = ByteLetters().spec, ("Split", GPT2_PATTERN, "isolated")
+    specs = [*steps, *(("Split", *split) for split in _splits_of(encoding)), *stages]
     parts: list[dict[str, Any]] = []
     at = 0
     while at < len(specs):
         kind, *settings = specs[at]
         prefix = kind == "PrefixSpace"
         has_regex = specs[at + prefix : at + prefix + 2] == [gpt2, letters]
-        if prefix or has_regex or specs[at] == letters:  # they come together
+        if has_regex or specs[at + prefix : at + prefix + 1] == [letters]:  # they come together
             parts.append(_byte_level(prefix, has_regex))
             at += prefix + has_regex + 1
             continue
-        parts.append(_split(*settings) if kind == "Split" else _metaspace(*settings))
+        if kind not in ("Split", "MetaspaceText"):
+            raise VocabularyError(f"a tokenizer.json has no pre-tokenizer for the step {kind}")
+        part = _split(*settings) if kind == "Split" else _metaspace(*settings)
+        parts.append(_named().get(_key(part), part))
         at += 1
-    return parts
+    return _joined(parts)
 
 
 def _joined(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -312,18 +319,23 @@ def _metaspace(replacement: str, scheme: str) -> dict[str, Any]:
 
 
 def _written_splits(encoding: Encoding) -> list[dict[str, Any]]:
+    return [_split(*split) for split in _splits_of(encoding)]
+
+
+def _splits_of(encoding: Encoding) -> list[Split]:
+    """The splits that cut as its pattern does."""
     pattern = encoding.pattern
     if pattern is None:
         raise VocabularyError(
             f"no DFA matches the pattern of {encoding.name}: it cannot be compared"
         )
     if isinstance(pattern, SplitSequence):
-        return [_split(*split) for split in pattern.splits]
+        return list(pattern.splits)
     if pattern.is_total and same_pieces(pattern, Pattern.compile(GPT2_PATTERN)):
-        return [_split(GPT2_PATTERN, "isolated")]
+        return [Split(GPT2_PATTERN)]
     if pattern.is_total and same_pieces(pattern, Pattern.compile(WHOLE_TEXT_PATTERN)):
         return []
-    return [_split(pattern.source, "isolated" if pattern.is_total else "only")]
+    return [Split(pattern.source, "isolated" if pattern.is_total else "only")]
 
 
 def _split(pattern: str, behavior: str) -> dict[str, Any]:

@@ -1,38 +1,28 @@
 """Models of a tokenizer.json whose symbols are more than characters or bytes.
 
-That are those with `continuing_subword_prefix` or `end_of_word_suffix`, as GPT-1's and CLIP's, and
-those without a token for each byte: what they do not know becomes `unk_token`, or nothing. The step
-`Symbols` writes pre-tokens in symbols, which are characters for private use, and the core merges
-these (`character_merges.py`). Each token is the row of symbols that it is merged from. What it
-decodes to is stored beside it.
+That are those with `continuing_subword_prefix` or `end_of_word_suffix`, as GPT-1's and CLIP's,
+those without a token for each byte: what they do not know becomes `unk_token`, or nothing, and
+those whose pre-tokens no automaton cuts, as Falcon's. Each pre-token is written in symbols, which
+are characters for private use (`_core/models/stages.pxi`), and the core merges these
+(`character_merges.py`). Each token is the row of symbols that it is merged from. What it decodes to
+is stored beside it.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..errors import VocabularyError
-from ..normalizers.symbols import BORDER, Symbols, symbol
-from ..patterns.named import WHOLE_TEXT_PATTERN
+from ..models.pieces import Pieces, symbol
+from ..normalizers import ByteLetters
+from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import CHARACTERS, to_bytes
-from ..vocabulary.table import NO_ID, Vocabulary
+from ..vocabulary.table import Vocabulary
 from .character_merges import from_character_merges
 from .huggingface_decoders import Decoding, decoded_bytes
 from .huggingface_models import Model, TableModel, as_objects, byte_of
-from .huggingface_splits import PreTokenizer
+from .huggingface_splits import PreTokenizer, outer_cut
 from .loading import shown
 
-__all__ = ["SymbolModel", "has_symbols", "symbol_model"]
-
-_BORDERED = rf"[^\x{{{ord(BORDER):x}}}]+"
-
-
-class SymbolModel(NamedTuple):
-    """What an encoding needs of such a model."""
-
-    vocabulary: Vocabulary
-    step: Symbols  # the last that is done to a text
-    pattern: str
+__all__ = ["has_symbols", "symbol_model"]
 
 
 def has_symbols(model: Model | TableModel, is_byte_level: bool) -> bool:
@@ -50,9 +40,11 @@ def has_symbols(model: Model | TableModel, is_byte_level: bool) -> bool:
 
 
 def symbol_model(
-    model: Model | TableModel, cutting: PreTokenizer, decoding: Decoding
-) -> SymbolModel:
-    """The vocabulary, the step and the pattern. Raises VocabularyError naming the position."""
+    model: Model | TableModel, cutting: PreTokenizer, decoding: Decoding, place: str
+) -> tuple[Vocabulary, str | Pattern]:
+    """The vocabulary and the pattern; place: of the pre-tokenizer. Raises VocabularyError naming
+    the position.
+    """
     model = as_objects(model)
     words, ids = model.words, model.ids
     if words.unknown and words.unknown not in ids:
@@ -60,37 +52,30 @@ def symbol_model(
             f"{model.place}: unk_token {shown(words.unknown)} is not in the vocabulary"
         )
     names = _names(model, cutting.is_byte_level)
-    spelled = {name: symbol(number) for number, name in enumerate(names)}
-    merges = _merges(model, spelled)
-    decoded = {
-        number: decoded_bytes(text, decoding, cutting.is_byte_level) for text, number in ids.items()
-    }
-
-    def vocabulary_of(looks_up: bool) -> Vocabulary:
-        rows = {spelling: ids[name] for name, spelling in spelled.items()}
-        return from_character_merges(
-            rows, merges, None, ignore_merges=looks_up, decode_only=decoded
-        )
-
-    def step_of(whole: dict[str, str]) -> Symbols:
-        return Symbols(
-            tuple(names), words.prefix, words.suffix, words.unknown, words.fuses,
-            model.byte_fallback, cutting.is_byte_level, tuple(whole.items()),
-            cutting.stages,
-        )  # fmt: skip
-
     try:
-        step = step_of({})
-        if model.ignore_merges:
-            step = step_of(_whole(model, cutting.is_byte_level, step, names, spelled))
-        vocabulary = vocabulary_of(False)
-        # Without look-ups, it has those tokens only that merging their own symbols gives.
-        if model.ignore_merges and int((vocabulary.ids != NO_ID).sum()) < len(spelled):
-            _check_look_up(model)
-            vocabulary = vocabulary_of(True)
-    except (VocabularyError, ValueError) as error:
+        spelled = {name: symbol(number) for number, name in enumerate(names)}
+        merges = _merges(model, spelled)
+        pattern, stages = outer_cut(cutting, place)
+        if cutting.is_byte_level:
+            stages = (*stages, ByteLetters().spec)
+        symbols = (
+            "Symbols", tuple(names), words.prefix, words.suffix, words.unknown, words.fuses,
+            model.byte_fallback,
+        )  # fmt: skip
+        vocabulary = from_character_merges(
+            {spelling: ids[name] for name, spelling in spelled.items()},
+            merges,
+            None,
+            ignore_merges=False,
+            decode_only={
+                number: decoded_bytes(text, decoding, cutting.is_byte_level)
+                for text, number in ids.items()
+            },
+            model=Pieces.of_merges(ids if model.ignore_merges else {}, (*stages, symbols)),
+        )
+    except ValueError as error:
         raise VocabularyError(f"{model.place}: {error}") from None
-    return SymbolModel(vocabulary, step, _BORDERED if cutting.splits else WHOLE_TEXT_PATTERN)
+    return vocabulary, pattern
 
 
 def _names(model: Model, is_byte_level: bool) -> list[str]:
@@ -146,35 +131,3 @@ def _merges(model: Model, spelled: dict[str, str]) -> list[tuple[str, str]]:
         for left, right, _, _ in merges
         if left in spelled and right in spelled
     ]
-
-
-def _whole(
-    model: Model, is_byte_level: bool, step: Symbols, names: list[str], spelled: dict[str, str]
-) -> dict[str, str]:
-    """What pre-tokens become that are looked up, by their texts; `names` and `spelled` get more."""
-    whole: dict[str, str] = {}
-    for text in model.ids:
-        data = to_bytes(text) if is_byte_level else text.encode()
-        if not data:
-            continue
-        pretoken = data.decode("utf-8", "surrogateescape")
-        if text not in spelled:
-            spelled[text] = symbol(len(names))
-            names.append(text)
-        if step.row_of(pretoken) != spelled[text]:
-            whole[pretoken] = spelled[text]
-    return whole
-
-
-def _check_look_up(model: Model) -> None:
-    """Refuse what the core must not look up: it looks rows of symbols up, and not pre-tokens."""
-    unknown = model.words.unknown
-    what = None
-    if model.words.suffix:  # a row ends with it, and the pre-token that is looked up does not
-        what = "there is an end_of_word_suffix"
-    elif not unknown or unknown in model.parts():
-        what = "unk_token takes part in merges" if unknown else "unknown characters are left out"
-    if what is not None:
-        raise VocabularyError(
-            f"ignore_merges is not supported where {what}, and merges do not make a token alone"
-        )

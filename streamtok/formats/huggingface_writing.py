@@ -18,7 +18,7 @@ from ..vocabulary.table import NO_ID, Vocabulary
 from .character_merges import pattern_of_cuts
 from .gpt2 import merges_and_ids
 from .huggingface_normalizers import normalizer_json
-from .huggingface_piece_writing import piece_decoder, piece_model, with_marks
+from .huggingface_piece_writing import piece_decoder, piece_model
 from .huggingface_post_processors import post_processor_json
 from .huggingface_splits import sequence, write_splits, written_pre_tokenizers
 from .merge_lists import to_merges
@@ -115,13 +115,12 @@ def _save_pieces(encoding: Encoding, pieces: Pieces, path: Path) -> None:
                 f"piece of {encoding.name}: the next free one is {next_id}"
             )
         next_id = max(next_id, entry["id"] + 1)
-    splits = with_marks(written_pre_tokenizers(encoding), pieces)
     _write(
         encoding,
         path,
         added_tokens=added_tokens,
         normalizer=_normalizer(encoding, encoding._rules.normalizer),
-        pre_tokenizer=sequence(splits),
+        pre_tokenizer=sequence(written_pre_tokenizers(encoding, pieces.stages)),
         decoder=piece_decoder(encoding, pieces),
         model=model,
     )

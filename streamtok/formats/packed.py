@@ -130,7 +130,8 @@ def dumps_packed(encoding: Encoding) -> bytes:
     version = PACKED_VERSION
     if model is not None:
         about["model"] = [
-            model.kind, model.unknown, model.prefix, model.most_characters, model.mark
+            model.kind, model.unknown, model.prefix, model.most_characters,
+            _as_json(model.stages),
         ]  # fmt: skip
         version = _VERSION_WITH_PIECES
     return join_sections({"about": json.dumps(about).encode(), **sections}, version)
@@ -254,7 +255,7 @@ class _Sections:
 def _pieces(file: _Sections, about: Any) -> Pieces | None:
     if about is None:
         return None
-    kind, unknown, prefix, most_characters, mark = about
+    kind, unknown, prefix, most_characters, stages = about
     arrays = {
         name: file.array(f"piece_{name}", dtype)
         for name, dtype in _PIECE_ARRAYS
@@ -263,7 +264,7 @@ def _pieces(file: _Sections, about: Any) -> Pieces | None:
     try:
         return Pieces(
             kind, file.data("pieces"), unknown=_checked_id(unknown), prefix=prefix,
-            most_characters=most_characters, mark=mark, **arrays,
+            most_characters=most_characters, stages=_from_json(stages), **arrays,
         )  # fmt: skip
     except (ValueError, OverflowError) as error:
         raise file.damage("pieces", str(error)) from None

@@ -1,38 +1,54 @@
-"""`Pieces`: how a pre-token becomes ids in a model without merges."""
+"""`Pieces`: how a pre-token becomes ids, where merging its bytes is not all there is to it."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .._core.encode import PieceModel
+from .._core.encode import PieceModel, Scanner
+from ..normalizers.characters import ByteLetters
+from ..normalizers.edges import MetaspaceText, PrefixSpace
+from ..normalizers.growth import MOST_GROWTH, Growth, growth_of, n_bytes
+from ..patterns.pattern import Pattern
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Pieces"]
+__all__ = ["Pieces", "Stages", "symbol"]
 
 _NO_ID = 2**32 - 1  # of a byte that has none
+MOST_SYMBOLS = 0x10FFFD - 0xF0000
+
+Stages: TypeAlias = "tuple[tuple[Any, ...], ...]"
 
 
 class Pieces:
     """The pieces of a model, with their ids. Immutable, and can be pickled.
 
-    kind: "WordPiece", "WordLevel", "Unigram", or "SentencePiece unigram", "… word" or "… char".
+    kind: "WordPiece", "WordLevel", "Unigram", "SentencePiece unigram", "… word" or "… char", or
+    "Merges", of symbols, whose pieces are the pre-tokens that are looked up in whole.
     blob, offsets, ids: the pieces end to end, in order of their bytes; piece i is
     blob[offsets[i]:offsets[i + 1]]. unknown: the id of a pre-token that has no pieces (Unigram: of
     a run of characters). Of WordPiece alone: prefix, of the pieces that are not the first of their
     pre-token, and most_characters, of a pre-token that is not unknown. Of the others but WordLevel:
-    scores, by id, and byte_ids, of the bytes of unknown text. mark: put before a pre-token that
-    does not begin with it, as Metaspace does after WhitespaceSplit.
+    scores, by id, and byte_ids, of the bytes of unknown text.
+
+    stages: what is done to each pre-token before, as a text by itself (`_core/models/stages.pxi`):
+    ("Split", pattern, behavior), ("ByteLetters",), ("PrefixSpace",), ("MetaspaceText", replacement,
+    scheme). For "Merges", the last one is ("Symbols", names, prefix, suffix, unknown, fuses,
+    has_fallback). names: the texts of symbols, by number. prefix, suffix: of characters that are
+    not the first of a pre-token, and that are the last. unknown: the symbol that others become, ""
+    for none; fuses: several in a row become one. has_fallback: a character becomes <0x00> … <0xFF>
+    of its bytes if all are symbols.
     """
 
     __slots__ = (
-        "blob", "byte_ids", "core", "ids", "kind", "mark", "most_characters", "offsets", "prefix",
-        "scores", "unknown",
+        "blob", "byte_ids", "core", "ids", "kind", "most_characters", "offsets", "prefix",
+        "scores", "stages", "unknown",
     )  # fmt: skip
 
     def __init__(
@@ -46,18 +62,26 @@ class Pieces:
         most_characters: int = 0,
         scores: npt.NDArray[np.float64] | None = None,
         byte_ids: npt.NDArray[np.uint32] | None = None,
-        mark: str = "",
+        stages: Stages = (),
     ) -> None:
-        """Raises ValueError for arrays that do not fit together, TypeError for other types."""
+        """Raises ValueError for arrays that do not fit together, and where pre-tokens could grow
+        too much, PatternError, TypeError for other types.
+        """
         self.kind, self.blob, self.unknown = kind, blob, unknown
-        self.prefix, self.most_characters, self.mark = prefix, most_characters, mark
+        self.prefix, self.most_characters, self.stages = prefix, most_characters, stages
         self.offsets, self.ids = _frozen(offsets, np.uint32), _frozen(ids, np.uint32)
         self.scores = None if scores is None else _frozen(scores, np.float64)
         self.byte_ids = None if byte_ids is None else _frozen(byte_ids, np.uint32)
         self.core = PieceModel(
             kind, blob, self.offsets, self.ids, unknown, prefix.encode(), most_characters,
-            self.scores, self.byte_ids, mark.encode(),
+            self.scores, self.byte_ids, tuple(_core_stage(*stage) for stage in stages),
         )  # fmt: skip
+        growth = growth_of([_growth(*stage) for stage in stages])
+        if growth > MOST_GROWTH:
+            raise ValueError(
+                f"a pre-token could grow by a factor of {growth:.4g}, and at most {MOST_GROWTH} is "
+                "allowed"
+            )
 
     @classmethod
     def of_ids(cls, kind: str, ids: Mapping[str, int], unknown: int, **more: Any) -> Pieces:
@@ -80,17 +104,22 @@ class Pieces:
         scores = np.array([score for _, score in pieces], np.float64)
         return cls("Unigram", *_in_order(ids), unknown, scores=scores, byte_ids=byte_ids)
 
-    def with_mark(self, mark: str) -> Pieces:
-        """The same pieces, with this mark before pre-tokens."""
+    @classmethod
+    def of_merges(cls, whole: Mapping[str, int], stages: Stages) -> Pieces:
+        """For a vocabulary that merges symbols; whole: pre-tokens that become their ids at once."""
+        return cls("Merges", *_in_order(whole), 0, stages=stages)
+
+    def with_stages(self, stages: Stages) -> Pieces:
+        """The same pieces, after these stages."""
         return Pieces(
             self.kind, self.blob, self.offsets, self.ids, self.unknown, self.prefix,
-            self.most_characters, self.scores, self.byte_ids, mark,
+            self.most_characters, self.scores, self.byte_ids, stages,
         )  # fmt: skip
 
     @property
     def digest(self) -> str:
         """The SHA-256 of all that decides about ids, in hexadecimal."""
-        about = self.kind, self.unknown, self.prefix, self.most_characters, self.mark
+        about = self.kind, self.unknown, self.prefix, self.most_characters, self.stages
         sha = hashlib.sha256(repr(about).encode())
         for array in (self.offsets, self.ids, self.scores, self.byte_ids):
             if array is not None:
@@ -101,8 +130,54 @@ class Pieces:
     def __reduce__(self) -> tuple[Any, ...]:
         return Pieces, (
             self.kind, self.blob, self.offsets, self.ids, self.unknown, self.prefix,
-            self.most_characters, self.scores, self.byte_ids, self.mark,
+            self.most_characters, self.scores, self.byte_ids, self.stages,
         )  # fmt: skip
+
+
+def symbol(number: int) -> str:
+    """The character that stands for the symbol of this number."""
+    if number >= MOST_SYMBOLS:
+        raise ValueError(f"more than {MOST_SYMBOLS} symbols are not possible")
+    return chr(0xF0001 + number)
+
+
+def _core_stage(kind: str, *settings: Any) -> tuple[Any, ...]:
+    """A stage as `PieceModel` takes it."""
+    if kind == "Split":
+        pattern, behavior = settings
+        return "cut", _scanner(pattern), behavior
+    if kind == "ByteLetters":
+        return ("letters",)
+    if kind == "Symbols":
+        names, prefix, suffix, unknown, fuses, has_fallback = settings
+        numbers = {name: number for number, name in enumerate(names)}
+        known = [numbers.get(f"<0x{byte:02X}>", _NO_ID) for byte in range(256)]
+        return (
+            "symbols", *_in_order(numbers), prefix.encode(), suffix.encode(),
+            numbers[unknown] if unknown else None, fuses,
+            np.array(known, np.uint32) if has_fallback else None,
+        )  # fmt: skip
+    mark, scheme = settings or (" ", "always")
+    return "mark", mark.encode(), scheme == "always"
+
+
+def _growth(kind: str, *settings: Any) -> Growth:
+    """How much longer a stage can make a pre-token."""
+    if kind == "Split":
+        return Growth()
+    if kind == "ByteLetters":
+        return ByteLetters.growth
+    if kind == "Symbols":
+        _, prefix, suffix, _, _, has_fallback = settings
+        # The bytes of an affix become symbols with each character; a symbol has four bytes.
+        each = 1 + (n_bytes(prefix) + n_bytes(suffix)) * has_fallback
+        return Growth(4.0 * each)
+    return MetaspaceText(*settings).growth if settings else PrefixSpace().growth
+
+
+@lru_cache(maxsize=64)
+def _scanner(pattern: str) -> Scanner:
+    return Scanner(Pattern.compile(pattern), None)
 
 
 def _frozen(array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:

@@ -21,11 +21,9 @@ from .joined_spaces import JoinedSpaces
 from .longest_map import LongestMap
 from .normalizer import IDENTITY, Normalizer
 from .precompiled import Precompiled
-from .pretokens import Pretokens
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Block, Blocks, State, Step
-from .symbols import Symbols
 from .unknown_runs import UnknownRuns
 
 __all__ = [
@@ -46,13 +44,11 @@ __all__ = [
     "Precompiled",
     "PrefixSpace",
     "Prepend",
-    "Pretokens",
     "Replace",
     "ReplaceRuns",
     "State",
     "Step",
     "Strip",
     "StripAccents",
-    "Symbols",
     "UnknownRuns",
 ]

@@ -20,11 +20,9 @@ from .joined_spaces import JoinedSpaces
 from .links import compose, join_link, link_from_json
 from .longest_map import LongestMap
 from .precompiled import Precompiled
-from .pretokens import Pretokens
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Blocks, State, Step, text_of
-from .symbols import Symbols
 from .unknown_runs import UnknownRuns
 
 __all__ = ["IDENTITY", "Normalizer"]
@@ -35,7 +33,7 @@ _KINDS: dict[str, Callable[..., Step]] = {
         *(characters.BertAccents, characters.BertChinese, characters.BertClean),
         *(characters.ByteLetters, characters.Lowercase, characters.Nmt, characters.StripAccents),
         *(JoinedSpaces, LongestMap, MetaspaceText, Precompiled, PrefixSpace),
-        *(Prepend, Pretokens, Replace, ReplaceRuns, Strip, Symbols, UnknownRuns),
+        *(Prepend, Replace, ReplaceRuns, Strip, UnknownRuns),
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
 

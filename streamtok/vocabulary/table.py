@@ -40,7 +40,7 @@ class Vocabulary:
     - `ties`: groups of tokens with the same priority;
     - `decode_only`: ids that decode, but that no text is encoded to.
 
-    One that has a `model` (WordPiece, WordLevel, Unigram) merges nothing: see `of_model`.
+    One that has a `model` merges symbols, or nothing (WordPiece, WordLevel, Unigram).
 
     >>> vocabulary = Vocabulary.from_ranks({bytes([b]): b for b in range(256)} | {b"ab": 256})
     >>> len(vocabulary), vocabulary.to_ranks()[b"ab"]

@@ -19,14 +19,10 @@ from tokenizers import (
 
 import streamtok
 from streamtok import formats
-from streamtok.normalizers import Normalizer
-from streamtok.normalizers.symbols import BORDER, Symbols, symbol
 
 from ..conftest import stream_ids
-from ..normalizers.cuts import check
 from ..oracles import write
 
-SYMBOL = symbol(0)
 TEXT = "the cat sat on the mat, the naïve cat's hat: lower, low, newer\n" * 5
 TEXTS = [
     *("", " ", "x", "the cat", "cats!", "the  THE\n", "naïve 日本 ünknown", "日日 a日", "low</w>"),
@@ -185,58 +181,6 @@ def test_offsets_of_unknown_symbols(is_byte_level, tmp_path):
         assert np.array_equal(np.concatenate([part[1] for part in parts]), spans)
 
 
-STEPS = [
-    Symbols(("a", "b", "?"), "", "", "?", False, False, False, (), ()),
-    Symbols(("a", "b", "?", "<0xC3>", "<0xA9>"), "", "", "?", True, True, False, (), ()),
-    Symbols(("a", "#a", "b.", "#b.", "?"), "#", ".", "?", True, False, False, (), ()),
-    Symbols(("a", "b", "W"), "", "", "", False, False, False, (("abé", "W"), ("ba", "ab")), ()),
-    Symbols(
-        ("a", "b", "b."), "", ".", "", False, False, False, (), (("Split", r"\s+", "removed"),)
-    ),
-    Symbols(
-        ("a", "Ã", "©", "?"), "", "", "?", True, False, True, (), (("Split", r"ab|a", "isolated"),)
-    ),
-]
-
-
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: repr(step.spec[1:5]))
-def test_any_cut_gives_the_same_symbols(step):
-    rng = random.Random(2)
-    for _ in range(300):
-        text = "".join(rng.choices("aabbé ?x", k=rng.randint(0, 7)))
-        cuts = rng.choices(range(8), k=rng.randint(1, 5))
-        check(Normalizer([step]), text, cuts)
-        assert BORDER not in text
-
-
-@pytest.mark.parametrize(
-    ("step", "value"),
-    [
-        (STEPS[0], value)
-        for value in (
-            *(None, "", [""], ["a", False, "", ""], ["", False, "x", ""], ["", 1, "", ""]),
-            *(["", True, "x", "y"], ["", True, "", SYMBOL], ["", True, "xy", ""]),
-            ["", True, "x", SYMBOL * 1000],
-        )
-    ]
-    + [
-        (STEPS[4], value)
-        for value in (
-            [[], 1],
-            [[["a b"], 1, 1], [], 0],
-            [[["a"], 0, 0], [], 0],
-            [[[1], 1, 0], [], 0],
-        )
-    ]
-    + [
-        (STEPS[4], [[[], 1, 0], *value]) for value in (([], 1), (["a"], 0), (["a"], True), ("a", 1))
-    ],
-)
-def test_forged_states_are_refused(step, value):
-    with pytest.raises(ValueError):
-        Normalizer([step]).check_state(value)
-
-
 HIDDEN = [["h", "e"], ["t", "h"], ["th", "e"]]  # "the" becomes t and he
 
 
@@ -245,9 +189,6 @@ HIDDEN = [["h", "e"], ["t", "h"], ["th", "e"]]  # "the" becomes t and he
     [
         ({"merges": [["t", "h"], ["t", "zz"]]}, "'zz' is not in the vocabulary"),
         ({"unk_token": "<unk>"}, "unk_token '<unk>' is not in the vocabulary"),
-        ({"ignore_merges": True, "merges": HIDDEN}, "unknown characters are left out"),
-        ({"ignore_merges": True, "merges": HIDDEN, "unk_token": "t"}, "unk_token takes part in"),
-        ({"ignore_merges": True, "merges": HIDDEN, "end_of_word_suffix": "x"}, "end_of_word"),
         ({"continuing_subword_prefix": "##"}, "must begin with '##'"),
         (
             {"merges": [["t", "he"], ["th", "e"], *HIDDEN], "end_of_word_suffix": "e"},

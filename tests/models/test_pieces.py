@@ -73,7 +73,7 @@ def test_marks_before_words() -> None:
     rows = [("<unk>", 0.0), ("a", -1.0), ("▁b", -1.5), ("▁", -2.0)]
     rows += [(f"<0x{byte:02X}>", -9.0) for byte in range(256)]
     model = {"type": "Unigram", "vocab": rows, "unk_id": 0, "byte_fallback": True}
-    pieces = Pieces.of_scores(rows, 0, True).with_mark("▁")
+    pieces = Pieces.of_scores(rows, 0, True).with_stages((("MetaspaceText", "▁", "always"),))
     encoding = encoding_of(pieces, r"\S+")
     for letters, sizes in (("abx", [1]), ("x", [1, 15, 255, 257]), ("abxé▁", [1, 2, 9])):
         words = ["".join(rng.choices(letters, k=rng.choice(sizes))) for _ in range(600)]

@@ -26,7 +26,6 @@ from streamtok.normalizers import (
     ReplaceRuns,
     Strip,
     StripAccents,
-    Symbols,
     UnknownRuns,
 )
 from streamtok.normalizers.charsmap import write_charsmap
@@ -189,8 +188,6 @@ def test_long_elements_and_many_of_them():
 
 
 def test_what_has_no_table():
-    symbols = Symbols(("a",), "", "", "", False, False, False, (), ())
-    assert compiled(Normalizer([symbols])) is None
     assert compiled(Normalizer()) is None
 
 

@@ -34,12 +34,10 @@ from streamtok.normalizers import (
     Precompiled,
     PrefixSpace,
     Prepend,
-    Pretokens,
     Replace,
     ReplaceRuns,
     Strip,
     StripAccents,
-    Symbols,
     UnknownRuns,
 )
 from streamtok.normalizers.charsmap import write_charsmap
@@ -50,25 +48,11 @@ from ..loader_fuzz import sound_files
 
 CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
 MAP = write_charsmap({"a": "bb", "b\u0301": "long", "\xa0": " ", "é": "e\u0301x"})
-SYMBOLS = ("a", "b", "</w>", "##a", "b</w>", "?", *[f"<0x{byte:02X}>" for byte in range(256)])
-
-
-def of_symbols(has_fallback: bool, is_byte_level: bool) -> Symbols:
-    stages = (("Split", r"\s+|\S", "Isolated"), ("MetaspaceText", "\u2581", "always"))
-    whole = (("ab", "\U000f0001" * 9),)
-    return Symbols(
-        SYMBOLS, "##", "</w>", "" if has_fallback else "?", False, has_fallback, is_byte_level,
-        whole, stages,
-    )  # fmt: skip
-
-
-CUTS = ("Split", r"\s+|\S", "isolated"), ("ByteLetters",), ("MetaspaceText", "\u2581", "always")
 STEPS = [
-    ByteLetters(), Pretokens("\U000f0000", "\U000f0001", CUTS),
-    BertAccents(), BertChinese(), BertClean(), JoinedSpaces(True), Lowercase(), Nmt(),
-    LongestMap(MAP, ("ab",), True), MetaspaceText("\u2581", "always"), Precompiled(MAP),
+    ByteLetters(), BertAccents(), BertChinese(), BertClean(), JoinedSpaces(True), Lowercase(),
+    Nmt(), LongestMap(MAP, ("ab",), True), MetaspaceText("\u2581", "always"), Precompiled(MAP),
     PrefixSpace(), ReplaceRuns(r"\s", "  x"), ReplaceRuns("a{2,}", "abcde"), Strip(True, True),
-    StripAccents(), UnknownRuns("ab ", "\x01"), of_symbols(True, False), of_symbols(False, True),
+    StripAccents(), UnknownRuns("ab ", "\x01"),
     *map(Form, ("NFC", "NFD", "NFKC", "NFKD")),
 ]  # fmt: skip
 FEW = st.text("ab é\u0301\u2581\ufdfaİȺ中𝄞", max_size=8)

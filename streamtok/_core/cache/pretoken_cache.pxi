@@ -187,6 +187,8 @@ cdef void seed_cells(const Tokens* t, PretokenCache* cache) noexcept nogil:
     cdef Cell[SEEDED] filled
     cdef Cell* homes[SEEDED]
     cache.cells_used = cache.arena_used = cache.unasked = 0
+    if t.model != NULL:             # its pre-tokens are no tokens of the table
+        return
     # All keys, then all cells: so that many wait for memory at a time.
     while end < t.n:
         first = end

@@ -95,8 +95,8 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
     cdef Cell displaced
     cdef u32* out
     cdef i64 close
-    if table.tokens().model != NULL:
-        extra = table.tokens().model.mark_size      # ids that each may have beyond its bytes
+    if table.tokens().model != NULL and table.tokens().model.n_stages:
+        extra = MORE_IDS                            # that each may have beyond its bytes
     if w.follows and table.tokens().model != NULL:
         return encode_followed(table, w, buffer, start, ends, count)
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:

@@ -31,7 +31,8 @@ cdef class Workspace:
         merger_free(&self.c.scratch)
         free(self.c.lattice.nodes)
         free(self.c.places)
-        free(self.c.marked)
+        free(self.c.staged.bytes)
+        free(self.c.staged.origins)
 
 
 cdef int reserve(Work* w, size_t more) except -1 nogil:

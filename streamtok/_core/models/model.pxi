@@ -1,12 +1,12 @@
-"""Models that are no merges: from a pre-token to its ids, by pieces that are looked up in it.
+"""Models beyond merging bytes: from a pre-token to its ids, by pieces that are looked up in it.
 
 `encode_pieces` (`models/pretokens.pxi`) asks for what the pre-token cache does not know. Each model does
 what the model of that name does in tokenizers 0.23 (github.com/huggingface/tokenizers, Apache-2.0),
 see `reference/wordpiece.py` and `reference/unigram.py`, or in SentencePiece 0.2
 (github.com/google/sentencepiece, Apache-2.0), see `reference/sentencepiece_models.py`.
 
-`most_ids` says how many ids a pre-token may give: no model gives more than it has bytes, with the mark
-that may be put before it, but for spaces of SentencePiece, each of which may become the bytes of "▁".
+`most_ids` says how many ids a pre-token may give: no model gives more than it has bytes, but for spaces
+of SentencePiece, each of which may become the bytes of "▁".
 """
 
 cdef inline size_t character_size(const u8* p, size_t n) noexcept nogil:
@@ -41,7 +41,7 @@ cdef inline void set_place(Place* places, size_t i, size_t start, size_t end) no
 
 cdef inline size_t most_ids(const Model* m, size_t n) noexcept nogil:
     """The most ids that a pre-token of n bytes gives."""
-    return 3 * n if m.is_sentencepiece and m.byte_ids != NULL else n + m.mark_size
+    return 3 * n if m.is_sentencepiece and m.byte_ids != NULL else n
 
 
 cdef size_t one_unknown(const Model* m, size_t n, u32* out, Place* places) noexcept nogil:
@@ -85,6 +85,7 @@ cdef size_t word_level(const Model* m, const u8* p, size_t n, u32* out, Place* p
 
 
 MODEL_KINDS = {
+    "Merges": MERGES,
     "WordPiece": WORD_PIECE,
     "WordLevel": WORD_LEVEL,
     "Unigram": UNIGRAM,
@@ -96,19 +97,19 @@ MODEL_KINDS = {
 
 @cython.final
 cdef class PieceModel:
-    """The tables of a model that is no merges. Immutable.
+    """The tables of such a model. Immutable.
 
     kind: a key of MODEL_KINDS. blob, offsets, ids: the pieces end to end, in order
     of their bytes, uint32 offsets [n + 1] and uint32 ids [n]. unknown: the id of what has no pieces.
     prefix, most_characters: of WordPiece: the bytes before pieces that are not a word's first, and
     the longest word. scores: of Unigram: float64 by id; in SentencePiece's, that of `unknown` is of a
-    character without a piece. byte_ids: of Unigram and SentencePiece: uint32 [256], or None. mark: up to
-    four bytes, put before a pre-token that does not begin with them.
+    character without a piece. byte_ids: of Unigram and SentencePiece: uint32 [256], or None. stages: what
+    is done to each pre-token before, see `add_stage`.
     Raises ValueError for arrays that do not fit together. Costs O(bytes of the pieces).
     """
 
     def __cinit__(self, str kind not None, bytes blob not None, offsets, ids, u32 unknown, bytes prefix=b"",
-                  u64 most_characters=0, scores=None, byte_ids=None, bytes mark=b""):
+                  u64 most_characters=0, scores=None, byte_ids=None, tuple stages not None=()):
         cdef Model* m = &self.c
         cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
         cdef ArrayView id_view = read_array(ids, UINT32, "ids")
@@ -119,26 +120,13 @@ cdef class PieceModel:
             raise ValueError(f"there is no model {kind!r}")
         m.kind = <ModelKind><int>MODEL_KINDS[kind]
         m.is_sentencepiece = kind.startswith("SentencePiece")
-        if id_view.size >= NONE or offset_view.size != id_view.size + 1 or bounds[0] != 0:
-            raise ValueError("a model needs one more offset than ids, the first of them 0")
+        check_pieces(blob, offset_view, id_view)
         for i in range(n):
-            if bounds[i] > bounds[i + 1] or bounds[i + 1] > <size_t>len(blob):
-                raise ValueError("the offsets do not fit the pieces")
-            if i and not is_before(<const u8*><const char*>blob, bounds, i - 1, i):
-                raise ValueError("the pieces are not in order of their bytes")
-            if (<const u32*>id_view.data)[i] == NONE:
-                raise ValueError(f"piece {i} has no id")
             m.longest = max(m.longest, bounds[i + 1] - bounds[i])
             n_ids = max(n_ids, (<const u32*>id_view.data)[i] + 1)
-        if bounds[n] != <size_t>len(blob):
-            raise ValueError("the offsets do not fit the pieces")
         self._owners = []
         self.max_id = max(unknown, n_ids - 1 if n_ids else 0)
         m.unknown, m.most_characters = unknown, most_characters
-        if len(mark) > <Py_ssize_t>sizeof(m.mark):
-            raise ValueError(f"the mark has {len(mark)} bytes, more than {sizeof(m.mark)}")
-        m.mark_size = <u32>len(mark)
-        memcpy(m.mark, <const u8*><const char*>mark, m.mark_size)
         if m.kind == UNIGRAM:
             view = read_array(scores, FLOAT64, "scores")
             self._owners.append(view)
@@ -166,9 +154,39 @@ cdef class PieceModel:
                 self.max_id = max(self.max_id, m.byte_ids[i] if m.byte_ids[i] != NONE else 0)
         trie_open(&m.trie, <const u8*><const char*>blob, bounds, <const u32*>id_view.data, n)
         m.inside = node_of(&m.trie, <const u8*><const char*>prefix, len(prefix))
+        if stages:
+            self.stages = <Stage*>calloc(len(stages), sizeof(Stage))
+            if self.stages == NULL:
+                raise MemoryError("no memory for the stages of a model")
+            m.stages = self.stages
+        for kind, *settings in stages:
+            m.n_stages += 1
+            self._owners += add_stage(&self.stages[m.n_stages - 1], kind, settings)
 
     def __dealloc__(self):
+        cdef size_t i
         trie_close(&self.c.trie)
+        for i in range(self.c.n_stages):
+            trie_close(&self.stages[i].symbols.names)
+        free(self.stages)
+
+
+cdef int check_pieces(bytes blob, ArrayView offsets, ArrayView ids) except -1:
+    """ValueError unless they are in order of their bytes, and each has an id."""
+    cdef const u32* bounds = <const u32*>offsets.data
+    cdef size_t i
+    if ids.size >= NONE or offsets.size != ids.size + 1 or bounds[0] != 0:
+        raise ValueError("a model needs one more offset than ids, the first of them 0")
+    for i in range(ids.size):
+        if bounds[i] > bounds[i + 1] or bounds[i + 1] > <size_t>len(blob):
+            raise ValueError("the offsets do not fit the pieces")
+        if i and not is_before(<const u8*><const char*>blob, bounds, <u32>(i - 1), <u32>i):
+            raise ValueError("the pieces are not in order of their bytes")
+        if (<const u32*>ids.data)[i] == NONE:
+            raise ValueError(f"piece {i} has no id")
+    if bounds[ids.size] != <size_t>len(blob):
+        raise ValueError("the offsets do not fit the pieces")
+    return 0
 
 
 cdef bint is_before(const u8* blob, const u32* offsets, u32 one, u32 other) noexcept:

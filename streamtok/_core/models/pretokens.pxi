@@ -1,42 +1,13 @@
 """Encodes pre-tokens by a model that is no merges: what the cache does not know, and what streams hold."""
 
 cdef enum:
-    LONGEST_KNOWN = LONG_PRETOKEN - 4   # bytes: with a mark, there is room for its ids
+    MORE_IDS = 4                # than bytes, of a pre-token that is remembered
+    LONGEST_KNOWN = LONG_PRETOKEN - MORE_IDS
 
 
 cdef size_t model_ids(const Model* m, Work* w, const u8* p, size_t n, u32* out,
                       Place* places) except? 0 nogil:
-    """The ids of the pre-token p[:n], for which there is room; places: of each, in p, unless NULL."""
-    cdef size_t count, i, size = m.mark_size
-    if size == 0 or (n >= size and memcmp(p, m.mark, size) == 0):
-        return ids_without_mark(m, w, p, n, out, places)
-    reserve_marked(w, size + n)
-    memcpy(w.marked, m.mark, size)
-    memcpy(w.marked + size, p, n)
-    count = ids_without_mark(m, w, w.marked, size + n, out, places)
-    if places != NULL:
-        for i in range(count):          # the mark alone stands for the first character
-            places[i].start = places[i].start - size if places[i].start > size else 0
-            places[i].end = places[i].end - size if places[i].end > size else character_size(p, n)
-    return count
-
-
-cdef int reserve_marked(Work* w, size_t size) except -1 nogil:
-    cdef size_t capacity
-    cdef u8* marked
-    if size <= w.marked_capacity:
-        return 0
-    capacity = size + size // 2 + 64
-    marked = <u8*>realloc(w.marked, capacity)
-    if marked == NULL:
-        raise MemoryError(f"no memory for a pre-token of {size} bytes")
-    w.marked = marked
-    w.marked_capacity = capacity
-    return 0
-
-
-cdef size_t ids_without_mark(const Model* m, Work* w, const u8* p, size_t n, u32* out,
-                             Place* places) except? 0 nogil:
+    """The ids of p[:n], for which there is room; places: of each, in p, unless NULL."""
     if m.kind == WORD_PIECE:
         return word_piece(m, p, n, out, places)
     if m.kind == WORD_LEVEL:
@@ -49,12 +20,15 @@ cdef size_t ids_without_mark(const Model* m, Work* w, const u8* p, size_t n, u32
 cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u64* key) except -1 nogil:
     """Encode a pre-token that has no cell, and remember it, if it is not too long. key: its own."""
     cdef const Model* m = table.tokens().model
-    cdef size_t count
-    reserve(w, most_ids(m, n))
-    count = model_ids(m, w, p, n, w.out + w.count, NULL)
-    if n <= LONGEST_KNOWN and count <= LONG_PRETOKEN:
-        learn(&w.cache, home_of(&w.cache, key[0], key[1]), key[0], key[1], p, w.out + w.count, count)
-    w.count += count
+    cdef size_t before = w.count, count
+    if m.n_stages:
+        encode_staged(table, w, p, n, 0)
+    else:
+        reserve(w, most_ids(m, n))
+        w.count += model_ids(m, w, p, n, w.out + w.count, NULL)
+    count = w.count - before
+    if n <= LONGEST_KNOWN and count <= n + (MORE_IDS if m.n_stages else 0):
+        learn(&w.cache, home_of(&w.cache, key[0], key[1]), key[0], key[1], p, w.out + before, count)
     return 0
 
 
@@ -103,7 +77,9 @@ cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t sta
     cdef size_t i, end, at = start, made
     for i in range(count):
         end = <size_t>llabs(ends[i])
-        if ends[i] > 0 and end > at:
+        if ends[i] > 0 and end > at and m.n_stages:
+            encode_staged(table, w, buffer + at, end - at, w.origin + at)
+        elif ends[i] > 0 and end > at:
             reserve(w, most_ids(m, end - at))
             reserve_places(w, most_ids(m, end - at))
             made = model_ids(m, w, buffer + at, end - at, w.out + w.count, w.places + w.n_places)
@@ -124,9 +100,10 @@ cdef int commit_pieces(const Model* m, Work* w, const u8* buffer, Scan* s, size_
     if m.kind == UNIGRAM or m.is_sentencepiece:
         whole = whole_characters(buffer + s.start, n)
         certain = s.start
-        if m.mark_size == 0:            # or else pre-tokens are words
+        if not m.n_stages:              # or else pre-tokens are words
             certain += commit_paths(m, w, buffer + s.start, whole, s)
-    elif w.follows:
+    elif w.follows or m.n_stages:
+        retry_at[0] = 2 * n
         return 0
     elif not s.committed:
         if m.kind == WORD_LEVEL and n <= m.longest:

@@ -1,0 +1,350 @@
+"""What is done to each pre-token before its model sees it: a text that stages cut again and change.
+
+Hugging Face's pre-tokenizers come one after the other: after the first that cuts, each one cuts or
+changes every pre-token of the one before as a text by itself. What of them no one automaton can follow
+is done here, once for each different pre-token, because the cache knows what became of it:
+
+- CUT: by a pattern, with any of its behaviors (`patterns/splits.py`);
+- LETTERS: each byte becomes its letter of GPT-2's byte alphabet;
+- MARK: spaces become the mark, which also stands before what does not begin with it;
+- SYMBOLS: what a model of words writes characters as, before it merges them. Symbol i is the character
+  U+F0001 + i, and the tokens of the table are rows of these.
+
+Texts that stages make stand one behind the other in `Staged`, with what each byte comes from.
+"""
+
+cdef enum:
+    FIRST_SYMBOL = 0xF0001
+    SYMBOL_BYTES = 4
+
+cdef enum CutBehavior:
+    ISOLATED
+    REMOVED
+    ONLY
+    WITH_PREVIOUS           # up to here, a match ends what it belongs to
+    WITH_NEXT
+    CONTIGUOUS
+
+
+CUT_BEHAVIORS = {
+    "isolated": ISOLATED,
+    "removed": REMOVED,
+    "only": ONLY,
+    "with previous": WITH_PREVIOUS,
+    "with next": WITH_NEXT,
+    "contiguous": CONTIGUOUS,
+}
+
+
+cdef list add_stage(Stage* stage, str kind, list settings):
+    """Fill one of: "cut", a Scanner and a key of CUT_BEHAVIORS; "letters"; "mark", its bytes, and whether
+    it is put before a text; "symbols", the names of these end to end in order of their bytes, uint32
+    offsets [n + 1] and numbers [n], the prefix of those that are not a word's first and the suffix of
+    the last, the number of unknown ones or None, whether a run of these is one, and uint32 [256] of
+    bytes, or None. Returns who owns its memory.
+    """
+    cdef bytes mark
+    if kind == "cut":
+        scanner, behavior = settings
+        stage.kind, stage.tables = CUT, (<Scanner?>scanner).tables()
+        stage.behavior = CUT_BEHAVIORS[behavior]
+        return settings
+    if kind == "letters":
+        stage.kind = LETTERS
+        return []
+    if kind == "mark":
+        mark, stage.puts_mark = settings
+        stage.kind = MARK
+        if not 0 < len(mark) <= <Py_ssize_t>sizeof(stage.mark):
+            raise ValueError(f"the mark has {len(mark)} bytes, not 1 to {sizeof(stage.mark)}")
+        stage.mark_size = <u32>len(mark)
+        memcpy(stage.mark, <const u8*><const char*>mark, stage.mark_size)
+        return []
+    stage.kind = SYMBOLS
+    return add_symbols(&stage.symbols, settings)
+
+
+cdef list add_symbols(Symbols* s, list settings):
+    cdef bytes blob, prefix, suffix
+    blob, offsets, numbers, prefix, suffix, unknown, fuses, byte_symbols = settings
+    cdef ArrayView bounds = read_array(offsets, UINT32, "offsets")
+    cdef ArrayView values = read_array(numbers, UINT32, "numbers")
+    cdef ArrayView of_bytes
+    check_pieces(blob, bounds, values)
+    trie_open(&s.names, <const u8*><const char*>blob, <const u32*>bounds.data, <const u32*>values.data,
+              <u32>values.size)
+    s.prefix, s.prefix_size = <const u8*><const char*>prefix, len(prefix)
+    s.suffix, s.suffix_size = <const u8*><const char*>suffix, len(suffix)
+    s.inside = node_of(&s.names, s.prefix, s.prefix_size)
+    s.unknown = NONE if unknown is None else unknown
+    s.fuses = fuses
+    owners = [blob, prefix, suffix]
+    if byte_symbols is not None:
+        of_bytes = read_array(byte_symbols, UINT32, "byte_symbols")
+        if of_bytes.size != 256:
+            raise ValueError(f"there are symbols for {of_bytes.size} bytes, not for 256")
+        s.byte_symbols = <const u32*>of_bytes.data
+        owners.append(of_bytes)
+    return owners
+
+
+cdef int encode_staged(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
+    """The ids of the pre-token p[:n], and their places if they are wanted; it is at `origin`."""
+    cdef size_t i
+    w.staged.size = 0
+    make_staged(&w.staged, n)
+    memcpy(w.staged.bytes, p, n)
+    for i in range(n):
+        w.staged.origins[i].start, w.staged.origins[i].end = <u32>i, <u32>(i + 1)
+    w.staged.size = n
+    return do_stages(table, w, 0, 0, n, origin)
+
+
+cdef int make_staged(Staged* s, size_t more) except -1 nogil:
+    cdef size_t capacity = s.size + more
+    cdef u8* bytes
+    cdef Origin* origins
+    if capacity <= s.capacity:
+        return 0
+    if capacity >= NONE:
+        raise MemoryError("a pre-token is too long")
+    capacity += capacity // 2 + 256
+    bytes = <u8*>realloc(s.bytes, capacity)
+    s.bytes = bytes if bytes != NULL else s.bytes
+    origins = <Origin*>realloc(s.origins, capacity * sizeof(Origin))
+    s.origins = origins if origins != NULL else s.origins
+    if bytes == NULL or origins == NULL:
+        raise MemoryError(f"no memory for a pre-token that becomes {capacity} bytes")
+    s.capacity = capacity
+    return 0
+
+
+cdef int put_staged(Staged* s, const u8* p, size_t n, u32 start, u32 end) except -1 nogil:
+    """Put p[:n] behind all, not of `s` itself, from the bytes start:end of the pre-token."""
+    cdef size_t i
+    make_staged(s, n)
+    for i in range(n):
+        s.bytes[s.size] = p[i]
+        s.origins[s.size].start, s.origins[s.size].end = start, end
+        s.size += 1
+    return 0
+
+
+cdef int do_stages(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64 origin) except -1 nogil:
+    """The ids of n bytes of `w.staged` from `at` on, by the stages from number k on and the model."""
+    cdef const Model* m = table.tokens().model
+    cdef size_t made = w.staged.size
+    cdef u32 node
+    if k == m.n_stages:
+        return merge_row(table, w, at, n, origin) if m.kind == MERGES else put_pieces(m, w, at, n, origin)
+    if m.stages[k].kind == CUT:
+        return cut_again(table, w, k, at, n, origin)
+    if m.stages[k].kind == LETTERS:
+        write_letters(&w.staged, at, n)
+    elif m.stages[k].kind == MARK:
+        write_mark(&m.stages[k], &w.staged, at, n)
+    else:
+        node = node_of(&m.trie, w.staged.bytes + at, n)
+        if node != NONE and m.trie.values[node] != NONE:        # a token, whatever its symbols merge to
+            return put_id(w, m.trie.values[node], origin + w.staged.origins[at].start,
+                          origin + w.staged.origins[at + n - 1].end)
+        write_symbols(&m.stages[k].symbols, &w.staged, at, n)
+    do_stages(table, w, k + 1, made, w.staged.size - made, origin)
+    w.staged.size = made
+    return 0
+
+
+cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64 origin) except -1 nogil:
+    """`do_stages` of each piece; a gap is what no match covers."""
+    cdef const Stage* stage = &table.tokens().model.stages[k]
+    cdef i64[64] ends
+    cdef Scan s
+    cdef size_t start = at, place = at, i, count = 64
+    cdef bint is_match = False, was_match = False
+    scan_begin(&s, at)
+    while count == 64:
+        count = walk(stage.tables, &s, w.staged.bytes, at + n, True, ends, 64)
+        for i in range(count):
+            is_match = ends[i] > 0
+            if place > start and ends_before(stage, was_match, is_match):
+                do_piece(table, w, k, start, place, was_match, origin)
+                start = place
+            place, was_match = <size_t>llabs(ends[i]), is_match
+            if is_match and stage.behavior <= WITH_PREVIOUS:
+                do_piece(table, w, k, start, place, True, origin)
+                start = place
+    if place > start:
+        do_piece(table, w, k, start, place, was_match, origin)
+    return 0
+
+
+cdef inline bint ends_before(const Stage* stage, bint was_match, bint is_match) noexcept nogil:
+    """Whether an open piece, which ends with a match or a gap, ends before the next one of these."""
+    if stage.behavior == CONTIGUOUS:
+        return was_match != is_match
+    return is_match and stage.behavior != WITH_PREVIOUS
+
+
+cdef int do_piece(TokenTable table, Work* w, size_t k, size_t start, size_t end, bint is_match,
+                  u64 origin) except -1 nogil:
+    if table.tokens().model.stages[k].behavior == (REMOVED if is_match else ONLY):
+        return 0
+    return do_stages(table, w, k + 1, start, end - start, origin)
+
+
+cdef int write_letters(Staged* s, size_t at, size_t n) except -1 nogil:
+    cdef u8[2] letter
+    cdef size_t i, size
+    for i in range(at, at + n):
+        size = letter_of(s.bytes[i], letter)
+        put_staged(s, letter, size, s.origins[i].start, s.origins[i].end)
+    return 0
+
+
+cdef inline size_t letter_of(u8 byte, u8* letter) noexcept nogil:
+    """The UTF-8 of a byte's letter, and its size: itself if it can be seen, or else one from U+0100 on."""
+    cdef u32 code = byte
+    if 0x21 <= byte <= 0x7E:
+        letter[0] = byte
+        return 1
+    if byte <= 0x20:
+        code = 0x100 + byte
+    elif byte <= 0xA0:
+        code = 0x121 + byte - 0x7F
+    elif byte == 0xAD:
+        code = 0x143
+    letter[0], letter[1] = <u8>(0xC0 | code >> 6), <u8>(0x80 | (code & 0x3F))
+    return 2
+
+
+cdef int write_mark(const Stage* stage, Staged* s, size_t at, size_t n) except -1 nogil:
+    cdef size_t i, size = stage.mark_size, first = character_size(s.bytes + at, n)
+    cdef bint has_mark = s.bytes[at] == c" " or (n >= size and memcmp(s.bytes + at, stage.mark, size) == 0)
+    if stage.puts_mark and not has_mark:        # it stands for the first character
+        put_staged(s, stage.mark, size, s.origins[at].start, s.origins[at + first - 1].end)
+    for i in range(at, at + n):
+        if s.bytes[i] == c" ":
+            put_staged(s, stage.mark, size, s.origins[i].start, s.origins[i].end)
+        else:
+            make_staged(s, 1)
+            s.bytes[s.size], s.origins[s.size] = s.bytes[i], s.origins[i]
+            s.size += 1
+    return 0
+
+
+cdef int put_symbol(Staged* s, u32 number, Origin origin) except -1 nogil:
+    cdef u32 code = FIRST_SYMBOL + number
+    cdef u8[SYMBOL_BYTES] out
+    out[0], out[1] = <u8>(0xF0 | code >> 18), <u8>(0x80 | (code >> 12 & 0x3F))
+    out[2], out[3] = <u8>(0x80 | (code >> 6 & 0x3F)), <u8>(0x80 | (code & 0x3F))
+    return put_staged(s, out, SYMBOL_BYTES, origin.start, origin.end)
+
+
+cdef int write_symbols(const Symbols* y, Staged* s, size_t at, size_t n) except -1 nogil:
+    """A row of the symbols of a pre-token's characters."""
+    cdef size_t i = at, end = at + n, size
+    cdef u32 node, number
+    cdef bint has_bytes, waits = False      # an unknown symbol does, in case it goes on
+    cdef Origin origin, waiting
+    while i < end:
+        size = character_size(s.bytes + i, end - i)
+        origin.start, origin.end = s.origins[i].start, s.origins[i + size - 1].end
+        node = node_after(&y.names, ROOT if i == at else y.inside, s.bytes + i, size)
+        if i + size == end:
+            node = node_after(&y.names, node, y.suffix, y.suffix_size)
+        number = y.names.values[node] if node != NONE else NONE
+        has_bytes = number == NONE and y.byte_symbols != NULL and (
+            (i == at or are_symbols(y, y.prefix, y.prefix_size)) and are_symbols(y, s.bytes + i, size)
+            and (i + size < end or are_symbols(y, y.suffix, y.suffix_size)))
+        # Before a character that becomes its bytes it goes on waiting, as in tokenizers.
+        if waits and not has_bytes and (number != NONE or (not y.fuses and y.unknown != NONE)):
+            put_symbol(s, y.unknown, waiting)
+            waits = False
+        if number != NONE:
+            put_symbol(s, number, origin)
+        elif has_bytes:
+            if i > at:
+                put_bytes(y, s, y.prefix, y.prefix_size, origin)
+            put_own_bytes(y, s, i, size, origin)
+            if i + size == end:
+                put_bytes(y, s, y.suffix, y.suffix_size, origin)
+        elif y.unknown != NONE:
+            if not waits:
+                waiting = origin
+            waiting.end = origin.end
+            waits = True
+        i += size
+    if waits:
+        put_symbol(s, y.unknown, waiting)
+    return 0
+
+
+cdef inline u32 node_after(const Trie* t, u32 node, const u8* p, size_t n) noexcept nogil:
+    """The node that p[:n] leads to from another one, or NONE."""
+    cdef size_t i = 0
+    while i < n and node != NONE:
+        node = child_of(t, node, p[i])
+        i += 1
+    return node
+
+
+cdef bint are_symbols(const Symbols* y, const u8* p, size_t n) noexcept nogil:
+    """Whether all bytes have symbols."""
+    cdef size_t i
+    for i in range(n):
+        if y.byte_symbols[p[i]] == NONE:
+            return False
+    return True
+
+
+cdef int put_bytes(const Symbols* y, Staged* s, const u8* p, size_t n, Origin origin) except -1 nogil:
+    cdef size_t i
+    for i in range(n):
+        put_symbol(s, y.byte_symbols[p[i]], origin)
+    return 0
+
+
+cdef int put_own_bytes(const Symbols* y, Staged* s, size_t at, size_t n, Origin origin) except -1 nogil:
+    cdef size_t i
+    for i in range(at, at + n):             # `s.bytes` may move
+        put_symbol(s, y.byte_symbols[s.bytes[i]], origin)
+    return 0
+
+
+cdef int merge_row(TokenTable table, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:
+    """The ids of a row of symbols."""
+    cdef const Tokens* t = table.tokens()
+    cdef const Origin* origins = w.staged.origins + at
+    cdef Growing into
+    cdef size_t i, end, start = 0
+    into.items = w.scratch.result
+    into.capacity = w.scratch.result_capacity
+    into.count = 0
+    try:
+        merge_segments(t, &w.merger, w.staged.bytes + at, n, &into, &w.watch)
+    finally:
+        w.scratch.result = into.items
+        w.scratch.result_capacity = into.capacity
+    for i in range(into.count):
+        end = start + token_size(t, into.items[i])
+        put_id(w, t.ids[into.items[i]], origin + origins[start].start, origin + origins[end - 1].end)
+        start = end
+    return 0
+
+
+cdef int put_pieces(const Model* m, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:
+    """The ids of a pre-token in `w.staged`."""
+    cdef const Origin* origins = w.staged.origins + at
+    cdef Place* places = NULL
+    cdef size_t i, count
+    reserve(w, most_ids(m, n))
+    if w.follows:
+        reserve_places(w, most_ids(m, n))
+        places = w.places + w.n_places
+    count = model_ids(m, w, w.staged.bytes + at, n, w.out + w.count, places)
+    if w.follows:
+        for i in range(count):
+            places[i].start, places[i].end = origins[places[i].start].start, origins[places[i].end - 1].end
+        keep_places(w, count, origin)
+    w.count += count
+    return 0

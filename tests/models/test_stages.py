@@ -1,0 +1,145 @@
+"""What is done to each pre-token before its model: cut again and changed, as in tokenizers."""
+
+import random
+
+import pytest
+from tokenizers import Regex, Tokenizer, decoders, models
+from tokenizers import pre_tokenizers as pre
+
+import streamtok
+from streamtok.models.pieces import Pieces
+
+from ..oracles import write
+from .test_pieces import encoding_of
+
+PATTERNS = ["a+b|a|b", r"\s+", "ab", "a(?=b)", r" ?\p{L}+|\s+(?!\S)", "[ab]{1,3}", "é|日", "aab"]
+BEHAVIORS = {
+    "isolated": ("isolated", False), "removed": ("removed", False), "only": ("removed", True),
+    "with previous": ("merged_with_previous", False), "with next": ("merged_with_next", False),
+    "contiguous": ("contiguous", False),
+}  # fmt: skip
+CHANGES = [
+    pre.ByteLevel(add_prefix_space=False, use_regex=False),
+    pre.ByteLevel(add_prefix_space=True),
+    pre.Metaspace(),
+    pre.Metaspace(prepend_scheme="never", split=False),
+    pre.Metaspace("x"),
+]
+
+
+@pytest.mark.parametrize("behavior", BEHAVIORS)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_cut_as_in_tokenizers(pattern, behavior):
+    """The places of unknown words are the pieces."""
+    rng = random.Random(pattern + behavior)
+    pieces = Pieces.of_ids("WordLevel", {"unknown": 0}, 0)
+    encoding = encoding_of(pieces.with_stages((("Split", pattern, behavior),)), r"[\s\S]+")
+    name, invert = BEHAVIORS[behavior]
+    theirs = pre.Split(Regex(pattern), name, invert=invert)
+    for _ in range(100):
+        text = "".join(rng.choices("aabb é日\n", k=rng.choice([3, 9, 200])))
+        expected = [list(place) for _, place in theirs.pre_tokenize_str(text)]
+        assert encoding.encode_with_offsets(text)[1].tolist() == expected, text
+        assert encoding.count(text) == len(expected)
+
+
+def words_of(rng, theirs, texts):
+    """A vocabulary of a third of the pieces and of their characters, and <unk>."""
+    found = {piece for text in texts for piece, _ in theirs.pre_tokenize_str(text)}
+    found |= {char for piece in found for char in piece}
+    return ["<unk>", *rng.sample(sorted(found), len(found) // 3)]
+
+
+def random_stages(rng):
+    parts = [
+        pre.Split(Regex(rng.choice(PATTERNS)), *BEHAVIORS[rng.choice([*BEHAVIORS])])
+        if rng.random() < 0.6
+        else rng.choice(CHANGES)
+        for _ in range(rng.randint(2, 5))
+    ]
+    return pre.Sequence([pre.Split(Regex(rng.choice(PATTERNS)), "isolated"), *parts])
+
+
+def test_stages_in_any_order(tmp_path):
+    """WordPiece, WordLevel, and merges of symbols: ids, places, and streams in chunks."""
+    rng = random.Random(3)
+    for case in range(60):
+        theirs = Tokenizer(models.WordLevel({"<unk>": 0}, "<unk>"))
+        theirs.pre_tokenizer = random_stages(rng)
+        texts = ["".join(rng.choices("aab x é日\n²", k=rng.choice([4, 30]))) for _ in range(12)]
+        words = words_of(rng, theirs.pre_tokenizer, texts)
+        vocab = {text: id for id, text in enumerate(words)}
+        if case % 3 == 0:
+            theirs.model = models.WordLevel(vocab, "<unk>")
+        elif case % 3 == 1:
+            theirs.model = models.WordPiece(vocab, unk_token="<unk>", continuing_subword_prefix="")
+        else:
+            merges = [
+                (text[:-1], text[-1]) for text in words if text[:-1] in vocab and text[-1] in vocab
+            ]
+            theirs.model = models.BPE(
+                vocab, merges, unk_token="<unk>", fuse_unk=rng.random() < 0.5,
+                ignore_merges=rng.random() < 0.5,
+            )  # fmt: skip
+        theirs.decoder = decoders.ByteLevel()
+        encoding = streamtok.load(write(tmp_path / "tokenizer.json", theirs.to_str()))
+        for text in texts:
+            found = theirs.encode(text)
+            assert encoding.encode(text) == found.ids, (theirs.to_str(), text)
+            ids, spans = encoding.encode_with_offsets(text)
+            assert ids.tolist() == found.ids
+            assert (spans[:, 0] < spans[:, 1]).all()
+            assert (spans[1:, 0] >= spans[:-1, 0]).all()
+            stream = encoding.stream_encoder()
+            parts = [stream.encode_with_offsets(char) for char in text]
+            parts.append(stream.encode_with_offsets("", final=True))
+            assert [id for part in parts for id in part[0].tolist()] == found.ids
+            assert [x for part in parts for x in part[1].tolist()] == spans.tolist()
+
+
+def test_a_pretoken_is_remembered_with_all_its_ids():
+    """There are more ids than bytes, in the cache and out of it."""
+    ids = {chr(0x100 + number): number for number in range(256)}
+    stages = (("Split", "[\\s\\S]", "isolated"), ("MetaspaceText", "é", "always"))
+    encoding = encoding_of(Pieces.of_ids("WordPiece", {"x": 1, "é": 2, **ids}, 0,
+                                         most_characters=9).with_stages(stages))  # fmt: skip
+    for size in (1, 3, 5, 15, 16, 200, 300):
+        text = "x " * 30 + "x" * size
+        expected = [2, 1, 2] * 30 + [2, 1] * size
+        for _ in range(3):
+            assert encoding.encode(text) == expected
+            assert encoding.encode_batch([text] * 5) == [expected] * 5
+
+
+def test_what_grows_too_much_is_refused():
+    pieces = Pieces.of_ids("WordLevel", {"unknown": 0}, 0)
+    pieces.with_stages((("ByteLetters",),) * 10)
+    with pytest.raises(ValueError, match="by a factor of 2048"):
+        pieces.with_stages((("ByteLetters",),) * 11)
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        ("Split", "a", "sideways"),
+        ("MetaspaceText", "", "always"),
+        ("MetaspaceText", "ab日", "always"),
+        ("Symbols", ("a",), "", "", "b", False, False),
+    ],
+)
+def test_stages_that_are_none(stage):
+    with pytest.raises((ValueError, KeyError)):
+        Pieces.of_merges({}, (stage,))
+
+
+def test_the_packed_form_has_the_stages(tmp_path):
+    theirs = Tokenizer(models.BPE({"a": 0, "²": 1, "Â": 2}, []))
+    theirs.pre_tokenizer = pre.Sequence(
+        [pre.Punctuation(), pre.ByteLevel(add_prefix_space=False), pre.Digits(False)]
+    )
+    path = write(tmp_path / "tokenizer.json", theirs.to_str())
+    encoding = streamtok.load(path)
+    streamtok.formats.save_packed(encoding, tmp_path / "x.streamtok")
+    again = streamtok.load(tmp_path / "x.streamtok")
+    assert again.digest == encoding.digest
+    assert again.encode("a²a") == encoding.encode("a²a") == theirs.encode("a²a").ids
