@@ -8,7 +8,6 @@ standard library and from seeded generators: the same on every machine with the 
 from __future__ import annotations
 
 import ast
-import base64
 import functools
 import json
 import os
@@ -98,33 +97,6 @@ def slices(data: bytes, size: int, count: int, seed: int = 0) -> list[str]:
     places = range(0, len(text) - size, max(size, len(text) // (count + 1)))
     chosen = random.Random(seed).sample(places, min(count, len(places)))
     return [text[place : place + size] for place in chosen]
-
-
-def prompts(size: int, count: int, limit: int | None = None) -> list[str]:
-    """`count` strings of about `size` bytes of UTF-8 from all five texts, in random order."""
-    each = count // len(NAMES)
-    found = [
-        text.encode()[:size].decode(errors="ignore")
-        for name in NAMES
-        for text in slices(load(name, limit), size, each)
-    ]
-    random.Random(size).shuffle(found)
-    return found
-
-
-def hard_pretokens(size: int, seed: int = 20) -> dict[str, str]:
-    """Texts of `size` bytes in very long pre-tokens, most of them in a single one. Another seed, up
-    to 39, gives other pre-tokens of the same kinds.
-    """
-    rng = random.Random(seed)
-    han = "的一是不了人我在有他这中大来上国个到说们为子和你地出道也时年得就那要下以生会自着去之"
-    return {
-        "one letter": chr(ord("a") + seed % 20) * size,
-        "random letters": "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=size)),
-        "CJK": "".join(rng.choices(han, k=size // 3)),
-        "base64": base64.b64encode(rng.randbytes(size * 3 // 4)).decode(),
-        "blanks": " " * (size - seed % 20),
-    }
 
 
 # Without the files: five texts of about 2 MB.

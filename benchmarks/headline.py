@@ -1,16 +1,12 @@
 """The charts of speed, one for each kind of processor, and the README's sentence about speed.
 
-    python -m benchmarks.headline
-
-Nothing is measured here: the figures are those of the tables in docs/benchmarks.md, MB/s on text
-not seen before, for each kind of text. A bar is their geometric mean, for each library in its
-fastest mode, and the line at its end is the spread of the samples. The ratios in the sentence are
-those of the table: taken within a round, where both had the machine as it was then.
+`python -m benchmarks.headline` measures nothing: the figures are those of the tables in
+docs/benchmarks.md. A bar is the geometric mean of MB/s on text not seen before, for each library in
+its fastest mode, and the line at its end is the spread of the samples.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import statistics
 import sys
@@ -60,8 +56,7 @@ class Headline(NamedTuple):
     speeds: dict[str, float]  # library, or "streamtok stream" → MB/s, the geometric mean
     spread: float  # of the samples: half the range, as a share
     kinds: list[str]  # of text
-    against_tiktoken: float  # within a round, the geometric mean
-    against_best: float
+    ratios: dict[str, float]  # to "tiktoken" and to the "best" other one, within a round
 
 
 def picture(tier: str, page: Path = FIGURES) -> Path:
@@ -110,8 +105,7 @@ def read(text: str, tier: str) -> Headline:
         own | peers,
         int(head[2] or 0) / 100,
         kinds[1].split(" | "),
-        ratios.get("tiktoken", math.nan),
-        ratios.get("best", math.nan),
+        ratios,
     )
 
 
@@ -161,8 +155,8 @@ def sentence(found: Headline) -> str:
     """What the README says."""
     return (
         f"- **Fast**: {found.speeds['streamtok']:.0f} MB/s of new text on one core with "
-        f"{TIERS[found.tier]}, **{found.against_tiktoken:.0f}\n"
-        f"  times** tiktoken and {found.against_best:.1f} times the best other library "
+        f"{TIERS[found.tier]}, **{found.ratios['tiktoken']:.0f}\n"
+        f"  times** tiktoken and {found.ratios['best']:.1f} times the best other library "
         f"(geometric means over\n  {len(found.kinds)} kinds of text, samples spread by "
         f"±{found.spread:.0%}). [`python -m benchmarks.compare`](docs/benchmarks.md)"
     )

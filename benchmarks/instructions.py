@@ -4,16 +4,12 @@ Time on a shared machine is noisy; the number of instructions for a byte hardly 
 counts them with `valgrind --tool=callgrind` for fixed texts, encodings and ways into the core, and
 compares with `instructions.json`: it prints what rose by more than 2 % and exits with 1 then, with
 2 where nothing can be compared. Valgrind has no AVX-512: what is counted is the AVX2 tier, or, of a
-core built with `STREAMTOK_SIMD=none`, the one without SIMD.
-
-With `--arm64`, the core is built for arm64 and runs under qemu, and so do the rivals that have
-wheels for it (`arm64.py` says what that needs).
+core built with `STREAMTOK_SIMD=none`, the one without SIMD. With `--arm64`, the core is built for
+arm64 and runs under qemu, and so do the rivals that have wheels for it (see `arm64.py`).
 
 The texts are those that `corpus.py` makes, which are the same wherever Python is the same; their
-digests are in the file, and other texts are not compared.
-
-Not here: misses of caches and of branches. Who makes something faster shows both, the figures of
-this command and ratios of time in turns.
+digests are in the file, and other texts are not compared. Misses of caches and of branches are not
+counted: who makes something faster shows ratios of time in turns, too.
 """
 
 from __future__ import annotations

@@ -160,23 +160,21 @@ def _tiktoken(given: str | Path, assets: Path) -> Any:
 
 
 def _gigatoken(given: str | Path, assets: Path) -> Any:
-    import gigatoken
+    from gigatoken import Tokenizer
 
-    if isinstance(given, Path):
-        return gigatoken.Tokenizer(given)
-    return gigatoken.Tokenizer.from_tiktoken(assets / f"{given}.tiktoken")
+    is_model = isinstance(given, Path)
+    return Tokenizer(given) if is_model else Tokenizer.from_tiktoken(assets / f"{given}.tiktoken")
 
 
 def _fastokens(given: str | Path, assets: Path) -> Any:
-    import fastokens
+    from fastokens import Tokenizer
 
     if isinstance(given, Path):
-        return fastokens.Tokenizer.from_file(str(given))
+        return Tokenizer.from_file(str(given))
     settings: dict[str, Any] = {"encoding": given}
     if given == "r50k_base":  # not among its presets
-        patterns = json.loads((assets / "patterns.json").read_text())
-        settings = {"pattern": patterns[given], "special_tokens": {"<|endoftext|>": 50256}}
-    return fastokens.Tokenizer.from_tiktoken(str(assets / f"{given}.tiktoken"), **settings)
+        settings = {"pattern": _PATTERNS[given], "special_tokens": {"<|endoftext|>": 50256}}
+    return Tokenizer.from_tiktoken(str(assets / f"{given}.tiktoken"), **settings)
 
 
 def _from_json(module: str) -> Callable[[str | Path, Path], Any]:
@@ -276,23 +274,20 @@ def as_array(ids: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
 
 def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
     """Write the vocabularies as `.tiktoken` files, also under tiktoken's names for cached
-    downloads, and as `tokenizer.json`; and the patterns."""
+    downloads, and as `tokenizer.json`."""
     import hashlib
 
     import streamtok
     from streamtok.vocabulary.ranks_file import dumps_tiktoken
 
-    patterns = {}
     for name in encodings:
         encoding = streamtok.get_encoding(name)
-        data = dumps_tiktoken(encoding._vocabulary)
-        (folder / f"{name}.tiktoken").write_bytes(data)
         cached = hashlib.sha1(_URL.format(name).encode(), usedforsecurity=False).hexdigest()
-        (folder / cached).write_bytes(data)
-        patterns[name] = _PATTERNS.get(name, encoding._pat_str)
+        for file in (f"{name}.tiktoken", cached):
+            (folder / file).write_bytes(dumps_tiktoken(encoding._vocabulary))
         if any(by_name(peer).is_installed() for peer in ("tokenizers", "snaptokens")):
-            write_tokenizer_json(folder / f"{name}.json", encoding, patterns[name])
-    (folder / "patterns.json").write_text(json.dumps(patterns))
+            pattern = _PATTERNS.get(name, encoding._pat_str)
+            write_tokenizer_json(folder / f"{name}.json", encoding, pattern)
 
 
 def model_file(assets: Path, encoding: str) -> Path | None:

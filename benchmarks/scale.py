@@ -5,10 +5,9 @@ themselves, at the same time. Both must write the same bytes as one worker (SHA-
 printed. They take turns, and the ratio is a median within a round.
 
 --parts 1_000_000: instead, what parts cost beside their text. A plan with so many parts, of one
-line of one byte each, goes through all that a driver does: it is made, saved, loaded and compared,
-given out to two workers, and committed. The first parts (`--run`) are really encoded. The others
-get the files and records that these would, with their own numbers, from a worker that does no more
-than that; the driver does not see a difference.
+line of one byte each, goes through all that a driver does. The first parts (`--run`) are really
+encoded. The others get the files and records that these would, with their own numbers, from a
+worker that does no more than that; the driver does not see a difference.
 """
 
 from __future__ import annotations
@@ -67,27 +66,25 @@ JOBS: dict[str, Callable[[Plan], None]] = {
 
 def side_by_side(args: argparse.Namespace, folder: Path) -> Iterator[list[str]]:
     """A row for each format. Raises SystemExit if the jobs wrote different bytes."""
-    source = folder / "text"
-    corpus.write_lines(source, args.size)
+    corpus.write_lines(folder / "text", args.size)
+
+    def run(job: Callable[[Plan], None], format: str) -> tuple[float, str]:
+        """Seconds, and a digest of the files."""
+        options: dict[str, Any] = {"part_size": args.part_size, "format": format, "lines": True}
+        options["disallowed_special"] = ()
+        made = plan(str(folder / "text"), str(folder / "out"), encoding="cl100k_base", **options)
+        made.save()
+        begin = time.perf_counter()
+        job(made)
+        commit(made)
+        taken, digest = time.perf_counter() - begin, hashlib.sha256()
+        for path in sorted((folder / "out").glob("part-*")):
+            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+        shutil.rmtree(folder / "out")
+        return taken, digest.hexdigest()
+
     for format in args.formats.split(","):
-
-        def seconds(job: Callable[[Plan], None], format: str = format) -> tuple[float, str]:
-            out = folder / "out"
-            made = plan(
-                str(source), str(out), encoding="cl100k_base", format=format,
-                part_size=args.part_size, lines=True, disallowed_special=(),
-            )  # fmt: skip
-            made.save()
-            begin = time.perf_counter()
-            job(made)
-            commit(made)
-            taken, digest = time.perf_counter() - begin, hashlib.sha256()
-            for path in sorted(out.glob("part-*")):
-                digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
-            shutil.rmtree(out)
-            return taken, digest.hexdigest()
-
-        rounds = [{name: seconds(job) for name, job in JOBS.items()} for _ in range(args.rounds)]
+        rounds = [{x: run(job, format) for x, job in JOBS.items()} for _ in range(args.rounds)]
         if len({digest for one in rounds for _, digest in one.values()}) != 1:
             raise SystemExit(f"{format}: the files are not the same")
         times = {name: [one[name][0] for one in rounds] for name in JOBS}
@@ -95,48 +92,40 @@ def side_by_side(args: argparse.Namespace, folder: Path) -> Iterator[list[str]]:
         yield [format, *speeds, f"{turns.ratio(times['ceiling'], times['two workers']):.2f}"]
 
 
-# Parts of one byte.
-
-
-def beside_the_text(parts: int, really: int, top: Path) -> Iterator[list[str]]:
+def beside_the_text(args: argparse.Namespace, top: Path) -> Iterator[list[str]]:
     """A row for each step: the time, and the memory of this process after it."""
-    source, out = top / "lines", str(top / "out")
+    parts, source = args.parts, top / "lines"
     source.write_bytes(b"\n" * parts)
-    done = array("q")
+    made: Any = None
+    done, missing = array("q"), array("q")
 
-    def step(name: str, count: int, work: Callable[[], Any]) -> tuple[Any, list[str]]:
-        begin = time.perf_counter()
+    def make() -> None:
+        nonlocal made
+        settings: dict[str, Any] = {"encoding": "gpt2", "format": "u32", "part_size": 1}
+        made = plan(str(source), str(top / "out"), lines=True, sidecar=False, **settings)
+
+    def run(numbers: array[int]) -> None:
+        workers.run_parts(made, numbers, 2, lambda record: done.append(record.part))
+        workers._PROGRAM = _COPIER  # from now on
+
+    steps: dict[str, Callable[[], Any]] = {
+        "plan": make,
+        "save": lambda: Plan.save(made),
+        "load and compare": lambda: Plan.save(made),
+        "what is missing": lambda: missing.extend(missing_parts(made)),
+        "run, 2 workers": lambda: run(missing[: args.run]),
+        "give out, 2 workers that copy": lambda: run(missing[args.run :]),
+        "commit": lambda: commit(made),
+    }
+    for name, work in steps.items():
+        begin, before = time.perf_counter(), len(done)
         result = work()
         seconds = time.perf_counter() - begin
-        each = f"{seconds / max(count, 1) * 1e3:.3f}"
-        return result, [name, f"{count:,}", f"{seconds:.1f}", each, f"{turns.memory() >> 20} MiB"]
-
-    def make() -> Plan:
-        settings: dict[str, Any] = {"encoding": "gpt2", "format": "u32", "part_size": 1}
-        return plan(str(source), out, lines=True, sidecar=False, **settings)
-
-    made, row = step("plan", parts, make)
-    yield row
-    path, row = step("save", parts, made.save)
-    yield row
-    yield step(f"load and compare {os.path.getsize(path):,} bytes", parts, made.save)[1]
-    waiting, row = step("what is missing", parts, lambda: array("q", missing_parts(made)))
-    yield row
-    yield step("run, 2 workers", really, lambda: run(made, waiting[:really], done))[1]
-    workers._PROGRAM = _COPIER
-    others = waiting[really:]
-    yield step("give out, 2 workers", len(others), lambda: run(made, others, done))[1]
-    if sorted(done) != list(range(parts)):
+        count = len(done) - before or parts
+        each = [f"{seconds:.1f}", f"{seconds / count * 1e3:.3f}", f"{turns.memory() >> 20} MiB"]
+        yield [name, f"{count:,}", *each]
+    if sorted(done) != list(range(parts)) or result.documents != parts:
         raise SystemExit("parts are missing")
-    totals, row = step("commit", parts, lambda: commit(made))
-    yield row
-    if totals.documents != parts or next(missing_parts(made), None) is not None:
-        raise SystemExit(f"the totals are wrong: {totals}")
-
-
-def run(made: Plan, numbers: array[int], done: array[int]) -> None:
-    """Run parts in two processes."""
-    workers.run_parts(made, numbers, 2, lambda record: done.append(record.part))
 
 
 def run_copier(path: str) -> None:
@@ -178,8 +167,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         if args.parts:
             columns = ["step", "parts", "seconds", "ms a part", "peak memory of the driver"]
-            really = max(min(args.run, args.parts), 1)
-            turns.show(columns, beside_the_text(args.parts, really, Path(name)))
+            turns.show(columns, beside_the_text(args, Path(name)))
         else:
             columns = ["MB/s", *JOBS, "two workers ÷ ceiling"]
             turns.show(columns, side_by_side(args, Path(name)))

@@ -3,15 +3,13 @@
     python -m benchmarks.serve_load --connections 1000
 
 A server is started in a process of its own, on TCP and then on a Unix socket, and all clients
-connect. Each has a text of its own and sends it in chunks of random sizes, the clients taking
-turns, so that every stream is cut at other places and all are open at the same time. All ids
-are compared with the offline encoding of the text; one that is lost, wrong or another client's
-ends the run with an error.
+connect. Each sends a text of its own in chunks of random sizes, the clients taking turns, so that
+every stream is cut at other places and all are open at the same time. All ids are compared with the
+offline encoding of the text.
 
 Memory is the resident set of the server after its first line: `idle` is what it grew by when all
 had connected and sent one line, `held` when all have sent what the server takes and none reads a
-single id, both divided by the number of connections. What the kernel holds in its socket buffers
-is not in it.
+single id, both for each connection. What the kernel holds in its socket buffers is not in it.
 """
 
 from __future__ import annotations
@@ -34,6 +32,7 @@ import streamtok
 from . import corpus, turns
 
 SIZES = [1, 20, 300, 4000, 20_000, 70_000]
+Process = subprocess.Popen[bytes]
 
 
 class WrongIds(SystemExit):
@@ -41,7 +40,7 @@ class WrongIds(SystemExit):
 
 
 @contextlib.contextmanager
-def server(*options: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def server(*options: str) -> Iterator[tuple[Process, str]]:
     """A `streamtok serve` that is ready, and its address."""
     command = [sys.executable, "-m", "streamtok", "serve", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
@@ -85,52 +84,33 @@ async def connect(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWri
 
 
 async def drive(
-    process: subprocess.Popen[bytes], address: str, texts: list[bytes], expected: list[np.ndarray]
+    process: Process, address: str, texts: list[bytes], expected: list[np.ndarray]
 ) -> dict[str, float]:
-    """Run all clients at once; seconds and bytes of memory. Raises WrongIds."""
-    await say_one_line(address)  # what the first text makes is not a connection's
+    """Run all clients at once; seconds, and bytes of memory of each. Raises WrongIds."""
+    reader, writer = await connect(address)  # what the first text makes is not a connection's
+    await talk(reader, writer, b"hello\n", 0)
     before = turns.memory("VmRSS", process.pid)
     clients = await asyncio.gather(*(connect(address) for _ in texts))
-    try:
-        for text, (_, writer) in zip(texts, clients, strict=True):
-            writer.write(text[: text.index(b"\n") + 1])
-        firsts = await asyncio.gather(*(reader.readexactly(4) for reader, _ in clients))
-        idle = (turns.memory("VmRSS", process.pid) - before) / len(texts)
-        start = time.perf_counter()
-        rests = await asyncio.gather(
-            *(
-                talk(*client, text, i)
-                for i, (client, text) in enumerate(zip(clients, texts, strict=True))
-            )
-        )
-        seconds = time.perf_counter() - start
-    finally:
-        for _, writer in clients:
-            writer.close()
-        for _, writer in clients:
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
+    for text, (_, writer) in zip(texts, clients, strict=True):
+        writer.write(text[: text.index(b"\n") + 1])
+    firsts = await asyncio.gather(*(reader.readexactly(4) for reader, _ in clients))
+    idle = (turns.memory("VmRSS", process.pid) - before) / len(texts)
+    start = time.perf_counter()
+    calls = [talk(*clients[i], text[text.index(b"\n") + 1 :], i) for i, text in enumerate(texts)]
+    rests = await asyncio.gather(*calls)
+    seconds = time.perf_counter() - start
     for i, (first, rest) in enumerate(zip(firsts, rests, strict=True)):
         if first + rest != expected[i].astype("<u4").tobytes():
             raise WrongIds(f"client {i} got other ids than the offline encoding's")
     return {"seconds": seconds, "idle": idle}
 
 
-async def say_one_line(address: str) -> None:
-    reader, writer = await connect(address)
-    writer.write(b"hello\n")
-    await reader.readexactly(4)
-    writer.close()
-    await writer.wait_closed()
-
-
 async def talk(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text: bytes, seed: int
 ) -> bytes:
-    """Send all but the first line in random chunks, half-close, and give all that comes back."""
+    """Send a text in random chunks, half-close, and give all that comes back."""
     answer = asyncio.ensure_future(reader.read())
-    rng = random.Random(seed)
-    at = text.index(b"\n") + 1
+    rng, at = random.Random(seed), 0
     while at < len(text):
         size = rng.choice(SIZES)
         writer.write(text[at : at + size])
@@ -138,10 +118,14 @@ async def talk(
         await writer.drain()
         await asyncio.sleep(0)  # the next client's turn
     writer.write_eof()
-    return await answer
+    found = await answer
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
+    return found
 
 
-async def hold(process: subprocess.Popen[bytes], address: str, count: int) -> float:
+async def hold(process: Process, address: str, count: int) -> float:
     """Bytes a connection costs the server when its client sends all it can and never reads."""
     data = b"1 2 3 4 5 6 7 8 9\n" * 50_000  # about as many ids as bytes
     before = turns.memory("VmRSS", process.pid)

@@ -196,7 +196,7 @@ def _texts(results: Results) -> Iterator[str]:
 
 
 def _calls(results: Results) -> Iterator[str]:
-    yield "µs per call, strings not seen before (English, prompts from all five texts):\n"
+    yield "µs per call, strings of English not seen before:\n"
     every = [got for key, turns in results.by.items() if key[0] == "calls"
              for got in turns.values()]  # fmt: skip
     names = next((list(got["us"]) for got in every if not isinstance(got, str)), [])

@@ -20,7 +20,6 @@ from . import corpus, peers, turns
 Sample = dict[str, Any]
 
 CALL_SIZES = (11, 100, 1000)  # characters
-PROMPT_SIZES = (20, 200, 2000)  # bytes
 _CALL_BYTES = 100_000  # of strings of one size
 _EQUAL_BYTES = 400_000  # of each text
 _THREADS_BYTES, _DOCUMENT = 2_000_000, 4000  # of each text, of each text of a batch
@@ -71,9 +70,6 @@ def _calls(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     """µs for a call on each size, over strings not seen before, after a warm-up on others."""
     english, result = corpus.load("english"), {}
     strings = {f"{n} letters": corpus.slices(english, n, _CALL_BYTES // n) for n in CALL_SIZES}
-    for size in PROMPT_SIZES:
-        count = 200 if task["slow"] else max(200, _CALL_BYTES // size)
-        strings[f"prompt of {size}"] = corpus.prompts(size, count, task["limit"])
     cpu, begin = time.process_time(), time.perf_counter()
     for name, texts in strings.items():
         half = len(texts) // 2

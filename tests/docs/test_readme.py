@@ -47,7 +47,7 @@ FIGURES = headline.FIGURES.read_text("utf-8")
 def test_sentence_is_current() -> None:
     found = headline.read(FIGURES, headline.IN_README)
     assert headline.written_into(README, "headline", headline.sentence(found)) == README
-    assert found.against_best * (1 - found.spread) > 1, "the spread does not carry the claim"
+    assert found.ratios["best"] * (1 - found.spread) > 1, "the spread does not carry the claim"
     assert f"(docs/{headline.picture(headline.IN_README).name})" in README
 
 
