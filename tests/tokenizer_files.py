@@ -10,7 +10,8 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from streamtok.normalizers.charsmap import write_charsmap
-from streamtok.reference.tokenizer_json import BYTE_SYMBOLS, added_tokens
+
+from .reference.tokenizer_json import BYTE_SYMBOLS, added_tokens
 
 File = dict[str, Any]
 

@@ -1,8 +1,8 @@
 """SentencePiece's models unigram, word and char, slow and obvious.
 
-A text is as its normalizer leaves it (`sentencepiece_map.py`), with U+2581 for spaces. `pieces` are
-the rows of the file: text, score, type. What a text becomes are rows (id, start, end): each id, and
-the characters of the text that it stands for.
+A text is as its normalizer leaves it (`normalizers/longest_map.py`), with U+2581 for spaces.
+`pieces` are the rows of the file: text, score, type. What a text becomes are rows (id, start, end):
+each id, and the characters of the text that it stands for.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from streamtok.reference import tokenizer_json as reference
-
 from ..random_tokenizers import finds
 from ..random_tokenizers.__main__ import Report
 from ..random_tokenizers.checks import (
@@ -24,6 +22,7 @@ from ..random_tokenizers.checks import (
 )
 from ..random_tokenizers.finds import describe, shrink
 from ..random_tokenizers.workers import outcomes_here
+from ..reference import tokenizer_json as reference
 from ..tokenizer_files import File
 
 FILES, PARTS = 240, 2

@@ -42,9 +42,9 @@ from streamtok.normalizers import (
 )
 from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.normalizers.growth import MOST_GROWTH, growth_of, n_bytes
-from streamtok.reference import tokenizer_json
 
 from ..loader_fuzz import sound_files
+from ..reference import tokenizer_json
 
 CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
 MAP = write_charsmap({"a": "bb", "b\u0301": "long", "\xa0": " ", "é": "e\u0301x"})

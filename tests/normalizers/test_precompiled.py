@@ -13,8 +13,8 @@ from streamtok.normalizers import Normalizer, Precompiled
 from streamtok.normalizers.char_sets import ranges_of
 from streamtok.normalizers.charsmap import read_charsmap, write_charsmap
 from streamtok.normalizers.clusters import ON_BORDER, advance
-from streamtok.reference import tokenizer_json as reference
 
+from ..reference import tokenizer_json as reference
 from .cuts import check, check_all_cuts
 
 KINDS = (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from streamtok.normalizers import JoinedSpaces, LongestMap, Normalizer, Replace, Step, UnknownRuns
 from streamtok.normalizers.charsmap import read_charsmap, write_charsmap
-from streamtok.reference.sentencepiece_map import normalized
 
+from ..reference.sentencepiece_map import normalized
 from ..sentencepiece_models import charsmap_of, processor, trained
 from .cuts import check, check_all_cuts
 

@@ -12,8 +12,9 @@ from streamtok import formats
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.errors import PatternError
 from streamtok.reference import bpe as reference
-from streamtok.reference import tokenizer_json
 from streamtok.views import merges
+
+from ..reference import tokenizer_json
 
 PATTERN = r"(?<!q)(?:.*?,){12}P"
 HOSTILE = "," * 60  # two to the power of 60 steps, about

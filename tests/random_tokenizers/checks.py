@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from tokenizers import Tokenizer
 
 import streamtok
-from streamtok.reference import tokenizer_json as reference
 
+from ..reference import tokenizer_json as reference
 from ..tokenizer_files import File, random_file, random_text
 
 MARK = "\u2581"

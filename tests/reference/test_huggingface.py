@@ -10,10 +10,9 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, models, normalizers
 from tokenizers import pre_tokenizers as pre
 
-from streamtok.reference import tokenizer_json as reference
-
 from ..random_tokenizers.checks import case, expected_ids, theirs
 from ..tokenizer_files import ODD, one_normalizer, one_pre_tokenizer
+from . import tokenizer_json as reference
 
 
 def added(*tokens: AddedToken, normalizer: Any = None) -> Tokenizer:

@@ -25,13 +25,14 @@ from typing import Any
 
 import regex
 
-from ..models.serde_float import serde_float
-from ..normalizers.growth import MOST_GROWTH
-from ..patterns.huggingface_characters import SCRIPTS
-from .bpe import MatchTime, compile_pattern, split
+from streamtok.models.serde_float import serde_float
+from streamtok.normalizers.growth import MOST_GROWTH
+from streamtok.patterns.huggingface_characters import SCRIPTS
+from streamtok.reference.bpe import MatchTime, compile_pattern, split
+from streamtok.reference.unigram import unigram
+from streamtok.reference.wordpiece import word_level, word_piece
+
 from .sentencepiece_map import mapped
-from .unigram import unigram
-from .wordpiece import word_level, word_piece
 
 __all__ = ["bpe", "encode", "find_added", "normalize", "pre_tokenize", "split_added"]
 
