@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -140,12 +139,3 @@ def test_an_unreachable_long_token_is_waited_for():
         assert enc.encode(data) == expected
         chunks = [data[i : i + 777] for i in range(0, len(data), 777)]
         assert stream_ids(enc.stream_encoder(), chunks) == expected
-
-
-@pytest.mark.parametrize("size", [1, 5, 4095, 4096, 4097, 8192, 8193, 70_000])
-def test_window_sizes(size):
-    enc = streamtok.get_encoding("cl100k_base")
-    data = (b"thequickbrownfoxjumpsoverthelazydog" * (size // 35 + 1))[:size]
-    expected = heap_free_bpe(enc._mergeable_ranks, data)
-    assert enc.encode(data) == expected
-    assert stream_ids(enc.stream_encoder(), [data[: size // 2], data[size // 2 :]]) == expected

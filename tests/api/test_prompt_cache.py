@@ -12,8 +12,6 @@ import threading
 import tracemalloc
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import streamtok
 from streamtok import Encoding, PromptCache
@@ -105,17 +103,6 @@ def test_random_encodings(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(rng.choices("aAb .\n\u2581e\u00e9\u0301", k=200))
     cuts = sorted(rng.sample(range(200), 8))
     check(PromptCache(encoding), [text[:cut] for cut in cuts] + [text[:40] + text[cuts[0] :]])
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.text(max_size=30)), max_size=8), st.integers(1, 9))
-def test_any_text(turns: list[tuple[int, str]], size: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_BLOCK", size)
-        cache = PromptCache(GPT2, 4000)
-        texts = [""]
-        for number, text in turns:
-            texts.append(texts[number % len(texts)] + text)
-            assert cache.encode(texts[-1]) == whole(GPT2, texts[-1])
 
 
 def test_nasty_texts_of_real_blocks(encoding: Encoding) -> None:

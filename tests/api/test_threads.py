@@ -167,11 +167,6 @@ def test_an_error_in_a_thread_is_raised() -> None:
 
 def test_refusals() -> None:
     enc = streamtok.get_encoding("cl100k_base")
-    for call in (enc.encode_to_numpy, enc.count):
-        with pytest.raises(ValueError, match="num_threads must be a positive integer"):
-            call("text", num_threads=0)
-        with pytest.raises(TypeError, match="str or bytes-like"):
-            call(3, num_threads=2)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="not the pairs of this pattern"):
         Cuts(enc._encoder.scanner, np.ones((3, 3), bool))  # type: ignore[arg-type]
     assert enc._cuts is not None

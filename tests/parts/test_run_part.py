@@ -56,35 +56,6 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("format", ["u16", "npy", "jsonl", "megatron", "text", "datatrove"])
-@pytest.mark.parametrize("part_size", [11, 60, 5000])
-def test_documents_in_parts(tmp_path: Path, kind: str, format: str, part_size: int) -> None:
-    rng = random.Random(3)
-    documents = ["".join(rng.choices("ab \tcé日-x", k=rng.randrange(40))) for _ in range(16)]
-    if kind == "jsonl":
-        data = "\n".join(json.dumps({"text": one}) for one in documents) + "\n"
-    else:
-        data = {"lines": "\n", "delimiter": "--x"}[kind].join(documents)
-    path = tmp_path / "in"
-    path.write_text(data)
-    options = KINDS[kind] | {"append": 50256}
-    made = plan(
-        path, tmp_path / "out", encoding="gpt2", part_size=part_size, format=format, **options
-    )
-    records = [run_part(made, number) for number in range(len(made))]
-    whole = plan(path, tmp_path / "whole", encoding="gpt2", part_size=1 << 30, format=format,
-                 **options)  # fmt: skip
-    one = run_part(whole, 0)
-    assert sum(record.documents for record in records) == one.documents
-    assert sum(record.tokens for record in records) == one.tokens
-    assert sum(record.bytes for record in records) == one.bytes
-    if format in ("u16", "text", "jsonl"):
-        joined = b"".join(Path(made.path(i)).read_bytes() for i in range(len(made)))
-        assert joined == Path(whole.path(0)).read_bytes()
-    assert commit(made).tokens == one.tokens
-
-
 @pytest.mark.parametrize("shard_tokens", [None, 20])
 @pytest.mark.parametrize("format", FILE_FORMATS)
 def test_a_record_has_the_digests_of_its_files(

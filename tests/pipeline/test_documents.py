@@ -109,22 +109,6 @@ def test_documents_in_parts_have_the_ids_of_whole_ones(threads: int, errors: str
         assert not encoder.is_open
 
 
-@pytest.mark.parametrize("threads", THREADS)
-def test_one_long_document(threads: int) -> None:
-    rng = random.Random(77)
-    for name in ("r50k_base", "cl100k_base", "o200k_base"):
-        enc = streamtok.get_encoding(name)
-        for text in [*texts(5, 4), "a" * 3_000, "ab " * 2_000, "\n " * 2_000, "日本語。" * 900]:
-            data = text.encode()
-            encoder = DocumentEncoder(
-                enc.stream_encoder(disallowed_special=()), num_threads=threads
-            )
-            ids, ends = encoded(encoder, in_parts(rng, data, 2_000), rng)
-            assert ids == enc.encode(data, disallowed_special=())
-            assert ends == [len(ids)]
-            assert encoder.bytes == len(data)
-
-
 def test_a_state_goes_on_elsewhere() -> None:
     rng = random.Random(8)
     text = "".join(texts(2, 3)).encode()

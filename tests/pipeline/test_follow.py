@@ -90,12 +90,6 @@ def log(tmp_path: Path) -> Log:
     return Log(tmp_path)
 
 
-def test_two_rotations_between_two_looks(log: Log) -> None:
-    log.write("one\n")
-    steps = [lambda: log.write_and_rotate("two\n", "three\n", "four\n")]
-    assert Looks(log.path, steps).read() == b"one\ntwo\nthree\nfour\n"
-
-
 def test_what_was_read_is_truncated(log: Log, tmp_path: Path) -> None:
     """Also where more than was there is written meanwhile; and a late writer's text is read."""
     longer = "three, and this is longer than what was there\n"

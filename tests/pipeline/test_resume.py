@@ -359,39 +359,6 @@ def test_standard_input_must_come_again(tmp_path: Path) -> None:
     assert run("decode", str(out)).stdout == TEXT
 
 
-def test_a_followed_log_goes_on_after_rotation(tmp_path: Path) -> None:
-    log, out = tmp_path / "app.log", tmp_path / "out.jsonl"
-    command = ["encode", "--follow", str(log), "--lines", "-o", str(out), "--resume", "-q"]
-    command += ["--checkpoint-every", "0", "--shard-tokens", "60"]
-
-    def follow(shards: int) -> None:
-        with Live(wrapped(FOREGROUND, *command)) as live:
-            end = time.monotonic() + 20
-            while len(list(tmp_path.glob("out_*.jsonl"))) < shards:
-                assert time.monotonic() < end, live.process.poll()
-                time.sleep(0.01)
-            live.process.send_signal(signal.SIGKILL)
-            live.process.wait(20)
-
-    with log.open("w") as file:
-        file.writelines(f"line {i} of the first log\n" for i in range(50))
-    follow(2)
-    with log.open("a") as file:
-        file.write("the last line, ")
-    log.rename(tmp_path / "app.log.1")
-    log.write_text("which goes on here\n" + "and one more\n" * 60)
-    follow(7)
-    shards = sorted(tmp_path.glob("out_*.jsonl"))
-    lines = b"".join(one.read_bytes() for one in shards).splitlines()
-    rows = [json.loads(line) for line in lines]
-    documents = [run("decode", "--format", "text", stdin=str(r["input_ids"]).encode()).stdout
-                 for r in rows]  # fmt: skip
-    expected = [f"line {i} of the first log".encode() for i in range(50)]
-    expected += [b"the last line, which goes on here"] + [b"and one more"] * 60
-    assert documents == expected[: len(documents)]
-    assert len(documents) > 60
-
-
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [

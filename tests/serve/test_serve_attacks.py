@@ -31,7 +31,7 @@ from streamtok.serve.metrics import expose
 from streamtok.serve.scrape import MAX_REQUEST, MAX_SCRAPES
 
 from ..live_threads import refused, stillborn
-from ..serve_clients import ENV, command, go, hang_up, receive, talk, until
+from ..serve_clients import ENV, command, go, hang_up, receive, talk
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
@@ -227,23 +227,6 @@ def test_out_of_descriptors_clients_wait(tmp_path: Path) -> None:
         assert b"out of system resource" in process.stderr.read()
 
 
-def test_a_flood_of_connections(enc: streamtok.Encoding) -> None:
-    """No more get a stream than there may be, and each of the others is refused."""
-
-    async def test() -> None:
-        async with await serve(enc, port=0, max_connections=10) as server:
-            clients = [connect(server.addresses[0]) for _ in range(300)]
-            await until(lambda: server.counters.connections == 300)
-            assert server.counters.open == 10
-            assert server.counters.refused == 290
-            for client in clients:
-                client.close()
-            await until(lambda: not server._connections)
-            assert await talk(server, b"hello") == b"15339\n"
-
-    go(test)
-
-
 # Standard error
 
 
@@ -376,55 +359,6 @@ def test_a_failure_in_the_server_is_told(enc: streamtok.Encoding) -> None:
         assert [str(one["exception"]) for one in heard] == ["broken"]
 
     go(test)
-
-
-# Signals, with clients that are busy
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_with_busy_clients(number: signal.Signals) -> None:
-    """Each gets ids of a beginning of its text, and is told of how much; exit code 0."""
-    hostile = ("\n" + " " * 1150).encode() * 8
-    enc = streamtok.get_encoding("cl100k_base")
-    answers: dict[int, bytes] = {}
-
-    def drive(i: int, address: str, stop: threading.Event) -> None:
-        with contextlib.closing(connect(address)) as client:
-            reading = threading.Thread(target=lambda: answers.setdefault(i, take(client)))
-            reading.start()
-            with contextlib.suppress(OSError):
-                while not stop.is_set():
-                    client.sendall(hostile)
-            reading.join(HANG)
-
-    def take(client: socket.socket) -> bytes:
-        data = b""
-        with contextlib.suppress(OSError):
-            while got := client.recv(1 << 16):
-                data += got
-        return data
-
-    stop = threading.Event()
-    with command("--tcp", "127.0.0.1:0", "--grace", "0.5") as (process, address):
-        threads = [threading.Thread(target=drive, args=(i, address, stop)) for i in range(3)]
-        for thread in threads:
-            thread.start()
-        assert ask(address) == b"15339\n"
-        process.send_signal(number)
-        try:
-            assert process.wait(HANG) == 0
-        finally:
-            stop.set()
-            for thread in threads:
-                thread.join(HANG)
-        assert process.stderr
-        assert process.stderr.read() == b""
-    for answer in answers.values():
-        *lines, last = answer.splitlines() or [b"error: reset"]
-        if last.startswith(b"error: the server is shutting down"):  # else it was reset meanwhile
-            size = int(last.split()[-2])
-            text = (hostile * (size // len(hostile) + 1))[:size]
-            assert enc.decode_bytes([int(one) for one in lines]) == text
 
 
 # Starting

@@ -22,7 +22,7 @@ import streamtok
 from benchmarks import turns
 from benchmarks.serve_load import make_texts
 from benchmarks.serve_load import server as load_server
-from streamtok.serve import ERROR_MARK, Server, serve
+from streamtok.serve import Server, serve
 
 from ..serve_clients import (
     ENV,
@@ -220,32 +220,6 @@ def test_resets_at_any_moment(enc: streamtok.Encoding) -> None:
             assert server.counters.connections == 60
             assert server.counters.resets > 0
             assert await talk(server, b"hello") == b"15339\n"
-
-    go(test)
-
-
-# Bytes that are no text
-
-
-@pytest.mark.parametrize("format", ["text", "u32"])
-def test_garbage(enc: streamtok.Encoding, format: Any) -> None:
-    rng = random.Random(12)
-
-    async def test() -> None:
-        async with await serve(enc, port=0, format=format) as server:
-            for i in range(20):
-                data = b"hello world " * (i % 4) + b"\xff" + rng.randbytes(rng.randrange(200_000))
-                answer = await talk(server, data, seed=i)
-                if format == "text":
-                    *ids, last = answer.splitlines()
-                    got = [int(one) for one in ids]
-                else:
-                    head, _, last = answer.partition(ERROR_MARK)
-                    got = ids_of(head, format)
-                assert f"byte {12 * (i % 4)} is not UTF-8".encode() in last
-                assert got == enc.encode("hello world " * (i % 4))[: len(got)]
-            assert server.counters.decoding_errors == 20
-            assert ids_of(await talk(server, b"hello"), format) == [15339]
 
     go(test)
 

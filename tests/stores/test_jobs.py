@@ -8,9 +8,6 @@ import io
 import json
 import random
 import re
-import signal
-import subprocess
-import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -388,22 +385,6 @@ def test_inputs_of_a_web_server(flaky: str, proxy: Proxy, tmp_path: Path) -> Non
     assert b"".join(read_blocks(url, whole._replace(size=None), 5, None)) == text[5:]
     with pytest.raises(FileNotFoundError):
         objects.describe(f"{url}.gz")
-
-
-def test_a_driver_that_is_killed(s3: str, tmp_path: Path) -> None:
-    url, path = put(s3, "in.txt", text_of(160_000), tmp_path)
-    args = ["encode", "-q", "-e", "gpt2", "--part-size", "10000", "--format", "npy"]
-    command = [sys.executable, "-m", "streamtok", *args, url, "-o", f"{s3}/out", "--workers", "2"]
-    for kill in (True, True, False):
-        with subprocess.Popen(command, cwd=ROOT, start_new_session=True) as driver:
-            done = len(files_of(f"{s3}/out"))
-            while kill and len(files_of(f"{s3}/out")) <= done and driver.poll() is None:
-                pass  # until it has done something
-            if kill:
-                driver.kill()
-            assert driver.wait() == (-signal.SIGKILL if kill else 0)
-    assert files_of(f"{s3}/out") == files_of(here(tmp_path, path, part_size=10_000, format="npy"))
-    assert len(rows_of(f"{s3}/out")) == 17
 
 
 def test_training_on_s3(s3: str, tmp_path: Path) -> None:

@@ -12,8 +12,6 @@ from streamtok.cli.measure import measure
 from streamtok.errors import UnsupportedPatternError
 from streamtok.views.lanes import Lanes, make_lanes
 
-from ..conftest import CORPORA, corpus, encoding_of
-
 TEXT = "Streaming tokenizers, 12345 words… naïve café: 東京 и Москва 🎉\n"
 
 
@@ -68,19 +66,6 @@ def test_numbers_are_those_of_bench(size):
     for name in ("extra_tokens", "wrong_tokens", "cuts", "cuts_inside_tokens", "broken_chunks"):
         assert getattr(lanes, name) == getattr(naive, name), name
     assert lanes.naive_tokens == naive.tokens
-
-
-@pytest.mark.parametrize("name", CORPORA)
-def test_corpora(name):
-    data = corpus(name)[:6_000].decode("utf-8", "ignore").encode()
-    for enc in (encoding_of("o200k_base"), encoding_of("llama3_style")):
-        lanes = make_lanes(enc, data, 100)
-        check(lanes, enc, data)
-        naive = {row.way: row for row in measure(data, enc, (100,), rounds=1)}["naive"]
-        assert (lanes.wrong_tokens, lanes.broken_chunks) == (
-            naive.wrong_tokens,
-            naive.broken_chunks,
-        )
 
 
 def test_chunks_of_any_sizes():
