@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.encode import find_parts
+from .._core.encode import find_parts, gather_tokens
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import (
@@ -31,12 +31,22 @@ from ..vocabulary.table import (
     offsets_of,
 )
 from .loading import shown
-from .merge_lists import MAX_MERGES
+from .merge_lists import MAX_MERGES, renumbered
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..models.pieces import Pieces
 
-__all__ = ["CUT_BEFORE_SPACES", "character_prefixes", "from_character_merges", "pattern_of_cuts"]
+    Numbers = NDArray[np.uint32]
+
+__all__ = [
+    "CUT_BEFORE_SPACES",
+    "character_prefixes",
+    "from_character_merges",
+    "in_order_of_merges",
+    "pattern_of_cuts",
+]
 
 CUT_BEFORE_SPACES = r" *[^ ]+| +"
 _JOINED_SPACES = re.compile(r"[^ ](?= )")
@@ -67,11 +77,10 @@ def from_character_merges(
 
     The later place counts for a pair that is listed twice. byte_ids: what becomes of the bytes of
     characters that are not tokens; a byte whose own character is one needs none. None: no text has
-    other characters. ignore_merges:
-    whether a pre-token that is a token becomes its id without merging. decode_only: more ids that
-    can only be decoded. model: makes symbols of pre-tokens, which are merged. Raises
-    VocabularyError for merges of texts not in `ids`, for ids that are given twice and for bytes
-    without an id.
+    other characters. ignore_merges: whether a pre-token that is a token becomes its id without
+    merging. decode_only: more ids that can only be decoded. model: makes symbols of pre-tokens,
+    which are merged. Raises VocabularyError for merges of texts not in `ids`, for ids that are
+    given twice and for bytes without an id.
     """
     encoded = {text: text.encode("utf-8", "surrogatepass") for text in ids}
     numbers = {encoded[text]: number for text, number in ids.items()}
@@ -84,9 +93,8 @@ def from_character_merges(
     known = set(tokens)
     tokens += [token for token in numbers if token not in known]
     index = {token: i for i, token in enumerate(tokens)}
-    places = {(index[token[:-1]], token[-1]): 0 for token in prefixes}
+    # In the order of priority: a prefix comes of its beginning and a byte, before all else.
     made_of = {(index[token[:-1]], token[-1]): index[token] for token in prefixes}
-    first = len(places)
     index_of = {text: index[token] for text, token in encoded.items()}
     for place, (left, right) in enumerate(merges):
         try:
@@ -97,20 +105,17 @@ def from_character_merges(
                 f"merge {place}, of {shown(left)} and {shown(right)}: {shown(error.args[0])} is "
                 "not in the vocabulary"
             ) from None
-        places.pop(pair, None)  # a pair's row is its priority, and the later place counts
-        places[pair] = place
+        made_of.pop(pair, None)  # the later place counts
         made_of[pair] = whole
-    if len(places) > MAX_MERGES or len(tokens) > MAX_MERGES:
+    if len(made_of) > MAX_MERGES or len(tokens) > MAX_MERGES:
         raise VocabularyError(
-            f"there are {len(tokens)} tokens and {len(places)} merges: at most {MAX_MERGES} of "
+            f"there are {len(tokens)} tokens and {len(made_of)} merges: at most {MAX_MERGES} of "
             "each are possible"
         )
-    pairs = np.array([(*pair, made_of[pair]) for pair in places], np.uint32).reshape(-1, 3)
+    pairs = np.array([(*pair, made) for pair, made in made_of.items()], np.uint32).reshape(-1, 3)
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-    made = find_parts(b"".join(tokens), offsets_of(lengths), pairs)[0].astype(np.int64)
-    is_made = made < len(pairs)
-    lefts = np.zeros(len(tokens), np.int64)
-    lefts[is_made] = lengths[pairs[made[is_made], 0]]
+    blob, offsets = b"".join(tokens), offsets_of(lengths)
+    parts = find_parts(blob, offsets, pairs)[:3]
     own = np.array([numbers.get(token, NO_ID) for token in tokens], np.int64)
     fallback = [byte_ids.get(byte, int(own[byte])) for byte in range(256)]
     decodable = dict(decode_only)
@@ -119,21 +124,48 @@ def from_character_merges(
             own[byte] = fallback[byte]
         elif byte in byte_ids:
             decodable[byte_ids[byte]] = bytes([byte])  # the id of the byte still decodes
-    # Bytes, then prefixes, then tokens that merges make, then those that only a look-up finds.
+    return in_order_of_merges(
+        blob, offsets, own.astype(np.uint32), parts, np.array(fallback, np.uint32), decodable,
+        ignore_merges, model,
+    )  # fmt: skip
+
+
+def in_order_of_merges(
+    blob: bytes,
+    offsets: Numbers,
+    own: Numbers,
+    parts: tuple[Numbers, Numbers, Numbers],
+    byte_ids: Numbers,
+    decode_only: dict[int, bytes],
+    ignore_merges: bool,
+    model: Pieces | None = None,
+) -> Vocabulary:
+    """Bytes, then tokens of merges, then those that only a look-up finds, as their ids are.
+
+    own: the id of each token; parts: of each, as `find_parts` has them. Raises VocabularyError.
+    """
+    rows, lefts, rights = parts
+    made = rows.astype(np.int64)
     made[:256] = -1
-    is_kept = (made < len(pairs)) | ignore_merges
+    is_kept = (made < NO_ID) | ignore_merges
     for i in np.flatnonzero(~is_kept).tolist():
-        decodable.setdefault(int(own[i]), tokens[i])
-    order = np.lexsort((own, made))
-    order = order[is_kept[order]]
-    assert first <= len(order)
+        decode_only.setdefault(int(own[i]), blob[int(offsets[i]) : int(offsets[i + 1])])
+    by_place = np.lexsort((own, made))
+    order = by_place[is_kept[by_place]].astype(np.uint32)
+    place = np.full(len(own) + 1, NO_ID, np.uint32)
+    place[order] = np.arange(len(order), dtype=np.uint32)
+    left_bytes = np.zeros(len(order), np.uint32)
+    lefts, rights = lefts[order], rights[order]
+    left_bytes[lefts != NO_ID] = np.diff(offsets)[lefts[lefts != NO_ID]]
+    kept, bounds = gather_tokens(blob, offsets, order)
     return Vocabulary(
-        b"".join([tokens[i] for i in order.tolist()]),
-        offsets_of(lengths[order]),
-        own[order].astype(np.uint32),
-        lefts=lefts[order].astype(np.uint32),
-        byte_ids=np.array(fallback, np.uint32),
-        decode_only=decodable,
+        kept,
+        bounds,
+        own[order],
+        lefts=left_bytes,
+        byte_ids=byte_ids,
+        decode_only=decode_only,
+        parts=(renumbered(lefts, place), renumbered(rights, place)),
         model=model,
     )
 

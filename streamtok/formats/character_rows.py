@@ -1,4 +1,4 @@
-"""What `characters.from_character_merges` makes, of the tables of a tokenizer.json: in bulk.
+"""What `character_merges.from_character_merges` makes, of the tables of a tokenizer.json: in bulk.
 
 The order of the tokens is the same: 256 bytes, the prefixes of characters, all others. Prefixes are
 found as numbers: a character's UTF-8 as four bytes, the first one highest, zeros after it.
@@ -14,7 +14,8 @@ from .._core.encode import find_parts, gather_tokens
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary
-from .merge_lists import MAX_MERGES, renumbered
+from .character_merges import in_order_of_merges
+from .merge_lists import MAX_MERGES
 
 if TYPE_CHECKING:
     from typing import Any
@@ -84,7 +85,10 @@ def from_character_rows(
         else:
             decode_only[number] = bytes([byte])  # the id of the byte still decodes
     parts = find_parts(tokens, starts, rows)[:3]
-    return _in_order(tokens, starts, own, parts, fallback, decode_only, ignore_merges)
+    try:
+        return in_order_of_merges(tokens, starts, own, parts, fallback, decode_only, ignore_merges)
+    except VocabularyError:
+        return None
 
 
 def _characters(
@@ -137,41 +141,3 @@ def _prefix_merges(prefixes: list[Numbers]) -> Numbers:
 def _spelled(prefix: Numbers, size: int) -> bytes:
     """The bytes of prefixes of this size, end to end."""
     return prefix.astype(">u4").view(np.uint8).reshape(-1, 4)[:, 4 - size :].tobytes()
-
-
-def _in_order(
-    tokens: bytes,
-    starts: Numbers,
-    own: Numbers,
-    parts: tuple[Numbers, Numbers, Numbers],
-    fallback: Numbers,
-    decode_only: dict[int, bytes],
-    ignore_merges: bool,
-) -> Vocabulary | None:
-    """Bytes, then tokens of merges, then those that only a look-up finds, as the ids are."""
-    rows, lefts, rights = parts
-    made = rows.astype(np.int64)
-    made[:256] = -1
-    is_kept = (made < NO_ID) | ignore_merges
-    for i in np.flatnonzero(~is_kept).tolist():
-        decode_only[int(own[i])] = tokens[int(starts[i]) : int(starts[i + 1])]
-    by_place = np.lexsort((own, made))
-    order = by_place[is_kept[by_place]].astype(np.uint32)
-    place = np.full(len(own) + 1, NO_ID, np.uint32)
-    place[order] = np.arange(len(order), dtype=np.uint32)
-    left_bytes = np.zeros(len(order), np.uint32)
-    lefts, rights = lefts[order], rights[order]
-    left_bytes[lefts != NO_ID] = np.diff(starts)[lefts[lefts != NO_ID]]
-    blob, offsets = gather_tokens(tokens, starts, order)
-    try:
-        return Vocabulary(
-            blob,
-            offsets,
-            own[order],
-            lefts=left_bytes,
-            byte_ids=fallback,
-            decode_only=decode_only,
-            parts=(renumbered(lefts, place), renumbered(rights, place)),
-        )
-    except VocabularyError:
-        return None
