@@ -101,6 +101,7 @@ def make_app(
     ]
     for path, answer in {
         "text": tabs.text,
+        "ids": tabs.ids,
         "stream": tabs.stream,
         "compare": tabs.compare,
         "pretokens": tabs.pretokens,

@@ -16,7 +16,7 @@ from ..errors import StreamtokError
 from .encodings import Encodings
 from .optional_starlette import JSONResponse, Request, Response, run_in_threadpool
 
-MAX_QUESTION = 2 << 20  # bytes of JSON: a text of 2^18 characters, up to 6 bytes each
+MAX_QUESTION = 8 << 20  # bytes of JSON: a text of 2^20 characters, up to 6 bytes each
 _SMALL = 1 << 16  # bytes of a body that does not wait for others
 _BODY_TIMEOUT = 60.0  # seconds in which a body must be there
 

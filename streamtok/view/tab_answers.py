@@ -20,10 +20,11 @@ from ..views.vocabulary_search import find_bytes, find_id, find_text, parse_hex,
 from .chat import chat_template
 from .questions import Answer, Question, Refused
 
-LONGEST_TEXT = 1 << 18  # characters: the page sends all of them with each key
+LONGEST_TEXT = 1 << 20  # characters: the page sends all of them with each key
 LONGEST_STREAM = 1 << 14  # characters: each step of the stream is sent to the page
 LONGEST_MERGED = 120  # bytes: each step has all of the parts and all of the heap
 MOST_BOXES = 3000  # tokens of a text that are drawn; the totals are of all
+MOST_IDS = 500  # of a text that are shown; the page asks for all of them to copy them
 MOST_PRETOKENS = 1000
 MOST_LANGUAGES = 8  # encodings side by side
 PAGE = 200  # tokens of a list that are sent at once
@@ -34,7 +35,7 @@ class TabAnswers:
     """One method for each question. Each takes a `Question` and raises `Refused` and ValueError."""
 
     def text(self, question: Question) -> Answer:
-        """{encoding, special, text, at} -> counts, all ids, and the tokens around an offset.
+        """{encoding, special, text, at} -> counts, the first ids, the tokens around an offset.
 
         at: the cursor. A token is [start, id, shown, bytes, rank, is_special]; `first` is the
         number of the first one. Offsets are UTF-16, as JavaScript counts.
@@ -49,7 +50,8 @@ class TabAnswers:
         starts = spans[drawn, 0].tolist()
         tokens = describe_ids(encoding, ids[drawn])
         return {
-            "ids": ids.tolist(),
+            "n_tokens": len(ids),
+            "ids": ids[:MOST_IDS].tolist(),
             "characters": len(text),
             "bytes": len(text.encode("utf-8", "surrogatepass")),
             "chat": chat_template(encoding.special_tokens_set),
@@ -59,6 +61,11 @@ class TabAnswers:
                 for start, one in zip(starts, tokens, strict=True)
             ],
         }
+
+    def ids(self, question: Question) -> Answer:
+        """{encoding, special, text} -> all ids."""
+        text = question.text("text", LONGEST_TEXT)
+        return {"ids": question.encoding().encode(text, **question.specials())}
 
     def stream(self, question: Question) -> Answer:
         """{encoding, text, chunk_size} -> `Lanes.as_json`."""

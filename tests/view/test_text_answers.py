@@ -47,6 +47,7 @@ def test_answers(client: httpx.Client, policy: str, data: st.DataObject) -> None
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tab_answers, "MOST_BOXES", most)
+        patch.setattr(tab_answers, "MOST_IDS", most)
         response = ask(client, encoding=name, special=policy, text=text, at=at)
     if policy == "refuse" and "<|endoftext|>" in text:
         assert response.status_code == 422
@@ -54,7 +55,10 @@ def test_answers(client: httpx.Client, policy: str, data: st.DataObject) -> None
         return
     answer = response.json()
     ids, spans = enc.encode_with_offsets(text, "utf16", **how)
-    assert answer["ids"] == ids.tolist()
+    assert answer["n_tokens"] == len(ids)
+    assert answer["ids"] == ids[:most].tolist()
+    question = {"encoding": name, "special": policy, "text": text}
+    assert client.post("api/ids", json=question).json() == {"ids": ids.tolist()}
     assert answer["characters"] == len(text)
     assert answer["bytes"] == len(text.encode())
     first, tokens = answer["first"], answer["tokens"]
@@ -80,7 +84,7 @@ def test_answers(client: httpx.Client, policy: str, data: st.DataObject) -> None
         ({"special": "maybe"}, 400, "special must be one of plain, allow, refuse"),
         ({"text": None}, 400, "text must be text"),
         ({"at": "x"}, 400, "at must be a number"),
-        ({"text": "x" * (tab_answers.LONGEST_TEXT + 1)}, 413, "more than the 262,144"),
+        ({"text": "x" * (tab_answers.LONGEST_TEXT + 1)}, 413, "more than the 1,048,576"),
     ],
 )
 def test_wrong_questions(
@@ -101,6 +105,6 @@ def test_a_question_is_json(client: httpx.Client) -> None:
 
 def test_questions_are_small(client: httpx.Client) -> None:
     for path in ("text", "stream", "compare"):
-        response = client.post(f"api/{path}", json={**QUESTION, "text": "x" * (2 << 20)})
+        response = client.post(f"api/{path}", json={**QUESTION, "text": "x" * (8 << 20)})
         assert response.status_code == 413
-        assert "at most 2 MiB are taken at once" in response.json()["error"]
+        assert "at most 8 MiB are taken at once" in response.json()["error"]

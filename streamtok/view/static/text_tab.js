@@ -1,12 +1,10 @@
 // The tab Text: a box to type in, and the tokens of what is typed. With each key the whole text goes
-// to the server; the answer has the counts, all ids, and the tokens around the cursor.
+// to the server; the answer has the counts, the first ids, and the tokens around the cursor.
 
 import { post } from "./api.js";
 import { $, decimal, make, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
 import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
-
-const MOST_IDS = 500; // that are shown; all are copied
 
 export class TextTab extends Tab {
   constructor(page) {
@@ -30,6 +28,11 @@ export class TextTab extends Tab {
   // The text of all tabs.
   get text() {
     return this.box.value.toWellFormed();
+  }
+
+  get question() {
+    const { encoding, special } = this.page;
+    return { encoding, special, text: this.text };
   }
 
   set(text, isFocused = false) {
@@ -82,8 +85,7 @@ export class TextTab extends Tab {
   }
 
   load() {
-    const { encoding, special } = this.page;
-    const question = { encoding, special, text: this.text, at: this.box.selectionStart };
+    const question = { ...this.question, at: this.box.selectionStart };
     return this.asking(async (isLast) => {
       const answer = await post("text", question);
       if (isLast()) this.show(answer);
@@ -100,22 +102,22 @@ export class TextTab extends Tab {
 
   show(answer) {
     this.answer = answer;
-    const { ids, characters, tokens, first } = answer;
+    const { ids, n_tokens: count, characters, tokens, first } = answer;
     const focused = this.list.list.contains(document.activeElement);
     this.list.list.replaceChildren(...makeRows(tokens, first));
     const active = this.list.refresh();
     if (focused) active?.focus({ preventScroll: true });
-    const isAll = tokens.length === ids.length;
+    const isAll = tokens.length === count;
     $("text-where").textContent = isAll ? ""
       : `Tokens ${whole(first)} to ${whole(first + tokens.length - 1)} are shown: those around the cursor.`;
     showCounts($("text-counts"), [
-      ["tokens", whole(ids.length)],
+      ["tokens", whole(count)],
       ["characters (code points)", whole(characters)],
       ["bytes", whole(answer.bytes)],
-      ["tokens per character", decimal(ids.length / characters)],
-      ["characters per token", decimal(characters / ids.length)],
+      ["tokens per character", decimal(count / characters)],
+      ["characters per token", decimal(characters / count)],
     ]);
-    $("text-ids").textContent = ids.slice(0, MOST_IDS).join(", ") + (ids.length > MOST_IDS ? ", …" : "");
+    $("text-ids").textContent = ids.join(", ") + (count > ids.length ? ", …" : "");
     this.showChat(answer.chat);
     this.followCursor();
   }
@@ -124,9 +126,9 @@ export class TextTab extends Tab {
   followCursor() {
     if (!this.answer || document.activeElement !== this.box) return;
     const at = this.box.selectionStart;
-    const { tokens, ids, first } = this.answer;
+    const { tokens, n_tokens: count, first } = this.answer;
     const isBefore = first > 0 && at < tokens[0][0];
-    const isAfter = first + tokens.length < ids.length && at > tokens[tokens.length - 1][0];
+    const isAfter = first + tokens.length < count && at > tokens[tokens.length - 1][0];
     if (isBefore || isAfter) {
       this.load();
       return;
@@ -141,8 +143,8 @@ export class TextTab extends Tab {
   }
 
   async copyIds() {
-    const ids = this.answer?.ids ?? [];
     try {
+      const { ids } = await post("ids", this.question);
       await navigator.clipboard.writeText(`[${ids.join(", ")}]`);
       $("text-copy").textContent = `${whole(ids.length)} copied`;
       setTimeout(() => { $("text-copy").textContent = "Copy ids"; }, 2000);
