@@ -1,14 +1,14 @@
-"""Real vocabulary files against their own libraries: ids, streams, decoding, loading time, speed.
+"""Real vocabulary files against their own libraries: ids, streams, decoding, speed.
 
-    python -m tests.real_vocabularies FOLDER [NAME ...] [--texts FILE ...] [--bytes N] [--markdown]
+    python -m tests.real_vocabularies FOLDER [NAME ...] [--texts FILE ...] [--bytes N]
 
 Below FOLDER, each `tokenizer.json` (tokenizers), `tekken.json` (mistral_common), `.model`
-(sentencepiece) and `.tiktoken` (tiktoken) is read by streamtok and by its library, each time in a
-process of its own. The texts are those of `tests/nasty.py`, each added token in several
-surroundings, the files that are given, and made ones. Streams are cut everywhere (short texts), at
-random and into bytes. Ratios are streamtok's speed over the library's, medians of interleaved runs
-of processor time; for loading, streamtok's time over the library's. The exit code is 1 if anything
-differs. A file that streamtok does not read is reported with its message.
+(sentencepiece) and `.tiktoken` (tiktoken) is read by streamtok and by its library, in a process of
+its own. The texts are those of `tests/nasty.py`, each added token in several surroundings, the
+files that are given, and made ones. Streams are cut everywhere (short texts), at random and into
+bytes. Ratios are streamtok's speed over the library's, medians of interleaved runs of processor
+time. The exit code is 1 if anything differs. A file that streamtok does not read is reported with
+its message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-LOADS, ROUNDS = 3, 5
+ROUNDS = 5
 BYTE_BY_BYTE = 20_000  # of a text, at most
 ADDED = 300  # tokens of a file, at most
 EVERYWHERE = 64  # bytes of a text that is cut at every place
@@ -105,14 +105,8 @@ def short_texts() -> list[str]:
     nasty = [text.decode() for text in TEXTS if text.decode("utf-8", "ignore").encode() == text]
     rng = random.Random(5)
     mixed = ["".join(rng.choices([*ODD, " ", "a", "b", "e", "\n"], k=12)) for _ in range(200)]
-    marks = [
-        "a" + "\u0301" * 40 + "b",
-        "\u1100\u1161\u11a8" * 9,
-        "e\u0323\u0301" * 20,
-        " " * 70,
-        "\n" * 70,
-    ]
-    return [*PLAIN, *nasty, *ODD, *mixed, *marks]
+    marks = ["a" + "\u0301" * 40 + "b", "\u1100\u1161\u11a8" * 9, "e\u0323\u0301" * 20]
+    return [*PLAIN, *nasty, *ODD, *mixed, *marks, " " * 70, "\n" * 70]
 
 
 def texts_with(added: list[str]) -> Iterator[str]:
@@ -134,28 +128,6 @@ def long_texts(files: list[Path], size: int) -> Iterator[tuple[str, str]]:
             yield file.name, stream.read(size).decode("utf-8", "ignore")
     for name in NAMES if not files else ():
         yield name, generated(name)[:size].decode("utf-8", "ignore")
-
-
-# What is done in processes of their own
-
-
-def load_time(library: Library, who: str) -> dict[str, Any]:
-    if who == "ours":
-        import streamtok
-
-        load: Callable[[], Any] = lambda: streamtok.load(library.path)  # noqa: E731
-        streamtok.formats  # noqa: B018 (its import is not timed, as theirs is not)
-    else:
-        load = library.load
-        type(library)(library.path)
-        __import__(
-            {"tokenizer.json": "tokenizers", "tekken.json": "mistral_common"}.get(
-                library.kind, library.kind
-            )
-        )
-    start = time.process_time()
-    load()
-    return {"seconds": time.process_time() - start}
 
 
 class Comparison:
@@ -294,62 +266,43 @@ def vocabularies(folder: Path, names: list[str]) -> Iterator[tuple[str, Path]]:
             yield name, path
 
 
-def in_process(*arguments: str) -> dict[str, Any]:
-    """What a process prints as JSON; {"refused": message} or {"failed": message}."""
-    command = [sys.executable, "-m", "tests.real_vocabularies", *arguments]
+def examine(path: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """What a process of its own finds; {"refused": message} or {"failed": message}."""
+    command = [sys.executable, "-m", "tests.real_vocabularies", str(path), "--worker"]
+    command += [f"--bytes={options.bytes}"]
+    command += ["--texts", *map(str, options.texts)] if options.texts else []
     environment = os.environ | {"TOKENIZERS_PARALLELISM": "false", "STREAMTOK_CACHE": "off"}
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     lines = done.stdout.splitlines()
     if done.returncode or not lines:
-        return {
-            "failed": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        }
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return {"failed": said[-1]}
     answer: dict[str, Any] = json.loads(lines[-1])
     return answer
 
 
-def work(task: str, path: Path, options: argparse.Namespace) -> dict[str, Any]:
+def work(path: Path, options: argparse.Namespace) -> dict[str, Any]:
     import streamtok
 
-    library = Library(path)
     try:
-        if task == "compare":
-            return compare(library, options.texts, options.bytes)
-        return load_time(library, task)
+        return compare(Library(path), options.texts, options.bytes)
     except (streamtok.VocabularyError, streamtok.PatternError) as error:
         return {"refused": str(error).replace(str(path), path.name)}
 
 
-def examine(path: Path, options: argparse.Namespace) -> dict[str, Any]:
-    more = [f"--bytes={options.bytes}"]
-    more += ["--texts", *map(str, options.texts)] if options.texts else []
-    result = in_process(str(path), "--worker", "compare", *more)
-    if "found" in result:
-        times: dict[str, list[float]] = {"theirs": [], "ours": []}
-        for _ in range(LOADS):
-            for who, taken in times.items():
-                taken.append(in_process(str(path), "--worker", who)["seconds"])
-        result |= {who: statistics.median(values) for who, values in times.items()}
-    return result
-
-
-def row(name: str, result: dict[str, Any], cells: str) -> str:
+def row(name: str, result: dict[str, Any]) -> str:
     if "found" not in result:
         return f"{name}: {result.get('refused') or result['failed']}"
     ratios = ["-".join(f"{f(v):.1f}" for f in (min, max)) for v in result["speeds"].values() if v]
     values = [
-        name, f"{result['n_vocab']:,}".replace(",", " "), f"{result['theirs']:.2f} s",
-        f"{result['ours']:.2f} s", f"{result['ours'] / result['theirs']:.2f}", *ratios,
+        name, f"{result['n_vocab']:,}".replace(",", " "), *ratios,
         f"{result['bytes'] / 1e6:.1f} MB, {result['streams']} streams",
         "equal" if not result["found"] else f"{len(result['found'])} differences",
     ]  # fmt: skip
-    return cells.join(values)
+    return " | ".join(values)
 
 
-HEAD = (
-    "file", "ids", "loads: library", "streamtok", "ratio", "speed: whole", "64 KiB chunks",
-    "compared", "result",
-)  # fmt: skip
+HEAD = "file | ids | speed: whole | 64 KiB chunks | compared | result"
 
 
 def main() -> int:
@@ -358,19 +311,16 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="only these (folders of tokenizer.json)")
     parser.add_argument("--texts", type=Path, nargs="+", default=[])
     parser.add_argument("--bytes", type=lambda text: int(text.replace("_", "")), default=300_000)
-    parser.add_argument("--markdown", action="store_true")
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        print(json.dumps(work(options.worker, options.folder, options)))
+        print(json.dumps(work(options.folder, options)))
         return 0
-    print(" | ".join(HEAD), flush=True)
-    if options.markdown:
-        print("|".join(["---"] * len(HEAD)))
+    print(HEAD, flush=True)
     code = 0
     for name, path in vocabularies(options.folder, options.names):
         result = examine(path, options)
-        print(row(name, result, " | "), flush=True)
+        print(row(name, result), flush=True)
         for find in result.get("found", [])[:5]:
             print(f"    {json.dumps(find, ensure_ascii=True)}", file=sys.stderr, flush=True)
         code |= bool(result.get("found")) or "failed" in result
