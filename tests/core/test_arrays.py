@@ -82,6 +82,8 @@ def test_other_arrays_are_refused(call: Callable[..., Any], arguments: list[Any]
 def test_messages_name_what_is_wrong() -> None:
     with pytest.raises(ValueError, match=r"offsets must be an array of uint32, not of '[lq]'"):
         table(OFFSETS.astype(np.int64), IDS)
+    with pytest.raises(ValueError, match="token 0 is empty"):
+        table(np.where(OFFSETS == 1, 0, OFFSETS).astype(np.uint32), IDS)
     with pytest.raises(ValueError, match="merges must have 2 dimensions, not 1"):
         merges(OFFSETS, IDS)
     with pytest.raises(ValueError, match="merges of 2 tokens each"):

@@ -449,7 +449,8 @@ def test_parts_that_make_no_sense_are_refused() -> None:
     table = vocabulary.load_bundled("r50k_base")
     arrays = table.tokens, table.offsets, table.ids
     lefts, rights = table.parts
-    for at, left, right in [(300, 300, 300), (400, len(table), 0), (500, 3, 2**32 - 2)]:
+    n = len(table)
+    for at, left, right in [(300, 300, 300), (400, n, 0), (450, 0, n), (500, 3, 2**32 - 2)]:
         wrong = lefts.copy(), rights.copy()
         wrong[0][at], wrong[1][at] = left, right
         with pytest.raises(ValueError, match=f"token {at} is made of something that is no token"):

@@ -83,17 +83,16 @@ def test_invalid_bytes_are_found_in_every_part(threads: int) -> None:
     for place in range(0, len(text), 97):
         trainer = Trainer(num_threads=threads)
         trainer.update(b"ab ")
+        data = text[:place] + b"\xff" + text[place:] + b"\xfe"
         with pytest.raises(UnicodeDecodeError) as caught:
-            trainer.update(text[:place] + b"\xff" + text[place:] + b"\xfe")
+            trainer.update(data)
         single = Trainer(num_threads=1)
         single.update(b"ab ")
         with pytest.raises(UnicodeDecodeError) as expected:
-            single.update(text[:place] + b"\xff" + text[place:] + b"\xfe")
-        assert (caught.value.start, caught.value.end, caught.value.reason) == (
-            expected.value.start,
-            expected.value.end,
-            expected.value.reason,
-        )
+            single.update(data)
+        one, other = caught.value, expected.value
+        assert (one.start, one.end, one.reason) == (other.start, other.end, other.reason)
+        assert one.object == other.object == data[one.start - 3 : one.end - 3]
         assert trainer.bytes_in == 3
 
 
