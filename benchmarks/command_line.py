@@ -180,17 +180,15 @@ def rows(folder: Path, env: dict[str, str], options: argparse.Namespace) -> Iter
         return through_cli(folder, [*row.split(), "-e", options.encoding], env)
 
     run("text -o out.bin")  # compiles
-    names = [MEMORY, *chosen]
-    rounds = [{row: run(row) for row in names} for _ in range(options.rounds)]
+    rounds = [{row: run(row) for row in (MEMORY, *chosen)} for _ in range(options.rounds)]
     size = (folder / "text").stat().st_size / 1e6
-    for row in names:
+    for row in (MEMORY, *chosen):
         seconds, cpu, peak = map(statistics.median, zip(*(x[row] for x in rounds), strict=True))
-        ratios = [
-            f"{turns.ratio((x[row][i] for x in rounds), (x[MEMORY][i] for x in rounds)):.2f}"
-            for i in range(2)
-        ]
-        figures = [f"{seconds:.2f}", f"{size / seconds:.0f}", ratios[0], f"{cpu:.2f}", ratios[1]]
-        yield [f"`{row}`", *figures, f"{peak / 1e6:.0f}"]
+        clock, work = (
+            turns.ratio((x[row][i] for x in rounds), (x[MEMORY][i] for x in rounds)) for i in (0, 1)
+        )
+        figures = [f"{one:.2f}" for one in (seconds, clock, cpu, work)]
+        yield [f"`{row}`", f"{size / seconds:.0f}", *figures, f"{peak / 1e6:.0f}"]
 
 
 def main() -> int:
@@ -208,7 +206,7 @@ def main() -> int:
         through_cli(folder, ["text", "-e", options.encoding, "-o", "ids.u32"], env)
         arguments = [str(folder / "text"), str(folder / "ids.u32"), options.encoding]
         subprocess.run([sys.executable, "-c", _CHECK, *arguments], check=True, env=env)
-        columns = ["", "seconds", "MB/s", "of memory", "processor", "of memory", "peak MB"]
+        columns = ["", "MB/s", "seconds", "of memory", "processor", "of memory", "peak MB"]
         turns.show(columns, rows(folder, env, options))
     return 0
 

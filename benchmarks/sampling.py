@@ -133,13 +133,12 @@ class Run:
         return self.speeds.get(who, _SLOW) < _SLOW
 
     def entrants(self, kind: str) -> list[Who]:
-        if kind == "text":
-            return self.contenders
-        if kind == "calls":
-            return [who for who in self.contenders if who[1] not in peers.ONLY_FOR_TEXTS]
-        if kind == "train":
-            return [(name, "train") for name in train.installed()]
-        return [("streamtok", way) for way in THREADED]
+        return {
+            "text": self.contenders,
+            "calls": [who for who in self.contenders if who[1] not in peers.ONLY_FOR_TEXTS],
+            "train": [(name, "train") for name in train.installed()],
+            "threads": [("streamtok", way) for way in THREADED],
+        }[kind]
 
 
 def different(texts: dict[str, Sample], expected: dict[str, Sample]) -> list[str]:

@@ -10,6 +10,7 @@ from . import peers
 from .peers import Who
 from .sampling import was_interrupted
 from .turns import grid
+from .worker import CALL_SIZES
 
 NUMPY, LIST = ("streamtok", "encode_to_numpy"), ("streamtok", "encode")
 BYTES, COUNT = ("streamtok", "encode_to_numpy of bytes"), ("streamtok", "count")
@@ -63,18 +64,20 @@ class Results:
 
     def against(self, own: Who, group: list[Who]) -> Figures:
         """The speed of `own` divided by that of the fastest of the group."""
-
-        def least(text: str, phase: str) -> float | None:
-            found = [self.quotient("text", text, own, who, phase, "mb_s") for who in group]
-            return min((one for one in found if one is not None), default=None)
-
-        return [[least(text, phase) for text in self.texts("text")] for phase in PHASES]
+        return [
+            [
+                min(filter(None, (self.quotient("text", x, own, who, phase, "mb_s")
+                                  for who in group)), default=None)
+                for x in self.texts("text")
+            ]
+            for phase in PHASES
+        ]  # fmt: skip
 
     def spread(self) -> str:
         """Half the range of the unseen samples of a contender, in medians; the median of that."""
         spreads = []
-        for kind, text, *who in self.by:
-            found = self.figures(kind, text, (who[0], who[1]), "unseen", "mb_s").values()
+        for kind, text, peer, mode in self.by:
+            found = self.figures(kind, text, (peer, mode), "unseen", "mb_s").values()
             if len(found) > 1:
                 spreads.append((max(found) - min(found)) / 2 / statistics.median(found))
         return f" (samples spread by ±{statistics.median(spreads):.0%})" if spreads else ""
@@ -197,21 +200,23 @@ def _texts(results: Results) -> Iterator[str]:
 
 def _calls(results: Results) -> Iterator[str]:
     yield "µs per call, strings of English not seen before:\n"
-    every = [got for key, turns in results.by.items() if key[0] == "calls"
-             for got in turns.values()]  # fmt: skip
-    names = next((list(got["us"]) for got in every if not isinstance(got, str)), [])
-    rows = [[title(who), *(_shown(results.median("calls", "", who, "us", x), ".2f") for x in names)]
-            for who in results.who("calls")]  # fmt: skip
-    yield from grid(["", *names], rows)
+    names = [f"{size} letters" for size in CALL_SIZES]
+    yield from _rows(results, "calls", names, [("us", name) for name in names], ".2f")
 
 
 def _threads(results: Results) -> Iterator[str]:
     yield "Two threads on two cores, text that was seen before:\n"
-    rows = []
-    for who in results.who("threads"):
-        speed, ratio = (results.median("threads", "", who, name) for name in ("mb_s", "ratio"))
-        rows.append([f"`{who[1]}`", _shown(speed, ".0f"), _shown(ratio, ".2f")])
-    yield from grid(["", "MB/s", "÷ one thread"], rows)
+    yield from _rows(results, "threads", ["MB/s", "÷ one thread"], [("mb_s",), ("ratio",)], ".2f")
+
+
+def _rows(
+    results: Results, kind: str, names: list[str], paths: list[Any], form: str
+) -> Iterator[str]:
+    rows = [
+        [title(who), *(_shown(results.median(kind, "", who, *path), form) for path in paths)]
+        for who in results.who(kind)
+    ]
+    yield from grid(["", *names], rows)
 
 
 def _train(results: Results) -> Iterator[str]:
