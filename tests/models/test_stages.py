@@ -143,3 +143,44 @@ def test_the_packed_form_has_the_stages(tmp_path):
     again = streamtok.load(tmp_path / "x.streamtok")
     assert again.digest == encoding.digest
     assert again.encode("a²a") == encoding.encode("a²a") == theirs.encode("a²a").ids
+
+
+@pytest.mark.parametrize("suffix", ["", "</w>"])
+@pytest.mark.parametrize("prefix", ["", "##"])
+@pytest.mark.parametrize("unknown", ["", "<unk>"])
+def test_ids_come_out_before_the_end_where_nothing_cuts(prefix, suffix, unknown, tmp_path):
+    rng = random.Random(prefix + suffix + unknown)
+    for case in range(12):
+        letters = ["a", "b", "Ã", "©"]
+        words = [begin + x + end for x in letters for begin in {"", prefix} for end in {"", suffix}]
+        merges = []
+        for _ in range(9):
+            left, right = rng.choice(words), rng.choice(words)
+            made = left + right.removeprefix(prefix)
+            if right.startswith(prefix) and made not in words and not left.endswith("</w>"):
+                words.append(made)
+                merges.append((left, right))
+        known = [f"<0x{byte:02X}>" for byte in (*"##</w>日".encode(), 0xC3)] if case > 7 else []
+        vocab = {text: id for id, text in enumerate(dict.fromkeys(["<unk>", *words, *known]))}
+        names = "continuing_subword_prefix", "end_of_word_suffix", "unk_token"
+        given = {name: x for name, x in zip(names, (prefix, suffix, unknown), strict=True) if x}
+        given |= {"fuse_unk": bool(case % 2), "ignore_merges": case % 3 == 0}
+        theirs = Tokenizer(models.BPE(vocab, merges, byte_fallback=case > 7, **given))
+        if case % 4 == 1:
+            theirs.pre_tokenizer = pre.ByteLevel(add_prefix_space=False, use_regex=False)
+        encoding = streamtok.load(write(tmp_path / "tokenizer.json", theirs.to_str()))
+        text = "".join(rng.choices(["a", "b", "é", "日", "ab", "ba", "bé"], k=4000))
+        expected = theirs.encode(text)
+        assert encoding.encode(text) == expected.ids
+        assert encoding.count(text) == len(expected.ids)
+        spans = encoding.encode_with_offsets(text)[1]
+        stream, followed = encoding.stream_encoder(), encoding.stream_encoder()
+        ids: list[int] = []
+        places: list[list[int]] = []
+        for at in range(0, len(text), 50):
+            ids += stream.encode(text[at : at + 50])
+            places += followed.encode_with_offsets(text[at : at + 50])[1].tolist()
+            assert stream.pending < 3500 or (unknown and case > 7)
+        assert ids or (unknown and case > 7)  # what is unknown comes after bytes that follow it
+        assert ids + stream.flush() == expected.ids
+        assert places + followed.encode_with_offsets("", final=True)[1].tolist() == spans.tolist()

@@ -89,15 +89,21 @@ cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t sta
     return 0
 
 
-cdef int commit_pieces(const Model* m, Work* w, const u8* buffer, Scan* s, size_t certain,
+cdef int commit_pieces(TokenTable table, Work* w, const u8* buffer, Scan* s, size_t certain,
                        size_t* retry_at) except -1 nogil:
     """Emit what is final of the open pre-token buffer[s.start:certain], and step over it.
 
     A word that is too long for the model is unknown, whatever follows. With places, it waits for its
     end, which is where the place ends.
     """
+    cdef const Model* m = table.tokens().model
     cdef size_t n = certain - s.start, whole
-    if m.kind == UNIGRAM or m.is_sentencepiece:
+    if m.n_stages and gives_early(m):
+        certain = s.start
+        if s.committed or n > m.longest:        # or else it may be a token in whole
+            whole = whole_characters(buffer + s.start, n)
+            certain += commit_row(table, w, buffer + s.start, whole, s.committed, w.origin + s.start)
+    elif m.kind == UNIGRAM or m.is_sentencepiece:
         whole = whole_characters(buffer + s.start, n)
         certain = s.start
         if not m.n_stages:              # or else pre-tokens are words
@@ -159,9 +165,12 @@ cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) ex
     return 0
 
 
-cdef int end_pieces(const Model* m, Work* w, const u8* buffer, size_t start, size_t end,
+cdef int end_pieces(TokenTable table, Work* w, const u8* buffer, size_t start, size_t end,
                     double score) except -1 nogil:
     """Emit what is left of a pre-token of which some ids are out. score: of these, by Unigram."""
+    cdef const Model* m = table.tokens().model
+    if m.kind == MERGES:
+        return end_row(table, w, buffer + start, end - start, w.origin + start)
     if m.kind == UNIGRAM:
         find_paths(m, &w.lattice, &w.watch, buffer + start, end - start, score)
     if m.kind == UNIGRAM or m.is_sentencepiece:

@@ -90,14 +90,20 @@ cdef list add_symbols(Symbols* s, list settings):
 
 cdef int encode_staged(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
     """The ids of the pre-token p[:n], and their places if they are wanted; it is at `origin`."""
-    cdef size_t i
-    w.staged.size = 0
-    make_staged(&w.staged, n)
-    memcpy(w.staged.bytes, p, n)
-    for i in range(n):
-        w.staged.origins[i].start, w.staged.origins[i].end = <u32>i, <u32>(i + 1)
-    w.staged.size = n
+    begin_staged(&w.staged, p, n)
     return do_stages(table, w, 0, 0, n, origin)
+
+
+cdef int begin_staged(Staged* s, const u8* p, size_t n) except -1 nogil:
+    """Begin with p[:n] alone."""
+    cdef size_t i
+    s.size = 0
+    make_staged(s, n)
+    memcpy(s.bytes, p, n)
+    for i in range(n):
+        s.origins[i].start, s.origins[i].end = <u32>i, <u32>(i + 1)
+    s.size = n
+    return 0
 
 
 cdef int make_staged(Staged* s, size_t more) except -1 nogil:
@@ -148,7 +154,7 @@ cdef int do_stages(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
         if node != NONE and m.trie.values[node] != NONE:        # a token, whatever its symbols merge to
             return put_id(w, m.trie.values[node], origin + w.staged.origins[at].start,
                           origin + w.staged.origins[at + n - 1].end)
-        write_symbols(&m.stages[k].symbols, &w.staged, at, n)
+        write_symbols(&m.stages[k].symbols, &w.staged, at, n, False, True)
     do_stages(table, w, k + 1, made, w.staged.size - made, origin)
     w.staged.size = made
     return 0
@@ -240,22 +246,30 @@ cdef int put_symbol(Staged* s, u32 number, Origin origin) except -1 nogil:
     return put_staged(s, out, SYMBOL_BYTES, origin.start, origin.end)
 
 
-cdef int write_symbols(const Symbols* y, Staged* s, size_t at, size_t n) except -1 nogil:
-    """A row of the symbols of a pre-token's characters."""
+cdef int write_symbols(const Symbols* y, Staged* s, size_t at, size_t n, bint is_begun,
+                       bint ends) except -1 nogil:
+    """A row of the symbols of a pre-token's characters, or of some of them: those before are out if it
+    is begun; unless it ends there, what depends on those that follow is left out.
+    """
     cdef size_t i = at, end = at + n, size
     cdef u32 node, number
+    cdef bint is_first, is_last
     cdef bint has_bytes, waits = False      # an unknown symbol does, in case it goes on
     cdef Origin origin, waiting
     while i < end:
         size = character_size(s.bytes + i, end - i)
         origin.start, origin.end = s.origins[i].start, s.origins[i + size - 1].end
-        node = node_after(&y.names, ROOT if i == at else y.inside, s.bytes + i, size)
-        if i + size == end:
+        is_first, is_last = i == at and not is_begun, i + size == end
+        if is_last and not ends and y.suffix_size:
+            return 0
+        is_last = is_last and ends
+        node = node_after(&y.names, ROOT if is_first else y.inside, s.bytes + i, size)
+        if is_last:
             node = node_after(&y.names, node, y.suffix, y.suffix_size)
         number = y.names.values[node] if node != NONE else NONE
         has_bytes = number == NONE and y.byte_symbols != NULL and (
-            (i == at or are_symbols(y, y.prefix, y.prefix_size)) and are_symbols(y, s.bytes + i, size)
-            and (i + size < end or are_symbols(y, y.suffix, y.suffix_size)))
+            (is_first or are_symbols(y, y.prefix, y.prefix_size)) and are_symbols(y, s.bytes + i, size)
+            and (not is_last or are_symbols(y, y.suffix, y.suffix_size)))
         # Before a character that becomes its bytes it goes on waiting, as in tokenizers.
         if waits and not has_bytes and (number != NONE or (not y.fuses and y.unknown != NONE)):
             put_symbol(s, y.unknown, waiting)
@@ -263,10 +277,10 @@ cdef int write_symbols(const Symbols* y, Staged* s, size_t at, size_t n) except 
         if number != NONE:
             put_symbol(s, number, origin)
         elif has_bytes:
-            if i > at:
+            if not is_first:
                 put_bytes(y, s, y.prefix, y.prefix_size, origin)
             put_own_bytes(y, s, i, size, origin)
-            if i + size == end:
+            if is_last:
                 put_bytes(y, s, y.suffix, y.suffix_size, origin)
         elif y.unknown != NONE:
             if not waits:
@@ -274,7 +288,7 @@ cdef int write_symbols(const Symbols* y, Staged* s, size_t at, size_t n) except 
             waiting.end = origin.end
             waits = True
         i += size
-    if waits:
+    if waits and ends:
         put_symbol(s, y.unknown, waiting)
     return 0
 
@@ -314,9 +328,7 @@ cdef int put_own_bytes(const Symbols* y, Staged* s, size_t at, size_t n, Origin 
 cdef int merge_row(TokenTable table, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:
     """The ids of a row of symbols."""
     cdef const Tokens* t = table.tokens()
-    cdef const Origin* origins = w.staged.origins + at
     cdef Growing into
-    cdef size_t i, end, start = 0
     into.items = w.scratch.result
     into.capacity = w.scratch.result_capacity
     into.count = 0
@@ -325,11 +337,80 @@ cdef int merge_row(TokenTable table, Work* w, size_t at, size_t n, u64 origin) e
     finally:
         w.scratch.result = into.items
         w.scratch.result_capacity = into.capacity
-    for i in range(into.count):
-        end = start + token_size(t, into.items[i])
-        put_id(w, t.ids[into.items[i]], origin + origins[start].start, origin + origins[end - 1].end)
-        start = end
+    put_tokens(t, w, into.items, into.count, at, origin)
     return 0
+
+
+cdef size_t put_tokens(const Tokens* t, Work* w, const u32* tokens, size_t count, size_t at,
+                       u64 origin) except? 0 nogil:
+    """The ids of tokens of the row at `at`; where they end."""
+    cdef const Origin* origins = w.staged.origins
+    cdef size_t i, end
+    for i in range(count):
+        end = at + token_size(t, tokens[i])
+        put_id(w, t.ids[tokens[i]], origin + origins[at].start, origin + origins[end - 1].end)
+        at = end
+    return at
+
+
+cdef size_t write_begun(const Model* m, Staged* s, const u8* p, size_t n, bint is_begun,
+                        bint ends) except? 0 nogil:
+    """Where the row begins of a pre-token, or of some of it, that nothing cuts: see `write_symbols`."""
+    cdef size_t k, at = 0, made
+    begin_staged(s, p, n)
+    for k in range(m.n_stages):
+        made = s.size
+        if m.stages[k].kind == LETTERS:
+            write_letters(s, at, made - at)
+        else:
+            write_symbols(&m.stages[k].symbols, s, at, made - at, is_begun, ends)
+        at = made
+    return at
+
+
+cdef bint gives_early(const Model* m) noexcept nogil:
+    """Whether the ids of a pre-token may be given out before it ends: each character becomes symbols by
+    itself, in order.
+    """
+    cdef size_t k
+    for k in range(m.n_stages):
+        if m.stages[k].kind == CUT or m.stages[k].kind == MARK:
+            return False
+    return m.kind == MERGES and (m.stages[m.n_stages - 1].symbols.byte_symbols == NULL
+                                 or m.stages[m.n_stages - 1].symbols.unknown == NONE)
+
+
+cdef size_t commit_row(TokenTable table, Work* w, const u8* p, size_t n, bint is_begun,
+                       u64 origin) except? 0 nogil:
+    """Emit the ids that are final, whatever follows p[:n]; the bytes that they cover."""
+    cdef const Tokens* t = table.tokens()
+    cdef Staged* s = &w.staged
+    cdef size_t at = write_begun(t.model, s, p, n, is_begun, False), stable, end
+    cdef Py_ssize_t count
+    if not is_sorted(t):
+        with gil:
+            table.prepare_prefixes()
+    if s.size == at:
+        return 0
+    count = stable_tokens(t, &w.merger, &w.scratch, s.bytes + at, s.size - at, &stable)
+    end = at + stable
+    # Of a character, all symbols or none.
+    while count and end < s.size and s.origins[end].start == s.origins[end - 1].start:
+        count -= 1
+        end -= token_size(t, w.merger.result[count])
+    if count == 0:
+        return 0
+    put_tokens(t, w, w.merger.result, count, at, origin)
+    return s.origins[end - 1].end
+
+
+cdef int end_row(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
+    """The ids of p[:n], what is left of a pre-token of which some are out."""
+    cdef size_t at
+    if n == 0:
+        return 0
+    at = write_begun(table.tokens().model, &w.staged, p, n, True, True)
+    return merge_row(table, w, at, w.staged.size - at, origin)
 
 
 cdef int put_pieces(const Model* m, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:

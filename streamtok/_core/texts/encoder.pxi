@@ -39,7 +39,7 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
         s.score = 0                     # of the next pre-token
         if committed:
             if encoder.table.tokens().model != NULL:
-                end_pieces(encoder.table.tokens().model, w, buffer, start, <size_t>ends[0], score)
+                end_pieces(encoder.table, w, buffer, start, <size_t>ends[0], score)
             else:
                 encode_rest(encoder.table, w, buffer + start, <size_t>ends[0] - start)
             encode_pretokens(encoder.table, w, buffer, readable, <size_t>ends[0], ends + 1, count - 1,
@@ -63,7 +63,7 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
     if certain < s.start or certain - s.start < retry_at[0]:
         return 0
     if t.model != NULL:
-        return commit_pieces(t.model, w, buffer, s, certain, retry_at)
+        return commit_pieces(encoder.table, w, buffer, s, certain, retry_at)
     if not s.committed and certain - s.start <= t.longest_unreachable:
         return 0
     done = commit_certain(encoder.table, w, buffer + s.start, certain - s.start)
