@@ -16,7 +16,7 @@ def add_parser(subparsers: Any) -> None:
         "bench",
         run,
         "compare naive with incremental streaming on your own file",
-        ["@ book.txt", "@ -e o200k_base --chunk-sizes 256,4KiB --markdown book.txt"],
+        ["@ book.txt", "@ -e o200k_base --chunk-sizes 256,4KiB book.txt"],
     )
     parser.add_argument("file", metavar="FILE", help="- : standard input")
     encoding_options.add_encoding(parser)
@@ -27,7 +27,6 @@ def add_parser(subparsers: Any) -> None:
         metavar="SIZE,...",
         help="default: 256,4KiB,64KiB",
     )
-    parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,4 +36,4 @@ def run(args: argparse.Namespace) -> int:
     if args.file != "-":
         check_file(args.file)
         open_inputs.refuse_ids(args.file)
-    return measure.main(args.file, args.encoding, args.chunk_sizes, args.markdown)
+    return measure.main(args.file, args.encoding, args.chunk_sizes)

@@ -16,7 +16,7 @@ import operator
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from ..encoding import Encoding
 from ..errors import StreamtokError, VocabularyError
 from ..registry import get_encoding, list_encoding_names
 from ..views.naive import are_right, encode_naively
+from .paint import columns
 
 DEFAULT_CHUNK_SIZES = (256, 4096, 65536)
 _MAX_BYTES = 8 << 20  # of the file; more do not improve the figures
@@ -205,7 +206,7 @@ _COSTS = ["chunk", "way", "ns/op", "MB/s", "B/op", "allocs/op"]
 _ERRORS = ["chunk", "way", "tokens", "extra", "wrong ids", "cuts in token", "broken"]
 
 
-def _tables(rows: Sequence[Row], markdown: bool) -> Iterator[str]:
+def _tables(rows: Sequence[Row]) -> list[str]:
     """What each way costs, then what it gets wrong: each table fits 80 columns."""
     costs, errors = [_COSTS], [_ERRORS]
     for row in rows:
@@ -216,24 +217,17 @@ def _tables(rows: Sequence[Row], markdown: bool) -> Iterator[str]:
         errors[-1] += [f"{row.wrong_tokens / row.tokens:.2%}"]
         errors[-1] += [f"{row.cuts_inside_tokens / row.cuts:.1%}" if row.cuts else ""]
         errors[-1] += [f"{row.broken_chunks / row.ops:.1%}"]
-    yield from [*_table(costs, markdown), "", *_table(errors, markdown)]
-
-
-def _table(lines: list[list[str]], markdown: bool) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    if markdown:
-        lines.insert(1, ["---", "---", *["--:"] * (len(widths) - 2)])
-    for line in lines:
-        pairs = zip(line, widths, strict=True)
-        cells = [x.ljust(w) if i == 1 else x.rjust(w) for i, (x, w) in enumerate(pairs)]
-        yield f"| {' | '.join(cells)} |" if markdown else "  ".join(cells)
+    return [
+        line
+        for table in (costs, [[""] * len(_ERRORS)], errors)
+        for line in columns(table, [True, False, *[True] * (len(table[0]) - 2)])
+    ]
 
 
 def main(
     path: str,
     encoding_name: str = "cl100k_base",
     chunk_sizes: Sequence[int] = DEFAULT_CHUNK_SIZES,
-    markdown: bool = False,
 ) -> int:
     """Print the table for the file at `path` ("-": standard input); return the exit code.
 
@@ -255,5 +249,5 @@ def main(
     if len(data) < _LITTLE:
         print("too small for reliable figures: use a file of 1 MB or more")
     print()
-    print("\n".join(_tables(measure(text, encoding, chunk_sizes), markdown)))
+    print("\n".join(_tables(measure(text, encoding, chunk_sizes))))
     return 0
