@@ -59,11 +59,6 @@ class CountersCollector(Collector):
         yield GaugeMetricFamily(
             PREFIX + "connections_open", "Streams that are open now.", value=counters.open
         )
-        yield GaugeMetricFamily(
-            PREFIX + "tokens_per_byte",
-            "Tokens for each byte of text since the start, 0 before there was any.",
-            value=counters.tokens / counters.bytes if counters.bytes else 0.0,
-        )
         limits = CounterMetricFamily(
             PREFIX + "limits_hit", "Connections that a limit has ended.", labels=["limit"]
         )
