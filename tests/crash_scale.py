@@ -29,6 +29,7 @@ from pathlib import Path
 from streamtok.parts.commit import MANIFEST, SKIP_LOG
 from streamtok.parts.part import RECORDS
 from streamtok.parts.plan import PLAN_FILE
+from streamtok.pipeline.sources import open_blocks
 from streamtok.stores import places
 from streamtok.stores.objects import upload
 
@@ -88,7 +89,7 @@ def contents(out: str) -> dict[str, str]:
     for name in sorted(places.names_in(out)):
         if name in (PLAN_FILE, RECORDS) or name.startswith("."):  # a kill leaves hidden files
             continue
-        data = b"".join(places.blocks_of(places.join(out, name)))  # the last part may be empty
+        data = b"".join(open_blocks(places.join(out, name)))  # the last part may be empty
         if name == SKIP_LOG:  # the same file may be an object
             rows = [json.loads(line) for line in data.splitlines()]
             data = json.dumps([{**row, "file": ""} for row in rows]).encode()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import StreamtokError
-from ..pipeline.sources import FileInput, Reading
+from ..pipeline.sources import open_blocks, unpack
 from .messages import Refused, input_name, write_bytes
 from .open_inputs import refuse_ids
 from .options import FILE_HELP
@@ -30,19 +30,9 @@ def add_file(parser: argparse.ArgumentParser) -> None:
 def blocks_of(args: argparse.Namespace, path: str) -> Iterator[bytes]:
     """The text of a file, decompressed, in blocks as they come. Raises Refused, OSError."""
     refuse_ids(path)
-    source = FileInput(
-        path,
-        input_name(path),
-        Reading().splitter_maker(),
-        may_be_compressed=args.unpack,
-        block_size=args.chunk_size,
-        waiting=args.signals.heard,
-    )
-    for group in source.groups(None, False):
-        for text, *_ in group:
-            assert isinstance(text, bytes)
-            if text:
-                yield text
+    name = input_name(path)
+    blocks = open_blocks(path, name, size=args.chunk_size, waiting=args.signals.heard)
+    return unpack(blocks, name) if args.unpack else blocks
 
 
 def read_whole(args: argparse.Namespace, path: str, what: str) -> bytes:

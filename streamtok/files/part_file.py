@@ -17,7 +17,7 @@ import os
 import select
 import stat
 from collections.abc import Iterator, Sequence
-from typing import TypedDict
+from typing import BinaryIO, TypedDict
 
 from ..errors import CheckpointError
 from .own_files import (
@@ -54,6 +54,7 @@ class PartFile:
     length in bytes. The mode of a replaced file is kept, and a symbolic link is
     followed. Every method raises OSError with the name that the user gave. With a writer thread,
     `write` may raise the error of an earlier write; the other methods wait for the thread first.
+    `target` is where it is published.
     """
 
     is_file = True
@@ -77,7 +78,7 @@ class PartFile:
         created or the old one is not writable, and CheckpointError if the file does not hold what
         was saved.
         """
-        self.name = path
+        self.name = self.target = path
         self._writer = writer
         self._hash = None if hashed_from is None else RestHash(hashed_from)
         self.is_scratch = is_scratch
@@ -197,6 +198,12 @@ class PartFile:
             write_all(self._fd, data, self.name)
             os.lseek(self._fd, 0, os.SEEK_END)
 
+    def reopened(self) -> BinaryIO:
+        """All bytes written so far, as a file for reading."""
+        self.wait()
+        with named(self.name):
+            return open(open_regular(self._part, follow=False), "rb")
+
     def contents(self, block_size: int = _BLOCK) -> Iterator[bytes]:
         """All bytes written so far, in blocks of at most `block_size`."""
         self.wait()
@@ -219,6 +226,11 @@ class PartFile:
     def publish(self) -> None:
         """Give the closed file its final name. Costs an fsync of the folder."""
         publish_together([self])
+
+    def _rename(self) -> None:
+        with named(self.name):
+            os.replace(self._part, self._final)
+        _unpublished.discard(self._part)
 
     def discard(self) -> None:
         """Close and remove the hidden file. Does nothing after `publish`. Raises nothing."""
@@ -250,13 +262,9 @@ class PartFile:
 
 def publish_together(files: Sequence[PartFile]) -> None:
     """`publish` each file, in order. Costs one fsync for each folder."""
-    folders: dict[str, None] = {}
     for file in files:
-        with named(file.name):
-            os.replace(file._part, file._final)
-        _unpublished.discard(file._part)
-        folders[os.path.dirname(file._final)] = None
-    for folder in folders:
+        file._rename()
+    for folder in dict.fromkeys(os.path.dirname(file._final) for file in files):
         _sync_folder(folder)
 
 

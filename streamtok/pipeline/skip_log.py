@@ -14,7 +14,6 @@ from typing import Any
 from ..errors import DocumentError
 from ..files.part_file import PartFile, Saved, publish_left, remove_left
 from ..stores import places
-from ..stores.new_object import NewObject
 from ..stores.urls import is_url
 from .sources import BadRecord
 
@@ -99,9 +98,8 @@ class SkipLog:
 
     def _open(self, saved: Saved | None) -> PartFile:
         assert self.path is not None
-        if is_url(self.path):
-            return NewObject(self.path, hashed_from=0)
-        return PartFile(self.path, is_resumable=self._is_resumable, saved=saved, hashed_from=0)
+        how = {"is_resumable": self._is_resumable, "saved": saved, "hashed_from": 0}
+        return places.open_new(self.path, **how)  # type: ignore[arg-type]
 
     def _keep(self) -> str:
         """Copy the log to its place although the run fails; return words that say so."""

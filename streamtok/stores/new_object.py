@@ -10,6 +10,7 @@ import os
 import tempfile
 
 from ..files.part_file import PartFile
+from ..files.writer_thread import WriterThread
 from .objects import upload
 from .urls import check_writable
 
@@ -17,22 +18,33 @@ from .urls import check_writable
 class NewObject(PartFile):
     """A file of this machine that `publish` uploads. Errors name it: its disk may be full."""
 
-    def __init__(self, url: str, *, is_new: bool = False, hashed_from: int | None = None):
-        """is_new: as for `upload`. Raises OSError where objects do not appear whole."""
+    def __init__(
+        self,
+        url: str,
+        *,
+        is_new: bool = False,
+        hashed_from: int | None = None,
+        writer: WriterThread | None = None,
+        is_scratch: bool = False,
+    ):
+        """is_new: as for `upload`; the others as for PartFile. Raises OSError where objects do not
+        appear whole.
+        """
         check_writable(url)
-        self._url = url
         self._is_new = is_new
         self._folder = tempfile.TemporaryDirectory(prefix="streamtok-")
+        path = os.path.join(self._folder.name, "object")
         try:
-            super().__init__(os.path.join(self._folder.name, "object"), hashed_from=hashed_from)
+            super().__init__(path, hashed_from=hashed_from, writer=writer, is_scratch=is_scratch)
         except BaseException:
             self._folder.cleanup()
             raise
+        self.target = url
 
-    def publish(self) -> None:
+    def _rename(self) -> None:
         """Upload the closed file. Raises OSError."""
-        super().publish()
-        upload(self.name, self._url, is_new=self._is_new)
+        super()._rename()
+        upload(self.name, self.target, is_new=self._is_new)
         self._folder.cleanup()
 
     def discard(self) -> None:

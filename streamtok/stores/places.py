@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
-from typing import BinaryIO, TextIO, TypeAlias, cast
+from collections.abc import Iterable
+from typing import Any, BinaryIO, TextIO, cast
 
 from ..files.named_errors import naming
 from ..files.own_files import open_regular
-from ..files.part_file import PartFile, write_whole
+from ..files.part_file import PartFile, Saved, write_whole
 from . import objects
 from .new_object import NewObject
-from .object_reader import ObjectReader, read_blocks
+from .object_reader import ObjectReader
 from .urls import is_url, join
 
 __all__ = ["is_url", "join"]  # of another module
-
-Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 _BLOCK = 1 << 18  # bytes
 
@@ -46,21 +42,6 @@ def read_head(place: str, size: int) -> bytes:
         return objects.read_range(place, 0, size if found is None else min(size, found))
     with naming(place), open(open_regular(place), "rb") as file:
         return file.read(size)
-
-
-def blocks_of(place: str, waiting: Waiting = contextlib.nullcontext) -> Iterator[bytes]:
-    """All bytes, in blocks. Waits inside `waiting()`. Raises OSError."""
-    if is_url(place):
-        yield from read_blocks(place, objects.describe(place), 0, None, waiting)
-        return
-    with open(open_regular(place), "rb", buffering=0) as file:
-        while True:
-            with waiting():
-                pass  # a signal may stop the process here
-            block = file.read(_BLOCK)
-            if not block:
-                return
-            yield block
 
 
 def read_whole(place: str) -> bytes:
@@ -110,13 +91,23 @@ def write(place: str, data: bytes) -> None:
         write_whole(place, data)
 
 
-def open_new(place: str, *, is_new: bool = False) -> PartFile:
+def open_new(
+    place: str,
+    *,
+    is_new: bool = False,
+    is_resumable: bool = False,
+    saved: Saved | None = None,
+    **how: Any,
+) -> PartFile:
     """Open for writing what appears when it is complete: a file or an object.
 
-    is_new: leaving it raises FileExistsError if a store has the object by then. Raises OSError; no
-    existing file is changed then.
+    is_new: leaving it raises FileExistsError if a store has the object by then. The others as for
+    PartFile; no other process can continue what goes into a store. Raises OSError; no existing file
+    is changed then.
     """
-    return NewObject(place, is_new=is_new) if is_url(place) else PartFile(place)
+    if is_url(place):
+        return NewObject(place, is_new=is_new, **how)
+    return PartFile(place, is_resumable=is_resumable, saved=saved, **how)
 
 
 def create(place: str, blocks: Iterable[bytes]) -> None:

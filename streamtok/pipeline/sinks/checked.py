@@ -15,7 +15,8 @@ import numpy as np
 
 from ...errors import SidecarError
 from ...stores import places
-from .finished import DamagedIndex, Finished, find_finished, read_documents
+from ..sources.open_blocks import open_blocks
+from .finished import BLOCK, DamagedIndex, Finished, find_finished, read_documents
 from .format_table import TABLE
 from .indexed import metric
 from .sidecar import Sidecar
@@ -238,7 +239,8 @@ class _Reading:
         return self.rest
 
     def _blocks(self) -> Iterator[bytes]:
-        with contextlib.closing(places.blocks_of(self._path)) as blocks:  # type: ignore[type-var]
+        blocks = open_blocks(self._path, size=BLOCK)
+        with contextlib.closing(blocks):  # type: ignore[type-var]
             for block in blocks:
                 self.whole.update(block)
                 if self._header_size:

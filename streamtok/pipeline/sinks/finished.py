@@ -12,10 +12,11 @@ import numpy as np
 
 from ...registry import get_encoding, list_encoding_names
 from ...stores import places
-from ...stores.places import Waiting
 from ..optional_pyarrow import load_pyarrow, open_arrow
+from ..sources.blocks import Waiting
+from ..sources.open_blocks import open_blocks
 from .arrow import table_format
-from .by_name import choose_file_format
+from .by_name import choose_format
 from .format_table import TABLE, has_schema, read_ids
 from .id_reader import has_llmc_header
 from .indexed import MEGATRON_MAGIC
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 INDEX_HEADER = struct.Struct("<9sQBQQ")  # of Megatron: magic, version, type, lengths, documents
 INDEX_WIDTHS = {8: 2, 4: 4}  # the type of Megatron's index to bytes of an id
+BLOCK = 1 << 18  # bytes to read at a time
 _HEAD = 1024  # bytes
 _ROWS = 1 << 16
 _MOST_IN_GROUP = 1 << 28  # bytes; ArrowSink's groups have 1 MiB
@@ -96,7 +98,7 @@ def find_finished(path: str) -> Finished:
         return Finished(first, None, "megatron")
     if has_llmc_header(places.read_head(first, _HEAD)):
         return Finished(first, None, "llmc")
-    format = choose_file_format(None, first, 0)
+    format = choose_format(None, first, 0)
     if format in ("u16", "u32"):
         raise ValueError("it has no sidecar, so nothing tells which ids it should hold")
     return Finished(first, None, format)
@@ -134,7 +136,8 @@ def read_documents(
     if has_schema(one.format):
         yield from read_table(one, waiting)
         return
-    blocks = places.blocks_of(one.path, waiting) if blocks is None else blocks
+    if blocks is None:
+        blocks = open_blocks(one.path, size=BLOCK, waiting=waiting)
     if (lines := TABLE[one.format].read_lines) is not None:
         for ids, is_end in lines(iter(blocks)):
             yield ids, np.array([len(ids)]) if is_end else _NONE

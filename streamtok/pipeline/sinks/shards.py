@@ -6,9 +6,9 @@ restores the object from the state: it publishes shards that were complete, chec
 files hold what was saved, truncates them to the saved sizes and continues. The process may die
 between any two of these steps. At the end, shards left from an earlier, longer run are removed.
 
-Files in a store are made in a folder of this process, and uploaded instead of published: some
-formats rewrite their headers or read their own files again, which no store can do. No other process
-can continue them.
+Files in a store are made on this machine, and uploaded instead of published: some formats rewrite
+their headers or read their own files again, which no store can do. No other process can continue
+them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...files.part_file import PartFile, Saved, publish_left, publish_together, remove_left
 from ...files.writer_thread import WriterThread
-from ...stores import objects, places
-from ...stores.urls import is_url
+from ...stores import places
 from .by_name import Family
 from .flat import Sink
 from .ownership import left_shards
@@ -56,11 +53,7 @@ class Files:
         """path: a path or a URL. is_hashed: fill `complete_files`. state: what `getstate` returned.
         Raises OSError and, with a state, CheckpointError.
         """
-        self._target = self._path = path
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        if is_url(path):
-            self._folder = tempfile.TemporaryDirectory(prefix="streamtok-")
-            self._path = os.path.join(self._folder.name, path.rpartition("/")[2])
+        self._path = path
         self._family = family
         self._shard_tokens = shard_tokens
         self._is_exact = is_exact
@@ -99,7 +92,7 @@ class Files:
         kept = len(names) - self._family.scratch
         for i, name in enumerate(names):
             self._files.append(
-                PartFile(
+                places.open_new(
                     name,
                     is_resumable=self._is_resumable,
                     saved=saved[i],
@@ -189,7 +182,7 @@ class Files:
                 file.sync()
             file.close()
             if self._is_hashed and not file.is_scratch:
-                about = os.path.basename(file.name), file.size, _digest(file)
+                about = os.path.basename(file.target), file.size, _digest(file)
                 self.complete_files.append(about)
         self._complete.append(self._files)
         self._files, self._sink, self._tokens = [], None, 0
@@ -221,28 +214,14 @@ class Files:
         while self._complete:
             files = self._complete[0]
             kept = self._family.in_order(files[: len(files) - self._family.scratch])
-            self._forget_sidecar(self._published(files[0].name))
+            self._forget_sidecar(files[0].target)
             publish_together(kept)
-            if self._folder is not None:
-                self._upload([file.name for file in kept])
             for file in files:
                 if file.is_scratch:
                     file.discard()
             del self._complete[0]
         if self._is_finished and self._shard_tokens is not None:
             self._remove_leftovers()
-
-    def _published(self, name: str) -> str:
-        """Where a file of this machine is published."""
-        if self._folder is None:
-            return name
-        return places.join(self._target.rpartition("/")[0], os.path.basename(name))
-
-    def _upload(self, names: Sequence[str]) -> None:
-        for name in names:
-            objects.upload(name, self._published(name))
-        for name in names:
-            os.remove(name)
 
     def _forget_sidecar(self, name: str) -> None:
         """Remove the sidecar of an older file called `name`, if this run writes no sidecars."""
@@ -254,8 +233,8 @@ class Files:
 
         A reader of all files of this name would take them for a part of this output.
         """
-        for shard in left_shards(self._family, self._target, self._shard):
-            names = self._family.kept_names(self._target, shard)
+        for shard in left_shards(self._family, self._path, self._shard):
+            names = self._family.kept_names(self._path, shard)
             self._forget_sidecar(names[0])
             for name in names:
                 with contextlib.suppress(FileNotFoundError):
@@ -271,8 +250,6 @@ class Files:
     def discard(self) -> None:
         """Remove all files that are not published."""
         with contextlib.ExitStack() as stack:
-            if self._folder is not None:
-                stack.callback(self._folder.cleanup)
             for file in [*self._files, *(file for files in self._complete for file in files)]:
                 stack.callback(file.discard)
             self._writer.close()
