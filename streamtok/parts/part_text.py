@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..pipeline.sources import (
@@ -14,11 +13,10 @@ from ..pipeline.sources import (
     Opening,
     ParquetInput,
     Reading,
+    Stretch,
     is_compressed,
     open_blocks,
-    text_behind,
 )
-from ..pipeline.sources.blocks import up_to
 from .bounds import Cuts, bytes_of_part, row_groups_of_part, stretch_of_part
 from .ranges import Part
 
@@ -124,11 +122,7 @@ def records_before(part: Part, text: PartText, end: bytes) -> int:
     """How many records of the input end before this text, each with `end`. Reads what is there."""
     path = part.input.path
     if part.start and text.frame:
-        before = text_behind(path, 0, text.frame, _BLOCK)
-        blocks: Iterator[bytes]
-        blocks = itertools.chain(
-            before, up_to(text_behind(path, text.frame, None, _BLOCK), text.begin)
-        )
+        blocks = Stretch(0, 0, text.frame, text.begin).blocks(path, _BLOCK)
     else:
         blocks = open_blocks(path, stop=text.begin, size=_BLOCK)
     count, held = 0, b""

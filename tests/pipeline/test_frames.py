@@ -16,8 +16,7 @@ import zstandard
 
 from streamtok.errors import ArchiveError
 from streamtok.pipeline.sources.compression import unpack
-from streamtok.pipeline.sources.frames import frame_starts
-from streamtok.pipeline.sources.frames_input import text_behind
+from streamtok.pipeline.sources.frames import frame_starts, text_behind
 
 from ..frames import BGZF_END, MAKERS, bgzf, bgzf_member, pieces, seekable, skippable, zstd_frame
 

@@ -2,21 +2,21 @@
 
 `open_blocks` reads the bytes of a place, with `blocks`; `follow` has its own; `compression` and
 `frames` unpack them. `splitters`, `json_lines` and `parquet` turn them into documents, and
-`make_splitter` chooses among them. `inputs` and `frames_input` combine these for each kind of
-input, `fingerprint` tells whether one has changed, and `feed` runs through all inputs of a command.
-This package does not know encodings or files of ids.
+`make_splitter` chooses among them. `inputs` combines these for each kind of input, `fingerprint`
+tells whether one has changed, and `feed` runs through all inputs of a command. This package does
+not know encodings or files of ids.
 """
 
-from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor
+from .blocks import Waiting, check_file
 from .compression import unpack, unpacked_name
 from .feed import Feed
-from .fingerprint import Fingerprint, fingerprint
+from .fingerprint import fingerprint
 from .follow import Follower, check_regular
-from .frames import frame_starts, is_compressed
-from .frames_input import FramesInput, Stretch, text_behind
+from .frames import Stretch, frame_starts, is_compressed, text_behind
 from .inputs import (
     FileInput,
     FollowInput,
+    FramesInput,
     Input,
     Opening,
     ParquetInput,
@@ -29,7 +29,6 @@ from .replaced_bytes import BadBytes, ReplacedBytes
 from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
 
 __all__ = [
-    "BLOCK_SIZE",
     "MAX_LINE",
     "BadBytes",
     "BadRecord",
@@ -37,7 +36,6 @@ __all__ = [
     "Documents",
     "Feed",
     "FileInput",
-    "Fingerprint",
     "FollowInput",
     "Follower",
     "FramesInput",
@@ -61,7 +59,6 @@ __all__ = [
     "frame_starts",
     "is_compressed",
     "open_blocks",
-    "read_descriptor",
     "text_behind",
     "unescape",
     "unpack",

@@ -12,18 +12,50 @@ specification of SAM, 4.1.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from ...stores import places
-from .compression import KINDS, START_SIZE, detect
+from .blocks import up_to
+from .compression import KINDS, START_SIZE, detect, unpack
+from .open_blocks import open_blocks
 
 _SKIPPABLE = 0x184D2A50  # and the 15 numbers after it
 _SEEK_TABLE = 0x184D2A5E
 _SEEKABLE = 0x8F92EAB1
 _ZSTD_HEAD = 18  # bytes of the longest header of a frame
 _RAW, _RLE, _COMPRESSED = range(3)
+
+
+class Stretch(NamedTuple):
+    """A stretch of the text in a compressed file.
+
+    start, stop: bytes of the file where frames begin; stop is None if the stretch ends with the
+    text. skipped, more: bytes of the text; the stretch begins `skipped` bytes after the beginning
+    of the frame at `start`, and ends `more` bytes after that of the frame at `stop`.
+    """
+
+    start: int
+    skipped: int
+    stop: int | None
+    more: int
+
+    def blocks(self, path: str, size: int) -> Iterator[bytes]:
+        """The text from the beginning of the first frame to the end. Raises as `text_behind`."""
+        texts = text_behind(path, self.start, self.stop, size)
+        if self.stop is None:
+            return texts
+        return itertools.chain(texts, up_to(text_behind(path, self.stop, None, size), self.more))
+
+
+def text_behind(path: str, start: int, stop: int | None, size: int) -> Iterator[bytes]:
+    """The text in the frames from byte `start` of a file or an object up to `stop`, or the end.
+
+    size: bytes to read at a time. Raises OSError, and ArchiveError also if no frame ends at `stop`.
+    """
+    return unpack(open_blocks(path, start=start, stop=stop, size=size), path, start)
 
 
 def is_compressed(place: str) -> bool:

@@ -29,6 +29,7 @@ from .blocks import (
 from .compression import START_SIZE, detect, unpack
 from .fingerprint import FileWatch, fingerprint
 from .follow import Follower
+from .frames import Stretch
 from .make_splitter import MakeSplitter
 from .open_blocks import open_blocks
 from .parquet import ParquetTexts
@@ -280,6 +281,40 @@ class FileInput(ByteInput):
 
     def _opened(self, fd: int) -> None:
         self._fd = fd
+
+
+class FramesInput(ByteInput):
+    """A stretch of the text in a compressed file or object.
+
+    Positions are those after the beginning of the stretch's first frame.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        make_splitter: MakeSplitter,
+        stretch: Stretch,
+        *,
+        block_size: int = BLOCK_SIZE,
+        opening: Opening = _UNCHANGED,
+    ):
+        """As for FileInput; `stretch` tells what to read."""
+        super().__init__(name, make_splitter, None, opening)
+        self._path = path
+        self._stretch = stretch
+        self._block_size = block_size
+
+    def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
+        assert self._splitter is not None
+        self._splitter.has_crc = False
+        skipped = position["at"] if position else 0
+        for text in self._stretch.blocks(self._path, self._block_size):
+            rest = text[skipped:]
+            skipped -= len(text) - len(rest)
+            self.read += len(rest)
+            if rest:
+                yield rest
 
 
 class FollowInput(ByteInput):
