@@ -272,7 +272,9 @@ def _format(args: argparse.Namespace, source: _Source, encoding: Encoding) -> st
     try:
         if args.format == "llmc":
             return "llmc"
-        return sinks.choose_format(args.format, source.file, encoding.max_token_value)
+        return sinks.choose_format(
+            args.format, source.file, encoding.max_token_value, sinks.READ_FORMATS
+        )
     except ValueError as error:
         raise Refused(str(error)) from None
 

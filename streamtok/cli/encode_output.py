@@ -27,7 +27,7 @@ END = "<|endoftext|>"
 def check_format(args: argparse.Namespace, max_id: int) -> str:
     """The format of the output. Raises Refused for options that cannot be combined."""
     try:
-        chosen = sinks.choose_file_format(args.format, args.output, max_id)
+        chosen = sinks.choose_format(args.format, args.output, max_id)
     except ValueError as error:
         raise Misused(str(error)) from None
     if args.output == "-" and chosen in ("u16", "u32") and is_terminal(sys.stdout):

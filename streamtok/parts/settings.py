@@ -81,7 +81,7 @@ class Settings:
             formats = ", ".join(sinks.FILE_FORMATS)
             raise ValueError(f"format must be one of {formats}, not {format!r}")
         name, loaded = _named(encoding)
-        chosen = sinks.choose_file_format(format, "", loaded.max_token_value)
+        chosen = sinks.choose_format(format, "", loaded.max_token_value)
         made = cls.of(name, loaded, chosen, options, part_size)
         made.open_encoder(loaded).release()  # raises for options that no stream accepts
         return made, loaded

@@ -12,9 +12,8 @@ and repairs it or raises the error.
 from __future__ import annotations
 
 import base64
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -46,6 +45,10 @@ class Encoded(NamedTuple):
     ids: IdArray
     ends: EndArray
     bytes: int
+
+
+Result: TypeAlias = "Encoded | Callable[[], Encoded]"
+"""What a task gives; a function for text that it could not encode: a stream encodes it in order."""
 
 
 class _Group(NamedTuple):
@@ -97,7 +100,7 @@ class DocumentEncoder:
         self._frame = _first(self._before), _first(self._after)
         self._skip_empty = skip_empty
         # Each task belongs to a document of a group, or if that is None to several.
-        self._pool: OrderedPool[Encoded | _Deferred, tuple[_Group, int | None]]
+        self._pool: OrderedPool[Result, tuple[_Group, int | None]]
         self._pool = OrderedPool(num_threads)
         encoding = stream.encoding
         self._encoder = encoding._encoder
@@ -207,7 +210,7 @@ class DocumentEncoder:
         data, delimiter, count = documents
         size = len(data) - count * len(delimiter)
 
-        def work() -> Encoded | _Deferred:
+        def work() -> Result:
             how = self._stream.errors, *self._frame, self._skip_empty
             found = encode_delimited(self._encoder, self._matcher, data, delimiter, count, *how)
             if found is not None:
@@ -227,8 +230,8 @@ class DocumentEncoder:
         group, index = self._pool.owner
         try:
             found = self._pool.take()
-            if isinstance(found, _Deferred):
-                found = found.encode(self)
+            if not isinstance(found, Encoded):
+                found = found()
         except Exception:
             if index is None and self._refused is not None:
                 index = group.index_of(self._refused)
@@ -244,12 +247,29 @@ class DocumentEncoder:
         if texts:
             self._pool.add(lambda: self._encode_list(texts), (self._group, None))
 
-    def _encode_list(self, texts: list[str | bytes]) -> Encoded | _Deferred:
+    def _encode_list(self, texts: list[str | bytes]) -> Result:
         errors = self._stream.errors
         found = encode_documents(self._encoder, self._matcher, texts, errors, *self._frame)
         if found is None:
-            return _DeferredDocuments(texts)
+            return lambda: self._encode_in_order(texts)
         return Encoded(found[0], np.array(found[1], np.int64), found[2])
+
+    def _encode_in_order(self, texts: list[str | bytes]) -> Encoded:
+        stream = self._stream._twin()
+        found: list[IdArray] = []
+        ends: list[int] = []
+        size = total = 0
+        before = self.documents
+        for text in texts:
+            self._refused = text  # unless it succeeds
+            found += [self._before, stream.encode_to_numpy(text, True), self._after]
+            size += sum(len(ids) for ids in found[-3:])
+            ends.append(size)
+            total += _utf8_length(text)
+            self.documents += 1  # so that an error tells how many there were
+        self.documents = before
+        self._refused = None
+        return Encoded(_joined(found), np.array(ends, np.int64), total)
 
     def _add_part(self, text: str | bytes, is_end: bool) -> None:
         """Encode a part of the open document, or begin a document with it."""
@@ -298,16 +318,22 @@ class DocumentEncoder:
         return text[last:]
 
     def _add_segment(self, view: memoryview, offset: int) -> None:
-        def work() -> Encoded | _Deferred:
+        def work() -> Result:
             try:
                 ids = self._encoder.encode(view, self._matcher, self._stream.errors, "array")
             except UnicodeError:
                 ids = None
             if isinstance(ids, np.ndarray):
                 return Encoded(ids, _NO_END, len(view))
-            return _DeferredSegment(bytes(view), offset)
+            text = bytes(view)
+            return lambda: self._encode_segment(text, offset)
 
         self._pool.add(work, (self._group, self._index))
+
+    def _encode_segment(self, text: bytes, offset: int) -> Encoded:
+        stream = self._stream._twin()
+        stream._begin_at(offset)
+        return Encoded(stream.encode_to_numpy(text, True), _NO_END, len(text))
 
     def _add_ids(self, ids: IdArray, ends: EndArray = _NO_END, size: int = 0) -> None:
         self._pool.add_done(Encoded(ids, ends, size), (self._group, self._index))
@@ -336,46 +362,6 @@ class DocumentEncoder:
         """
         self._stream._setstate_of(base64.b64decode(state["stream"]), state["policy"])
         self.is_open = state["open"]
-
-
-class _Deferred(ABC):
-    """Text that a task could not encode: a stream encodes it when its result is taken."""
-
-    @abstractmethod
-    def encode(self, owner: DocumentEncoder) -> Encoded: ...
-
-
-class _DeferredDocuments(_Deferred):
-    def __init__(self, texts: Sequence[str | bytes]):
-        self.texts = texts
-
-    def encode(self, owner: DocumentEncoder) -> Encoded:
-        stream = owner._stream._twin()
-        found: list[IdArray] = []
-        ends: list[int] = []
-        size = total = 0
-        before = owner.documents
-        for text in self.texts:
-            owner._refused = text  # unless it succeeds
-            found += [owner._before, stream.encode_to_numpy(text, True), owner._after]
-            size += sum(len(ids) for ids in found[-3:])
-            ends.append(size)
-            total += _utf8_length(text)
-            owner.documents += 1  # so that an error tells how many there were
-        owner.documents = before
-        owner._refused = None
-        return Encoded(_joined(found), np.array(ends, np.int64), total)
-
-
-class _DeferredSegment(_Deferred):
-    def __init__(self, text: bytes, offset: int):
-        self.text = text
-        self.offset = offset
-
-    def encode(self, owner: DocumentEncoder) -> Encoded:
-        stream = owner._stream._twin()
-        stream._begin_at(self.offset)
-        return Encoded(stream.encode_to_numpy(self.text, True), _NO_END, len(self.text))
 
 
 def _ids(given: int | Sequence[int] | None) -> IdArray:

@@ -6,22 +6,20 @@ that these programs read. Each output records the encoding of its ids: Parquet a
 schema, the others in a sidecar. This package does not encode or decode.
 """
 
-from ...files.part_file import PartFile, write_whole
 from .by_name import (
     FILE_FORMATS,
     FILE_SUFFIXES,
     READ_FORMATS,
     Family,
-    choose_file_format,
     choose_format,
     make_sink,
 )
-from .flat import About, Sink, fitting_width, format_text
+from .flat import About, format_text
 from .format_table import TABLE, has_schema, read_ids
 from .id_reader import has_llmc_header
 from .locks import Locks
-from .outputs import Output, Pipe, check_output, open_output
-from .ownership import Foreign, find_foreign
+from .outputs import Pipe, check_output, open_output
+from .ownership import find_foreign
 from .shards import Files
 from .sidecar import (
     Sidecar,
@@ -29,7 +27,6 @@ from .sidecar import (
     matching_sidecar,
     read_description,
     read_sidecar,
-    sidecar_path,
 )
 
 __all__ = [
@@ -40,19 +37,13 @@ __all__ = [
     "About",
     "Family",
     "Files",
-    "Foreign",
     "Locks",
-    "Output",
-    "PartFile",
     "Pipe",
     "Sidecar",
-    "Sink",
     "check_output",
     "check_sidecar",
-    "choose_file_format",
     "choose_format",
     "find_foreign",
-    "fitting_width",
     "format_text",
     "has_llmc_header",
     "has_schema",
@@ -62,6 +53,4 @@ __all__ = [
     "read_description",
     "read_ids",
     "read_sidecar",
-    "sidecar_path",
-    "write_whole",
 ]

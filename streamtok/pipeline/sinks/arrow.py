@@ -102,11 +102,10 @@ class ArrowSink:
             )
         else:
             writer = pa.ipc.new_file(target, schema)
-        with contextlib.closing(writer):
-            ids = _Reader(self._ids)
+        with contextlib.closing(writer), self._ids.reopened() as ids:
             for documents, parts, lengths in self._groups():
                 offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-                values = pa.array(ids.take(int(offsets[-1])))
+                values = pa.array(np.fromfile(ids, "<u4", int(offsets[-1])))
                 rows = pa.ListArray.from_arrays(pa.array(offsets), values)
                 columns = [pa.array(documents), pa.array(parts), rows]
                 # Not write_batch: that holds a row group of many of them in memory.
@@ -131,25 +130,6 @@ class ArrowSink:
                 stop = start + max(1, int(np.searchsorted(sizes, _BLOCK_TOKENS, "right")))
                 yield documents[start:stop], parts[start:stop].astype(np.int32), lengths[start:stop]
                 start = stop
-
-
-class _Reader:
-    """Reads the ids of a file, as many at a time as the caller asks for."""
-
-    def __init__(self, file: PartFile):
-        self._blocks = file.contents()
-        self._rest = np.empty(0, np.uint8)
-
-    def take(self, count: int) -> IdArray:
-        made = np.empty(count, "<u4")
-        target = made.view(np.uint8)
-        while len(target):
-            if not len(self._rest):
-                self._rest = np.frombuffer(next(self._blocks), np.uint8)
-            size = min(len(target), len(self._rest))
-            target[:size] = self._rest[:size]
-            target, self._rest = target[size:], self._rest[size:]
-        return made
 
 
 class _Writable:

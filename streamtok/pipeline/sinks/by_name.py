@@ -121,21 +121,14 @@ class Family:
         return SidecarSink(inner, described, files[at], self.about, what, state)
 
 
-def choose_format(wanted: str | None, path: str, max_id: int) -> str:
-    """The format of READ_FORMATS to read `path` in: `wanted`, else the one its suffix names.
+def choose_format(
+    wanted: str | None, path: str, max_id: int, names: Sequence[str] = FILE_FORMATS
+) -> str:
+    """The format of `names` for the file `path`: `wanted`, else the one its suffix names.
 
     "-" is text. `.bin` and no suffix are u16 if ids up to `max_id` fit, else u32. Raises ValueError
     for unknown suffixes, and for u16 if the ids do not fit.
     """
-    return _choose(wanted, path, max_id, READ_FORMATS)
-
-
-def choose_file_format(wanted: str | None, path: str, max_id: int) -> str:
-    """As `choose_format`, for writing: one of FILE_FORMATS."""
-    return _choose(wanted, path, max_id, FILE_FORMATS)
-
-
-def _choose(wanted: str | None, path: str, max_id: int, names: Sequence[str]) -> str:
     chosen = wanted
     if chosen is None:
         suffixes = {TABLE[name].suffix: name for name in names if TABLE[name].suffix is not None}
