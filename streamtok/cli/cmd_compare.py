@@ -103,28 +103,19 @@ def _side_by_side(found: Comparison, segments: list[Segment], paint: Paint) -> l
     rows = [["byte", *(shown(column.encoding) for column in found.columns)]]
     drawn = [rows[0]]
     for segment in segments:
-        tokens = [_tokens_in(column, segment) for column in found.columns]
-        plain = ["|".join(one.token.shown for one in some) for some in tokens]
-        rows.append([str(segment.start), *plain])
-        painted = [paint.tokens(one.token for one in some) for some in tokens]
-        drawn.append([str(segment.start), *(painted if paint.is_on else plain)])
-        if paint.is_on:
-            rows[-1][1:] = ["".join(one.token.shown for one in some) for some in tokens]
+        tokens = [[one.token for one in _tokens_in(column, segment)] for column in found.columns]
+        between = "" if paint.is_on else "|"
+        rows.append([str(segment.start), *(between.join(t.shown for t in some) for some in tokens)])
+        drawn.append([str(segment.start), *map(paint.tokens, tokens)])
     widths = [max(map(width, cells)) for cells in zip(*rows, strict=True)]
     most = room()
-    if most is not None and sum(widths) + 2 * len(found.columns) > most:
-        names = [padded(name, name, max(map(width, rows[0][1:]))) for name in rows[0][1:]]
-        return [
-            f"{line[0] if i == 0 else '':>{widths[0]}}  {names[i]}  {cell}"
-            for line in drawn[1:]
-            for i, cell in enumerate(line[1:])
-        ]
+    if most is None or sum(widths) + 2 * len(found.columns) <= most:
+        return columns(rows, [True, *[False] * len(found.columns)], drawn)
+    size = max(map(width, rows[0][1:]))
     return [
-        "  ".join(
-            padded(cell, plain, size, number == 0)
-            for number, (cell, plain, size) in enumerate(zip(line, row, widths, strict=True))
-        ).rstrip()
-        for line, row in zip(drawn, rows, strict=True)
+        f"{line[0] if i == 0 else '':>{widths[0]}}  {padded(name, name, size)}  {line[i + 1]}"
+        for line in drawn[1:]
+        for i, name in enumerate(rows[0][1:])
     ]
 
 

@@ -80,13 +80,18 @@ def room() -> int | None:
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 
-def columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+def columns(
+    rows: Sequence[Sequence[str]],
+    right: Sequence[bool],
+    painted: Sequence[Sequence[str]] | None = None,
+) -> list[str]:
     """Lines of a table, two spaces between columns. right: which columns end at the right.
 
-    On a terminal that is too narrow, the widest of the other columns are cut.
+    painted: the cells in colours; then no cell is cut. Else, on a terminal that is too narrow, the
+    widest of the other columns are.
     """
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
-    most = room()
+    most = room() if painted is None else None
     while most is not None and sum(widths) + 2 * (len(widths) - 1) > most:
         size, widest = max(
             ((size, i) for i, size in enumerate(widths) if not right[i]), default=(0, 0)
@@ -94,12 +99,13 @@ def columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
         if size <= _LEAST:
             break
         widths[widest] -= 1
+    cut = [list(map(_cut, row, widths)) for row in rows]
     return [
         "  ".join(
-            padded(cell, cell, size, at_right)
-            for cell, size, at_right in zip(map(_cut, row, widths), widths, right, strict=True)
+            padded(drawn, cell, size, at_right)
+            for drawn, cell, size, at_right in zip(line, row, widths, right, strict=True)
         ).rstrip()
-        for row in rows
+        for line, row in zip(painted or cut, cut, strict=True)
     ]
 
 
