@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import io
+import ast
 import itertools
 import re
 from collections.abc import Iterable, Iterator
@@ -25,6 +25,7 @@ _DIGITS = b"0123456789"
 _TO_BLANKS = bytes.maketrans(b",[]", b"   ")
 _LONGEST_NUMBER = 20  # digits, including leading zeros
 _LONGEST_HEADER = 10_000  # bytes, as in NumPy; a file of ids has 128
+_INTEGER = re.compile(r"[<>=|]?[iu][1248]")
 _NO_IDS = np.empty(0, np.int64)
 _ROW = re.compile(rb'\{\s*"input_ids"\s*:\s*\[')
 _LONGEST_BEGIN = 1000  # bytes, including white space
@@ -198,19 +199,32 @@ def read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
     if start > _LONGEST_HEADER:
         raise ValueError(f"the npy header has {start} bytes: expected at most {_LONGEST_HEADER}")
     need(start)
-    known: Any = np.lib.format
-    read = known.read_array_header_1_0 if start == 10 + size else known.read_array_header_2_0
+    dtype, count = _parse_header(data[start - size : start])
+    blocks = itertools.chain([data[start:]], blocks)
+    yield from _read_counted(blocks, dtype, count, "the npy header")
+
+
+def _parse_header(data: bytes) -> tuple[np.dtype[Any], int]:
+    """The type and the number of the ids.
+
+    NumPy's own parser lets other exceptions through than ValueError.
+    """
     try:
-        shape, _, dtype = read(io.BytesIO(data[8:start]))
-    except Exception:  # of many kinds
+        row = ast.literal_eval(data.decode("latin-1").strip())
+        if set(row) != {"descr", "fortran_order", "shape"}:
+            raise ValueError
+        descr, is_fortran, shape = row["descr"], row["fortran_order"], row["shape"]
+        is_shape = type(shape) is tuple and all(type(one) is int and one >= 0 for one in shape)
+        if not is_shape or type(is_fortran) is not bool:
+            raise ValueError
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise ValueError("the npy header is damaged") from None
-    if len(shape) != 1 or dtype.kind not in "iu":
+    if not (isinstance(descr, str) and _INTEGER.fullmatch(descr) and len(shape) == 1):
         raise ValueError(
-            f"the npy file holds {str(dtype)[:40]} of shape {shape}: expected a one-dimensional "
+            f"the npy file holds {str(descr)[:40]} of shape {shape}: expected a one-dimensional "
             "array of integers"
         )
-    blocks = itertools.chain([data[start:]], blocks)
-    yield from _read_counted(blocks, dtype, shape[0], "the npy header")
+    return np.dtype(descr), shape[0]
 
 
 def has_llmc_header(head: bytes) -> bool:
