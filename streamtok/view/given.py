@@ -8,7 +8,8 @@ import urllib.request
 from collections.abc import Iterator
 
 from ..errors import StreamtokError
-from ..pipeline.sources import BLOCK_SIZE, check_file, open_blocks, unpack
+from ..pipeline.sources import check_file, open_blocks, unpack
+from ..pipeline.sources.blocks import BLOCK_SIZE
 from ..stores.urls import is_url, scheme_of
 
 _WHOLE = 1 << 18  # bytes: a text of up to this size is shown as a whole

@@ -18,9 +18,10 @@ import hashlib
 import hmac
 import ipaddress
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
+
+from .optional_starlette import Headers, HTTPConnection
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -68,20 +69,17 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found: dict[bytes, list[str]] = {}
-        for name, value in scope["headers"]:
-            found.setdefault(name.lower(), []).append(value.decode("latin-1"))
-        why = self._refusal(scope["method"], found)
+        asked = HTTPConnection(scope)
+        why = self._refusal(scope["method"], asked.headers)
         if why is not None:
             await _refuse(send, *why)
             return
-        is_new = False
-        if self._token is not None and not self._is_known(found.get(b"cookie", [])):
-            asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
-            if len(asked) != 1 or not hmac.compare_digest(asked[0].encode(), self._token):
+        is_new = self._token is not None and not self._is_token(asked.cookies.get(self.cookie, ""))
+        if is_new:
+            given = asked.query_params.getlist("token")
+            if len(given) != 1 or not self._is_token(given[0]):
                 await _refuse(send, 403, "this page needs the token: open the URL that was printed")
                 return
-            is_new = True
         path = (scope.get("root_path") or "") + "/"
 
         async def sent(message: Message) -> None:
@@ -95,14 +93,14 @@ class Guard:
 
         await self._app(scope, receive, sent)
 
-    def _refusal(self, method: str, found: dict[bytes, list[str]]) -> tuple[int, str] | None:
+    def _refusal(self, method: str, headers: Headers) -> tuple[int, str] | None:
         """The status and the reason if the request is not from the page or for it."""
         if method not in ("GET", "HEAD", "POST"):
             return 405, f"{method} is not a method of this page"
-        hosts = found.get(b"host", [])
+        hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_host(hosts[0]):
             return 421, "the Host of this request is not that of this page"
-        origins = found.get(b"origin", [])
+        origins = headers.getlist("origin")
         if origins:
             origin = urlsplit(origins[0]) if len(origins) == 1 else None
             if (
@@ -111,8 +109,9 @@ class Guard:
                 or origin.netloc != hosts[0]
             ):
                 return 403, "the Origin of this request is not this page"
-        sites = found.get(b"sec-fetch-site", [])
-        is_navigation = found.get(b"sec-fetch-mode") == ["navigate"] and method == "GET"
+        sites = headers.getlist("sec-fetch-site")
+        modes = headers.getlist("sec-fetch-mode")
+        is_navigation = modes == ["navigate"] and method == "GET"
         if not is_navigation and any(site not in ("same-origin", "none") for site in sites):
             return 403, "another site may not ask this page"
         return None
@@ -132,18 +131,8 @@ class Guard:
             return False
         return True
 
-    def _is_known(self, cookies: list[str]) -> bool:
-        for line in cookies:
-            jar: SimpleCookie = SimpleCookie()
-            try:
-                jar.load(line)
-            except CookieError:
-                continue
-            if self.cookie in jar and self._token is not None:
-                value = jar[self.cookie].value.encode("utf-8", "replace")
-                if hmac.compare_digest(value, self._token):
-                    return True
-        return False
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token or b"")
 
 
 async def _refuse(send: Send, status: int, text: str) -> None:

@@ -7,8 +7,9 @@ from ..errors import MissingLibraryError
 try:
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
-    from starlette.requests import ClientDisconnect, Request
-    from starlette.responses import JSONResponse, Response, StreamingResponse
+    from starlette.datastructures import Headers
+    from starlette.requests import ClientDisconnect, HTTPConnection, Request
+    from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 except ModuleNotFoundError:
     what = "streamtok.view and streamtok serve --http"
@@ -16,11 +17,12 @@ except ModuleNotFoundError:
 
 __all__ = [
     "ClientDisconnect",
+    "HTTPConnection",
+    "Headers",
     "JSONResponse",
     "Request",
     "Response",
     "Route",
     "Starlette",
-    "StreamingResponse",
     "run_in_threadpool",
 ]
