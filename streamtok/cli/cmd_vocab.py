@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..encoding import Encoding
 from ..views.visible import visible, width
 from . import encoding_options, options
 from .argument_types import parse_natural
@@ -15,6 +14,7 @@ from .messages import Misused, Refused, say, shown
 from .paint import columns, write_lines
 
 if TYPE_CHECKING:
+    from ..encoding import Encoding
     from ..views.tokens import Token
     from ..views.vocabulary_search import TokenPage
 
@@ -35,7 +35,8 @@ def add_parser(subparsers: Any) -> None:
         subparsers, "vocab", run, "look up tokens, and list odd ones", _EXAMPLES
     )
     encoding_options.add_encoding(parser)
-    kind = parser.add_argument_group("which tokens (one of these)")
+    kinds = parser.add_argument_group("which tokens (one of these)")
+    kind = kinds.add_mutually_exclusive_group(required=True)
     kind.add_argument("--search", metavar="TEXT", help="tokens that contain this text")
     kind.add_argument(
         "--bytes", metavar="HEX", help="tokens that contain these bytes, such as 'e6 9d'"
@@ -43,20 +44,15 @@ def add_parser(subparsers: Any) -> None:
     kind.add_argument(
         "--id", type=parse_natural, metavar="N", help="all about one token, with its merges"
     )
-    kind.add_argument(
-        "--unreachable",
-        action="store_true",
-        help="tokens that their own text is not encoded to",
-    )
-    kind.add_argument(
-        "--half-characters", action="store_true", help="tokens that are not UTF-8 by themselves"
-    )
-    kind.add_argument("--longest", action="store_true", help="tokens with the most bytes")
-    kind.add_argument(
-        "--duplicates",
-        action="store_true",
-        help="tokens that are duplicates except for case and surrounding spaces",
-    )
+    for name, text in (
+        ("unreachable", "tokens that their own text is not encoded to"),
+        ("half-characters", "tokens that are not UTF-8 by themselves"),
+        ("longest", "tokens with the most bytes"),
+        ("duplicates", "tokens that are duplicates except for case and surrounding spaces"),
+    ):
+        kind.add_argument(
+            f"--{name}", dest="list", action="store_const", const=name.replace("-", "_"), help=text
+        )
     output = parser.add_argument_group("what is shown")
     output.add_argument(
         "--limit",
@@ -69,45 +65,29 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    kinds = [args.search, args.bytes, args.id]
-    given = sum(kind is not None for kind in kinds)
-    given += args.unreachable + args.half_characters + args.longest + args.duplicates
-    if given != 1:
-        raise Misused(
-            "expected one of --search, --bytes, --id, --unreachable, --half-characters, --longest "
-            "and --duplicates"
-        )
     encoding = encoding_options.load_encoding(args)
-    if args.id is not None:
-        return _show_page(args, encoding)
-    if args.duplicates:
-        return _show_duplicates(args, encoding)
-    if args.unreachable:
-        from ..views import vocabulary_lists
-
-        odd = vocabulary_lists.unreachable(encoding)
-        kept = _limited(args, odd)
-        if args.json:
-            write_lines(json.dumps(one.as_json()) for one in kept)
-            return 0
-        lines = [
-            [*_cells(one.token), ", ".join(map(str, one.ids)), "" if one.is_utf8 else "half"]
-            for one in kept
-        ]
-        _print([[*_HEAD, "becomes", ""], *lines])
-        return 0
-    tokens = _limited(args, _find(args, encoding))
+    found = _find(args, encoding)
+    kept = found[: args.limit or len(found)]
+    if len(kept) < len(found):
+        say(f"{len(kept)} of {len(found):,} are shown; --limit 0 shows all")
     if args.json:
-        write_lines(json.dumps(token.as_json()) for token in tokens)
+        write_lines(json.dumps(one.as_json()) for one in kept)
+    elif args.id is not None:
+        write_lines(_page_lines(kept[0]))
     else:
-        _print([_HEAD, *map(_cells, tokens)])
+        write_lines(_table(args.list, kept))
     return 0
 
 
-def _find(args: argparse.Namespace, encoding: Encoding) -> list[Token]:
+def _find(args: argparse.Namespace, encoding: Encoding) -> Sequence[Any]:
     from ..views import vocabulary_lists, vocabulary_search
 
     every = encoding.n_vocab
+    if args.id is not None:
+        try:
+            return [vocabulary_search.token_page(encoding, args.id)]
+        except (KeyError, OverflowError):
+            raise Refused(f"{shown(encoding.name)} has no id {args.id}") from None
     if args.search is not None:
         if not args.search:
             raise Misused("--search needs a text")
@@ -118,35 +98,28 @@ def _find(args: argparse.Namespace, encoding: Encoding) -> list[Token]:
         except ValueError as error:
             raise Misused(f"--bytes: {error}") from None
         return vocabulary_search.find_bytes(encoding, data, every)
-    if args.half_characters:
-        return vocabulary_lists.half_characters(encoding)
-    return vocabulary_lists.longest(encoding, args.limit or every)
+    if args.list == "longest":
+        return vocabulary_lists.longest(encoding, args.limit or every)
+    make: Callable[[Encoding], Sequence[Any]] = getattr(vocabulary_lists, args.list)
+    return make(encoding)
 
 
-def _show_duplicates(args: argparse.Namespace, encoding: Encoding) -> int:
-    from ..views import vocabulary_lists
-
-    found = _limited(args, vocabulary_lists.duplicates(encoding))
-    if args.json:
-        write_lines(json.dumps(one.as_json()) for one in found)
-        return 0
-    rows = [
-        [visible(one.text), str(len(one.tokens)), " ".join(token.shown for token in one.tokens)]
-        for one in found
-    ]
-    _print([["text", "tokens", "which"], *rows], right=(False, True, False))
-    return 0
-
-
-def _show_page(args: argparse.Namespace, encoding: Encoding) -> int:
-    from ..views import vocabulary_search
-
-    try:
-        page = vocabulary_search.token_page(encoding, args.id)
-    except (KeyError, OverflowError):
-        raise Refused(f"{shown(encoding.name)} has no id {args.id}") from None
-    write_lines([json.dumps(page.as_json())] if args.json else _page_lines(page))
-    return 0
+def _table(kind: str | None, found: Sequence[Any]) -> list[str]:
+    if kind == "duplicates":
+        rows = [
+            [visible(one.text), str(len(one.tokens)), " ".join(token.shown for token in one.tokens)]
+            for one in found
+        ]
+        return columns([["text", "tokens", "which"], *rows], (False, True, False))
+    if kind == "unreachable":
+        head = [*_HEAD, "becomes", ""]
+        rows = [
+            [*_cells(one.token), ", ".join(map(str, one.ids)), "" if one.is_utf8 else "half"]
+            for one in found
+        ]
+    else:
+        head, rows = _HEAD, [_cells(token) for token in found]
+    return columns([head, *rows], [True, True, True, *[False] * (len(head) - 3)])
 
 
 def _page_lines(page: TokenPage) -> list[str]:
@@ -161,21 +134,14 @@ def _page_lines(page: TokenPage) -> list[str]:
         f"is     {shares}",
     ]
     if page.merge_tree:
-        lines += ["merges", *_tree_lines(page)]
-    if page.neighbours:
-        near = [f"  {one.id:>7}  {one.shown}" for one in page.neighbours]
-        lines += ["neighbours", *near]
-    return lines
-
-
-def _tree_lines(page: TokenPage) -> list[str]:
-    """The tree, indented. Nodes come before their parts, so one walk is enough."""
+        lines.append("merges")
     depths = [0] * len(page.merge_tree)
-    lines = []
-    for at, node in enumerate(page.merge_tree):
+    for at, node in enumerate(page.merge_tree):  # nodes come before their parts
         for part in node.parts or ():
             depths[part] = depths[at] + 1
         lines.append(f"  {'  ' * depths[at]}{node.shown}  rank {node.rank}")
+    if page.neighbours:
+        lines += ["neighbours", *(f"  {one.id:>7}  {one.shown}" for one in page.neighbours)]
     return lines
 
 
@@ -189,15 +155,3 @@ def _cells(token: Token) -> list[str]:
             text = text[:-1]
         text += "..."
     return [str(token.id), rank, str(len(token.bytes)), data, text]
-
-
-def _print(rows: Sequence[Sequence[str]], right: Sequence[bool] = (True, True, True)) -> None:
-    sides = [*right, *[False] * (len(rows[0]) - len(right))]
-    write_lines(columns(rows, sides))
-
-
-def _limited(args: argparse.Namespace, found: list[Any]) -> list[Any]:
-    if args.limit and len(found) > args.limit:
-        say(f"{args.limit} of {len(found):,} are shown; --limit 0 shows all")
-        return found[: args.limit]
-    return found

@@ -388,8 +388,9 @@ def test_vocab_page() -> None:
 
 
 def test_vocab_says_what_is_wrong() -> None:
-    for args in ([], ["--longest", "--id", "5"], ["--unreachable", "--duplicates"]):
-        assert "expected one of --search," in usage("vocab", *args)
+    assert "one of the arguments --search --bytes" in usage("vocab")
+    for args in (["--longest", "--id", "5"], ["--unreachable", "--duplicates"]):
+        assert "not allowed with argument" in usage("vocab", *args)
     assert "has no id 999999" in fails("vocab", "--id", "999999")
     assert "has no id" in fails("vocab", "--id", str(1 << 50))
     assert "must be bytes in hexadecimal" in usage("vocab", "--bytes", "e")
