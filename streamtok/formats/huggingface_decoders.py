@@ -112,24 +112,12 @@ def decoded_texts(found_texts: dict[str, str], decoding: Decoding) -> tuple[tupl
     """What special and added tokens decode to, where that is not their text, as the decoder has it;
     found_texts: what each is found as.
     """
-    decoded = []
-    for text, found in found_texts.items():
-        found = decoding.given(found)
-        if decoding.words is not None:
-            found = decoding.words.decoded([found], is_first=False)[0]
-        if decoding.word_end:
-            found = found.replace(decoding.word_end, " ")
-        if decoding.replaces_marks:
-            found = found.replace(MARK, " ")
-        byte = byte_of(found) if decoding.joins_bytes else None
-        if byte is not None:
-            found = bytes([byte]).decode("utf-8", "surrogateescape")
-        data = to_bytes(found) if decoding.is_byte_level else None
-        if data is not None:  # each character is a byte of the byte alphabet
-            found = data.decode("utf-8", "surrogateescape")
-        if found != text:
-            decoded.append((text, found))
-    return tuple(decoded)
+    has_bytes = decoding.joins_bytes
+    decoded = {
+        text: decoded_bytes(found, decoding, has_bytes=has_bytes).decode("utf-8", "surrogateescape")
+        for text, found in found_texts.items()
+    }
+    return tuple((text, found) for text, found in decoded.items() if found != text)
 
 
 def first_texts(
@@ -152,7 +140,7 @@ def read_decoder(field: JsonValue) -> Decoding:
     marks = drops = is_joined = joins_bytes = is_byte_level = False
     word_end = ""
     replaced: list[Step] = []
-    parts = _flat(field)
+    parts = field.flat("decoders")
     for part in parts:
         kind = part["type"].as_str()
         if kind == "Replace":
@@ -204,12 +192,3 @@ def read_decoder(field: JsonValue) -> Decoding:
         )
     first = Normalizer(replaced)
     return Decoding(marks, drops, marks, joins_bytes, word_end, is_byte_level, first)
-
-
-def _flat(field: JsonValue, depth: int = 0) -> list[JsonValue]:
-    if field["type"].value != "Sequence":
-        return [field]
-    if depth > 20:
-        field.fail("sequences are nested too deep")
-    field.allow_only("type", "decoders")
-    return [step for part in field["decoders"].elements() for step in _flat(part, depth + 1)]

@@ -67,10 +67,6 @@ class Model(NamedTuple):
         """All that merges take or make."""
         return {part for pair in self.merges for part in (*pair, pair[0] + pair[1])}
 
-    def has_spaces(self) -> bool:
-        """Whether a token has a space."""
-        return any(" " in text for text in self.ids)
-
 
 class TableModel(NamedTuple):
     """The same, as the tables that `parse_tokenizer` leaves in arrays."""
@@ -85,12 +81,6 @@ class TableModel(NamedTuple):
     def parts(self) -> Container[str]:
         """All that merges take or make."""
         return self.ids.only(self.merges.used())
-
-    def has_spaces(self) -> bool:
-        """Whether a token has a space."""
-        return b" " in self.ids.texts.arrays()[0] and any(
-            " " in text for text in self.ids.to_dict()
-        )
 
 
 def as_objects(model: Model | TableModel) -> Model:
@@ -119,25 +109,11 @@ def read_model(model: JsonValue) -> Model | TableModel:
         "" if model[key].value is None else model[key].as_str() for key in keys
     )
     words = Words(prefix, suffix, unknown, model["fuse_unk"].as_bool())
+    ignores, falls_back = model["ignore_merges"].as_bool(), model["byte_fallback"].as_bool()
     vocab, rows = model["vocab"].value, model["merges"].value
     if isinstance(vocab, TextIds) and isinstance(rows, MergeRows):
-        return TableModel(
-            Entries(vocab),
-            rows,
-            model["ignore_merges"].as_bool(),
-            model["byte_fallback"].as_bool(),
-            model.place,
-            words,
-        )
-    ids, merges = _vocab_and_merges(model)
-    return Model(
-        ids,
-        merges,
-        model["ignore_merges"].as_bool(),
-        model["byte_fallback"].as_bool(),
-        model.place,
-        words,
-    )
+        return TableModel(Entries(vocab), rows, ignores, falls_back, model.place, words)
+    return Model(*_vocab_and_merges(model), ignores, falls_back, model.place, words)
 
 
 def _vocab_and_merges(model: JsonValue) -> tuple[dict[str, int], list[tuple[str, str]]]:
@@ -184,13 +160,13 @@ def character_vocabulary(
     """
     if isinstance(model, TableModel):
         texts, rows, kept = model.ids.texts, model.merges.rows, model.ids.kept
-        vocabulary = None
-        if not (folds and model.has_spaces()):
+        has_spaces = b" " in texts.arrays()[0] and any(" " in text for text in model.ids.to_dict())
+        if not (folds and has_spaces):
             vocabulary = from_character_rows(
                 texts, rows, kept, folds, ignore_merges=model.ignore_merges
             )
-        if vocabulary is not None:
-            return vocabulary
+            if vocabulary is not None:
+                return vocabulary
         model = as_objects(model)
     ids: dict[str, int] = {}
     byte_ids: dict[int, int] = {}

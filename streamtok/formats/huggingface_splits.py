@@ -61,7 +61,7 @@ def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
     steps: list[Step] = []
     splits: list[Split] = []
     stages: list[tuple[Any, ...]] = []
-    parts = [] if field.value is None else _flat(field)
+    parts = [] if field.value is None else field.flat("pretokenizers")
     for part in parts:
         is_last = part is parts[-1]
         before = len(steps)
@@ -117,15 +117,6 @@ def pattern_of(
     if found.is_total and same_pieces(found, Pattern.compile(WHOLE_TEXT_PATTERN)):
         return WHOLE_TEXT_PATTERN
     return found
-
-
-def _flat(field: JsonValue, depth: int = 0) -> list[JsonValue]:
-    if field["type"].value != "Sequence":
-        return [field]
-    if depth > 20:
-        field.fail("sequences are nested too deep")
-    field.allow_only("type", "pretokenizers")
-    return [step for part in field["pretokenizers"].elements() for step in _flat(part, depth + 1)]
 
 
 def _read(part: JsonValue, steps: list[Step]) -> list[Split]:

@@ -27,6 +27,7 @@ __all__ = ["Entries", "JsonValue", "MergeRows", "parse_json", "parse_tokenizer"]
 
 MAX_VALUES = 1 << 23  # two million tokens, each with a merge
 MAX_DEPTH = 64  # of the values that are read; known formats nest less than ten deep
+MAX_NESTED = 20  # Sequences, one in the other
 MAX_DIGITS = 32  # of an integer: more than any id or size has; int() of many digits is slow
 _T = TypeVar("_T")
 
@@ -213,6 +214,15 @@ class JsonValue:
             JsonValue(value, f"{self.place}[{i}]", self.depth + 1)
             for i, value in enumerate(self.as_list())
         ]
+
+    def flat(self, key: str, depth: int = 0) -> list[JsonValue]:
+        """The parts of an object, or of a Sequence of such objects in the field `key`, in order."""
+        if self["type"].value != "Sequence":
+            return [self]
+        if depth > MAX_NESTED:
+            self.fail("sequences are nested too deep")
+        self.allow_only("type", key)
+        return [part for one in self[key].elements() for part in one.flat(key, depth + 1)]
 
     def allow_only(self, *keys: str) -> None:
         """Fail for a field of this object that is not in `keys`, unless it is null or false."""
