@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import StreamtokError
 from ..pipeline.sources import open_blocks, unpack
 from .messages import Refused, input_name, write_bytes
-from .open_inputs import refuse_ids
+from .open_inputs import explain, refuse_ids
 from .options import FILE_HELP
 
 _MOST_BYTES = 1 << 24  # of text that is not streamed
@@ -57,16 +57,9 @@ def errors_of(path: str) -> Iterator[None]:
         yield
     except StreamtokError:
         raise
-    except UnicodeDecodeError as error:
-        raise Refused(
-            f"{input_name(path)}: byte {error.start} is not UTF-8 ({error.reason}); "
-            "--errors replace or --errors surrogateescape accepts it"
-        ) from None
     except ValueError as error:
-        what = str(error).partition("\n")[0].rstrip(".")
-        if "disallowed special token" in what:
-            what += "; --special plain takes it for text, --special allow for one token"
-        raise Refused(f"{input_name(path)}: {what}") from None
+        special = "--special plain takes it for text, --special allow for one token"
+        raise explain(error, input_name(path), special) from None
 
 
 def written(text: Any, errors: str) -> str:

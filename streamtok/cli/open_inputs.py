@@ -189,10 +189,15 @@ def _waiting(args: argparse.Namespace) -> Waiting:
     return waiting
 
 
-def explain(error: Exception, where: str) -> Exception:
+def explain(
+    error: Exception,
+    where: str,
+    special: str = "--allowed-special encodes it as its id, "
+    "--disallowed-special none as plain text",
+) -> Exception:
     """The exception to raise for an error in the text of an input or of a document.
 
-    where: names it; offsets are those in it.
+    where: names it; offsets are those in it. special: which options take a special token.
     """
     if isinstance(error, UnicodeDecodeError):
         return Refused(
@@ -203,12 +208,10 @@ def explain(error: Exception, where: str) -> Exception:
         return Refused(f"{where}: {error} (--max-pending)")
     if isinstance(error, StreamtokError):
         return error
-    # A disallowed special token; the first line says which and where.
     what = str(error).partition("\n")[0].rstrip(".")
-    return Refused(
-        f"{where}: {what}; --allowed-special encodes it as its id, "
-        "--disallowed-special none as plain text"
-    )
+    if "disallowed special token" in what:
+        what += f"; {special}"
+    return Refused(f"{where}: {what}")
 
 
 def is_split(args: argparse.Namespace) -> bool:
