@@ -76,8 +76,6 @@ def compiled(*normalizers: Normalizer) -> Compiled | None:
     cares = drops = False
     for at, step in steps:
         interest = step.interest()
-        if interest is None:
-            return None
         if (
             not groups
             or (cares and interest.has_neighbours)

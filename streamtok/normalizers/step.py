@@ -65,8 +65,8 @@ class Step(Protocol):
         """How much longer it can make a text."""
         ...
 
-    def interest(self) -> Interest | None:
-        """Which characters it does something about; None: most of them."""
+    def interest(self) -> Interest:
+        """Which characters it does something about."""
         ...
 
     def begin(self, is_first: bool) -> State:
