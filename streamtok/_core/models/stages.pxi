@@ -179,6 +179,8 @@ cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
             if is_match and stage.behavior <= WITH_PREVIOUS:
                 do_piece(table, w, k, start, place, True, origin)
                 start = place
+        if count == 64:
+            look(&w.watch)
     if place > start:
         do_piece(table, w, k, start, place, was_match, origin)
     return 0
