@@ -111,7 +111,7 @@ DOORS: dict[str, Callable[[Any], Any]] = {
     "replace": lambda text: ENC.encode(text, errors="replace"),
     "spaces": SPACES.encode,
     "rewriting": REWRITING.encode,
-    "batch": lambda text: ENC.encode_batch([text]),
+    "batch": lambda text: ENC.encode_batch(["a", text, "b"] * 9, num_threads=2),
     "offsets": ENC.encode_with_offsets,
     "stream": lambda text: ENC.stream_encoder().encode(text),
     "spaces stream": lambda text: SPACES.stream_encoder().encode(text),
