@@ -7,7 +7,7 @@ from tokenizers import Regex, Tokenizer, decoders, models
 from tokenizers import pre_tokenizers as pre
 
 import streamtok
-from streamtok.models.pieces import Pieces
+from streamtok.models.pieces import Pieces, symbol
 
 from ..oracles import write
 from .test_pieces import encoding_of
@@ -114,8 +114,21 @@ def test_a_pretoken_is_remembered_with_all_its_ids():
 def test_what_grows_too_much_is_refused():
     pieces = Pieces.of_ids("WordLevel", {"unknown": 0}, 0)
     pieces.with_stages((("ByteLetters",),) * 10)
+    pieces.with_stages((("ByteLetters",), ("Split", "a", "isolated")) * 10)
     with pytest.raises(ValueError, match="by a factor of 2048"):
         pieces.with_stages((("ByteLetters",),) * 11)
+    names = ("a", "<0x61>")
+    Pieces.of_merges({}, (("Symbols", names, "p" * 200, "s" * 55, "", False, True),))
+    Pieces.of_merges({}, (("Symbols", names, "p" * 999, "s" * 999, "", False, False),))
+    with pytest.raises(ValueError, match="by a factor of 1028"):
+        Pieces.of_merges({}, (("Symbols", names, "p" * 200, "s" * 56, "", False, True),))
+
+
+def test_there_are_as_many_symbols_as_characters_for_private_use():
+    assert symbol(0) == "\U000f0001"
+    assert symbol(131068) == "\U0010fffd"
+    with pytest.raises(ValueError, match="more than 131069 symbols"):
+        symbol(131069)
 
 
 @pytest.mark.parametrize(
