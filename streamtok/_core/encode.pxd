@@ -289,31 +289,31 @@ cdef enum:
     FIRST_SHUN = 1 << 14        # bytes that are merged in these after MISSES; twice as many each time
     LOOK_EVERY = 1 << 16        # bytes between two looks at the clock
 
-# The cache (cache/pretoken_cache.pxi)
+# The table of pre-tokens (cache/table.pxi)
 
 cdef enum:
-    CELL_IDS = 4            # ids that a cell holds
-    LONG_PRETOKEN = 256     # longest pre-token that is remembered
-    PROBES = 256            # cells: at the largest load, one of a million pre-tokens finds no place up to there
-    MANY = 7                # count of a cell whose ids are in the arena
-    IDLE = 8                # flag of a count: nobody has asked for the pre-token since the last sweep
+    BATCH = 256             # pre-tokens found, then looked up, at a time
+    BIT_WORDS = BATCH // 64
+    CELL_NUMBERS = 4        # that a cell holds
+    IN_ARENA = 7                # count of a cell whose numbers are in the arena
+    LONG_PRETOKEN = 256     # longest pre-token whose ids are remembered
 
-cdef struct Cell:           # a pre-token and its ids, half a cache line
+cdef struct Cell:           # a pre-token and its numbers, half a cache line
     u64 low                 # bytes 0 .. 7, or the hash of more than 15
     u64 high                # bytes 8 .. 14, or the size; above them 4 bits of length, of up to 15 bytes,
-                            # and 4 of count and IDLE
-    u32[CELL_IDS] ids       # MANY: their place in the arena, behind the bytes of a long one; their number
+                            # and 4 of count and IDLE (cache/room.pxi)
+    u32[CELL_NUMBERS] numbers   # IN_ARENA: in 64 bits the place of what it has in the arena, and the count
 
-cdef struct PretokenCache:
+cdef struct PretokenCells:
     Cell* cells
     u64 cell_mask
     int cell_shift          # of a hash that gives the number of a cell
     size_t cells_used
     size_t cells_limit
-    u64 unasked             # flag of the count of a new cell: before the first sweep it is not worth
-                            # the mispredicted branch of the first question
+    u64 probes              # cells after which a look-up ends; 0: it goes on
+    u64 unasked             # flag of the count of a new cell
     Cell nothing            # an empty cell, in the place of one that is not found
-    u32* arena              # the ids of MANY, and what belongs to long pre-tokens
+    u32* arena              # the numbers of IN_ARENA, behind the bytes of long pre-tokens
     size_t arena_used
     size_t arena_size
 
@@ -346,7 +346,6 @@ cdef struct Staged:         # texts that stages have made, one behind the other
 # What one thread needs (cache/workspace.pxi)
 
 cdef enum:
-    BATCH = 256             # pre-tokens found, then encoded, at a time
     COUNT_STEP = 1 << 16    # bytes of which the ids are counted at a time
     MIDDLE_PRETOKEN = ST_SHORT      # longest pre-token that waits for others
     PENDING = 512           # pre-tokens that wait to be merged, at the most
@@ -378,7 +377,7 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     size_t capacity
     bint counts_only            # ids of long pre-tokens need not be kept
     size_t forgotten            # of these ids, those that were not
-    PretokenCache cache         # what is remembered
+    PretokenCells cache         # what is remembered
     Gap[PENDING] gaps           # in order
     size_t gap_count
     u16[1 << RECENT_BITS] recent    # by hash, the last gap that such a pre-token left, perhaps long ago

@@ -5,24 +5,29 @@ One unit for the C compiler; see `encode.pyx`, of which it uses the scanner and 
 
 cimport cython
 
-import os
-
 import numpy as np
 
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, llabs, malloc, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
 from streamtok._core.encode cimport (
+    BATCH,
+    BIT_WORDS,
+    CELL_NUMBERS,
+    IN_ARENA,
     UINT8,
     UINT32,
     UINT64,
     ArrayView,
+    Cell,
     Marks,
+    PretokenCells,
     Scan,
     Scanner,
     Text,
     array_memory,
     explain,
+    hash_secret,
     marks_begin,
     read_array,
     scan,
@@ -41,10 +46,10 @@ cdef extern from "Python.h":
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
     bint PyUnicode_IS_ASCII(object text)
 
-hash_begin(os.urandom(ST_SECRET_SIZE))
+st_hash_begin(hash_secret())         # the same, so that strategy.keys is of use here
 
+include "cache/table.pxi"
 include "training/pretoken_counts.pxi"
-include "training/pretoken_slots.pxi"
 include "training/counter.pxi"
 include "training/counter_feed.pxi"
 include "training/counter_text.pxi"

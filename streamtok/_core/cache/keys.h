@@ -27,9 +27,9 @@ static const ST_ALIGNED(64) uint64_t st_key_tags[32] = {
     ST_TAG(8), ST_TAG(9), ST_TAG(10), ST_TAG(11), ST_TAG(12), ST_TAG(13), ST_TAG(14), ST_TAG(15)};
 #endif
 
-typedef struct { /* Cell in cache/pretoken_cache.pxi */
+typedef struct { /* Cell in cache/table.pxi */
     uint64_t low, high;
-    uint32_t ids[4];
+    uint32_t numbers[4];
 } st_cell;
 
 /* Puts the ids of pre-tokens i .. count - 1 behind *out, as long as each is in the cell where it belongs,
@@ -43,7 +43,7 @@ ST_NOINLINE static size_t st_take_known(const uint64_t *keys, void *const *cells
         uint64_t differs = cell->high ^ keys[2 * i + 1]; /* by the count, at least */
         differs = differs << 4 | differs >> 60;
         if (cell->low != keys[2 * i] || differs > 4) break;
-        memcpy(to, cell->ids, sizeof cell->ids);
+        memcpy(to, cell->numbers, sizeof cell->numbers);
         to += differs;
     }
     *out = to;

@@ -14,14 +14,7 @@ has not arrived are merged section by section, as far as `merge/stable_prefix.px
 
 cdef enum:
     BATCH_ARENA = BATCH * (LONG_PRETOKEN + LONG_PRETOKEN // 4)    # the most that a batch may need
-    BIT_WORDS = BATCH // 64
     SETTLE_AT = 256             # pre-tokens: more at a time are not merged faster
-
-
-cdef struct Lookup:             # of pre-tokens that are looked up together
-    u64[2 * BATCH] keys
-    Cell* cells[BATCH]          # where each belongs; an empty one if it is none or is not remembered
-    u64[BIT_WORDS] not_short    # a bit each: it has more than 15 bytes, or is not a pre-token
 
 
 cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash) except -1 nogil:
@@ -44,36 +37,6 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash)
     return 0
 
 
-cdef void find_long_homes(const Work* w, Lookup* b, const u8* buffer, size_t start, const i64* ends,
-                          size_t count) noexcept nogil:
-    """Put in the keys of long pre-tokens, and the cells where they belong.
-
-    First all their cells, then what these point to: so that many wait for memory at a time.
-    """
-    cdef size_t which[BATCH]
-    cdef size_t i, k, at, size, found = 0
-    cdef u64 bits
-    for k in range((count + 63) // 64):
-        bits = b.not_short[k]
-        while bits:
-            i = 64 * k + <size_t>st_lowest(bits)
-            bits &= bits - 1
-            at = <size_t>llabs(ends[i - 1]) if i else start
-            size = <size_t>ends[i] - at
-            if ends[i] < 0 or size - SHORT_PRETOKEN - 1 >= LONG_PRETOKEN - SHORT_PRETOKEN:
-                continue                    # none at all, or longer than what is remembered
-            b.keys[2 * i] = st_hash_bytes(buffer + at, size)
-            b.keys[2 * i + 1] = size
-            b.cells[i] = home_of(&w.cache, b.keys[2 * i], size)
-            ST_PREFETCH(b.cells[i])
-            which[found] = i
-            found += 1
-    for k in range(found):
-        i = which[k]
-        if b.cells[i].low == b.keys[2 * i]:
-            ST_PREFETCH(w.cache.arena + b.cells[i].ids[0])
-
-
 cdef inline size_t room_for(size_t n, size_t count) noexcept nogil:
     """The most ids of so many pre-tokens of n bytes but for the long ones, which make room for theirs."""
     return n if n < count * SHORT_PRETOKEN else count * SHORT_PRETOKEN
@@ -85,16 +48,14 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
 
     gaps: they tell which of them are characters that no pre-token covers; NULL: all have negative ends.
 
-    New ones wait for `settle`, without which w.out is not complete. buffer[:readable] may be read:
-    more than the pre-tokens, so that keys can be loaded 16 bytes at a time.
+    New ones wait for `settle`, without which w.out is not complete. readable: see `find_homes`.
     """
     cdef Lookup b
-    cdef size_t i, k, at = start, end, size, part, count_here, extra = 0
+    cdef size_t i, at, count_here, extra = 0
     cdef u64 low, high
     cdef Cell* cell
     cdef Cell displaced
     cdef u32* out
-    cdef i64 close
     if table.tokens().model != NULL and table.tokens().model.n_stages:
         extra = MORE_IDS                            # that each may have beyond its bytes
     if w.follows and table.tokens().model != NULL:
@@ -102,36 +63,8 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
         settle(table, w)
     make_room(table.tokens(), &w.cache, BATCH, BATCH_ARENA)
-    # All keys, then all cells: so that many wait for memory at a time.
-    i = count
-    while i > 0 and (<size_t>llabs(ends[i - 2]) if i > 1 else start) + 16 > readable:
-        i -= 1
-    i = strategy.keys(buffer, start, ends, i, b.keys, <void**>b.cells, b.not_short, w.cache.cells,
-                      w.cache.cell_shift, &w.cache.nothing)
-    at = <size_t>ends[i - 1] if i else start
-    for k in range((i + 63) // 64, <size_t>BIT_WORDS):
-        b.not_short[k] = 0
-    while i < count:
-        close = ends[i]
-        end = <size_t>close if close >= 0 else at
-        size = end - at
-        part = size if size < SHORT_PRETOKEN else SHORT_PRETOKEN
-        if at + 16 <= readable:
-            low = st_load64(buffer + at)
-            high = st_load64(buffer + at + 8)
-        else:
-            low = st_load_part(buffer + at, part if part < 8 else 8)
-            high = st_load_part(buffer + at + 8, part - 8) if part > 8 else 0
-        low &= st_key_masks[2 * part]
-        high = (high & st_key_masks[2 * part + 1]) | <u64>part << 56
-        b.keys[2 * i] = low
-        b.keys[2 * i + 1] = high
-        b.cells[i] = home_of(&w.cache, low, high) if size - 1 < SHORT_PRETOKEN else &w.cache.nothing
-        ST_PREFETCH(b.cells[i])
-        b.not_short[i >> 6] |= <u64>(size - 1 >= SHORT_PRETOKEN) << (i & 63)
-        at = end if close >= 0 else <size_t>(-close)
-        i += 1
-    find_long_homes(w, &b, buffer, start, ends, count)
+    find_homes(&w.cache, &b, buffer, readable, start, ends, count, LONG_PRETOKEN)
+    at = <size_t>llabs(ends[count - 1]) if count else start
     reserve(w, room_for(at - start, count) + count * extra)
     out = w.out + w.count
     i = st_take_known(b.keys, <void**>b.cells, 0, count, &out)
@@ -139,8 +72,8 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
         low = b.keys[2 * i]
         high = b.keys[2 * i + 1]
         at = <size_t>llabs(ends[i - 1]) if i else start
-        cell = find_cell(&w.cache, b.cells[i], low, high)
-        if cell.high == 0 or is_other(&w.cache, cell, buffer + at):
+        cell = find_cell(&w.cache, b.cells[i], low, high, buffer + at)
+        if cell.high == 0:
             w.count = out - w.out
             encode_uncached(table, w, buffer, at, ends[i], &b.keys[2 * i], gaps)
             reserve(w, room_for(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count) + count * extra)
@@ -154,17 +87,16 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
                 b.cells[i][0] = displaced
                 cell = b.cells[i]
             count_here = ask(cell)
-            if count_here == MANY:
-                count_here = cell.ids[1]
-                part = byte_words(cell.high)
-                if part:
+            if count_here == IN_ARENA:
+                count_here = cell.numbers[2]
+                if is_long(cell.high):
                     w.count = out - w.out
                     reserve(w, count_here + count * extra
                             + room_for(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count))
                     out = w.out + w.count
-                memcpy(out, w.cache.arena + cell.ids[0] + part, count_here * sizeof(u32))
+                memcpy(out, numbers_of(&w.cache, cell), count_here * sizeof(u32))
             else:
-                memcpy(out, cell.ids, CELL_IDS * sizeof(u32))
+                memcpy(out, cell.numbers, CELL_NUMBERS * sizeof(u32))
             out += count_here
         i = st_take_known(b.keys, <void**>b.cells, i + 1, count, &out)
     w.count = out - w.out

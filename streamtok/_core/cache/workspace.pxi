@@ -21,7 +21,7 @@ cdef class Workspace:
 
     def __dealloc__(self):
         free(self.c.out)
-        cache_close(&self.c.cache)
+        close_table(&self.c.cache)
         free(self.c.section)
         free(self.c.section_ids)
         free(self.c.waiting.bytes)
@@ -37,7 +37,7 @@ cdef class Workspace:
 
 cdef int reserve(Work* w, size_t more) except -1 nogil:
     """Room for `more` ids, and for the four that a cell stores at once."""
-    cdef size_t wanted = w.count + more + CELL_IDS
+    cdef size_t wanted = w.count + more + CELL_NUMBERS
     cdef u32* out
     if wanted <= w.capacity:
         return 0

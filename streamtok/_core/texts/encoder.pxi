@@ -240,7 +240,7 @@ cdef class Encoder:
         return workspace if workspace is not None else Workspace(self.table)
 
     cdef void give(self, Workspace workspace):
-        st_store_size(&workspace.cached, cached_bytes(&workspace.c.cache))
+        st_store_size(&workspace.cached, table_bytes(&workspace.c.cache))
         workspace.c.count = workspace.c.n_places = 0
         workspace.c.counts_only = workspace.c.follows = False
         forget_gaps(&workspace.c)       # if a call ended with an error
@@ -270,7 +270,7 @@ cdef class Encoder:
     def cache_bytes(self):
         """int: what the workspaces that are not in use remember pre-tokens in."""
         cdef Workspace workspace = self.take()
-        cdef size_t total = cached_bytes(&workspace.c.cache)
+        cdef size_t total = table_bytes(&workspace.c.cache)
         for other in list(self._pool):      # a copy: other threads take and give meanwhile
             total += st_load_size(&(<Workspace>other).cached)
         self.give(workspace)

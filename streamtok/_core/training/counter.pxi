@@ -47,11 +47,11 @@ cdef class PretokenCounter:
     @property
     def nbytes(self):
         """Bytes of memory held."""
-        return self.table.memory() + self.capacity
+        return table_bytes(&self.table.c) + self.capacity
 
     def worker(self):
         """A counter of its own with the same settings, for a part of the text."""
-        cdef size_t limit = self.table.limit, held = self.table.memory() + self.capacity
+        cdef size_t limit = self.table.limit, held = table_bytes(&self.table.c) + self.capacity
         return PretokenCounter(self.scanner, self.errors,
                                0 if limit == 0 else limit - held if held < limit else 1)
 
@@ -184,7 +184,7 @@ cdef class PretokenCounter:
         """
         if self.size:
             raise ValueError(f"{self.size} bytes are pending")
-        if not self.table.used and not self.table.limit:
+        if not self.table.c.cells_used and not self.table.limit:
             with nogil:
                 take_table(self.table, other.table, shift)
         elif not self.table.absorb(other.table, shift):
@@ -233,7 +233,7 @@ cdef class PretokenCounter:
         """Add the table of `rest`, and that of `other`, `shift` bytes later; both or none."""
         cdef int room
         with nogil:
-            room = self.table.reserve_for(other.table, rest.table.used, rest.table.arena_size)
+            room = self.table.reserve_for(other.table, rest.table.c.cells_used, rest.table.c.arena_used)
             if room == FITS:
                 self.table.take_over(rest.table, 0)
                 self.table.take_over(other.table, shift)
@@ -279,7 +279,7 @@ cdef class PretokenCounter:
             start = walk.start
             n = scan(self.scanner.tables(), walk, &marks, text, end, final, ends, BATCH)
             if n:
-                room = self.table.reserve(n, walk.start - start + n * sizeof(u32))
+                room = self.table.reserve(n, words_for(walk.start - start))
                 if room != FITS:
                     scan_begin(walk, start)
                     return room

@@ -29,7 +29,7 @@ cdef int append_units(PretokenCounter counter, Units* units) noexcept nogil:
         step = min(units.size, <size_t>SLICE // units.kind)
     room = counter.size + utf8_room(units.kind, step)
     if (counter.table.limit and room + SLACK > counter.capacity
-            and counter.table.memory() + counter_room(room) > counter.table.limit):
+            and table_bytes(&counter.table.c) + counter_room(room) > counter.table.limit):
         return OVER_LIMIT
     if grow_counter(counter, room) != FITS:
         return NO_MEMORY

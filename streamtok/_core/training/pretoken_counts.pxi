@@ -1,23 +1,8 @@
-"""A hash table: how often each pre-token was seen, and where first.
+"""How often each pre-token was seen, and where first: a table of pre-tokens (`cache/table.pxi`)."""
 
-Open addressing, entries of 32 bytes. A pre-token of up to 15 bytes is its own key, so one cache
-line finds it. Longer ones are rare: they are kept in one arena and compared byte by byte.
-Pre-tokens are looked up in batches: first all keys, hashes and prefetches, then the table.
-"""
-
-cdef extern from "cache/keys.h" nogil:
-    const u64 st_key_masks[32]
-
-
-cdef struct Pretoken:       # two to a cache line
-    u64 low                 # up to 15 bytes, zeros behind them, and their number in the last byte;
-    u64 high                # for longer ones a hash, and LONG with the place in the arena
-    u64 count               # 0: an empty slot
+cdef packed struct Seen:    # the numbers of a pre-token, CELL_NUMBERS of them
+    u64 count
     u64 first               # where in all the text it was seen first
-
-
-cdef enum:
-    BATCH = 256             # pre-tokens that are looked up together
 
 
 cdef enum:                  # whether there is room for more
@@ -28,140 +13,96 @@ cdef enum:                  # whether there is room for more
 
 
 cdef enum:
-    SMALLEST = 1 << 12      # slots
-    TAG_SHIFT = 56
-    LONG = 0xFF             # tag of a pre-token in the arena; others have their size
-
-
-cdef u64 PLACE = (<u64>1 << TAG_SHIFT) - 1
+    SMALLEST = 1 << 12      # cells
 
 
 @cython.final
 cdef class PretokenTable:
     """Pre-tokens and their counts. Not safe for two threads at a time."""
 
-    cdef Pretoken* slots
-    cdef u64 mask           # number of slots - 1
-    cdef int shift          # of a hash that gives the number of a slot
-    cdef u64 used           # slots that hold a pre-token
-    cdef u8* arena          # long pre-tokens, each behind its length in 4 bytes
-    cdef size_t arena_size
-    cdef size_t arena_capacity
+    cdef PretokenCells c
     cdef readonly size_t limit
     cdef size_t other_bytes # memory of the owner's that counts against the limit
 
     def __cinit__(self, size_t limit=0):
         """limit: bytes of memory, 0 for none."""
         self.limit = limit
-        self.mask = SMALLEST - 1
-        self.shift = st_hash_shift(SMALLEST)
-        self.slots = <Pretoken*>st_new_table(SMALLEST * sizeof(Pretoken))
-        if self.slots == NULL:
+        if not open_table(&self.c, SMALLEST, 0):
             raise MemoryError
 
     def __dealloc__(self):
-        st_free_table(self.slots)
-        free(self.arena)
+        close_table(&self.c)
 
     def __len__(self):
-        return self.used
+        return self.c.cells_used
 
     @property
     def nbytes(self):
         """Bytes of memory held."""
-        return self.memory()
-
-    cdef size_t memory(self) noexcept nogil:
-        return (self.mask + 1) * sizeof(Pretoken) + self.arena_capacity
+        return table_bytes(&self.c)
 
     cdef void clear(self) noexcept nogil:
         """Forget all pre-tokens; the memory is kept."""
-        if self.used:
-            memset(self.slots, 0, (self.mask + 1) * sizeof(Pretoken))
-        self.used = 0
-        self.arena_size = 0
+        if self.c.cells_used:
+            memset(self.c.cells, 0, (self.c.cell_mask + 1) * sizeof(Cell))
+        self.c.cells_used = self.c.arena_used = 0
 
-    cdef size_t size_of(self, const Pretoken* pretoken) noexcept nogil:
-        cdef u64 tag = pretoken.high >> TAG_SHIFT
-        cdef u32 size
-        if tag != LONG:
-            return tag
-        memcpy(&size, self.arena + (pretoken.high & PLACE), sizeof(u32))
-        return size
-
-    cdef const u8* bytes_of(self, const Pretoken* pretoken) noexcept nogil:
-        if pretoken.high >> TAG_SHIFT != LONG:
-            return <const u8*>&pretoken.low    # little end first, as st_load64 loads them
-        return self.arena + (pretoken.high & PLACE) + sizeof(u32)
-
-    cdef int reserve(self, size_t pretokens, size_t wanted) noexcept nogil:
-        """Make room for so many new pre-tokens, and so many bytes of arena.
+    cdef int reserve(self, size_t pretokens, size_t words) noexcept nogil:
+        """Make room for so many new pre-tokens, and so many words of the arena.
 
         FITS; else nothing has changed that can be seen: OVER_LIMIT or NO_MEMORY.
         """
-        cdef u64 slots = self.mask + 1
-        cdef size_t arena = self.arena_capacity
-        cdef void* memory
-        while (self.used + pretokens) * 8 > slots * 5:
-            slots *= 2
-        if self.arena_size + wanted > arena:
-            arena = self.arena_size + self.arena_size // 2 + wanted
-        if slots == self.mask + 1 and arena == self.arena_capacity:
+        cdef u64 cells = self.c.cell_mask + 1
+        cdef size_t arena = self.c.arena_size, most
+        while self.c.cells_used + pretokens > most_used(cells):
+            cells *= 2
+        if self.c.arena_used + words > arena:
+            arena = self.c.arena_used + self.c.arena_used // 2 + words
+        most = cells * sizeof(Cell) + arena * sizeof(u32) + self.other_bytes
+        if cells != self.c.cell_mask + 1:               # the old ones are there meanwhile
+            most += (self.c.cell_mask + 1) * sizeof(Cell)
+        elif arena == self.c.arena_size:
             return FITS
-        if self.limit and peak(self, slots, arena) > self.limit:
+        if self.limit and most > self.limit:
             return OVER_LIMIT
-        if arena != self.arena_capacity:
-            memory = realloc(self.arena, arena)
-            if memory == NULL:
-                return NO_MEMORY
-            self.arena = <u8*>memory
-            self.arena_capacity = arena
-        if slots != self.mask + 1:
-            return rehash(self, slots)
+        if arena != self.c.arena_size and not resize_arena(&self.c, arena):
+            return NO_MEMORY
+        if cells != self.c.cell_mask + 1 and not resize_cells(&self.c, cells):
+            return NO_MEMORY
         return FITS
 
-    cdef int reserve_for(self, PretokenTable other, size_t pretokens, size_t wanted) noexcept nogil:
+    cdef int reserve_for(self, PretokenTable other, size_t pretokens, size_t words) noexcept nogil:
         """Make room for all of `other` and so much besides; as `reserve`."""
-        cdef size_t new_pretokens = pretokens, new_bytes = wanted
-        cdef u64 i, low, high
-        cdef const Pretoken* pretoken
-        if self.reserve(pretokens + other.used, wanted + other.arena_size) == FITS:
+        cdef size_t new_pretokens = pretokens, new_words = words
+        cdef u64 i, high
+        cdef Cell* cell
+        if self.reserve(pretokens + other.c.cells_used, words + other.c.arena_used) == FITS:
             return FITS
         # Perhaps most of them are here already.
-        for i in range(other.mask + 1):
-            pretoken = other.slots + i
-            if pretoken.count and not find_slot(self, other.bytes_of(pretoken), other.size_of(pretoken), &low,
-                                        &high).count:
+        for i in range(other.c.cell_mask + 1):
+            cell = other.c.cells + i
+            high = cell.high & ST_KEY_MASK
+            if high and find_cell(&self.c, home_of(&self.c, cell.low, high), cell.low, high,
+                                  bytes_of(&other.c, cell)).high == 0:
                 new_pretokens += 1
-                if high >> TAG_SHIFT == LONG:
-                    new_bytes += sizeof(u32) + other.size_of(pretoken)
-        return self.reserve(new_pretokens, new_bytes)
+                new_words += words_of(cell)
+        return self.reserve(new_pretokens, new_words)
 
     cdef void take_over(self, PretokenTable other, u64 shift) noexcept nogil:
         """Add all of `other`, as if it had been seen `shift` bytes later; there is room for it.
 
         Both have the same hash, so that both are gone through from the front to the back.
         """
-        cdef u64 i
-        cdef const Pretoken* pretoken
-        cdef Pretoken* slot
-        for i in range(other.mask + 1):
-            pretoken = other.slots + i
-            if pretoken.count == 0:
-                continue
-            if pretoken.high >> TAG_SHIFT == LONG:
-                self.put(other.bytes_of(pretoken), other.size_of(pretoken), pretoken.count,
-                         pretoken.first + shift)
-                continue
-            slot = find_short(self, pretoken.low, pretoken.high)
-            if slot.count == 0:
-                slot[0] = pretoken[0]
-                slot.first += shift
-                self.used += 1
-                continue
-            slot.count += pretoken.count
-            if slot.first > pretoken.first + shift:
-                slot.first = pretoken.first + shift
+        cdef u64 i, high
+        cdef Cell* cell
+        cdef Seen* seen
+        for i in range(other.c.cell_mask + 1):
+            cell = other.c.cells + i
+            high = cell.high & ST_KEY_MASK
+            if high:
+                seen = seen_of(&other.c, cell)
+                see(&self.c, home_of(&self.c, cell.low, high), cell.low, high, bytes_of(&other.c, cell),
+                    seen.count, seen.first + shift)
 
     cdef void add(self, const u8* text, size_t readable, size_t start, const i64* ends,
                   size_t count, u64 base) noexcept nogil:
@@ -171,67 +112,24 @@ cdef class PretokenTable:
         readable: bytes of `text` that may be loaded; base: place of text[0] in all the text. A
         negative end is that of a segment which is no pre-token.
         """
-        cdef u64[BATCH] lows
-        cdef u64[BATCH] highs
-        cdef u64[BATCH] homes
-        cdef size_t[BATCH] starts
-        cdef size_t i, n = 0, size, end
-        cdef u64 low, high
-        cdef Pretoken* slot
+        cdef Lookup b
+        cdef size_t i
+        cdef u64 low, high, tagged, place
+        cdef Cell* cell
+        find_homes(&self.c, &b, text, readable, start, ends, count, <size_t>-1)
         for i in range(count):
-            end = <size_t>(ends[i] if ends[i] >= 0 else -ends[i])
-            size = end - start
-            if ends[i] < 0 or size == 0:
-                start = end
-                continue
-            if size <= SHORT_PRETOKEN and start + 16 <= readable:
-                low = st_load64(text + start) & st_key_masks[2 * size]
-                high = st_load64(text + start + 8) & st_key_masks[2 * size + 1] | <u64>size << TAG_SHIFT
-            else:
-                make_key(text + start, size, &low, &high)
-            lows[n] = low
-            highs[n] = high
-            homes[n] = st_hash_key(low, high) >> self.shift
-            starts[n] = start
-            ST_PREFETCH(self.slots + homes[n])
-            n += 1
-            start = end
-        for i in range(n):
-            slot = self.slots + homes[i]
-            if highs[i] >> TAG_SHIFT == LONG:
-                # For now `high` has the size where the table has a place.
-                slot = find_long(self, slot, lows[i], text + starts[i], highs[i] & PLACE)
-                if slot.count == 0:
-                    highs[i] = keep(self, text + starts[i], highs[i] & PLACE)
-            else:
-                while slot.count and (slot.low != lows[i] or slot.high != highs[i]):
-                    slot += 1
-                    if slot == self.slots + self.mask + 1:
-                        slot = self.slots
-            if slot.count == 0:
-                slot.low = lows[i]
-                slot.high = highs[i]
-                slot.first = base + starts[i]
-                self.used += 1
-            elif slot.first > base + starts[i]:
-                slot.first = base + starts[i]
-            slot.count += 1
-
-    cdef void put(self, const u8* bytes, size_t size, u64 count, u64 first) noexcept nogil:
-        """Count one pre-token `count` >= 1 times; there is room (`reserve`)."""
-        cdef u64 low, high
-        cdef Pretoken* slot
-        slot = find_slot(self, bytes, size, &low, &high)
-        if slot.count == 0:
-            if high >> TAG_SHIFT == LONG:
-                high = keep(self, bytes, size)
-            slot.low = low
-            slot.high = high
-            slot.first = first
-            self.used += 1
-        elif slot.first > first:
-            slot.first = first
-        slot.count += count
+            low, high = b.keys[2 * i], b.keys[2 * i + 1]
+            if b.cells[i] != &self.c.nothing:
+                # Most are short and in this cache line. In which half of it, no branch asks.
+                place = b.cells[i] - self.c.cells
+                tagged = high | <u64>CELL_NUMBERS << 60
+                cell = self.c.cells + (place ^ 1)
+                cell = self.c.cells + (place ^ (<u64>(cell.low == low) & <u64>(cell.high == tagged)))
+                if cell.low == low and cell.high == tagged:
+                    see_again(<Seen*>cell.numbers, 1, base + start)
+                else:
+                    see(&self.c, b.cells[i], low, high, text + start, 1, base + start)
+            start = <size_t>llabs(ends[i])
 
     def absorb(self, PretokenTable other not None, u64 shift=0):
         """Add all of `other`, as if it had been seen `shift` bytes later. False: the limit forbids.
@@ -251,7 +149,7 @@ cdef class PretokenTable:
         """(pre-tokens, bytes): drop all that were seen once; how many they were."""
         cdef u64 pretokens = 0, bytes = 0
         with nogil:
-            drop_singletons(self, &pretokens, &bytes)
+            drop_singletons(&self.c, &pretokens, &bytes)
         return pretokens, bytes
 
     def export(self):
@@ -259,7 +157,7 @@ cdef class PretokenTable:
 
         In no order that means anything.
         """
-        cdef u64 i, n = self.used, total = 0
+        cdef u64 i, n = self.c.cells_used, total = 0
         cdef size_t size, at = 0, row = 0
         sizes = np.empty(n, np.uint32)
         counts = np.empty(n, np.uint64)
@@ -267,22 +165,23 @@ cdef class PretokenTable:
         cdef u32* sizes_out = <u32*>array_memory(sizes, UINT32)
         cdef u64* counts_out = <u64*>array_memory(counts, UINT64)
         cdef u64* firsts_out = <u64*>array_memory(firsts, UINT64)
-        cdef const Pretoken* pretoken
-        for i in range(self.mask + 1):
-            if self.slots[i].count:
-                total += self.size_of(self.slots + i)
+        cdef Cell* cell
+        cdef Seen* seen
+        for i in range(self.c.cell_mask + 1):
+            total += size_of(&self.c.cells[i])
         data = np.empty(total, np.uint8)
         cdef u8* out = <u8*>array_memory(data, UINT8)
         with nogil:
-            for i in range(self.mask + 1):
-                pretoken = self.slots + i
-                if pretoken.count == 0:
+            for i in range(self.c.cell_mask + 1):
+                cell = self.c.cells + i
+                size = size_of(cell)
+                if size == 0:
                     continue
-                size = self.size_of(pretoken)
-                memcpy(out + at, self.bytes_of(pretoken), size)
+                seen = seen_of(&self.c, cell)
+                memcpy(out + at, bytes_of(&self.c, cell), size)
                 sizes_out[row] = <u32>size
-                counts_out[row] = pretoken.count
-                firsts_out[row] = pretoken.first
+                counts_out[row] = seen.count
+                firsts_out[row] = seen.first
                 at += size
                 row += 1
         return data, sizes, counts, firsts
@@ -299,27 +198,92 @@ cdef class PretokenTable:
         cdef const u32* size = <const u32*>size_view.data
         cdef const u64* count = <const u64*>count_view.data
         cdef const u64* first = <const u64*>first_view.data
-        cdef size_t i, n = size_view.size, total = 0, at = 0, long_bytes = 0
+        cdef u64[2] key
+        cdef size_t i, n = size_view.size, total = 0, at = 0, words = 0
         cdef int room
         if count_view.size != n or first_view.size != n:
             raise ValueError("as many sizes as counts and places are needed")
         for i in range(n):
             total += size[i]
             if size[i] > SHORT_PRETOKEN:
-                long_bytes += sizeof(u32) + size[i]
+                words += byte_words(size[i]) + CELL_NUMBERS
             if size[i] == 0 or count[i] == 0:
                 raise ValueError(f"pre-token {i} is empty or was never seen")
         if total != data_view.size:
             raise ValueError(f"the sizes sum to {total}, but there are {data_view.size} bytes")
         if n == 0:
             return True
-        room = self.reserve(n, long_bytes)
+        room = self.reserve(n, words)
         if room == NO_MEMORY:
             raise MemoryError(f"no memory for {n} pre-tokens")
         if room == OVER_LIMIT:
             return False
         with nogil:
             for i in range(n):
-                self.put(p + at, size[i], count[i], first[i])
+                make_key(p + at, size[i], total - at, key)
+                see(&self.c, home_of(&self.c, key[0], key[1]), key[0], key[1], p + at, count[i], first[i])
                 at += size[i]
         return True
+
+
+cdef inline Seen* seen_of(const PretokenCells* t, Cell* cell) noexcept nogil:
+    return <Seen*>numbers_of(t, cell)
+
+
+cdef inline size_t size_of(const Cell* cell) noexcept nogil:
+    """Bytes of the pre-token of a cell; 0: it is empty."""
+    return <u32>cell.high if is_long(cell.high) else cell.high >> 56 & 15
+
+
+cdef inline const u8* bytes_of(const PretokenCells* t, const Cell* cell) noexcept nogil:
+    if is_long(cell.high):
+        return <const u8*>owned(t, cell)
+    return <const u8*>&cell.low         # little end first, as st_load64 loads them
+
+
+cdef inline size_t words_for(size_t size) noexcept nogil:
+    """Words of the arena for the pre-tokens of a text, at the most: n > 15 bytes take (n + 19) // 4."""
+    return size * 9 // 16
+
+
+cdef inline void see_again(Seen* seen, u64 count, u64 first) noexcept nogil:
+    seen.count += count
+    if seen.first > first:
+        seen.first = first
+
+
+cdef inline void see(PretokenCells* t, Cell* home, u64 low, u64 high, const u8* p, u64 count,
+                     u64 first) noexcept nogil:
+    """Count the pre-token p, with this key and home, `count` >= 1 times; there is room for it."""
+    cdef Cell* cell = find_cell(t, home, low, high, p)
+    cdef u64[2] once
+    if cell.high == 0:
+        once[0], once[1] = count, first
+        fill_cell(t, cell, low, high, p, <const u32*>once, CELL_NUMBERS)
+        return
+    see_again(seen_of(t, cell), count, first)
+
+
+cdef void take_table(PretokenTable table, PretokenTable other, u64 shift) noexcept nogil:
+    """Take the pre-tokens of `other`, `shift` bytes later, which gets this empty table instead."""
+    cdef PretokenCells c = table.c
+    cdef u64 i
+    table.c = other.c
+    other.c = c
+    if shift:
+        for i in range(table.c.cell_mask + 1):
+            if table.c.cells[i].high:
+                seen_of(&table.c, &table.c.cells[i]).first += shift
+
+
+cdef void drop_singletons(PretokenCells* t, u64* pretokens, u64* bytes) noexcept nogil:
+    """Forget what was seen once, in place; how many pre-tokens, and bytes of them."""
+    cdef u64 i, start = unreached(t)
+    for i in range(t.cell_mask + 1):
+        if t.cells[i].high and seen_of(t, &t.cells[i]).count == 1:
+            bytes[0] += size_of(&t.cells[i])
+            pretokens[0] += 1
+            t.cells[i].high = 0
+    close_up(t, start)
+    if t.arena_used:
+        close_gaps(t)

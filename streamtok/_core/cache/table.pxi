@@ -1,0 +1,274 @@
+"""The table of pre-tokens, of which each has a few numbers: ids to encode, or how often it was seen.
+
+It is a hash table of 32-byte cells with open addressing: a 16-byte key and up to four numbers. The
+bytes of a pre-token of up to 15 are its key. Longer ones have their hash and size there, and their
+bytes in an arena, with their numbers behind them; so more than four numbers are there, too. What
+finds its home taken goes to the other cell of that cache line first, then to the next lines.
+
+`cache/pretoken_cache.pxi` and `training/pretoken_counts.pxi` use it, each in its unit.
+"""
+
+cdef extern from "cache/keys.h" nogil:
+    const u64 st_key_masks[32]
+    const u64 ST_KEY_MASK
+
+
+cdef struct Lookup:             # of pre-tokens that are looked up together
+    u64[2 * BATCH] keys
+    Cell* cells[BATCH]          # where each belongs; an empty one if it is none or is not remembered
+    u64[BIT_WORDS] not_short    # a bit each: it has more than 15 bytes, or is not a pre-token
+
+
+cdef bint open_table(PretokenCells* t, u64 cells, size_t words) noexcept nogil:
+    """Memory for an empty table, which must be all zero. False: there is none."""
+    t.cells = <Cell*>st_new_table(cells * sizeof(Cell))
+    t.arena = <u32*>st_new_growable(words * sizeof(u32))
+    t.arena_size = words
+    set_cells(t, cells)
+    return t.cells != NULL and t.arena != NULL
+
+
+cdef void close_table(PretokenCells* t) noexcept:
+    st_free_table(t.cells)
+    free(t.arena)
+
+
+cdef inline void set_cells(PretokenCells* t, u64 cells) noexcept nogil:
+    t.cell_mask = cells - 1
+    t.cell_shift = st_hash_shift(cells)
+    t.cells_limit = most_used(cells)
+
+
+cdef inline u64 most_used(u64 cells) noexcept nogil:
+    """Of so many cells, those that may be taken."""
+    return cells * 5 // 8
+
+
+cdef size_t table_bytes(const PretokenCells* t) noexcept nogil:
+    """The memory of the table."""
+    return (t.cell_mask + 1) * sizeof(Cell) + t.arena_size * sizeof(u32)
+
+
+cdef inline void make_key(const u8* p, size_t size, size_t readable, u64* key) noexcept nogil:
+    """The key of p[:size], where p[:readable] may be read."""
+    if size > SHORT_PRETOKEN:
+        key[0] = st_hash_bytes(p, size)
+        key[1] = size
+        return
+    if readable >= 16:
+        key[0] = st_load64(p) & st_key_masks[2 * size]
+        key[1] = st_load64(p + 8) & st_key_masks[2 * size + 1]
+    else:
+        key[0] = st_load_part(p, size if size < 8 else 8)
+        key[1] = st_load_part(p + 8, size - 8) if size > 8 else 0
+    key[1] |= <u64>size << 56
+
+
+cdef inline Cell* home_of(const PretokenCells* t, u64 low, u64 high) noexcept nogil:
+    return &t.cells[st_hash_key(low, high) >> t.cell_shift]
+
+
+cdef inline u64 place_at(u64 home, u64 step, u64 mask) noexcept nogil:
+    """Where a pre-token may be: first at home and in the other cell of that cache line, which is there
+    already, then in the lines behind.
+    """
+    return ((home & ~<u64>1) + step ^ home & 1) & mask
+
+
+cdef inline bint is_long(u64 high) noexcept nogil:
+    return high >> 56 & 15 == 0
+
+
+cdef inline size_t byte_words(u64 high) noexcept nogil:
+    """Words of the arena that the bytes of this cell's pre-token take: none of a short one's."""
+    return (<size_t><u32>high + 3) // 4 if is_long(high) else 0
+
+
+cdef inline u32* owned(const PretokenCells* t, const Cell* cell) noexcept nogil:
+    """What the arena has of a cell: the bytes of a long pre-token, then numbers."""
+    cdef u64 place
+    memcpy(&place, cell.numbers, sizeof(u64))
+    return t.arena + place
+
+
+cdef inline u32* numbers_of(const PretokenCells* t, Cell* cell) noexcept nogil:
+    if cell.high >> 60 & IN_ARENA != IN_ARENA:
+        return cell.numbers
+    return owned(t, cell) + byte_words(cell.high)
+
+
+cdef inline size_t words_of(const Cell* cell) noexcept nogil:
+    """The words of the arena that belong to a cell."""
+    return byte_words(cell.high) + cell.numbers[2] if cell.high >> 60 & IN_ARENA == IN_ARENA else 0
+
+
+cdef inline Cell* find_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, const u8* p) noexcept nogil:
+    """From its home on, the cell of a pre-token, whose bytes p are read if it is long, or the empty one
+    where it belongs; `nothing` if there is none.
+    """
+    cdef u64 home = cell - t.cells, step = 0
+    while cell.high != 0 and not (cell.low == low and (cell.high & ST_KEY_MASK) == high
+                                  and (not is_long(high) or memcmp(owned(t, cell), p, high) == 0)):
+        step += 1
+        if step == t.probes:
+            return &t.nothing
+        cell = t.cells + place_at(home, step, t.cell_mask)
+    return cell
+
+
+cdef inline bint put_cell(const PretokenCells* t, Cell* cells, u64 mask, u64 home, const Cell* cell) noexcept nogil:
+    """Copy a cell to the first empty one from its home on. False: there is none."""
+    cdef u64 at = home, step = 0
+    while cells[at].high != 0:
+        step += 1
+        if step == t.probes:
+            return False
+        at = place_at(home, step, mask)
+    cells[at] = cell[0]
+    return True
+
+
+cdef inline void fill_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, const u8* p, const u32* numbers,
+                           u64 count) noexcept nogil:
+    """Make a cell that of the pre-token p, which has this key."""
+    cdef size_t words = byte_words(high)
+    cdef u64 place = t.arena_used
+    t.cells_used += 1
+    cell.low = low
+    if count <= CELL_NUMBERS and words == 0:
+        memcpy(cell.numbers, numbers, count * sizeof(u32))
+        cell.high = high | (count | t.unasked) << 60
+        return
+    cell.high = high | (IN_ARENA | t.unasked) << 60
+    memcpy(cell.numbers, &place, sizeof(u64))
+    cell.numbers[2] = <u32>count
+    if words:
+        memcpy(t.arena + place, p, high)
+    memcpy(t.arena + place + words, numbers, count * sizeof(u32))
+    t.arena_used += words + count
+
+
+cdef void learn(PretokenCells* t, Cell* home, u64 low, u64 high, const u8* p, const u32* numbers,
+                u64 count) noexcept nogil:
+    """Remember the pre-token p with this key and home, if it is not there and finds a place."""
+    cdef Cell* cell = find_cell(t, home, low, high, p)
+    if cell.high == 0 and cell != &t.nothing:
+        fill_cell(t, cell, low, high, p, numbers, count)
+
+
+cdef void find_homes(PretokenCells* t, Lookup* b, const u8* buffer, size_t readable, size_t start,
+                     const i64* ends, size_t count, size_t longest) noexcept nogil:
+    """The keys of pre-tokens that end at ends[:count], count <= BATCH, and the cells where they belong.
+
+    longest: bytes; longer ones have no cell. buffer[:readable] may be read: more than the pre-tokens,
+    so that keys can be loaded 16 bytes at a time. First all cells, then what those of long pre-tokens
+    point to: so that many wait for memory at a time.
+    """
+    cdef size_t which[BATCH]
+    cdef size_t i = count, k, at, size, found = 0
+    cdef u64 bits
+    while i > 0 and (<size_t>llabs(ends[i - 2]) if i > 1 else start) + 16 > readable:
+        i -= 1
+    i = strategy.keys(buffer, start, ends, i, b.keys, <void**>b.cells, b.not_short, t.cells, t.cell_shift,
+                      &t.nothing)
+    at = <size_t>ends[i - 1] if i else start
+    for k in range((i + 63) // 64, <size_t>BIT_WORDS):
+        b.not_short[k] = 0
+    while i < count:
+        size = <size_t>ends[i] - at if ends[i] >= 0 else 0
+        make_key(buffer + at, size if size < SHORT_PRETOKEN else SHORT_PRETOKEN, readable - at, &b.keys[2 * i])
+        b.cells[i] = (home_of(t, b.keys[2 * i], b.keys[2 * i + 1]) if size - 1 < SHORT_PRETOKEN
+                      else &t.nothing)
+        ST_PREFETCH(b.cells[i])
+        b.not_short[i >> 6] |= <u64>(size - 1 >= SHORT_PRETOKEN) << (i & 63)
+        at = <size_t>llabs(ends[i])
+        i += 1
+    for k in range((count + 63) // 64):
+        bits = b.not_short[k]
+        while bits:
+            i = 64 * k + <size_t>st_lowest(bits)
+            bits &= bits - 1
+            at = <size_t>llabs(ends[i - 1]) if i else start
+            size = <size_t>ends[i] - at
+            if ends[i] < 0 or size - SHORT_PRETOKEN - 1 >= longest - SHORT_PRETOKEN:
+                continue                    # none at all, or too long
+            make_key(buffer + at, size, size, &b.keys[2 * i])
+            b.cells[i] = home_of(t, b.keys[2 * i], size)
+            ST_PREFETCH(b.cells[i])
+            which[found] = i
+            found += 1
+    for k in range(found):
+        i = which[k]
+        if b.cells[i].low == b.keys[2 * i]:
+            ST_PREFETCH(owned(t, b.cells[i]))
+
+
+cdef bint resize_cells(PretokenCells* t, u64 count) noexcept nogil:
+    """Move all to so many cells. False: there is no memory for them."""
+    cdef Cell* cells = <Cell*>st_new_table(count * sizeof(Cell))
+    cdef Cell* old = t.cells
+    cdef u64 i, home, n = t.cell_mask + 1
+    if cells == NULL:
+        return False
+    set_cells(t, count)
+    t.cells = cells
+    t.cells_used = 0
+    for i in range(n):
+        if old[i].high != 0:
+            home = home_of(t, old[i].low, old[i].high & ST_KEY_MASK) - cells
+            t.cells_used += put_cell(t, cells, t.cell_mask, home, &old[i])
+    st_free_table(old)
+    return True
+
+
+cdef bint resize_arena(PretokenCells* t, size_t words) noexcept nogil:
+    cdef u32* arena = <u32*>realloc(t.arena, words * sizeof(u32))
+    if arena == NULL:
+        return False
+    t.arena = arena
+    t.arena_size = words
+    return True
+
+
+cdef u64 unreached(const PretokenCells* t) noexcept nogil:
+    """Behind a cache line with an empty cell: nothing was put across it."""
+    cdef u64 i = 0
+    while t.cells[i].high != 0:
+        i += 1
+    return (i | 1) + 1
+
+
+cdef void close_up(PretokenCells* t, u64 start) noexcept nogil:
+    """Put all again where they are found, after cells were emptied, in order from that place on.
+
+    start: what `unreached` said before. `unasked` becomes part of the counts.
+    """
+    cdef u64 i, home
+    cdef Cell cell
+    t.cells_used = 0
+    for i in range(start, start + t.cell_mask + 1):
+        cell = t.cells[i & t.cell_mask]
+        t.cells[i & t.cell_mask].high = 0
+        if cell.high == 0:
+            continue
+        home = home_of(t, cell.low, cell.high & ST_KEY_MASK) - t.cells
+        cell.high |= t.unasked << 60
+        t.cells_used += put_cell(t, t.cells, t.cell_mask, home, &cell)
+
+
+cdef void close_gaps(PretokenCells* t) noexcept nogil:
+    """Move what cells own together, into another arena; without memory for one, leave it as it is."""
+    cdef u32* arena = <u32*>st_new_growable(t.arena_size * sizeof(u32))
+    cdef size_t size
+    cdef u64 i, used = 0
+    if arena == NULL:
+        return
+    for i in range(t.cell_mask + 1):
+        size = words_of(&t.cells[i])
+        if size:
+            memcpy(arena + used, owned(t, &t.cells[i]), size * sizeof(u32))
+            memcpy(t.cells[i].numbers, &used, sizeof(u64))
+            used += size
+    free(t.arena)
+    t.arena = arena
+    t.arena_used = used
