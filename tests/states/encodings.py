@@ -158,7 +158,8 @@ def rewriting(rng: random.Random, number: int) -> Subject:
 
 def pieces(rng: random.Random, number: int) -> Subject:
     """A model that is no merges."""
-    kind = list(MODEL_KINDS)[number % len(MODEL_KINDS)]
+    kinds = [kind for kind in MODEL_KINDS if kind != "Merges"]
+    kind = kinds[number % len(kinds)]
     letters = rng.choice(["ab \n", "ab é日", "a=1 \n"])
     texts = {"".join(rng.choices(letters, k=rng.choice([1, 1, 2, 3, 5, 12]))) for _ in range(25)}
     texts |= {"##" + text for text in texts} if kind == "WordPiece" else set()
@@ -172,11 +173,11 @@ def pieces(rng: random.Random, number: int) -> Subject:
     if kind not in ("WordPiece", "WordLevel") and rng.random() < 0.5:
         more["byte_ids"] = np.arange(1, 257, dtype=np.uint32)
     if not kind.startswith("SentencePiece") and rng.random() < 0.3:
-        more["mark"] = "▁"
+        more["stages"] = (("Metaspace", "▁", "always"),)
     pattern = (
         r"[\s\S]+" if kind.startswith("SentencePiece") else rng.choice([r"[\s\S]+", *PATTERNS])
     )
-    if "mark" in more:
+    if "stages" in more:
         pattern = r"\S+|\s+"
     decoded = {id: text.encode() for text, id in ids.items()} | {0: b"<unk>"}
     decoded |= {byte + 1: bytes([byte]) for byte in range(256)}
