@@ -13,7 +13,7 @@ numbers are little-endian.
 
 The section `about` is JSON: name, special tokens, text rules, template, pattern, settings. The
 others are the arrays of `Vocabulary` and `Pattern`, and for models that are not merges, in files of
-the next version, those of `Pieces`. Every CRC is checked, so a damaged file is found out. A file
+version 4, those of `Pieces`. Every CRC is checked, so a damaged file is found out. A file
 that was made to deceive can give wrong ids, but all that memory safety depends on is checked.
 """
 
@@ -60,7 +60,7 @@ __all__ = [
 
 PACKED_MAGIC = b"stokenc\0"
 PACKED_VERSION = 2
-_VERSION_WITH_PIECES = 3
+_VERSION_WITH_PIECES = 4
 _HEADER = struct.Struct("<8sIIQI4x")
 _SECTION = struct.Struct("<16sQQI4x")
 _ALIGNMENT = 64
@@ -170,7 +170,7 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
             pat_str=_pattern(file, about),
             mergeable_ranks=_vocabulary(file, _pieces(file, about.get("model"))),
             special_tokens={str(text): int(number) for text, number in about["special_tokens"]},
-            rules=_rules(about["rules"]),
+            rules=_rules(source, about["rules"]),
             template=_template(about.get("template", [[], []])),
         )
         made._model_settings = _model_settings(about.get("model_settings", NO_SETTINGS))
@@ -207,8 +207,8 @@ class _Sections:
         _, version, count, size, crc = _HEADER.unpack_from(contents)
         if version not in (PACKED_VERSION, _VERSION_WITH_PIECES):
             raise VocabularyError(
-                f"{source} has version {version} of the packed form, expected {PACKED_VERSION}: "
-                "convert the original again"
+                f"{source} has version {version} of the packed form, expected {PACKED_VERSION} or "
+                f"{_VERSION_WITH_PIECES}: convert the original again"
             )
         if size != len(contents):
             raise VocabularyError(f"{source} is damaged: {len(contents)} bytes instead of {size}")
@@ -381,10 +381,14 @@ def _model_settings(value: Any) -> ModelSettings:
     return ModelSettings(tuple(map(_checked_id, eos)), truncation, padding)
 
 
-def _rules(fields: dict[str, Any]) -> TextRules:
+def _rules(source: str, fields: dict[str, Any]) -> TextRules:
     if unknown := fields.keys() - set(TextRules._fields):
-        raise VocabularyError(f"the text rule {shown(min(unknown))} is not known: update streamtok")
-    return TextRules(**{name: _from_json(value) for name, value in fields.items()})
+        what = f"the text rule {shown(min(unknown))} is not known: update streamtok"
+        raise VocabularyError(f"{source}: {what}")
+    try:
+        return TextRules(**{name: _from_json(value) for name, value in fields.items()})
+    except VocabularyError as error:
+        raise VocabularyError(f"{source}: {error}") from None
 
 
 def _as_json(value: Any) -> Any:

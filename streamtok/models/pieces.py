@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .._core.encode import PieceModel, Scanner
+from ..errors import VocabularyError
 from ..normalizers.characters import ByteLetters
 from ..normalizers.edges import MetaspaceText, PrefixSpace
 from ..normalizers.growth import MOST_GROWTH, Growth, growth_of, n_bytes
@@ -157,8 +158,13 @@ def _core_stage(kind: str, *settings: Any) -> tuple[Any, ...]:
             numbers[unknown] if unknown else None, fuses,
             np.array(known, np.uint32) if has_fallback else None,
         )  # fmt: skip
-    mark, scheme = settings or (" ", "always")
-    return "mark", mark.encode(), scheme == "always"
+    if kind in ("PrefixSpace", "MetaspaceText"):
+        mark, scheme = settings or (" ", "always")
+        return "mark", mark.encode(), scheme == "always"
+    raise VocabularyError(
+        f"the stage {kind!r} of the model is not known to this version of streamtok: load or "
+        "convert the original file again"
+    )
 
 
 def _growth(kind: str, *settings: Any) -> Growth:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from ..errors import VocabularyError
 from ..patterns.budget import shortened
 from . import characters
 from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
@@ -77,7 +78,13 @@ class Normalizer:
 
     @classmethod
     def from_spec(cls, spec: tuple[Any, ...]) -> Normalizer:
-        """The normalizer that has this `spec`. Raises KeyError for an unknown step."""
+        """The normalizer that has this `spec`. Raises VocabularyError for an unknown step."""
+        for name, *_ in spec:
+            if name not in _KINDS:
+                raise VocabularyError(
+                    f"the step {name!r} of the normalizer is not known to this version of "
+                    "streamtok: load or convert the original file again"
+                )
         return cls(_KINDS[name](*settings) for name, *settings in spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
