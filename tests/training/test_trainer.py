@@ -167,6 +167,28 @@ def test_tables_export_load_and_prune(pieces):
     assert contents(table) == Counter(rest) + Counter(pieces[len(pieces) // 2 :])
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_pruning_of_a_full_table_loses_nothing(seed):
+    """Where most cells are taken, many pre-tokens stand behind others that go."""
+    random_order = random.Random(seed)
+    counts = {b"%d" % i: random_order.choice([1, 2, 2]) for i in range(2500)}  # of 4096 cells
+    arrays = (
+        np.frombuffer(b"".join(counts), np.uint8),
+        np.array([*map(len, counts)], np.uint32),
+        np.array([*counts.values()], np.uint64),
+        np.zeros(len(counts), np.uint64),
+    )
+    table, again = PretokenTable(), PretokenTable()
+    assert table.load(*arrays)
+    assert again.load(*arrays)
+    table.prune()
+    kept = sum(count > 1 for count in counts.values())
+    assert len(table) == len(table.export()[1]) == kept
+    assert table.absorb(again)
+    assert len(table) == len(counts)
+    assert table.export()[2].sum() == 2 * kept + sum(counts.values())
+
+
 def test_arrays_that_do_not_fit():
     table = PretokenTable()
     with pytest.raises(ValueError, match="sum to 3"):

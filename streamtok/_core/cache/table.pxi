@@ -239,21 +239,26 @@ cdef u64 unreached(const PretokenCells* t) noexcept nogil:
 
 
 cdef void close_up(PretokenCells* t, u64 start) noexcept nogil:
-    """Put all again where they are found, after cells were emptied, in order from that place on.
+    """Put all again where they are found, after cells were emptied, line by line from that place on.
+
+    A line at a time: its two cells may be each other's next place, and the one that is put first would
+    be lost behind a place that the other one leaves.
 
     start: what `unreached` said before. `unasked` becomes part of the counts.
     """
     cdef u64 i, home
-    cdef Cell cell
+    cdef int k
+    cdef Cell cell[2]
     t.cells_used = 0
-    for i in range(start, start + t.cell_mask + 1):
-        cell = t.cells[i & t.cell_mask]
-        t.cells[i & t.cell_mask].high = 0
-        if cell.high == 0:
-            continue
-        home = home_of(t, cell.low, cell.high & ST_KEY_MASK) - t.cells
-        cell.high |= t.unasked << 60
-        t.cells_used += put_cell(t, t.cells, t.cell_mask, home, &cell)
+    for i in range(start, start + t.cell_mask + 1, 2):
+        memcpy(cell, t.cells + (i & t.cell_mask), sizeof(cell))
+        for k in range(2):
+            t.cells[(i + k) & t.cell_mask].high = 0
+        for k in range(2):
+            if cell[k].high != 0:
+                home = home_of(t, cell[k].low, cell[k].high & ST_KEY_MASK) - t.cells
+                cell[k].high |= t.unasked << 60
+                t.cells_used += put_cell(t, t.cells, t.cell_mask, home, &cell[k])
 
 
 cdef void close_gaps(PretokenCells* t) noexcept nogil:
