@@ -173,7 +173,7 @@ def pieces(rng: random.Random, number: int) -> Subject:
     if kind not in ("WordPiece", "WordLevel") and rng.random() < 0.5:
         more["byte_ids"] = np.arange(1, 257, dtype=np.uint32)
     if not kind.startswith("SentencePiece") and rng.random() < 0.3:
-        more["stages"] = (("Metaspace", "▁", "always"),)
+        more["stages"] = (("MetaspaceText", "▁", "always"),)
     pattern = (
         r"[\s\S]+" if kind.startswith("SentencePiece") else rng.choice([r"[\s\S]+", *PATTERNS])
     )
