@@ -3,7 +3,7 @@
 Today's way is that of most programs: encode all of the text with tiktoken, cut the list of ids, and
 decode what is left; for chunks, LangChain's splitters and semchunk, too, if these are installed
 (the extra `bench`). Where that gives a right answer, ours must be the same, or nothing is timed;
-the last column says what was wrong with it. Times are medians of processor time.
+the last column names its error. Times are medians of processor time.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ cdef struct Symbols:        # what a model of words writes characters as
     size_t prefix_size
     const u8* suffix        # of a word's last
     size_t suffix_size
-    u32 unknown             # of what has none; NONE: it is left out
+    u32 unknown             # stands for a character without a symbol; NONE: leave the character out
     bint fuses              # a run of these is one
     const u32* byte_symbols # [256] of what has none, or NONE; NULL: there are none
 

@@ -8,7 +8,7 @@ text that repeats itself stays fast, however much new text comes.
 
 cdef enum:
     PROBES = 256            # at the largest load, one of a million pre-tokens finds no place up to there
-    IDLE = 8                # flag of a count: nobody has asked for the pre-token since the last sweep
+    IDLE = 8                # flag of a count: no look-up has found the pre-token since the last sweep
     SMALLEST_CACHE = 1 << 15
     SMALLEST_ARENA = 1 << 20    # uint32s
     SEEDED = 32                 # tokens put into cells at a time
@@ -85,7 +85,7 @@ cdef void seed_cells(const Tokens* t, PretokenCells* cache) noexcept nogil:
     cache.cells_used = cache.arena_used = 0
     # Before the first sweep, a flag is not worth the mispredicted branch of the first question.
     cache.unasked = 0
-    if t.model != NULL:             # its pre-tokens are no tokens of the table
+    if t.model != NULL:             # the table has no tokens that are its pre-tokens
         return
     # All keys, then all cells: so that many wait for memory at a time.
     while end < t.n:

@@ -1,9 +1,9 @@
 """The table of pre-tokens, of which each has a few numbers: ids to encode, or how often it was seen.
 
 It is a hash table of 32-byte cells with open addressing: a 16-byte key and up to four numbers. The
-bytes of a pre-token of up to 15 are its key. Longer ones have their hash and size there, and their
-bytes in an arena, with their numbers behind them; so more than four numbers are there, too. What
-finds its home taken goes to the other cell of that cache line first, then to the next lines.
+bytes of a pre-token of up to 15 are its key. The key of a longer one is its hash and size; an arena
+has its bytes, followed by its numbers. More than four numbers are in the arena, too. A pre-token whose
+home is taken goes to the other cell of that cache line, then to the next lines.
 
 `cache/pretoken_cache.pxi` and `training/pretoken_counts.pxi` use it, each in its unit.
 """
@@ -69,8 +69,8 @@ cdef inline Cell* home_of(const PretokenCells* t, u64 low, u64 high) noexcept no
 
 
 cdef inline u64 place_at(u64 home, u64 step, u64 mask) noexcept nogil:
-    """Where a pre-token may be: first at home and in the other cell of that cache line, which is there
-    already, then in the lines behind.
+    """The cell to try at a step: the home, the other cell of its cache line, which is loaded with it,
+    then those of the next lines.
     """
     return ((home & ~<u64>1) + step ^ home & 1) & mask
 
@@ -204,7 +204,7 @@ cdef void find_homes(PretokenCells* t, Lookup* b, const u8* buffer, size_t reada
 
 
 cdef bint resize_cells(PretokenCells* t, u64 count) noexcept nogil:
-    """Move all to so many cells. False: there is no memory for them."""
+    """Move all pre-tokens to a table of `count` cells. False: the memory for it is missing."""
     cdef Cell* cells = <Cell*>st_new_table(count * sizeof(Cell))
     cdef Cell* old = t.cells
     cdef u64 i, home, n = t.cell_mask + 1
@@ -239,12 +239,12 @@ cdef u64 unreached(const PretokenCells* t) noexcept nogil:
 
 
 cdef void close_up(PretokenCells* t, u64 start) noexcept nogil:
-    """Put all again where they are found, after cells were emptied, line by line from that place on.
+    """After cells were emptied, move the others to where look-ups find them, from `start` on.
 
-    A line at a time: its two cells may be each other's next place, and the one that is put first would
-    be lost behind a place that the other one leaves.
+    Both cells of a cache line are taken out before either is put back: each may be the other's next
+    place, and a look-up stops at the first empty cell.
 
-    start: what `unreached` said before. `unasked` becomes part of the counts.
+    start: the result of `unreached` before cells were emptied. `unasked` is added to the counts.
     """
     cdef u64 i, home
     cdef int k
