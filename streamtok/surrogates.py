@@ -52,7 +52,7 @@ def decode_begun(data: bytes, final: bool, errors: str = "replace") -> tuple[str
     """
     end = len(data) - (0 if final else unfinished_size(data))
     try:
-        return data[:end].decode("utf-8", errors), data[end:]
+        return str(memoryview(data)[:end], "utf-8", errors), data[end:]
     except UnicodeDecodeError:
         data.decode("utf-8", errors)  # the whole text's reason: it may need the bytes cut off
         raise

@@ -88,8 +88,8 @@ DEFECTS = [
     ),
     Defect(
         "10", "half a surrogate pair is counted as U+FFFD", "trainer",
-        (Change("streamtok/training/replacement.py", "(half, chunk, final, \"replace\")",
-                "(half, chunk, True, \"replace\")"),),
+        (Change("streamtok/training/counting.py", "(at_chunk, chunk, final, \"replace\")",
+                "(at_chunk, chunk, True, \"replace\")"),),
     ),
     Defect(
         "11", "repair copies all before each character", "stream",

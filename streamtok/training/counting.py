@@ -8,26 +8,27 @@ what is counted, whatever interrupts a call.
 At the memory limit, the table can go to the disk (`count_runs.py`), and counting begins with a new
 one. Then the counts are the sum of the table and the runs.
 
-The public class is in `trainer.py`; the repair of text that is not UTF-8 in `replacement.py`.
+The public class is in `trainer.py`; `engines/chunk_text.py` repairs text that is not UTF-8.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import utf8_size
+from .._core.encode import unfinished_size
 from .._core.train import PretokenCounter
+from ..engines.chunk_text import NO_BYTES_YET, BytesTaken, characters_of
 from ..errors import MemoryLimitExceeded
 from ..patterns.pattern import Pattern
 from . import count_runs, part_counters
 from .count_runs import Arrays, CountRun, CountSource, Shifted, SortedCounts, sum_counts
 from .counter_inputs import copied, is_wide, scan_tables
 from .part_counters import Characters, PartCounters, feed
-from .replacement import check_held, held_bytes, repair
 from .saved_counts import check_counts
 
 if TYPE_CHECKING:
@@ -64,9 +65,9 @@ class Counting:
         self.pruned_pieces = 0
         self.pruned_bytes = 0
         self._known = -1, 0, 0  # after a spill: bytes in, pending, how many pre-tokens there are
-        # With "replace": what the next chunk decides (`replacement.py`), by the bytes counted
-        # before it. Where a call stops inside its text, that is nothing.
-        self._held: dict[int, bytes] = {}
+        # With "replace": the bytes that the next chunk decides, by the bytes counted before them.
+        # Where a call stops inside its text, these are none.
+        self._taken: dict[int, BytesTaken] = {}
 
     @property
     def counter(self) -> PretokenCounter:
@@ -79,24 +80,31 @@ class Counting:
         return self._counted[1]
 
     @property
+    def taken(self) -> BytesTaken:
+        """With "replace": what the next chunk decides."""
+        return self._taken.get(self.counter.bytes_in, NO_BYTES_YET)
+
+    @property
     def held(self) -> bytes:
-        """With "replace": the bytes that the next chunk decides."""
-        return self._held.get(self.counter.bytes_in, b"")
+        """The bytes of it. Half a surrogate pair is three bytes."""
+        taken = self.taken
+        return taken.half.encode("utf-8", "surrogatepass") or taken.partial
 
     def update(self, chunk: Text, final: bool) -> None:
         """Count the pre-tokens that `chunk` completes; see Trainer.update."""
         if self.errors != "replace":
             self._count(chunk, final)
             return
-        before, now = self.counter.bytes_in, self.held
-        text, held = repair(now, chunk, final, before)
-        after = before + utf8_size(text, False)
-        if after > before:
-            self._held = {before: now, after: held}
+        before, now = self.counter.bytes_in, self.taken
+        # Errors say where the chunk begins in the text as it is counted.
+        at_chunk = now._replace(bytes_in=before + len(now.partial), grown=0)
+        taken, text = characters_of(at_chunk, chunk, final, "replace")
+        if taken.reached > before:
+            self._taken = {before: now, taken.reached: taken}
             self._count(text, final)
         else:
             self._count(text, final)
-            self._held = {before: held}
+            self._taken = {before: taken}
 
     def update_documents(self, texts: Iterable[Text]) -> None:
         """Count independent texts; nothing may be pending.
@@ -124,11 +132,15 @@ class Counting:
 
     def end(self) -> None:
         """End the text, whatever the memory limit is. Raises UnicodeDecodeError."""
-        self.counter.end(held_bytes(self.held))
+        self.counter.end(self._last_bytes())
+
+    def _last_bytes(self) -> bytes:
+        """The UTF-8 of what is held if the text ends there."""
+        return characters_of(self.taken, b"", True, "replace")[1].encode()
 
     def merge(self, other: Counting) -> None:
         """End the text and add the counts of `other`, as if its text came next. Atomic."""
-        more = held_bytes(self.held)
+        more = self._last_bytes()
         rest = self.counter.ended(more)
         added = other.counter
         if other.runs and self.spill_folder is None:
@@ -203,7 +215,7 @@ class Counting:
         """
         (bytes_in, pending, held), arrays, (pruned_pieces, pruned_bytes) = state
         arrays = [np.array(array) for array in arrays]
-        check_held(held, self.errors)
+        taken = _taken_of(held, self.errors)
         if min(pruned_pieces, pruned_bytes - pruned_pieces) < 0:
             raise ValueError(f"{pruned_bytes} bytes of {pruned_pieces} pruned pre-tokens")
         _, sizes, counts, firsts = arrays
@@ -215,7 +227,7 @@ class Counting:
                 raise MemoryLimitExceeded(why, limit=limit)
             self._take_run([SortedCounts((arrays[0], sizes, counts, firsts))], 0)
         self.counter.setstate(bytes_in, pending)
-        self._held = {bytes_in: held}
+        self._taken = {bytes_in: taken}
         self.pruned_pieces, self.pruned_bytes = int(pruned_pieces), int(pruned_bytes)
 
     def _count(self, chunk: Text, final: bool) -> None:
@@ -296,7 +308,7 @@ class Counting:
         """Count texts in parallel. False at the limit or for an invalid text: nothing is done."""
         try:
             if self.errors == "replace":
-                batch = [repair(b"", text, True, 0)[0] for text in batch]
+                batch = [characters_of(NO_BYTES_YET, text, True, "replace")[1] for text in batch]
             workers = self._parts.count_documents(self.counter, batch)
         except UnicodeError:
             return False
@@ -403,3 +415,14 @@ class Counting:
         return count_runs.in_order(
             count_runs.in_memory(self._sums()) if self.runs else table.export()
         )
+
+
+def _taken_of(held: bytes, errors: str) -> BytesTaken:
+    """What gave this `Counting.held`. Raises ValueError for what the policy never holds."""
+    if errors == "replace" and re.fullmatch(b"\xed[\xa0-\xaf][\x80-\xbf]", held):
+        return BytesTaken(held.decode("utf-8", "surrogatepass"))
+    # Earlier versions waited after two bytes of a surrogate, too.
+    begins = unfinished_size(held) == len(held) or re.fullmatch(b"\xed[\xa0-\xbf]", held)
+    if held and not (errors == "replace" and begins):
+        raise ValueError(f"{held!r} is not the beginning of a character")
+    return BytesTaken("", held)

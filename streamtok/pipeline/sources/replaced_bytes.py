@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterable
 
+from ...surrogates import decode_begun
 from .splitters import Documents, Part
 
 _BAD = re.compile("[\udc80-\udcff]+")
@@ -22,11 +22,11 @@ class BadBytes:
         self.places: list[list[int | str]] = []
         self._most = most_places
         self._offset = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._begun = b""  # a character that is not complete
 
     def add(self, data: bytes, final: bool = False) -> None:
         """Take the next bytes; those of a character at the end may still wait."""
-        text = self._decoder.decode(data, final)
+        text, self._begun = decode_begun(self._begun + data, final, "surrogateescape")
         at = 0
         for found in _BAD.finditer(text) if _has_bad(text) else ():
             self.count += len(found[0])
