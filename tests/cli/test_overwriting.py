@@ -193,6 +193,19 @@ def test_the_same_command_again(keep: Path, name: str, more: list[str]) -> None:
     assert contents(out.parent) != first
 
 
+@pytest.mark.parametrize("text", [b"", b"\n", b"one\n\n"])
+@pytest.mark.parametrize("name", ["megatron", "datatrove", "npy"])
+def test_the_same_command_again_without_ids(tmp_path: Path, name: str, text: bytes) -> None:
+    """Indexes of a file, or of a last shard, that has no ids are not empty."""
+    (tmp_path / "text").write_bytes(text)
+    for more in ([], ["--shard-tokens", "1"]):
+        out = str(tmp_path / f"out{len(more)}")
+        command = ["encode", "--lines", "-q", str(tmp_path / "text"), "--format", name, *more]
+        for _ in range(2):
+            done = run(*command, "-o", out)
+            assert done.returncode == 0, done.stderr
+
+
 def _piped(command: list[str], source: Path) -> list[str]:
     return [one for one in command if one != str(source)]
 

@@ -35,14 +35,14 @@ def find_foreign(
     that could be lost, nor does a sidecar without its file.
     """
     first, *further = family.kept_names(path, shard)
-    why = None
-    if _is_there(first) and not (of_any_job and _is_file(first) and has_sidecar(first)):
+    has_ids, why = _is_there(first), None
+    if not (of_any_job and _is_file(first) and has_sidecar(first)):
         why = _why_foreign(family, first, of_any_job)
-    if why is not None:
+    if has_ids and why is not None:
         return Foreign(first, why)
     for name in further:
-        # An index belongs to the first file, which is ours if it is there.
-        is_own = has_sidecar(first) if name == sidecar_path(first) else _is_there(first)
+        # An index belongs to the first file, which is ours, with ids or without.
+        is_own = has_sidecar(first) if name == sidecar_path(first) else why is None
         if _is_there(name) and not (is_own and _is_file(name)):
             return Foreign(name, _OTHER_KIND if _is_file(name) else "is not a regular file")
     return None
