@@ -14,7 +14,7 @@ from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.job_digest import POLICY, job_digest
 from ..pipeline.run import Run, Totals
-from ..pipeline.sources import Feed, Input
+from ..pipeline.sources import Feed, Input, Reading
 from . import encode_output as outputs
 from . import encoding_options, input_options, open_inputs, options, parts_options
 from .argument_types import parse_count, parse_positive, parse_seconds
@@ -213,7 +213,7 @@ def run(args: argparse.Namespace) -> int:
         warning = outputs.warn_of_no_template(args, encoding)
         warning = warning or outputs.warn_of_lost_ends(args, family, encoding, totals.documents)
         made = Made(encoding.name, chosen, family.dtype, args.output)
-        progress.summary(totals, open_inputs.is_split(args), made, warning)
+        progress.summary(totals, Reading.of(args).is_split, made, warning)
     return 0
 
 

@@ -314,7 +314,7 @@ def _count(
             trainer,
             names,
             functools.partial(open_inputs.open_input, args),
-            is_split=open_inputs.is_split(args),
+            is_split=Reading.of(args).is_split,
             files=files,
             advance=advance,
         )

@@ -14,11 +14,12 @@ from ..parts.settings import Settings
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.skip_log import SkipLog, is_skip_log, skip_log_path
+from ..pipeline.sources import Reading
 from ..stores import places
 from ..stores.urls import is_url
 from . import encoding_options, overwriting
 from .messages import Misused, Refused, is_terminal, shown
-from .open_inputs import input_paths, skips
+from .open_inputs import input_paths
 from .vocabulary_output import vocabulary_files
 
 END = "<|endoftext|>"
@@ -76,7 +77,7 @@ def refuse_inputs(args: argparse.Namespace, family: sinks.Family) -> None:
         outputs = family.kept_names(args.output, None)
         if args.resume:
             outputs.append(checkpoint_path(outputs[0]))
-        if skips(args):
+        if Reading.of(args).skip_bad_lines:
             outputs.append(skip_log_path(outputs[0]))
         if args.shard_tokens is not None:
             for shard in family.shards_there(args.output):
@@ -115,7 +116,7 @@ def refuse_foreign(
     if args.force:
         return
     log = skip_log_path(family.names(args.output, None)[0])
-    if skips(args) and places.exists(log) and not is_skip_log(log):
+    if Reading.of(args).skip_bad_lines and places.exists(log) and not is_skip_log(log):
         raise overwriting.already_exists(log)
 
 

@@ -11,6 +11,7 @@ from ..parts.plan import Plan, can_be_cut, plan
 from ..parts.workers import run_parts
 from ..pipeline.run import Totals
 from ..pipeline.skip_log import reasons
+from ..pipeline.sources import Reading
 from ..stores import places
 from . import encoding_options, open_inputs, overwriting
 from .encode_output import job_options
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         done.inputs = len({made[number].input for number in waiting})
         settings = made.settings
         about = Made(settings.encoding, settings.format, None, args.output)
-        progress.summary(done, open_inputs.is_split(args), about)
+        progress.summary(done, Reading.of(args).is_split, about)
         if whole is None:
             progress.note(f"this task is finished; part {left} is pending, and perhaps others")
         elif len(waiting) < len(made):

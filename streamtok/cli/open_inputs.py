@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import codecs
 import contextlib
+import functools
 import glob
 import json
 import os
@@ -20,7 +21,6 @@ from ..pipeline.sources import (
     FollowInput,
     Input,
     MakeSplitter,
-    Opening,
     ParquetInput,
     Reading,
     Waiting,
@@ -90,23 +90,18 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
     """Open one file. Raises as `open_inputs`."""
     name = input_name(path)
     refuse_ids(path)
-    if args.parquet is not None:
+    reading = Reading.of(args)
+    if reading.parquet is not None:
         if path == "-":
             raise Misused("--parquet needs a file: standard input cannot be read from its end")
-        return ParquetInput(
-            path,
-            name,
-            args.parquet,
-            on_bad=args.skip_log if skips(args) else None,
-            waiting=_waiting(args),
-        )
+        return ParquetInput(path, name, reading, on_bad=args.skip_log, waiting=_waiting(args))
     return FileInput(
         path,
         name,
-        _splitter_maker(args),
+        _make_splitter(args),
         may_be_compressed=args.unpack,
         block_size=args.chunk_size,
-        opening=_opening(args),
+        look=functools.partial(_look, args),
         waiting=_waiting(args),
     )
 
@@ -136,22 +131,22 @@ def _open_followed(args: argparse.Namespace) -> Input:
         waiting=_waiting(args),
         missing=lambda path: say(f"waiting for {shown(path)}"),
     )
-    return FollowInput(
-        path, input_name(path), _splitter_maker(args), follower, opening=_opening(args)
-    )
+    look = functools.partial(_look, args)
+    return FollowInput(input_name(path), _make_splitter(args), follower, look)
 
 
-def _opening(args: argparse.Namespace) -> Opening:
-    def look(name: str, start: bytes) -> None:
-        """Warn about what the user probably does not want."""
-        if args.jsonl is None and not args.strip_bom and start.startswith(codecs.BOM_UTF8):
-            what = "begins with a byte order mark, which becomes a token; --strip-bom removes it"
-            _note_once(args, name, what)
-        if args.lines and start[: start.find(b"\n") + 1].endswith(b"\r\n"):
-            what = r"lines end with \r\n and keep their \r; --delimiter '\r\n' removes it"
-            _note_once(args, f"{name}:", what)
+def _make_splitter(args: argparse.Namespace) -> MakeSplitter:
+    return functools.partial(Reading.of(args).splitter, on_bad=args.skip_log)
 
-    return Opening(args.strip_bom and args.jsonl is None, look)
+
+def _look(args: argparse.Namespace, name: str, start: bytes) -> None:
+    """Warn about what the user probably does not want."""
+    if args.jsonl is None and not args.strip_bom and start.startswith(codecs.BOM_UTF8):
+        what = "begins with a byte order mark, which becomes a token; --strip-bom removes it"
+        _note_once(args, name, what)
+    if args.lines and start[: start.find(b"\n") + 1].endswith(b"\r\n"):
+        what = r"lines end with \r\n and keep their \r; --delimiter '\r\n' removes it"
+        _note_once(args, f"{name}:", what)
 
 
 def _note_once(args: argparse.Namespace, name: str, what: str) -> None:
@@ -165,22 +160,13 @@ def _note_once(args: argparse.Namespace, name: str, what: str) -> None:
         say(f"{name} {what}")
 
 
-def _splitter_maker(args: argparse.Namespace) -> MakeSplitter:
-    return Reading.of(args).splitter_maker(args.skip_log)
-
-
 def make_skip_log(args: argparse.Namespace, output: str | None) -> SkipLog:
     """What takes the skipped records of the inputs opened next. output: its log lies beside it."""
-    path = skip_log_path(output) if output is not None and skips(args) else None
+    path = skip_log_path(output) if output is not None and Reading.of(args).skip_bad_lines else None
     is_resumable = getattr(args, "resume", False)
     made = SkipLog(path, limit=args.max_bad_lines, is_resumable=is_resumable)
     args.skip_log = made
     return made
-
-
-def skips(args: argparse.Namespace) -> bool:
-    """Whether lines and rows without a text are skipped."""
-    return args.skip_bad_lines or args.max_bad_lines is not None
 
 
 def _waiting(args: argparse.Namespace) -> Waiting:
@@ -212,8 +198,3 @@ def explain(
     if "disallowed special token" in what:
         what += f"; {special}"
     return Refused(f"{where}: {what}")
-
-
-def is_split(args: argparse.Namespace) -> bool:
-    """Whether an input may hold several documents."""
-    return Reading.of(args).is_split

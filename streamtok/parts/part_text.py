@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,7 +11,6 @@ from ..pipeline.sources import (
     FramesInput,
     MakeSplitter,
     OnBad,
-    Opening,
     ParquetInput,
     Reading,
     Stretch,
@@ -73,17 +73,15 @@ def open_part_text(
     path = part.input.path
     if reading.parquet is not None:
         groups = row_groups_of_part(part, reading.parquet)
-        skipped = on_bad if reading.skip_bad_lines else None
-        return PartText(ParquetInput(path, path, reading.parquet, on_bad=skipped, groups=groups), 0)
+        return PartText(ParquetInput(path, path, reading, on_bad=on_bad, groups=groups), 0)
     opened: list[PartText] = []
     end = reading.end
 
     def before() -> int:
         return records_before(part, opened[0], end) if end is not None else 0
 
-    make_splitter = reading.splitter_maker(on_bad, ends=part.is_last, before=before)
-    opening = Opening(reading.strip_bom and reading.jsonl is None)
-    opened.append(_open(part, reading, cuts, make_splitter, block_size, opening))
+    make = functools.partial(reading.splitter, on_bad=on_bad, ends=part.is_last, before=before)
+    opened.append(_open(part, reading, cuts, make, block_size))
     return opened[0]
 
 
@@ -93,27 +91,19 @@ def _open(
     cuts: Callable[[], Cuts],
     make_splitter: MakeSplitter,
     block_size: int,
-    opening: Opening,
 ) -> PartText:
     path = part.input.path
-    if part.start == 0 and part.is_last:
-        source = FileInput(
-            path, path, make_splitter,
-            may_be_compressed=reading.unpack, block_size=block_size, opening=opening,
-        )  # fmt: skip
-        return PartText(source, 0)
-    if reading.unpack and is_compressed(path):
+    is_whole = part.start == 0 and part.is_last
+    if not is_whole and reading.unpack and is_compressed(path):
         stretch = stretch_of_part(part, cuts())
-        frames = FramesInput(
-            path, path, make_splitter, stretch, block_size=block_size, opening=opening
-        )
+        frames = FramesInput(path, make_splitter, stretch, block_size)
         return PartText(frames, stretch.skipped, part.start)
-    begin, end = bytes_of_part(part, cuts())
+    begin, end = (0, None) if is_whole else bytes_of_part(part, cuts())
     if begin == end and not part.is_last:
         return PartText(None, begin)
     source = FileInput(
         path, path, make_splitter,
-        may_be_compressed=False, block_size=block_size, opening=opening, stop=end,
+        may_be_compressed=is_whole and reading.unpack, block_size=block_size, stop=end,
     )  # fmt: skip
     return PartText(source, begin)
 

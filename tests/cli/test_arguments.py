@@ -358,16 +358,14 @@ def test_a_byte_order_mark_is_said_and_left_out(tmp_path: Path) -> None:
 
 def test_a_run_without_its_byte_order_mark_goes_on(tmp_path: Path) -> None:
     """The mark counts where positions do: a saved one fits the file."""
-    from streamtok.pipeline.sources import Delimited, FileInput, Opening, Whole
+    from streamtok.pipeline.sources import FileInput, Reading
 
     path = tmp_path / "a"
     path.write_bytes(BOM + b"one\ntwo\nthree")
-    for make in (
-        lambda name, at, records, crc, is_open: Delimited(b"\n", at, records, crc, is_open),
-        lambda name, at, records, crc, is_open: Whole(at, records, crc),
-    ):
+    for lines in (True, False):
+        make = Reading(lines=lines, strip_bom=True).splitter
         for size in (1, 4, 6, 100):
-            one = FileInput(str(path), "a", make, block_size=size, opening=Opening(True))
+            one = FileInput(str(path), "a", make, block_size=size)
             places = []
             for _ in one.groups(None, False):
                 places.append(one.position())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streamtok.errors import DocumentError
-from streamtok.pipeline.sources import BadRecord, Documents, JsonLines, Part
+from streamtok.pipeline.sources import BadRecord, Documents, JsonLines, Part, Start
 
 from ..conftest import chunked
 
@@ -93,7 +93,7 @@ def test_going_on_amid_long_lines(size: int) -> None:
         found += texts_in(first.split(block))
         bad: list[BadRecord] = []
         second = JsonLines(
-            "t", "rows", consumed=first.consumed, records=first.records, crc=first.crc,
+            "t", "rows", start=Start(first.consumed, first.records, first.crc),
             on_bad=bad.append, **more
         )  # fmt: skip
         rest = texts_in(second.split(data[first.consumed :])) + texts_in(second.finish())

@@ -29,6 +29,7 @@ from streamtok.pipeline.sources import (
     JsonLines,
     Part,
     Splitter,
+    Start,
     Whole,
     unescape,
     unpack,
@@ -190,7 +191,7 @@ def test_a_new_splitter_goes_on(data: bytes, at: st.DataObject) -> None:
     first = Delimited(b"ab-")
     parts = one_by_one(first.split(data[:place]))
     is_open = bool(parts and not parts[-1][1])
-    second = Delimited(b"ab-", first.consumed, first.records, first.crc, is_open)
+    second = Delimited(b"ab-", Start(first.consumed, first.records, first.crc, is_open))
     parts += one_by_one(second.split(data[first.consumed :]) + second.finish())
     whole = Delimited(b"ab-")
     expected = documents_of(whole, iter([data]))

@@ -2,7 +2,7 @@
 
 `open_blocks` reads the bytes of a place, with `blocks`; `follow` has its own; `compression` and
 `frames` unpack them. `splitters`, `json_lines` and `parquet` turn them into documents, and
-`make_splitter` chooses among them. `inputs` combines these for each kind of input, `fingerprint`
+`reading` chooses among them. `inputs` combines these for each kind of input, `fingerprint`
 tells whether one has changed, and `feed` runs through all inputs of a command. This package does
 not know encodings or files of ids.
 """
@@ -18,15 +18,16 @@ from .inputs import (
     FollowInput,
     FramesInput,
     Input,
-    Opening,
+    Look,
+    MakeSplitter,
     ParquetInput,
 )
 from .json_lines import MAX_LINE, JsonLines
-from .make_splitter import MakeSplitter, Reading
 from .open_blocks import open_blocks
+from .reading import Reading
 from .records import BadRecord, OnBad, Places
 from .replaced_bytes import BadBytes, ReplacedBytes
-from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
+from .splitters import Delimited, Documents, Part, Splitter, Start, Whole, unescape
 
 __all__ = [
     "MAX_LINE",
@@ -41,15 +42,16 @@ __all__ = [
     "FramesInput",
     "Input",
     "JsonLines",
+    "Look",
     "MakeSplitter",
     "OnBad",
-    "Opening",
     "ParquetInput",
     "Part",
     "Places",
     "Reading",
     "ReplacedBytes",
     "Splitter",
+    "Start",
     "Stretch",
     "Waiting",
     "Whole",

@@ -13,7 +13,7 @@ import codecs
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from ...errors import ArchiveError, CheckpointError, DocumentError
 from ...stores import places
@@ -30,25 +30,21 @@ from .compression import START_SIZE, detect, unpack
 from .fingerprint import FileWatch, fingerprint
 from .follow import Follower
 from .frames import Stretch
-from .make_splitter import MakeSplitter
 from .open_blocks import open_blocks
 from .parquet import ParquetTexts
+from .reading import Reading
 from .records import OnBad, Places
-from .splitters import Part, Splitter
+from .splitters import Part, Splitter, Start
+
+MakeSplitter: TypeAlias = Callable[[str, Start], Splitter]
+"""Makes the splitter of the input with this name: `Reading.splitter`, with its other arguments."""
+
+Look: TypeAlias = Callable[[str, bytes], None]
+"""Called with the name of an input and its first bytes, as many as came at once."""
 
 
-class Opening(NamedTuple):
-    """What happens at the beginning of an input of bytes.
-
-    strip_bom: skip a byte order mark. look: called with the name and the first bytes, as many as
-    came at once.
-    """
-
-    strip_bom: bool = False
-    look: Callable[[str, bytes], None] = lambda name, start: None
-
-
-_UNCHANGED = Opening()
+def _no_look(name: str, start: bytes) -> None:
+    pass
 
 
 class Input(ABC):
@@ -104,11 +100,11 @@ class ByteInput(Input):
         name: str,
         make_splitter: MakeSplitter,
         size: int | None = None,
-        opening: Opening = _UNCHANGED,
+        look: Look = _no_look,
     ):
         super().__init__(name, size)
         self._make_splitter = make_splitter
-        self._opening = opening
+        self._look = look
         self._splitter: Splitter | None = None
 
     @abstractmethod
@@ -116,14 +112,13 @@ class ByteInput(Input):
         """Yield the bytes from `position` on, decompressed."""
 
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
-        saved = position or {"at": 0, "records": 0, "crc": 0}
-        splitter = self._make_splitter(
-            self.name, saved["at"], saved["records"], saved["crc"], is_open
-        )
-        self._splitter = splitter
+        start = Start(is_open=is_open)
+        if position:
+            start = Start(position["at"], position["records"], position["crc"], is_open)
+        splitter = self._splitter = self._make_splitter(self.name, start)
         blocks = self._blocks(position)
         try:
-            if not saved["at"]:
+            if not start.at:
                 yield splitter.split(self._begin(blocks, splitter))
             for block in blocks:
                 yield splitter.split(block)
@@ -158,15 +153,15 @@ class ByteInput(Input):
         return texts
 
     def _begin(self, blocks: Iterator[bytes], splitter: Splitter) -> bytes:
-        """The first bytes, without a byte order mark if it is to be stripped."""
+        """The first bytes, without a byte order mark if the splitter strips it."""
         mark, start = codecs.BOM_UTF8, b""
         while len(start) < len(mark) and mark.startswith(start):
             block = next(blocks, b"")
             if not block:
                 break
             start += block
-        self._opening.look(self.name, start)
-        if self._opening.strip_bom and start.startswith(mark):
+        self._look(self.name, start)
+        if splitter.strips_mark and start.startswith(mark):
             splitter.leave_out(mark)
             start = start[len(mark) :]
         return start
@@ -207,7 +202,7 @@ class FileInput(ByteInput):
         *,
         may_be_compressed: bool = True,
         block_size: int = BLOCK_SIZE,
-        opening: Opening = _UNCHANGED,
+        look: Look = _no_look,
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
     ):
@@ -216,7 +211,7 @@ class FileInput(ByteInput):
         """
         self._about = describe(path) if is_url(path) else None
         size = None if path == "-" else self._about.size if self._about else check_file(path)
-        super().__init__(name, make_splitter, size, opening)
+        super().__init__(name, make_splitter, size, look)
         self._watch: FileWatch | None = None
         if size is not None and self._about is None:
             self._watch = FileWatch(path, name)
@@ -290,17 +285,10 @@ class FramesInput(ByteInput):
     """
 
     def __init__(
-        self,
-        path: str,
-        name: str,
-        make_splitter: MakeSplitter,
-        stretch: Stretch,
-        *,
-        block_size: int = BLOCK_SIZE,
-        opening: Opening = _UNCHANGED,
+        self, path: str, make_splitter: MakeSplitter, stretch: Stretch, block_size: int = BLOCK_SIZE
     ):
         """As for FileInput; `stretch` tells what to read."""
-        super().__init__(name, make_splitter, None, opening)
+        super().__init__(path, make_splitter)
         self._path = path
         self._stretch = stretch
         self._block_size = block_size
@@ -321,15 +309,9 @@ class FollowInput(ByteInput):
     """A file that another process appends to. It never ends."""
 
     def __init__(
-        self,
-        path: str,
-        name: str,
-        make_splitter: MakeSplitter,
-        follower: Follower,
-        *,
-        opening: Opening = _UNCHANGED,
+        self, name: str, make_splitter: MakeSplitter, follower: Follower, look: Look = _no_look
     ):
-        super().__init__(name, make_splitter, None, opening)
+        super().__init__(name, make_splitter, None, look)
         self._follower = follower
 
     @property
@@ -356,7 +338,7 @@ class ParquetInput(Input):
         self,
         path: str,
         name: str,
-        column: str,
+        reading: Reading,
         *,
         on_bad: OnBad | None = None,
         waiting: Waiting = contextlib.nullcontext,
@@ -364,13 +346,15 @@ class ParquetInput(Input):
     ):
         """Open the file once, to raise OSError, DocumentError or MissingLibraryError early.
 
-        column: what has the texts. groups: the row groups to read, all by default.
+        reading: names the column of the texts. on_bad: takes rows without one, if it says that
+        those are skipped. groups: the row groups to read, all by default.
         """
+        assert reading.parquet is not None
         super().__init__(name, check_file(path))
         self._watch = None if is_url(path) else FileWatch(path, name)
         self._path = path
-        self._column = column
-        self._on_bad = on_bad
+        self._column = reading.parquet
+        self._on_bad = on_bad if reading.skip_bad_lines else None
         self._waiting = waiting
         self._groups = groups
         self._texts = self._open(0)

@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import DocumentError
 from .records import BadRecord, OnBad
 from .replaced_bytes import count_replaced
-from .splitters import Part, Splitter, together
+from .splitters import BEGINNING, Part, Splitter, Start, together
 
 MAX_LINE = 1 << 26  # bytes
 _BLANKS = " \t\r"  # what JSON allows around a value, within a line
@@ -48,9 +48,7 @@ class JsonLines(Splitter):
         on_bad: OnBad | None = None,
         max_line: int = MAX_LINE,
         errors: str = "strict",
-        consumed: int = 0,
-        records: int = 0,
-        crc: int = 0,
+        start: Start = BEGINNING,
     ):
         """name: the input, for errors. on_bad: skips broken lines; None: they are errors.
 
@@ -58,7 +56,7 @@ class JsonLines(Splitter):
         line is parsed: "strict" makes the line a broken one, "replace" makes them U+FFFD,
         "surrogateescape" keeps them in the text.
         """
-        super().__init__(consumed, records, crc)
+        super().__init__(start)
         self._errors = errors
         self._field = field
         self._path = field.split(".")

@@ -48,6 +48,21 @@ def together(texts: Sequence[str | bytes]) -> list[Part]:
     return [(text, True) for text in texts]
 
 
+class Start(NamedTuple):
+    """Where a splitter begins: bytes of the text before, the records in them, their CRC-32.
+
+    is_open: inside a document.
+    """
+
+    at: int = 0
+    records: int = 0
+    crc: int = 0
+    is_open: bool = False
+
+
+BEGINNING = Start()
+
+
 class Splitter:
     """The interface and the counters of a splitter.
 
@@ -55,20 +70,22 @@ class Splitter:
     records: lines or documents that have ended; replaced: bytes that were not UTF-8 and became
     U+FFFD here, before records were parsed. name: the input; unit: what a record is called, ""
     if there is only one; before: tells how many records of the input come before the first one
-    here, which is only asked for messages.
+    here, which is only asked for messages. strips_mark: a byte order mark at the beginning belongs
+    to no document.
     """
 
     has_crc = True
     name = ""
     unit = ""
     before: Callable[[], int] | None = None
+    strips_mark = False
 
-    def __init__(self, consumed: int = 0, records: int = 0, crc: int = 0):
-        self.consumed = consumed
-        self.records = records
-        self.crc = crc
+    def __init__(self, start: Start = BEGINNING):
+        self.consumed = start.at
+        self.records = start.records
+        self.crc = start.crc
         self.replaced = 0
-        self._first = records + 1
+        self._first = start.records + 1
         self._holes: list[int] = []
 
     def where(self, number: int) -> str:
@@ -110,9 +127,9 @@ class Splitter:
 class Whole(Splitter):
     """The whole input is one document, or a stretch of one."""
 
-    def __init__(self, consumed: int = 0, records: int = 0, crc: int = 0, *, ends: bool = True):
+    def __init__(self, start: Start = BEGINNING, *, ends: bool = True):
         """ends: the document ends where the input does."""
-        super().__init__(consumed, records, crc)
+        super().__init__(start)
         self._ends = ends
 
     def split(self, block: bytes) -> list[Part]:
@@ -133,22 +150,15 @@ class Delimited(Splitter):
     there is an empty document.
     """
 
-    def __init__(
-        self,
-        delimiter: bytes,
-        consumed: int = 0,
-        records: int = 0,
-        crc: int = 0,
-        is_open: bool = False,
-    ):
-        """is_open: the position is inside a document. Raises ValueError for an empty delimiter."""
-        super().__init__(consumed, records, crc)
+    def __init__(self, delimiter: bytes, start: Start = BEGINNING):
+        """Raises ValueError for an empty delimiter."""
+        super().__init__(start)
         if not delimiter:
             raise ValueError("a delimiter must have at least one byte")
         self._delimiter = delimiter
         self.unit = "line" if delimiter == b"\n" else "document"
         self._rest = b""
-        self._is_open = is_open
+        self._is_open = start.is_open
 
     def split(self, block: bytes) -> list[Part]:
         self._begin_group()

@@ -1,4 +1,4 @@
-"""Which splitter an input gets, by what the user says that a document is."""
+"""How inputs are read, and which splitter each gets, by what the user says that a document is."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Any
 
 from .json_lines import MAX_LINE, JsonLines
 from .records import OnBad
-from .splitters import Delimited, Splitter, Whole
-
-MakeSplitter = Callable[[str, int, int, int, bool], Splitter]
-"""Makes a splitter from (name, consumed, records, crc, is_open); name: the input, for errors."""
+from .splitters import Delimited, Splitter, Start, Whole
 
 
 @dataclass(frozen=True)
@@ -65,40 +62,37 @@ class Reading:
         end = self.end or b""
         return self.is_split and not any(end[:i] == end[-i:] for i in range(1, len(end)))
 
-    def splitter_maker(
+    def splitter(
         self,
-        on_bad: OnBad | None = None,
+        name: str,
+        start: Start,
         *,
+        on_bad: OnBad | None = None,
         ends: bool = True,
         before: Callable[[], int] | None = None,
-    ) -> MakeSplitter:
-        """Makes the splitter of an input of bytes. on_bad: takes the bad lines that are skipped.
+    ) -> Splitter:
+        """The splitter of an input of bytes. on_bad: takes the bad lines that are skipped.
 
-        ends: that one document ends where the input does. before: as for `Splitter`.
+        name: the input, for errors. ends: that one document ends where the input does. before: as
+        for `Splitter`.
         """
-
-        def choose(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
-            if self.jsonl is not None:
-                return JsonLines(
-                    self.jsonl,
-                    name,
-                    on_bad=on_bad if self.skip_bad_lines else None,
-                    max_line=self.max_line,
-                    errors=self.errors,
-                    consumed=consumed,
-                    records=records,
-                    crc=crc,
-                )
-            if self.end is not None:
-                return Delimited(self.end, consumed, records, crc, is_open)
-            return Whole(consumed, records, crc, ends=ends)
-
-        def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
-            splitter = choose(name, consumed, records, crc, is_open)
-            splitter.name, splitter.before = name, before
-            return splitter
-
-        return make
+        made: Splitter
+        if self.jsonl is not None:
+            made = JsonLines(
+                self.jsonl,
+                name,
+                on_bad=on_bad if self.skip_bad_lines else None,
+                max_line=self.max_line,
+                errors=self.errors,
+                start=start,
+            )
+        elif self.end is not None:
+            made = Delimited(self.end, start)
+        else:
+            made = Whole(start, ends=ends)
+        made.name, made.before = name, before
+        made.strips_mark = self.strip_bom and self.jsonl is None
+        return made
 
     def as_json(self) -> dict[str, Any]:
         """The fields as JSON values."""
