@@ -191,22 +191,26 @@ def transform(
 
 @final
 class ChangedNote:
-    where: int
-    held: bytes
+    half: str
     partial: bytes
-    runs: tuple[tuple[int, int, int], ...]
-    waiting: int
     bytes_in: int
     grown: int
+    waiting: int
+    place: Any
+    where: int
+    held: bytes
+    runs: tuple[tuple[int, int, int], ...]
     def __init__(
         self,
-        where: int,
-        held: bytes,
+        half: str,
         partial: bytes,
-        runs: tuple[tuple[int, int, int], ...],
-        waiting: int,
         bytes_in: int,
         grown: int,
+        waiting: int,
+        place: Any = None,
+        where: int = 0,
+        held: bytes = b"",
+        runs: tuple[tuple[int, int, int], ...] = (),
     ) -> None: ...
     @property
     def pending(self) -> int: ...
@@ -273,6 +277,7 @@ class Tail:
     def tokens_out(self) -> int: ...
     def reset(self) -> None: ...
     def begin_at(self, offset: int) -> None: ...
+    def forget_partial(self) -> None: ...
     def copy(self) -> Tail: ...
     def encode(
         self,

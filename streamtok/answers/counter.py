@@ -5,11 +5,10 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import OneCall, one_call, unfinished_size
+from .._core.encode import OneCall, one_call
 from ..chunker import StreamEncoder
+from ..engines.protocol import NO_LIMIT
 from ..errors import StateError
-from ..parallel.texts import text_view
-from .source_text import is_buffer
 
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial, Text
@@ -36,9 +35,9 @@ class Counter(OneCall):
     __slots__ = ("_now", "_settings")
 
     _kind = "counter"
-    _now: tuple[StreamEncoder, bytes, int | None]
-    """The stream, the beginning of a character that it does not have yet, and the total of a text
-    that has ended. They change in one assignment, because signal handlers may raise between two.
+    _now: tuple[StreamEncoder, int | None]
+    """The stream, and the total of a text that has ended. They change in one assignment, because
+    signal handlers may raise between two.
     """
 
     def __init__(
@@ -63,43 +62,32 @@ class Counter(OneCall):
             max_pending=max_pending,
             add_special_tokens=add_special_tokens,
         )
-        self._now = stream, b"", None
+        self._now = stream, None
 
     @one_call
     def update(self, chunk: Text) -> int:
         """int: how many tokens became certain: no later chunk can change them.
 
         After `finish`, a new text begins. Raises as `StreamEncoder.encode` does. Costs
-        O(len(chunk)), and O(pending) where the chunk begins or ends inside a character.
+        O(len(chunk)).
         """
-        stream, before, last = self._now
-        held = b""
-        given: Any = chunk
-        if self._settings[2] == "strict" and not isinstance(chunk, str) and is_buffer(chunk):
-            given, held = _without_unfinished(before, chunk)
-        elif before and isinstance(chunk, str) and chunk:
-            twin = stream.copy()  # it knows what to say about a str here
-            twin.encode(before)
-            twin.encode(chunk)
-        elif before:
-            held = before
-        if before or held or last is not None:
+        stream, last = self._now
+        if last is not None:
             stream = stream.copy()  # else there is nothing else to change with it
-        found = self._feed(stream, given, False)
-        self._now = stream, held, None
+        found = self._feed(stream, chunk, False)
+        self._now = stream, None
         return found
 
     @property
     def total(self) -> int:
         """int: the certain tokens so far; after `finish`, all tokens of the text."""
-        stream, _, last = self._now
+        stream, last = self._now
         return stream.tokens_out if last is None else last
 
     @property
     def pending(self) -> int:
         """int: bytes whose tokens are not certain yet."""
-        stream, held, _ = self._now
-        return stream.pending + len(held)
+        return self._now[0].pending
 
     @property
     @one_call
@@ -109,30 +97,24 @@ class Counter(OneCall):
         With errors="strict", the bytes of a character that is not complete yet are left out. Costs
         O(pending), which is a few bytes as a rule.
         """
-        return self._ended()[1]
+        stream, last = self._now
+        if last is not None:
+            return last
+        twin = stream.copy()
+        if stream.errors == "strict":
+            twin._tail.forget_partial()
+        return stream.tokens_out + self._feed(twin, b"", True)
 
     @one_call
     def finish(self) -> int:
         """int: the number of tokens of the whole text, which ends here. `total` keeps it until the
         next `update`. Raises UnicodeDecodeError where a character is not complete ("strict").
         """
-        stream, held, _ = self._now
-        if held:
+        stream, last = self._now
+        if last is None:
             twin = stream.copy()
-            twin.encode(held)
-            twin.flush()  # raises
-        ended, total = self._ended()
-        self._now = ended, b"", total
-        return total
-
-    def _ended(self) -> tuple[StreamEncoder, int]:
-        """A stream whose text ends here, and the total then."""
-        stream, _, last = self._now
-        if last is not None:
-            return stream, last
-        tokens = stream.tokens_out
-        stream = stream.copy()
-        return stream, tokens + self._feed(stream, b"", True)
+            self._now = twin, stream.tokens_out + self._feed(twin, b"", True)
+        return self.total
 
     def _feed(self, stream: StreamEncoder, chunk: Text, final: bool) -> int:
         n: int = stream._feed(chunk, final, "count", None)
@@ -142,9 +124,9 @@ class Counter(OneCall):
     def copy(self) -> Counter:
         """Counter: an independent one in the same state."""
         twin = Counter.__new__(Counter)
-        stream, held, last = self._now
+        stream, last = self._now
         twin._settings = self._settings
-        twin._now = stream.copy(), held, last
+        twin._now = stream.copy(), last
         return twin
 
     __copy__ = copy
@@ -154,14 +136,14 @@ class Counter(OneCall):
         """Begin a new text, from 0."""
         stream = self._now[0].copy()
         stream.reset()
-        self._now = stream, b"", None
+        self._now = stream, None
 
     @one_call
     def getstate(self) -> bytes:
         """bytes: all that is needed to count on elsewhere, with the same settings."""
-        stream, held, total = self._now
+        stream, total = self._now
         last = b"" if total is None else total.to_bytes(8, "little")
-        body = bytes([len(last), len(held)]) + last + held + stream.getstate()
+        body = bytes([len(last), 0]) + last + stream.getstate()
         return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
 
     @one_call
@@ -182,7 +164,11 @@ class Counter(OneCall):
             raise StateError("the saved counter state is damaged: it holds too much")
         stream = self._now[0].copy()
         stream.setstate(rest)
-        self._now = stream, held, int.from_bytes(last, "little") if last else None
+        try:  # earlier versions kept the bytes of a character that is not complete from the stream
+            stream._chain.encode(stream._tail, held, False, "count", None, NO_LIMIT)
+        except UnicodeError as error:
+            raise StateError(f"the saved counter state is damaged: {error}") from None
+        self._now = stream, int.from_bytes(last, "little") if last else None
 
     def __getstate__(self) -> object:
         stream = self._now[0]
@@ -203,12 +189,3 @@ class Counter(OneCall):
     def __repr__(self) -> str:
         name = self._now[0].encoding.name
         return f"<Counter of {name!r}: {self.total} tokens, {self.pending} bytes pending>"
-
-
-def _without_unfinished(held: bytes, chunk: Any) -> tuple[Any, bytes]:
-    """(held + chunk without the unfinished character at the end, the bytes of that one)."""
-    data: Any = text_view(chunk)
-    if held:
-        data = held + bytes(data)
-    end = len(data) - unfinished_size(bytes(data[-3:]))
-    return data[:end], bytes(data[end:])

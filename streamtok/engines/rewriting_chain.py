@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,35 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["RewritingChain"]
 
 
-class _Note(NamedTuple):
-    """Where a stream stands. Never changed."""
-
-    taken: BytesTaken = NO_BYTES_YET
-    place: Place = BEGINNING
-    pending: int = 0
-
-
-def _noted(taken: BytesTaken, place: Place, pending: int, limit: int) -> _Note:
-    """The state of a stream then. pending: bytes that wait, without those of half a character.
-
-    Raises PendingLimitExceeded.
-    """
-    pending += len(taken.partial)
-    if pending > limit:
-        offset = taken.end - pending
-        raise PendingLimitExceeded(
-            f"{pending} bytes from offset {offset} of the stream would have to wait, "
-            f"max_pending allows {limit}",
-            offset=offset, pending=pending, limit=limit,
-        )  # fmt: skip
-    return _Note(taken, place, pending)
-
-
-_BEGIN = _Note()
-
-
 class RewritingChain:
-    """All that changes a text, before a `Tail` whose note is a `_Note` or a `ChangedNote`.
+    """All that changes a text, before a `Tail` whose note is a `ChangedNote`.
 
     Nearly all chunks go by `feed_changed`, which changes them by a table. The others go through the
     steps of the normalizers.
@@ -74,10 +47,12 @@ class RewritingChain:
         )
 
     def pending(self, tail: Tail) -> int:
-        return int((tail.note or _BEGIN).pending)
+        note: ChangedNote | None = tail.note
+        return 0 if note is None else note.pending
 
     def bytes_in(self, tail: Tail) -> int:
-        return self._note_of(tail.note).taken.bytes_in
+        note: ChangedNote | None = tail.note
+        return 0 if note is None else note.bytes_in
 
     def encode(
         self,
@@ -100,18 +75,25 @@ class RewritingChain:
                 if is_traced and type(result) is list:
                     result[2] = [np.frombuffer(result[2], np.int64).reshape(-1, 3)]
                 return result
-        before = self._note_of(known)
-        taken, text = characters_of(before.taken, chunk, final, self.errors)
-        end = taken.end - len(taken.partial)
-        walk = Walk(stages, before.place, is_traced)
+        before, place = self._place_of(known)
+        taken, text = characters_of(before, chunk, final, self.errors)
+        end = taken.reached
+        walk = Walk(stages, place, is_traced)
         try:
             walk.feed(text, final)
         except RefusedToken as refused:
             return end - refused.rest, refused.text
 
-        def settle(waiting: int, given: int) -> _Note | ChangedNote:
-            place, pending = walk.next_place(waiting)
-            return self._settled(_noted(taken, place, pending, limit), is_traced)
+        def settle(waiting: int, given: int) -> ChangedNote:
+            place, waiting = walk.next_place(waiting)
+            if (pending := waiting + len(taken.partial)) > limit:
+                offset = taken.end - pending
+                raise PendingLimitExceeded(
+                    f"{pending} bytes from offset {offset} of the stream would have to wait, "
+                    f"max_pending allows {limit}",
+                    offset=offset, pending=pending, limit=limit,
+                )  # fmt: skip
+            return self._note(taken, place, waiting, is_traced)
 
         given = tail.bytes_in
         result = tail.encode_parts(walk.parts, final, into, out, settle, known)
@@ -122,10 +104,13 @@ class RewritingChain:
             result += [walk.first_blocks, walk.second_blocks][: 1 + walk.has_second]
         return result
 
-    def _note_of(self, known: _Note | ChangedNote | None) -> _Note:
-        """A tail's note, as the steps need it."""
-        if not isinstance(known, ChangedNote):
-            return known or _BEGIN
+    def _place_of(self, known: ChangedNote | None) -> tuple[BytesTaken, Place]:
+        """Where the steps go on."""
+        if known is None:
+            return NO_BYTES_YET, BEGINNING
+        taken = BytesTaken(known.half, known.partial, known.bytes_in, known.grown)
+        if known.place is not None:
+            return taken, known.place
         stages = self.stages
         assert stages.at_once is not None
         first = second = None
@@ -140,12 +125,15 @@ class RewritingChain:
             Finding(known.held.decode()), bool(known.where & AT_FIRST), first, second=second,
             first_runs=runs[0], second_runs=runs[1],
         )  # fmt: skip
-        taken = BytesTaken("", known.partial, known.bytes_in, known.grown)
-        return _Note(taken, place, known.pending)
+        return taken, place
 
-    def _settled(self, note: _Note, is_traced: bool) -> _Note | ChangedNote:
-        """The note, as `feed_changed` needs it if it can go on from there."""
-        stages, place, taken = self.stages, note.place, note.taken
+    def _note(self, taken: BytesTaken, place: Place, waiting: int, is_traced: bool) -> ChangedNote:
+        """The note there, with no place if `feed_changed` can go on.
+
+        waiting: bytes of the text, without those of half a character.
+        """
+        stages = self.stages
+        slow = ChangedNote(*taken, waiting, place)
         runs, others = place.first_runs, place.second_runs
         if not is_identity(others):
             runs, others = others, runs
@@ -154,7 +142,7 @@ class RewritingChain:
             first = "".join(states[0][1:]).encode() if states else b""
             held = first + place.raw.held.encode()
         except UnicodeEncodeError:  # bytes that are kept as they are wait
-            return note
+            return slow
         if (
             stages.at_once is None
             or self.transform is None
@@ -165,17 +153,15 @@ class RewritingChain:
             or (place.first is not None and tuple(x[:1] for x in states) != stages.at_once.inside)
             or not is_identity(others)
         ):
-            return note
+            return slow
         where = 0 if place.first is not None else AT_BEGIN | AT_FIRST * place.is_first
-        waiting = total(runs)[1]
-        return ChangedNote(where, held, taken.partial, runs, waiting, taken.bytes_in, taken.grown)
+        return ChangedNote(*taken, total(runs)[1], None, where, held, runs)
 
     def getstate(self, tail: Tail) -> tuple[str, bytes]:
         known = tail.note
-        note = self._note_of(known)
-        half, *taken = note.taken.to_json()
-        value = [*taken, note.place]
-        saved = json.dumps(value, separators=(",", ":")).encode()
+        before, place = self._place_of(known)
+        half, *taken = before.to_json()
+        saved = json.dumps([*taken, place], separators=(",", ":")).encode()
         return half, len(saved).to_bytes(8, "little") + saved + tail.getstate(known)
 
     def setstate(self, tail: Tail, state: bytes, half: str) -> None:
@@ -186,12 +172,11 @@ class RewritingChain:
         twin = tail.copy()
         twin.setstate(rest)
         try:
-            *taken, place = json.loads(saved)
-            known = BytesTaken.from_json([half, *taken], self.errors)
-            loaded, pending = place_from_json(place, self.stages, twin.pending)
-            pending += len(known.partial)
-            if pending > known.end:
+            *known, place = json.loads(saved)
+            taken = BytesTaken.from_json([half, *known], self.errors)
+            loaded, waiting = place_from_json(place, self.stages, twin.pending)
+            if waiting > taken.reached:
                 raise ValueError("more bytes wait than came in")
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None
-        tail.setstate(rest, self._settled(_Note(known, loaded, pending), True))
+        tail.setstate(rest, self._note(taken, loaded, waiting, True))

@@ -60,7 +60,8 @@ def slow_stream(**settings: Any) -> streamtok.StreamEncoder:
 
 
 def is_inside(stream: streamtok.StreamEncoder) -> bool:
-    return isinstance(stream._tail.note, ChangedNote)
+    note: ChangedNote | None = stream._tail.note
+    return note is not None and note.place is None
 
 
 def chunks_of(rng: random.Random, text: str) -> list[str | bytes]:

@@ -15,32 +15,44 @@ cdef enum:
 cdef class ChangedNote:
     """Where such a stream stands. Immutable.
 
+    half: the first half of a surrogate pair that ended a str; partial: bytes of a character that is not
+    complete. bytes_in: all that came in; grown: bytes that repair added. waiting: bytes of the text
+    before those that wait.
+
+    place: where the slow steps stand (`engines/stretches.py`), if only they can go on; else None, and:
     where: AT_BEGIN and AT_FIRST of what comes next; 0: it is inside a stretch. held: UTF-8 that waits
-    before the tail; partial: bytes behind it of a character that is not complete. runs: what the bytes
-    that the tail holds stand for (`engines/offsets.py`), `waiting` bytes in all. grown: bytes that
-    repair added.
+    before the tail, and is not in `waiting`. runs: what the bytes that the tail holds stand for
+    (`engines/offsets.py`), `waiting` bytes in all.
     """
 
-    cdef readonly u8 where
-    cdef readonly bytes held
+    cdef readonly str half
     cdef readonly bytes partial
-    cdef readonly tuple runs
-    cdef readonly size_t waiting
     cdef readonly u64 bytes_in
     cdef readonly u64 grown
+    cdef readonly size_t waiting
+    cdef readonly object place
+    cdef readonly u8 where
+    cdef readonly bytes held
+    cdef readonly tuple runs
 
-    def __init__(self, u8 where, bytes held not None, bytes partial not None, tuple runs not None,
-                 size_t waiting, u64 bytes_in, u64 grown):
-        self.where, self.held, self.partial, self.runs = where, held, partial, runs
-        self.waiting, self.bytes_in, self.grown = waiting, bytes_in, grown
+    def __init__(self, str half not None, bytes partial not None, u64 bytes_in, u64 grown,
+                 size_t waiting, place=None, u8 where=0, bytes held not None=b"",
+                 tuple runs not None=()):
+        self.half, self.partial, self.bytes_in, self.grown = half, partial, bytes_in, grown
+        self.waiting, self.place = waiting, place
+        self.where, self.held, self.runs = where, held, runs
 
     @property
     def pending(self):
         """Bytes of the text that wait."""
         return self.waiting + <size_t>len(self.held) + <size_t>len(self.partial)
 
+    cdef ChangedNote without_partial(self):
+        return ChangedNote(self.half, b"", self.bytes_in - <u64>len(self.partial), self.grown,
+                           self.waiting, self.place, self.where, self.held, self.runs)
 
-cdef ChangedNote AT_THE_BEGINNING = ChangedNote(AT_BEGIN | AT_FIRST, b"", b"", (), 0, 0, 0)
+
+cdef ChangedNote AT_THE_BEGINNING = ChangedNote("", b"", 0, 0, 0, None, AT_BEGIN | AT_FIRST)
 
 
 def feed_changed(Transform transform not None, Tail tail not None, chunk, bint final,
@@ -68,10 +80,8 @@ cdef object feed_chunk(Transform t, Tail tail, object chunk, bint final, Form fo
     room.size = joined.size = 0
     try:
         if tail._note is not None:
-            if type(tail._note) is not ChangedNote:
-                return None
-            note = <ChangedNote>tail._note
-        if is_text and len(note.partial):
+            note = <ChangedNote?>tail._note
+        if note.place is not None or (is_text and len(note.partial)):
             return None
         try:
             text_open(&text, &room, chunk, "strict")
@@ -164,7 +174,8 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
             if held > LONGEST_HELD:
                 return None
             after = ChangedNote.__new__(ChangedNote)
-            after.where, after.held, after.partial = where, p[begin:n], p[n:size]
+            after.half, after.partial = "", p[n:size]
+            after.where, after.held = where, p[begin:n]
             after.bytes_in, after.grown = base + size, note.grown
             passage_rows(t, &x, pending(&draft), &known, &n_rows)
             after.runs = last_runs(runs, known, n_rows, pending(&draft), &after.waiting)

@@ -131,6 +131,18 @@ cdef class Tail:
             self._note = None
         st_leave(&self.busy)
 
+    def forget_partial(self):
+        """Forget the bytes of a character that is not complete, as if they had not come in."""
+        cdef object note = self._note
+        if type(note) is ChangedNote:
+            note = (<ChangedNote>note).without_partial()
+        enter(&self.busy)
+        with cython.critical_section(self):
+            self._note = note
+            self.mark.bytes_in -= self.mark.partial_size
+            self.mark.partial_size = 0
+        st_leave(&self.busy)
+
     def copy(self):
         """An independent Tail in the same state."""
         cdef Tail twin = Tail(
