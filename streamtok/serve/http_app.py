@@ -33,6 +33,7 @@ from ..view.optional_starlette import (
     Starlette,
     run_in_threadpool,
 )
+from ..view.questions import Refused, answer_of, answered, in_time, said
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -40,16 +41,9 @@ if TYPE_CHECKING:
 DEFAULT_MAX_REQUEST = 16 << 20
 _MAX_BODIES = 16  # times the bytes of a request: of all requests that are under way
 _SMALL = 1 << 14  # bytes of a body that is answered at once
-_BODY_TIMEOUT = 60.0  # seconds in which a body must be there
 _PAUSE = 300.0  # seconds between two parts of a stream of ids
 _MAX_LINE = 1 << 16  # bytes of ids in a line
 _MOST = (1 << 32) - 1  # there is no greater id
-
-
-class _Refused(Exception):
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 def make_http_app(
@@ -99,16 +93,12 @@ class _Service:
         async def asked(request: Request) -> Response:
             body = bytearray()
             try:
-                try:
-                    await asyncio.wait_for(self._fill(body, request), _BODY_TIMEOUT)
-                except asyncio.TimeoutError:
-                    what = f"the body must come within {_BODY_TIMEOUT:.0f} seconds"
-                    raise _Refused(408, what) from None
+                await in_time(self._fill(body, request))
                 if len(body) <= _SMALL:
-                    return _said(_answered(answer, body))
+                    return said(answered(answer, body))
                 async with self._turns:
-                    return _said(await run_in_threadpool(_answered, answer, body))
-            except _Refused as error:
+                    return said(await run_in_threadpool(answered, answer, body))
+            except Refused as error:
                 return _error(error.status, str(error))
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
@@ -122,17 +112,17 @@ class _Service:
             body += part
             self._under_way += len(part)
             if len(body) > self._max_request:
-                raise _Refused(413, f"a request has at most {self._max_request:,} bytes")
+                raise Refused(f"a request has at most {self._max_request:,} bytes", 413)
             if self._under_way > _MAX_BODIES * self._max_request:
-                raise _Refused(503, "too many large requests are under way: try again")
+                raise Refused("too many large requests are under way: try again", 503)
 
     def tokenize(self, fields: dict[str, Any]) -> dict[str, Any]:
         """TokenizeResponse, to a TokenizeCompletionRequest."""
         if "messages" in fields:
-            raise _Refused(400, "messages need the model's chat template: send its text as prompt")
+            raise Refused("messages need the model's chat template: send its text as prompt")
         prompt = fields.get("prompt")
         if not isinstance(prompt, str):
-            raise _Refused(400, "prompt must be text")
+            raise Refused("prompt must be text")
         encoding = self._encoding
         ids = self._cache.encode(prompt)
         if _flag(fields, "add_special_tokens", True):
@@ -153,11 +143,11 @@ class _Service:
         """DetokenizeResponse, to a DetokenizeRequest."""
         ids = fields.get("tokens")
         if not isinstance(ids, list) or not all(map(_is_id, ids)):
-            raise _Refused(400, "tokens must be a list of ids")
+            raise Refused("tokens must be a list of ids")
         try:
             return {"prompt": self._encoding.decode(ids)}
         except (KeyError, StreamtokError) as error:
-            raise _Refused(400, f"tokens: {error}") from None
+            raise Refused(f"tokens: {error}") from None
 
 
 def _is_id(value: Any) -> bool:
@@ -169,28 +159,15 @@ def _flag(fields: dict[str, Any], name: str, default: bool) -> bool:
     if value is None:
         return default
     if type(value) is not bool:
-        raise _Refused(400, f"{name} must be true or false")
+        raise Refused(f"{name} must be true or false")
     return value
-
-
-def _answered(answer: Callable[[dict[str, Any]], dict[str, Any]], body: bytearray) -> bytes:
-    try:
-        fields = json.loads(body)
-    except (ValueError, RecursionError):
-        raise _Refused(400, "the body is not JSON") from None
-    if not isinstance(fields, dict):
-        raise _Refused(400, "the body must be a JSON object")
-    return json.dumps(answer(fields), separators=(",", ":")).encode()
-
-
-def _said(data: bytes, status: int = 200) -> Response:
-    return Response(data, status, media_type="application/json")
 
 
 def _error(status: int, text: str) -> Response:
     kind = "BadRequestError" if status < 500 else "ServiceUnavailableError"
-    said = {"error": {"message": text, "type": kind, "param": None, "code": status}}
-    return _said(json.dumps(said).encode(), status)
+    return answer_of(
+        {"error": {"message": text, "type": kind, "param": None, "code": status}}, status
+    )
 
 
 class _IdStream:
@@ -215,7 +192,7 @@ class _IdStream:
             if text:
                 await _say(send, {"text": text})
             await _say(send, "[DONE]")
-        except _Refused as error:
+        except Refused as error:
             await _say(send, {"error": {"message": str(error), "code": error.status}})
         except (KeyError, StreamtokError) as error:
             await _say(send, {"error": {"message": f"tokens: {error}", "code": 400}})
@@ -237,13 +214,13 @@ async def _lines(receive: Receive) -> AsyncIterator[bytes]:
         try:
             message = await asyncio.wait_for(receive(), _PAUSE)
         except asyncio.TimeoutError:
-            raise _Refused(408, f"no ids came for {_PAUSE:.0f} seconds") from None
+            raise Refused(f"no ids came for {_PAUSE:.0f} seconds", 408) from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         more = message.get("more_body", False)
         *lines, rest = (rest + message.get("body", b"")).split(b"\n")
         if len(rest) > _MAX_LINE:
-            raise _Refused(413, f"a line has at most {_MAX_LINE:,} bytes")
+            raise Refused(f"a line has at most {_MAX_LINE:,} bytes", 413)
         for line in lines:
             yield line
     yield rest
@@ -253,7 +230,7 @@ def _ids_of(line: bytes) -> list[int]:
     try:
         ids = [int(word) for word in line.split()]
     except ValueError:
-        raise _Refused(400, "a line has ids in decimal, with spaces between them") from None
+        raise Refused("a line has ids in decimal, with spaces between them") from None
     if not all(map(_is_id, ids)):
-        raise _Refused(400, "a line has ids in decimal, with spaces between them")
+        raise Refused("a line has ids in decimal, with spaces between them")
     return ids

@@ -9,18 +9,21 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..encoding import Encoding
 from ..errors import StreamtokError
-from .encodings import Encodings
 from .optional_starlette import JSONResponse, Request, Response, run_in_threadpool
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+    from .encodings import Encodings
 
 MAX_QUESTION = 8 << 20  # bytes of JSON: a text of 2^20 characters, up to 6 bytes each
 _SMALL = 1 << 16  # bytes of a body that does not wait for others
 _BODY_TIMEOUT = 60.0  # seconds in which a body must be there
 
 Answer = dict[str, Any]
+_T = TypeVar("_T")
 
 
 class Refused(Exception):
@@ -111,11 +114,11 @@ class Bodies:
             raise Refused(f"the body must be {kind}", 415)
         body = bytearray()
         parts = request.stream()
-        if await _in_time(_fill(body, parts, min(_SMALL, most))):
+        if await in_time(_fill(body, parts, min(_SMALL, most))):
             yield bytes(body)
             return
         async with self._turn:
-            if not await _in_time(_fill(body, parts, most)):
+            if not await in_time(_fill(body, parts, most)):
                 raise Refused(f"at most {most >> 20} MiB are taken at once", 413)
             yield bytes(body)
 
@@ -131,7 +134,8 @@ async def _fill(body: bytearray, parts: AsyncIterator[bytes], most: int) -> bool
     return True
 
 
-async def _in_time(filling: Awaitable[bool]) -> bool:
+async def in_time(filling: Awaitable[_T]) -> _T:
+    """What it gives. Raises Refused if the body does not come in time."""
     try:
         return await asyncio.wait_for(filling, _BODY_TIMEOUT)
     except asyncio.TimeoutError:
@@ -145,10 +149,13 @@ def endpoint(
 ) -> Callable[[Request], Awaitable[Response]]:
     """The endpoint that reads a question and gives `answer(question)`, from another thread."""
 
+    def to_fields(fields: Answer) -> Answer:
+        return answer(Question(fields, encodings))
+
     async def asked(request: Request) -> Response:
         try:
             async with bodies.read(request, "application/json", MAX_QUESTION) as body:
-                return answer_of(await run_in_threadpool(_answer, answer, body, encodings))
+                return said(await run_in_threadpool(answered, to_fields, body))
         except Exception as error:
             return refusal(error)
 
@@ -165,22 +172,27 @@ def refusal(error: Exception) -> Response:
     raise error
 
 
-def _answer(answer: Callable[[Question], Answer], body: bytes, encodings: Encodings) -> Answer:
-    return answer(Question(_fields(body), encodings))
-
-
-def _fields(body: bytes) -> dict[str, Any]:
+def answered(answer: Callable[[Answer], Answer], body: bytes | bytearray) -> bytes:
+    """The JSON of the answer to the fields of a body. Raises Refused, and what `answer` raises."""
     try:
         fields = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refused("the question is not JSON") from None
+        raise Refused("the body is not JSON") from None
     if not isinstance(fields, dict):
-        raise Refused("the question must be a JSON object")
-    return fields
+        raise Refused("the body must be a JSON object")
+    return _json(answer(fields))
 
 
 def answer_of(value: Answer, status: int = 200) -> Response:
     """The response that says this."""
-    # In ASCII, because half a surrogate pair has no UTF-8.
-    data = json.dumps(value, separators=(",", ":"))
+    return said(_json(value), status)
+
+
+def said(data: bytes, status: int = 200) -> Response:
+    """The response that has this JSON."""
     return Response(data, status, media_type=JSONResponse.media_type)
+
+
+def _json(value: Answer) -> bytes:
+    # In ASCII, because half a surrogate pair has no UTF-8.
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -22,6 +22,7 @@ import pytest
 import streamtok
 from streamtok.serve import http_app
 from streamtok.serve.http_app import make_http_app
+from streamtok.view import questions
 from streamtok.view.web_server import Server
 
 from ..conftest import encoding_of
@@ -148,7 +149,7 @@ def test_bytes_of_all_requests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_body_must_come_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_app, "_BODY_TIMEOUT", 0.2)
+    monkeypatch.setattr(questions, "_BODY_TIMEOUT", 0.2)
 
     def slowly() -> Iterator[bytes]:
         yield b"{"
@@ -163,7 +164,7 @@ def test_short_requests_do_not_wait_for_long_ones(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All threads have a long one, and more wait, when a short one is answered."""
-    answered, may_end, has_begun = http_app._answered, threading.Event(), threading.Semaphore(0)
+    answered, may_end, has_begun = http_app.answered, threading.Event(), threading.Semaphore(0)
 
     def held(answer: Any, body: bytearray) -> bytes:
         if len(body) > http_app._SMALL:
@@ -171,7 +172,7 @@ def test_short_requests_do_not_wait_for_long_ones(
             may_end.wait()
         return answered(answer, body)
 
-    monkeypatch.setattr(http_app, "_answered", held)
+    monkeypatch.setattr(http_app, "answered", held)
     n_threads = os.cpu_count() or 1
     long = {"prompt": "日本語のテキスト、naïve don't. " * 10_000}
     with ThreadPoolExecutor() as pool:
