@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import encoding_options, options
+from .options import add_option
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -14,13 +15,12 @@ if TYPE_CHECKING:
 
 def add_budget_options(parser: argparse.ArgumentParser, parse: Callable[[str], int]) -> None:
     """Add -n, which `parse` reads, the options of encodings and text, and those of reading."""
-    parser.add_argument(
-        "-n",
-        "--max-tokens",
-        type=parse,
+    add_option(
+        parser,
+        "-n --max-tokens N",
+        "the largest number of tokens, such as 512 or 4k",
+        parse,
         required=True,
-        metavar="N",
-        help="the largest number of tokens, such as 512 or 4k",
     )
     encoding_options.add_text_options(parser, None, plain_specials=True)
     encoding_options.add_template(parser)

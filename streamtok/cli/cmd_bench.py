@@ -8,6 +8,7 @@ from typing import Any
 from ..pipeline.sources import check_file
 from . import encoding_options, open_inputs, options
 from .argument_types import parse_chunk_sizes
+from .options import add_option
 
 
 def add_parser(subparsers: Any) -> None:
@@ -20,12 +21,12 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="- : standard input")
     encoding_options.add_encoding(parser)
-    parser.add_argument(
-        "--chunk-sizes",
-        type=parse_chunk_sizes,
-        default=[256, 4096, 65536],
-        metavar="SIZE,...",
-        help="default: 256,4KiB,64KiB",
+    add_option(
+        parser,
+        "--chunk-sizes SIZE,...",
+        "default: 256,4KiB,64KiB",
+        parse_chunk_sizes,
+        [256, 4096, 65536],
     )
 
 

@@ -11,6 +11,7 @@ from ..views.visible import width
 from . import encoding_options, one_text, options
 from .argument_types import parse_natural
 from .messages import Misused, say, shown
+from .options import add_option
 from .paint import Paint, add_color, columns, padded, room, write_lines
 
 if TYPE_CHECKING:
@@ -32,23 +33,18 @@ def add_parser(subparsers: Any) -> None:
         _EXAMPLES,
     )
     one_text.add_file(parser)
-    parser.add_argument(
-        "-e",
-        "--encoding",
-        action="append",
-        metavar="NAME",
-        help="an encoding, as for the other commands; two to four times "
+    add_option(
+        parser,
+        "-e --encoding NAME",
+        "an encoding, as for the other commands; two to four times "
         "(default: cl100k_base and o200k_base)",
+        action="append",
     )
     group = parser.add_argument_group("what is shown")
-    group.add_argument(
-        "--limit",
-        type=parse_natural,
-        default=20,
-        metavar="N",
-        help="places that differ, at most; 0: all (default: 20)",
+    add_option(
+        group, "--limit N", "places that differ, at most; 0: all (default: 20)", parse_natural, 20
     )
-    group.add_argument("--json", action="store_true", help="one object with all tokens")
+    add_option(group, "--json", "one object with all tokens")
     add_color(group)
     text = parser.add_argument_group("text")
     options.add_errors(text)

@@ -14,6 +14,7 @@ from ..errors import VocabularyError
 from ..formats.opening import open_encoding
 from . import options, vocabulary_output
 from .messages import say, shown
+from .options import add_option
 
 
 def add_parser(subparsers: Any) -> None:
@@ -28,14 +29,14 @@ def add_parser(subparsers: Any) -> None:
         "input", metavar="IN", help="a vocabulary file, FILE@PATTERN, or the name of an encoding"
     )
     parser.add_argument("output", metavar="OUT", help="a file; a folder for gpt2")
-    parser.add_argument(
-        "--to",
+    add_option(
+        parser,
+        "--to FORMAT",
+        f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of OUT)",
         choices=vocabulary_output.FORMAT_NAMES,
-        metavar="FORMAT",
-        help=f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of OUT)",
     )
     options.add_force(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing on success")
+    add_option(parser, "-q --quiet", "print nothing on success")
 
 
 def run(args: argparse.Namespace) -> int:

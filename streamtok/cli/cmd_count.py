@@ -33,6 +33,7 @@ from .messages import (
     say,
     shown,
 )
+from .options import add_option
 from .progress import show_bar
 from .stop_signals import Signals
 
@@ -55,22 +56,18 @@ def add_parser(subparsers: Any) -> None:
     encoding_options.add_template(parser)
     options.add_chunk_size(parser)
     group = parser.add_argument_group("what is printed (default: a line for each file)")
-    group.add_argument("--json", action="store_true", help="JSON, one object a line")
-    group.add_argument(
-        "--each", action="store_true", help="a line for each document, instead of for each file"
-    )
+    add_option(group, "--json", "JSON, one object a line")
+    add_option(group, "--each", "a line for each document, instead of for each file")
     live = parser.add_argument_group("live inputs")
-    live.add_argument(
-        "--follow",
-        action="store_true",
-        help="keep counting as FILE grows, is rotated or truncated, until a signal",
+    add_option(
+        live, "--follow", "keep counting as FILE grows, is rotated or truncated, until a signal"
     )
-    live.add_argument(
-        "--every",
-        type=parse_positive_seconds,
-        metavar="SECONDS",
-        help="a line at this interval: the time, its tokens, all tokens; with "
+    add_option(
+        live,
+        "--every SECONDS",
+        "a line at this interval: the time, its tokens, all tokens; with "
         "--follow, the first line counts what FILE already had",
+        parse_positive_seconds,
     )
 
 

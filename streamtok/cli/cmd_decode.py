@@ -31,6 +31,7 @@ from ..stores.urls import is_url
 from . import encoding_options, options, overwriting
 from .encoding_options import DEFAULT_ENCODING
 from .messages import Misused, Refused, input_name, shown
+from .options import add_option
 from .vocabulary_output import vocabulary_files
 
 _HEAD = 1024  # bytes of llm.c's header
@@ -60,11 +61,11 @@ def add_parser(subparsers: Any) -> None:
         parser, None, f"the one in the file's sidecar, else {DEFAULT_ENCODING}"
     )
     options.add_output(parser)
-    parser.add_argument(
+    add_option(
+        parser,
         "--format",
+        "default: the one in the sidecar or schema, else by the suffix of the input, as for encode",
         choices=sinks.READ_FORMATS,
-        help="default: the one in the sidecar or schema, else by the suffix of the input, as for "
-        "encode",
     )
     options.add_force(parser, ", and let -e and --format override the sidecar")
 

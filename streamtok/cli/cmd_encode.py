@@ -19,6 +19,7 @@ from . import encode_output as outputs
 from . import encoding_options, input_options, open_inputs, options, parts_options
 from .argument_types import parse_count, parse_positive, parse_seconds
 from .messages import Misused
+from .options import add_option
 from .progress import Made, Progress
 from .stop_signals import Signals
 
@@ -46,87 +47,68 @@ def add_parser(subparsers: Any) -> None:
     input_options.add_live_options(parser)
     encoding_options.add_text_options(parser)
     ends = parser.add_argument_group("ends of documents")
-    ends.add_argument(
-        "--prepend",
-        "--bos",
-        metavar="TOKEN",
-        help="a special token or id to put before each document",
-    )
-    ends.add_argument(
-        "--append",
-        "--eos",
-        metavar="TOKEN",
-        help="a special token or id to put after each document",
-    )
-    ends.add_argument(
+    add_option(ends, "--prepend --bos TOKEN", "a special token or id to put before each document")
+    add_option(ends, "--append --eos TOKEN", "a special token or id to put after each document")
+    add_option(
+        ends,
         "--add-special-tokens",
-        action="store_true",
-        help="put around each document the special tokens that the vocabulary's file asks for, "
+        "put around each document the special tokens that the vocabulary's file asks for, "
         "such as <s>",
     )
     output = parser.add_argument_group("output")
     options.add_output(output)
-    output.add_argument(
+    add_option(
+        output,
         "--format",
-        choices=sinks.FILE_FORMATS,
-        help=f"default: by the suffix of the output ({' '.join(sinks.FILE_SUFFIXES)}); text for "
+        f"default: by the suffix of the output ({' '.join(sinks.FILE_SUFFIXES)}); text for "
         "standard output; for .bin and no suffix u16 if the vocabulary fits, "
         "else u32; text is one id a line",
+        choices=sinks.FILE_FORMATS,
     )
-    output.add_argument(
+    add_option(
+        output,
         "--sidecar",
-        action=argparse.BooleanOptionalAction,
-        help="write OUTPUT.json with encoding, format, dtype and counts, for decode (default: yes; "
+        "write OUTPUT.json with encoding, format, dtype and counts, for decode (default: yes; "
         "Parquet and Arrow hold this in their schema)",
+        action=argparse.BooleanOptionalAction,
     )
-    output.add_argument(
-        "--shard-tokens",
-        type=parse_count,
-        metavar="N",
-        help="write files OUTPUT_000000…; each ends with the document that brings it to N ids; "
+    add_option(
+        output,
+        "--shard-tokens N",
+        "write files OUTPUT_000000…; each ends with the document that brings it to N ids; "
         "with --force, files left from an earlier, longer run are removed",
+        parse_count,
     )
-    output.add_argument(
-        "--shard-exactly",
-        action="store_true",
-        help="give each file but the last exactly N ids, and cut documents",
+    add_option(
+        output, "--shard-exactly", "give each file but the last exactly N ids, and cut documents"
     )
     speed = parser.add_argument_group("speed; the ids are the same")
     options.add_chunk_size(speed, 1 << 19)
-    speed.add_argument(
-        "--threads",
-        type=parse_positive,
-        default=None,
-        metavar="N",
-        help="threads that encode; the output is the same (default: 2 if there are 2 cores; 1 for "
+    add_option(
+        speed,
+        "--threads N",
+        "threads that encode; the output is the same (default: 2 if there are 2 cores; 1 for "
         "Parquet and Arrow, to save memory)",
+        parse_positive,
     )
     parts_options.add_options(parser)
     recovery = parser.add_argument_group("going on after a crash")
-    recovery.add_argument(
+    add_option(
+        recovery,
         "--resume",
-        action="store_true",
-        help="keep a checkpoint in OUTPUT.checkpoint, and continue from an existing one",
+        "keep a checkpoint in OUTPUT.checkpoint, and continue from an existing one",
     )
-    recovery.add_argument(
-        "--checkpoint-every",
-        type=parse_seconds,
-        default=5.0,
-        metavar="SECONDS",
-        help="default: 5",
-    )
+    add_option(recovery, "--checkpoint-every SECONDS", "default: 5", parse_seconds, 5.0)
     options.add_force(output)
     messages = parser.add_argument_group("messages")
-    messages.add_argument(
-        "-q", "--quiet", action="store_true", help="do not print progress, summary or warnings"
-    )
-    messages.add_argument("--json", action="store_true", help="the summary as one line of JSON")
-    messages.add_argument(
-        "--log-every",
-        type=parse_seconds,
-        default=30.0,
-        metavar="SECONDS",
-        help="print the progress at this interval if there is no terminal; 0: never (default: 30)",
+    add_option(messages, "-q --quiet", "do not print progress, summary or warnings")
+    add_option(messages, "--json", "the summary as one line of JSON")
+    add_option(
+        messages,
+        "--log-every SECONDS",
+        "print the progress at this interval if there is no terminal; 0: never (default: 30)",
+        parse_seconds,
+        30.0,
     )
 
 

@@ -13,6 +13,7 @@ from ..pipeline.sinks.finished import Finished, find_finished
 from ..stores.urls import is_url
 from . import options, overwriting
 from .messages import Misused, Refused, say, shown
+from .options import add_option
 
 
 def add_parser(subparsers: Any) -> None:
@@ -31,7 +32,7 @@ def add_parser(subparsers: Any) -> None:
     )
     options.add_output(parser)
     options.add_force(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
+    add_option(parser, "-q --quiet", "no summary")
 
 
 def run(args: argparse.Namespace) -> int:

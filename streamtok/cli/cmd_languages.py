@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import encoding_options, options
 from .messages import Misused, Refused, shown
+from .options import add_option
 from .paint import columns, write_lines
 
 if TYPE_CHECKING:
@@ -42,34 +43,34 @@ def add_parser(subparsers: Any) -> None:
         "show the tokens of one text in many languages",
         _EXAMPLES,
     )
-    parser.add_argument(
-        "-e",
-        "--encoding",
-        action="append",
-        metavar="NAME",
-        help=f"an encoding, as for the other commands; any number of times "
+    add_option(
+        parser,
+        "-e --encoding NAME",
+        f"an encoding, as for the other commands; any number of times "
         f"(default: {', '.join(_DEFAULT)})",
+        action="append",
     )
-    parser.add_argument(
-        "--only",
-        metavar="LANGUAGE,...",
-        help="languages by their BCP 47 tags or the beginning of their names, such as en,hi,germ",
+    add_option(
+        parser,
+        "--only LANGUAGE,...",
+        "languages by their BCP 47 tags or the beginning of their names, such as en,hi,germ",
     )
     group = parser.add_argument_group("what is shown")
-    group.add_argument(
+    add_option(
+        group,
         "--measure",
-        choices=tuple(_MEASURES),
-        default="character",
-        help="tokens, or tokens per character, per byte, or as a multiple of the English text's "
+        "tokens, or tokens per character, per byte, or as a multiple of the English text's "
         "(default: character)",
+        default="character",
+        choices=tuple(_MEASURES),
     )
-    group.add_argument(
-        "--sort",
+    add_option(
+        group,
+        "--sort name|ENCODING",
+        "by name, or by the measure in an encoding, the greatest first (default: name)",
         default="name",
-        metavar="name|ENCODING",
-        help="by name, or by the measure in an encoding, the greatest first (default: name)",
     )
-    group.add_argument("--json", action="store_true", help="one object with all measures")
+    add_option(group, "--json", "one object with all measures")
 
 
 def run(args: argparse.Namespace) -> int:

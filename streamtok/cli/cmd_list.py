@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import registry
 from . import options
+from .options import add_option
 
 
 def add_parser(subparsers: Any) -> None:
@@ -18,7 +19,7 @@ def add_parser(subparsers: Any) -> None:
         "list the encodings that have a name",
         ["@", "@ --json | jq -r .name"],
     )
-    parser.add_argument("--json", action="store_true", help="one line of JSON for each encoding")
+    add_option(parser, "--json", "one line of JSON for each encoding")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from . import encoding_options, options
 from .argument_types import parse_mode, parse_positive, parse_seconds, parse_size, parse_tcp_address
 from .messages import Misused, Refused, say
+from .options import add_option
 from .stop_signals import Signals
 
 
@@ -26,84 +27,74 @@ def add_parser(subparsers: Any) -> None:
     )
     address = parser.add_argument_group("address")
     where = address.add_mutually_exclusive_group()
-    where.add_argument(
-        "--tcp", type=parse_tcp_address, metavar="HOST:PORT", help="default: 127.0.0.1:7654"
-    )
-    where.add_argument("--unix", metavar="PATH", help="a Unix socket that only you may use")
-    address.add_argument(
-        "--unix-mode",
-        type=parse_mode,
-        metavar="OCTAL",
-        help="permissions of that socket, such as 660 for its group (default: 600)",
+    add_option(where, "--tcp HOST:PORT", "default: 127.0.0.1:7654", parse_tcp_address)
+    add_option(where, "--unix PATH", "a Unix socket that only you may use")
+    add_option(
+        address,
+        "--unix-mode OCTAL",
+        "permissions of that socket, such as 660 for its group (default: 600)",
+        parse_mode,
     )
     web = parser.add_argument_group("HTTP")
-    web.add_argument(
+    add_option(
+        web,
         "--http",
-        action="store_true",
-        help="answer /tokenize and /detokenize as vLLM does, at --tcp (needs streamtok[web])",
+        "answer /tokenize and /detokenize as vLLM does, at --tcp (needs streamtok[web])",
     )
-    web.add_argument(
-        "--max-request",
-        type=parse_size,
-        default=16 << 20,
-        metavar="SIZE",
-        help="bytes of a request (default: 16MiB)",
+    add_option(
+        web, "--max-request SIZE", "bytes of a request (default: 16MiB)", parse_size, 16 << 20
     )
-    web.add_argument(
-        "--prompt-cache",
-        type=parse_size,
-        default=1 << 28,
-        metavar="SIZE",
-        help="bytes for prompts that begin alike (default: 256MiB)",
+    add_option(
+        web,
+        "--prompt-cache SIZE",
+        "bytes for prompts that begin alike (default: 256MiB)",
+        parse_size,
+        1 << 28,
     )
-    web.add_argument(
-        "--max-model-len",
-        type=parse_positive,
-        metavar="N",
-        help="what /tokenize says of the model",
-    )
+    add_option(web, "--max-model-len N", "what /tokenize says of the model", parse_positive)
     encoding_options.add_text_options(parser, max_pending=1 << 20)
-    parser.add_argument(
+    add_option(
+        parser,
         "--format",
-        choices=("text", "u32"),
+        "ids as lines of text, or as 4 bytes each",
         default="text",
-        help="ids as lines of text, or as 4 bytes each",
+        choices=("text", "u32"),
     )
     clients = parser.add_argument_group("clients")
-    clients.add_argument(
-        "--max-connections",
-        type=parse_positive,
-        metavar="N",
-        help="default: 1000, or fewer if the limit of open files requires it",
+    add_option(
+        clients,
+        "--max-connections N",
+        "default: 1000, or fewer if the limit of open files requires it",
+        parse_positive,
     )
-    clients.add_argument(
-        "--idle-timeout",
-        type=parse_seconds,
-        default=300.0,
-        metavar="SECONDS",
-        help="how long a client may neither send nor read (default: 300; 0: forever)",
+    add_option(
+        clients,
+        "--idle-timeout SECONDS",
+        "how long a client may neither send nor read (default: 300; 0: forever)",
+        parse_seconds,
+        300.0,
     )
-    clients.add_argument(
-        "--max-lifetime",
-        type=parse_seconds,
-        default=0.0,
-        metavar="SECONDS",
-        help="how long a connection may last (default: 0, forever)",
+    add_option(
+        clients,
+        "--max-lifetime SECONDS",
+        "how long a connection may last (default: 0, forever)",
+        parse_seconds,
+        0.0,
     )
-    clients.add_argument(
-        "--grace",
-        type=parse_seconds,
-        default=5.0,
-        metavar="SECONDS",
-        help="how long clients may continue to send after SIGTERM (default: 5)",
+    add_option(
+        clients,
+        "--grace SECONDS",
+        "how long clients may continue to send after SIGTERM (default: 5)",
+        parse_seconds,
+        5.0,
     )
-    parser.add_argument(
-        "--metrics",
-        type=parse_tcp_address,
-        metavar="HOST:PORT",
-        help="answer Prometheus at http://HOST:PORT/metrics (needs streamtok[metrics])",
+    add_option(
+        parser,
+        "--metrics HOST:PORT",
+        "answer Prometheus at http://HOST:PORT/metrics (needs streamtok[metrics])",
+        parse_tcp_address,
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="do not print the address")
+    add_option(parser, "-q --quiet", "do not print the address")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from ..encoding import Encoding
 from . import encoding_options, one_text, options
 from .argument_types import parse_chunk_size
 from .messages import Misused, say, shown, write_bytes
+from .options import add_option
 from .paint import Paint, add_color, write_lines
 from .stop_signals import Signals
 
@@ -40,26 +41,18 @@ def add_parser(subparsers: Any) -> None:
     one_text.add_file(parser)
     group = parser.add_argument_group("what is shown (default: the text, token by token)")
     kind = group.add_mutually_exclusive_group()
-    kind.add_argument(
-        "--table", action="store_true", help="a line for each token: offset, id, rank, bytes, text"
-    )
-    kind.add_argument(
-        "--lanes",
-        type=parse_chunk_size,
-        metavar="SIZE",
-        help="the text in chunks of SIZE bytes: naive ids beside those of the stream; wrong ones "
+    add_option(kind, "--table", "a line for each token: offset, id, rank, bytes, text")
+    add_option(
+        kind,
+        "--lanes SIZE",
+        "the text in chunks of SIZE bytes: naive ids beside those of the stream; wrong ones "
         "are red",
+        parse_chunk_size,
     )
-    kind.add_argument(
-        "--merges", action="store_true", help="how each different pre-token is merged"
-    )
-    group.add_argument(
-        "--json", action="store_true", help="JSON: a line for each token, chunk or pre-token"
-    )
+    add_option(kind, "--merges", "how each different pre-token is merged")
+    add_option(group, "--json", "JSON: a line for each token, chunk or pre-token")
     add_color(group)
-    group.add_argument(
-        "-q", "--quiet", action="store_true", help="do not print the totals on standard error"
-    )
+    add_option(group, "-q --quiet", "do not print the totals on standard error")
     encoding_options.add_text_options(parser, plain_specials=True)
     reading = parser.add_argument_group("reading")
     options.add_chunk_size(reading)

@@ -11,6 +11,7 @@ from . import budget_options, encoding_options, one_text, options
 from .argument_types import parse_count, parse_count_or_0
 from .messages import Misused, input_name
 from .open_inputs import given_names
+from .options import add_option
 
 _EXAMPLES = [
     "@ --max-tokens 512 --overlap 64 book.txt --format jsonl",
@@ -27,30 +28,29 @@ def add_parser(subparsers: Any) -> None:
         _EXAMPLES,
     )
     options.add_files(parser)
-    parser.add_argument(
-        "--overlap",
-        type=parse_count_or_0,
-        default=0,
-        metavar="N",
-        help="tokens that a chunk repeats of the one before, at most (default: 0)",
+    add_option(
+        parser,
+        "--overlap N",
+        "tokens that a chunk repeats of the one before, at most (default: 0)",
+        parse_count_or_0,
+        0,
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--boundary",
-        choices=("character", "grapheme", "pretoken", "line", "paragraph"),
-        default="character",
-        metavar="UNIT",
-        help="where chunks end, unless that is too far: at a character (the default), grapheme, "
+    add_option(
+        where,
+        "--boundary UNIT",
+        "where chunks end, unless that is too far: at a character (the default), grapheme, "
         "pretoken, line or paragraph",
+        default="character",
+        choices=("character", "grapheme", "pretoken", "line", "paragraph"),
     )
-    where.add_argument(
-        "--regex", metavar="EXPRESSION", help="chunks end after matches of this expression"
-    )
-    parser.add_argument(
+    add_option(where, "--regex EXPRESSION", "chunks end after matches of this expression")
+    add_option(
+        parser,
         "--format",
-        choices=("jsonl", "nul"),
+        "a line of JSON for each chunk, or its text and a NUL byte (default: jsonl)",
         default="jsonl",
-        help="a line of JSON for each chunk, or its text and a NUL byte (default: jsonl)",
+        choices=("jsonl", "nul"),
     )
     budget_options.add_budget_options(parser, parse_count)
 

@@ -26,6 +26,7 @@ from . import (
 )
 from .argument_types import parse_count, parse_positive, parse_positive_size
 from .messages import Misused, say, shown
+from .options import add_option
 from .progress import show_bar
 
 if TYPE_CHECKING:
@@ -56,110 +57,97 @@ def add_parser(subparsers: Any) -> None:
     output = parser.add_argument_group("output")
     merges = parser.add_argument_group("the vocabulary")
     counting = parser.add_argument_group("counting")
-    output.add_argument(
-        "-o",
-        "--output",
+    add_option(
+        output,
+        "-o --output FILE",
+        "a vocabulary file, such as x.tiktoken or tokenizer.json",
         required=True,
-        metavar="FILE",
-        help="a vocabulary file, such as x.tiktoken or tokenizer.json",
     )
-    output.add_argument(
-        "--to",
+    add_option(
+        output,
+        "--to FORMAT",
+        f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of the output)",
         choices=vocabulary_output.FORMAT_NAMES,
-        metavar="FORMAT",
-        help=f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of the output)",
     )
-    merges.add_argument(
-        "--vocab-size",
-        type=parse_count,
+    add_option(
+        merges,
+        "--vocab-size N",
+        "bytes, merges and special tokens together",
+        parse_count,
         required=True,
-        metavar="N",
-        help="bytes, merges and special tokens together",
     )
-    merges.add_argument(
+    add_option(
+        merges,
         "--model",
-        choices=("bpe", "wordpiece"),
-        default="bpe",
-        help="merges of bytes (bpe), or pieces of words (wordpiece), as Hugging Face's tokenizers "
+        "merges of bytes (bpe), or pieces of words (wordpiece), as Hugging Face's tokenizers "
         "trains them (default: bpe)",
+        default="bpe",
+        choices=("bpe", "wordpiece"),
     )
-    merges.add_argument(
-        "--pattern",
-        metavar="NAME|REGEX",
-        help=f"the pre-tokenization pattern: {', '.join(PATTERN_NAMES)} or a regular expression "
+    add_option(
+        merges,
+        "--pattern NAME|REGEX",
+        f"the pre-tokenization pattern: {', '.join(PATTERN_NAMES)} or a regular expression "
         "(default: cl100k; of wordpiece: bert)",
     )
-    merges.add_argument(
-        "--special",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="a special token, whose id follows those of the merges; may be given several times "
+    add_option(
+        merges,
+        "--special TEXT",
+        "a special token, whose id follows those of the merges; may be given several times "
         "(of wordpiece: the ids come first; default: [PAD], [UNK], [CLS], [SEP] and [MASK])",
+        default=[],
+        action="append",
     )
-    merges.add_argument(
+    add_option(
+        merges,
         "--tie",
-        choices=TIES,
-        help="which of equally frequent pairs to merge first: as rustbpe (raw), Hugging Face's "
+        "which of equally frequent pairs to merge first: as rustbpe (raw), Hugging Face's "
         "tokenizers (hf) or minbpe (first) does (default: raw)",
+        choices=TIES,
     )
-    merges.add_argument(
-        "--min-frequency",
-        type=parse_positive,
-        default=1,
-        metavar="N",
-        help="do not merge rarer pairs (default: 1)",
+    add_option(
+        merges, "--min-frequency N", "do not merge rarer pairs (default: 1)", parse_positive, 1
     )
-    merges.add_argument(
-        "--limit-alphabet",
-        type=parse_positive,
-        metavar="N",
-        help="of wordpiece: only the N most frequent characters are pieces (default: all)",
+    add_option(
+        merges,
+        "--limit-alphabet N",
+        "of wordpiece: only the N most frequent characters are pieces (default: all)",
+        parse_positive,
     )
-    counting.add_argument(
-        "--threads",
-        type=parse_positive,
-        metavar="N",
-        help="threads that count (default: all cores)",
-    )
+    add_option(counting, "--threads N", "threads that count (default: all cores)", parse_positive)
     options.add_errors(counting)
-    counting.add_argument(
-        "--max-pending",
-        type=parse_positive_size,
-        default=MAX_LINE,
-        metavar="SIZE",
-        help=f"bytes of a line of --jsonl, at most (default: {MAX_LINE >> 20}MiB)",
+    add_option(
+        counting,
+        "--max-pending SIZE",
+        f"bytes of a line of --jsonl, at most (default: {MAX_LINE >> 20}MiB)",
+        parse_positive_size,
+        MAX_LINE,
     )
-    counting.add_argument(
-        "--memory-limit",
-        type=parse_positive_size,
-        metavar="SIZE",
-        help="memory for the counts, such as 4GiB",
+    add_option(
+        counting, "--memory-limit SIZE", "memory for the counts, such as 4GiB", parse_positive_size
     )
-    counting.add_argument(
+    add_option(
+        counting,
         "--prune",
-        action="store_true",
-        help="at the memory limit, forget pre-tokens seen once (inexact; their number is reported)",
+        "at the memory limit, forget pre-tokens seen once (inexact; their number is reported)",
     )
-    counting.add_argument(
-        "--spill-folder",
-        metavar="FOLDER",
-        help="at the memory limit, move counts to hidden files in FOLDER; the result is exact",
+    add_option(
+        counting,
+        "--spill-folder FOLDER",
+        "at the memory limit, move counts to hidden files in FOLDER; the result is exact",
     )
     parts_options.add_workers(
         counting, "count", "count in N processes, files in parts; the vocabulary is the same"
     )
     parts_options.add_part_size(counting, "a file")
-    counting.add_argument(
-        "--save-counts",
-        metavar="FILE",
-        help="save the counts to FILE, also on Ctrl-C; the same command then continues from them "
+    add_option(
+        counting,
+        "--save-counts FILE",
+        "save the counts to FILE, also on Ctrl-C; the same command then continues from them "
         "and must name all files that they include",
     )
     options.add_force(output)
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="do not print progress or a summary"
-    )
+    add_option(parser, "-q --quiet", "do not print progress or a summary")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 from . import budget_options, encoding_options, one_text, options
 from .argument_types import parse_count_or_0
 from .messages import say
+from .options import add_option
 
 _EXAMPLES = [
     "@ -n 4096 < prompt.txt",
@@ -24,25 +25,23 @@ def add_parser(subparsers: Any) -> None:
         subparsers, "truncate", run, "write the part of a text that has at most N tokens", _EXAMPLES
     )
     one_text.add_file(parser)
-    parser.add_argument(
+    add_option(
+        parser,
         "--side",
-        choices=("right", "left"),
+        "what is dropped: the end or the beginning (default: right)",
         default="right",
-        help="what is dropped: the end or the beginning (default: right)",
+        choices=("right", "left"),
     )
-    parser.add_argument(
+    add_option(
+        parser,
         "--boundary",
-        choices=("character", "grapheme"),
-        default="character",
-        help="what stays whole: code points, or what a reader takes for one character "
+        "what stays whole: code points, or what a reader takes for one character "
         "(default: character)",
+        default="character",
+        choices=("character", "grapheme"),
     )
-    parser.add_argument(
-        "--json", action="store_true", help="write the text, its tokens and whether it was cut"
-    )
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="do not say on standard error what was cut"
-    )
+    add_option(parser, "--json", "write the text, its tokens and whether it was cut")
+    add_option(parser, "-q --quiet", "do not say on standard error what was cut")
     budget_options.add_budget_options(parser, parse_count_or_0)
 
 

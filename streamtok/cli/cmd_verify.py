@@ -9,6 +9,7 @@ from typing import Any
 from ..parts.verify import verify
 from . import options
 from .messages import say, shown
+from .options import add_option
 
 
 def add_parser(subparsers: Any) -> None:
@@ -25,12 +26,8 @@ def add_parser(subparsers: Any) -> None:
         metavar="OUTPUT",
         help="files of ids, of any format; folders of jobs in parts; URLs",
     )
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="print faults only, no notes and no summary"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="the report as one line of JSON on standard output"
-    )
+    add_option(parser, "-q --quiet", "print faults only, no notes and no summary")
+    add_option(parser, "--json", "the report as one line of JSON on standard output")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 from . import encoding_options, options
 from .argument_types import parse_port
 from .messages import Misused, print_now, say
+from .options import add_option
 from .stop_signals import Signals
 
 _LOOPBACK = "127.0.0.1"
@@ -36,19 +37,15 @@ def add_parser(subparsers: Any) -> None:
     )
     encoding_options.add_encoding(parser)
     address = parser.add_argument_group("address")
-    address.add_argument(
-        "--port", type=parse_port, default=0, metavar="PORT", help="default: any free port"
-    )
-    address.add_argument(
-        "--host",
+    add_option(address, "--port PORT", "default: any free port", parse_port, 0)
+    add_option(
+        address,
+        "--host ADDRESS",
+        f"default: {_LOOPBACK}, which only this machine reaches",
         default=_LOOPBACK,
-        metavar="ADDRESS",
-        help=f"default: {_LOOPBACK}, which only this machine reaches",
     )
-    parser.add_argument(
-        "--browser", action="store_true", help="open the page in the default browser"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="print only the URL")
+    add_option(parser, "--browser", "open the page in the default browser")
+    add_option(parser, "-q --quiet", "print only the URL")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from ..views.visible import visible, width
 from . import encoding_options, options
 from .argument_types import parse_natural
 from .messages import Misused, Refused, say, shown
+from .options import add_option
 from .paint import columns, write_lines
 
 if TYPE_CHECKING:
@@ -37,13 +38,9 @@ def add_parser(subparsers: Any) -> None:
     encoding_options.add_encoding(parser)
     kinds = parser.add_argument_group("which tokens (one of these)")
     kind = kinds.add_mutually_exclusive_group(required=True)
-    kind.add_argument("--search", metavar="TEXT", help="tokens that contain this text")
-    kind.add_argument(
-        "--bytes", metavar="HEX", help="tokens that contain these bytes, such as 'e6 9d'"
-    )
-    kind.add_argument(
-        "--id", type=parse_natural, metavar="N", help="all about one token, with its merges"
-    )
+    add_option(kind, "--search TEXT", "tokens that contain this text")
+    add_option(kind, "--bytes HEX", "tokens that contain these bytes, such as 'e6 9d'")
+    add_option(kind, "--id N", "all about one token, with its merges", parse_natural)
     for name, text in (
         ("unreachable", "tokens that their own text is not encoded to"),
         ("half-characters", "tokens that are not UTF-8 by themselves"),
@@ -54,14 +51,8 @@ def add_parser(subparsers: Any) -> None:
             f"--{name}", dest="list", action="store_const", const=name.replace("-", "_"), help=text
         )
     output = parser.add_argument_group("what is shown")
-    output.add_argument(
-        "--limit",
-        type=parse_natural,
-        default=50,
-        metavar="N",
-        help="how many, at most; 0: all (default: 50)",
-    )
-    output.add_argument("--json", action="store_true", help="a line of JSON for each")
+    add_option(output, "--limit N", "how many, at most; 0: all (default: 50)", parse_natural, 50)
+    add_option(output, "--json", "a line of JSON for each")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from ..errors import StreamtokError
 from ..formats.opening import open_encoding
 from .argument_types import parse_size
 from .messages import Refused
-from .options import add_errors
+from .options import add_errors, add_option
 
 DEFAULT_ENCODING = "cl100k_base"
 _SPECIAL = {"allow": ("all", "none"), "plain": ("none", "none"), "refuse": ("none", "all")}
@@ -25,14 +25,13 @@ def add_encoding(
     otherwise: str = DEFAULT_ENCODING,
 ) -> None:
     """Add -e. otherwise: the default, for the help."""
-    parser.add_argument(
-        "-e",
-        "--encoding",
-        default=default,
-        metavar="NAME",
-        help="an encoding (streamtok list has the names), a vocabulary file such as "
+    add_option(
+        parser,
+        "-e --encoding NAME",
+        "an encoding (streamtok list has the names), a vocabulary file such as "
         "tokenizer.json, x.model or x.tiktoken@cl100k, a model's folder, org/model on Hugging "
         f"Face's hub, or an OpenAI model such as gpt-4o; default: {otherwise}",
+        default=default,
     )
 
 
@@ -50,47 +49,46 @@ def add_text_options(
     add_encoding(parser)
     group = parser.add_argument_group("text and special tokens")
     if plain_specials:
-        group.add_argument(
+        add_option(
+            group,
             "--special",
-            choices=tuple(_SPECIAL),
+            "the text of a special token is one token, plain text, or an error (default: plain)",
             default="plain",
-            help="the text of a special token is one token, plain text, or an error "
-            "(default: plain)",
+            choices=tuple(_SPECIAL),
         )
-    group.add_argument(
-        "--allowed-special",
-        default=None if plain_specials else "none",
-        metavar="all|none|NAME,...",
-        help="special tokens whose text becomes their id "
+    add_option(
+        group,
+        "--allowed-special all|none|NAME,...",
+        "special tokens whose text becomes their id "
         f"(default: {'as --special says' if plain_specials else 'none'})",
+        default=None if plain_specials else "none",
     )
-    group.add_argument(
-        "--disallowed-special",
-        default=None if plain_specials else "all",
-        metavar="all|none|NAME,...",
-        help="special tokens whose text is an error "
+    add_option(
+        group,
+        "--disallowed-special all|none|NAME,...",
+        "special tokens whose text is an error "
         f"(default: {'as --special says' if plain_specials else 'all that are not allowed'})",
+        default=None if plain_specials else "all",
     )
     add_errors(group, errors)
     if max_pending is None:
         return
-    group.add_argument(
-        "--max-pending",
-        type=parse_size,
-        default=max_pending,
-        metavar="SIZE",
-        help="bytes that may be held back until later text decides their ids "
+    add_option(
+        group,
+        "--max-pending SIZE",
+        "bytes that may be held back until later text decides their ids "
         f"(default: {max_pending >> 20}MiB)",
+        parse_size,
+        max_pending,
     )
 
 
 def add_template(parser: argparse.ArgumentParser) -> None:
     """Add --add-special-tokens, for commands that count."""
-    parser.add_argument(
+    add_option(
+        parser,
         "--add-special-tokens",
-        action="store_true",
-        help="also count the special tokens that the vocabulary's file puts around a text, such as "
-        "<s>",
+        "also count the special tokens that the vocabulary's file puts around a text, such as <s>",
     )
 
 

@@ -9,57 +9,49 @@ import argparse
 
 from . import options
 from .argument_types import parse_delimiter, parse_natural
+from .options import add_option
 
 
 def add_source_options(parser: argparse.ArgumentParser) -> None:
     """Add FILE..., and the options that divide the files into documents."""
     options.add_files(parser)
     group = parser.add_argument_group("inputs and documents (default: each input is one document)")
-    group.add_argument(
-        "--glob",
-        action="append",
+    add_option(
+        group,
+        "--glob PATTERN",
+        "more files, sorted by name; ** matches any folders",
         default=[],
-        metavar="PATTERN",
-        help="more files, sorted by name; ** matches any folders",
+        action="append",
     )
     kind = group.add_mutually_exclusive_group()
-    kind.add_argument(
-        "--lines", action="store_true", help=r"each line is a document, without its \n"
+    add_option(kind, "--lines", r"each line is a document, without its \n")
+    add_option(
+        kind,
+        "--delimiter TEXT",
+        r"documents are separated by TEXT; escapes: \n \r \t \0 \\ \xHH",
+        parse_delimiter,
     )
-    kind.add_argument(
-        "--delimiter",
-        type=parse_delimiter,
-        metavar="TEXT",
-        help=r"documents are separated by TEXT; escapes: \n \r \t \0 \\ \xHH",
+    add_option(
+        kind, "--jsonl FIELD", "each line is JSON with the text in FIELD, such as a.b or a.0.b"
     )
-    kind.add_argument(
-        "--jsonl",
-        metavar="FIELD",
-        help="each line is JSON with the text in FIELD, such as a.b or a.0.b",
-    )
-    kind.add_argument("--parquet", metavar="COLUMN", help="each row of this column is a document")
-    group.add_argument(
+    add_option(kind, "--parquet COLUMN", "each row of this column is a document")
+    add_option(
+        group,
         "--skip-bad-lines",
-        action="store_true",
-        help="skip lines and rows without a text instead of an error; they are counted by reason, "
+        "skip lines and rows without a text instead of an error; they are counted by reason, "
         "and encode names them in OUTPUT.skipped.jsonl",
     )
-    group.add_argument(
-        "--max-bad-lines",
-        type=parse_natural,
-        metavar="N",
-        help="skip at most N of them: one more is an error",
+    add_option(
+        group, "--max-bad-lines N", "skip at most N of them: one more is an error", parse_natural
     )
-    group.add_argument("--skip-empty", action="store_true", help="skip empty documents")
-    group.add_argument("--strip-bom", action="store_true", help="remove a leading byte order mark")
+    add_option(group, "--skip-empty", "skip empty documents")
+    add_option(group, "--strip-bom", "remove a leading byte order mark")
     options.add_no_unpack(group)
 
 
 def add_live_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of inputs that may never end."""
     group = parser.add_argument_group("live inputs")
-    group.add_argument(
-        "--follow",
-        action="store_true",
-        help="keep reading as FILE grows, is rotated or truncated, until a signal",
+    add_option(
+        group, "--follow", "keep reading as FILE grows, is rotated or truncated, until a signal"
     )

@@ -41,6 +41,32 @@ def add_command(
     return made
 
 
+def add_option(
+    where: argparse._ActionsContainer,
+    usage: str,
+    text: str,
+    parse: Callable[[str], Any] | None = None,
+    default: Any = None,
+    **more: Any,
+) -> None:
+    """Add an option to a parser or a group.
+
+    usage: its names and what stands for its value, as in "-o --output FILE"; one without a value
+    and without choices is a switch. text: its help. more: as for `add_argument`.
+    """
+    names = [one for one in usage.split() if one.startswith("-")]
+    values = usage.split()[len(names) :]
+    if values:
+        more["metavar"] = values[0]
+    elif not more.keys() & {"action", "choices"}:
+        more["action"] = "store_true"
+    if default is not None:
+        more["default"] = default
+    if parse is not None:
+        more["type"] = parse
+    where.add_argument(*names, help=text, **more)
+
+
 def add_files(parser: argparse.ArgumentParser) -> None:
     """Add FILE..., inputs that are decompressed."""
     parser.add_argument(
@@ -53,47 +79,47 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 
 def add_force(parser: argparse._ActionsContainer, also: str = "") -> None:
     """Add --force. also: what else it does, for the help."""
-    parser.add_argument(
+    add_option(
+        parser,
         "--force",
-        action="store_true",
-        help=f"replace an existing output of any origin{also}; inputs are never replaced",
+        f"replace an existing output of any origin{also}; inputs are never replaced",
     )
 
 
 def add_output(parser: argparse._ActionsContainer) -> None:
     """Add -o, which is standard output by default."""
-    parser.add_argument(
-        "-o", "--output", default="-", metavar="FILE", help="default and - : standard output"
-    )
+    add_option(parser, "-o --output FILE", "default and - : standard output", default="-")
 
 
 def add_chunk_size(parser: argparse._ActionsContainer, default: int = CHUNK_SIZE) -> None:
     """Add --chunk-size. default: in bytes."""
-    parser.add_argument(
-        "--chunk-size",
-        type=parse_chunk_size,
-        default=default,
-        metavar="SIZE",
-        help=f"bytes to read at a time (default: {default >> 10}KiB)",
+    add_option(
+        parser,
+        "--chunk-size SIZE",
+        f"bytes to read at a time (default: {default >> 10}KiB)",
+        parse_chunk_size,
+        default,
     )
 
 
 def add_no_unpack(parser: argparse._ActionsContainer) -> None:
     """Add --no-unpack."""
-    parser.add_argument(
+    add_option(
+        parser,
         "--no-unpack",
+        "do not decompress: take the bytes as they are",
         action="store_false",
         dest="unpack",
-        help="do not decompress: take the bytes as they are",
     )
 
 
 def add_errors(parser: argparse._ActionsContainer, default: str = "strict") -> None:
     """Add --errors."""
-    parser.add_argument(
+    add_option(
+        parser,
         "--errors",
-        choices=("strict", "replace", "surrogateescape"),
-        default=default,
-        help="for bytes that are not UTF-8: raise an error, replace them by U+FFFD, or keep them "
+        "for bytes that are not UTF-8: raise an error, replace them by U+FFFD, or keep them "
         f"(default: {default})",
+        default=default,
+        choices=("strict", "replace", "surrogateescape"),
     )

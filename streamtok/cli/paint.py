@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..views.visible import width
 from .messages import is_terminal, write_bytes
+from .options import add_option
 
 if TYPE_CHECKING:
     from ..views.tokens import Token
@@ -29,11 +30,12 @@ _LEAST = 8  # columns of a cell that is cut
 
 def add_color(parser: argparse._ActionsContainer) -> None:
     """Add --color."""
-    parser.add_argument(
+    add_option(
+        parser,
         "--color",
-        choices=("auto", "always", "never"),
+        "auto: on a terminal, unless NO_COLOR is set (default: auto)",
         default="auto",
-        help="auto: on a terminal, unless NO_COLOR is set (default: auto)",
+        choices=("auto", "always", "never"),
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 
 from ..parts import PART_SIZE
 from .argument_types import parse_positive, parse_positive_size, parse_task
+from .options import add_option
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -16,32 +17,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "The same command continues a job that was stopped.",
     )
     add_workers(group, "encode", "encode in N processes (default: 1)")
-    group.add_argument(
-        "--task",
-        type=parse_task,
-        metavar="I/N",
-        help="only every N-th part, from number I on: the same command with 0/N to (N-1)/N, on "
+    add_option(
+        group,
+        "--task I/N",
+        "only every N-th part, from number I on: the same command with 0/N to (N-1)/N, on "
         "any machines, does the job; the last one to finish writes the manifest",
+        parse_task,
     )
     add_part_size(group, "an input")
 
 
 def add_workers(parser: argparse._ActionsContainer, verb: str, workers: str) -> None:
     """Add --workers and --ray. verb: what they do; workers: the help of --workers."""
-    parser.add_argument("--workers", type=parse_positive, metavar="N", help=workers)
-    parser.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help=f"{verb} on a Ray cluster: its address, auto for the one that runs here, or local",
+    add_option(parser, "--workers N", workers, parse_positive)
+    add_option(
+        parser,
+        "--ray ADDRESS",
+        f"{verb} on a Ray cluster: its address, auto for the one that runs here, or local",
     )
 
 
 def add_part_size(parser: argparse._ActionsContainer, of: str) -> None:
     """Add --part-size. of: what is cut."""
-    parser.add_argument(
-        "--part-size",
-        type=parse_positive_size,
-        default=PART_SIZE,
-        metavar="SIZE",
-        help=f"approximate bytes of {of} in a part (default: {PART_SIZE >> 20}MiB)",
+    add_option(
+        parser,
+        "--part-size SIZE",
+        f"approximate bytes of {of} in a part (default: {PART_SIZE >> 20}MiB)",
+        parse_positive_size,
+        PART_SIZE,
     )
