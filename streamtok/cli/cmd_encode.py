@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 from typing import Any
 
 from .._core.encode import set_cache_limit
@@ -13,7 +14,7 @@ from ..parts.settings import Settings
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.job_digest import POLICY, job_digest
-from ..pipeline.run import Run, Totals
+from ..pipeline.run import Run
 from ..pipeline.sources import Feed, Input, Reading
 from . import encode_output as outputs
 from . import encoding_options, input_options, open_inputs, options, parts_options
@@ -150,47 +151,28 @@ def run(args: argparse.Namespace) -> int:
         taking_up = checkpoint.taking_up if checkpoint and state else contextlib.nullcontext
         with taking_up():
             outputs.refuse_foreign(args, family, state["files"] if state else None)
-        totals, first, at = Totals(), 0, None
         with taking_up():
+            sink = outputs.open_sink(args, family, checkpoint, state, stack, skip_log)
+            pipeline = Run(
+                Feed(opened),
+                encoder,
+                sink,
+                checkpoint=checkpoint,
+                every=args.checkpoint_every,
+                skip_log=skip_log,
+            )
             if state:
-                totals = Totals(**state["totals"])
-                skip_log.setstate(state["skip_log"], state["done"])
-            sink, files = outputs.open_sink(args, family, checkpoint, state, stack, skip_log)
-            if state and not state["done"]:
-                encoder.setstate(state["encoder"])
-                first, at = state["position"]["input"], state["position"]["at"]
-                if not 0 <= first <= len(opened):
-                    raise ValueError(f"input {first} of {len(opened)}")
-            elif state and state["position"] is not None:
-                raise ValueError("a run that has ended, and a position")
-            progress = stack.enter_context(Progress(args, [one.size for one in opened], totals))
+                pipeline.take_up(state)
+            totals = pipeline.totals
+            sizes = [one.size for one in opened]
+            progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))
             if state:
                 progress.note(
                     f"{args.output}: continuing after {totals.documents:,} documents, "
                     f"{totals.bytes:,} bytes, {totals.tokens:,} tokens"
                 )
-        if state and state["done"]:
-            assert checkpoint is not None
-            assert files is not None
-            files.finish()  # killed after the last checkpoint: publish the files now
-            files.publish()
-            skip_log.publish()
-            checkpoint.remove()
-        else:
-            progress.skip(sum(one.size or 0 for one in opened[:first]))
-            pipeline = Run(
-                Feed(iter(opened[first:]), first, at),
-                encoder,
-                sink,
-                files=files,
-                checkpoint=checkpoint,
-                every=args.checkpoint_every,
-                totals=totals,
-                skip_log=skip_log,
-            )
-            with taking_up(True):
-                _go(args, pipeline, progress)
-            totals = pipeline.totals
+        with taking_up(True):
+            _go(args, pipeline, progress)
     if not args.quiet:
         warning = outputs.warn_of_no_template(args, encoding)
         warning = warning or outputs.warn_of_lost_ends(args, family, encoding, totals.documents)

@@ -152,8 +152,8 @@ def open_sink(
     state: dict[str, Any] | None,
     stack: contextlib.ExitStack,
     skip_log: SkipLog,
-) -> tuple[Any, sinks.Files | None]:
-    """The sink, and again if the output is a file. Raises Refused and OSError."""
+) -> Any:
+    """The sink; `sinks.Files` if the output is a file. Raises Refused and OSError."""
     if not sinks.check_output(args.output):
         if args.resume or args.shard_tokens is not None:
             raise Refused(
@@ -162,7 +162,7 @@ def open_sink(
         output = sinks.open_output(args.output)
         stack.enter_context(output)
         try:
-            return sinks.make_sink(output, family.chosen, family.about.max_id), None
+            return sinks.make_sink(output, family.chosen, family.about.max_id)
         except ValueError as error:
             raise Misused(str(error)) from None
     files = sinks.Files(
@@ -183,4 +183,4 @@ def open_sink(
             skip_log.discard()
 
     stack.callback(leave)
-    return files, files
+    return files

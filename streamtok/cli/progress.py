@@ -49,7 +49,9 @@ class Progress:
         known = [size for size in sizes if size is not None]
         self._total = sum(known) if sizes and len(known) == len(sizes) else None
         self._before = before
-        self._skipped = 0
+        self._skipped = sum(
+            size or 0 for size in sizes[: before.inputs]
+        )  # earlier processes' bytes
         self._begin = self._said = time.perf_counter()
         self._stack = contextlib.ExitStack()
 
@@ -60,10 +62,6 @@ class Progress:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-    def skip(self, size: int) -> None:
-        """Start at `size` bytes on the disk, which earlier processes have read."""
-        self._skipped = size
 
     def advance(self, read: int, totals: Totals) -> None:
         """Show the progress. read: bytes on the disk that this process has read."""

@@ -233,9 +233,8 @@ def _encode(
             skip_log.begin = text.begin
             if not reading.is_split and part.start > 0:
                 encoder.begin_inside(text.begin)
-            sources = iter([text.source] if text.source is not None else [])
-            feed = Feed(sources, 0, text.position)
-            run = Run(feed, encoder, files, files=files, skip_log=skip_log)
+            feed = Feed([text.source] if text.source is not None else [], text.position)
+            run = Run(feed, encoder, files, skip_log=skip_log)
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:
             _check_input(part)  # a file that was cut off looks damaged

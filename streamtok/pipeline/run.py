@@ -13,16 +13,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .checkpoint import Checkpoint
 from .documents import DocumentEncoder
+from .sinks import Files
 from .skip_log import SkipLog
 from .sources import Feed, Part
 
 if TYPE_CHECKING:
     from .sinks.flat import Sink
-    from .sinks.shards import Files
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Totals:
 
 
 class Run:
-    """One run of the pipeline, from the position of `feed` on.
+    """One run of the pipeline, from the beginning of `feed` or from a saved state on.
 
     With a checkpoint, the sink must be `sinks.Files`. `totals` grows as the run proceeds;
     `has_begun` tells whether this process has encoded anything.
@@ -53,27 +53,37 @@ class Run:
         encoder: DocumentEncoder,
         sink: Sink,
         *,
-        files: Files | None = None,
         checkpoint: Checkpoint | None = None,
         every: float = 5.0,
-        totals: Totals | None = None,
         skip_log: SkipLog | None = None,
     ):
-        """files: the sink, if it has files to publish. every: seconds between checkpoints.
-
-        totals: what earlier processes have done. skip_log: takes the bad records of the feed.
-        """
+        """every: seconds between checkpoints. skip_log: takes the bad records of the feed."""
         self._feed = feed
         self._encoder = encoder
         self._sink = sink
-        self._files = files
+        self._files = sink if isinstance(sink, Files) else None
         self._checkpoint = checkpoint
         self._every = every
         self._skip_log = skip_log or SkipLog()
         self._saved = time.monotonic()
-        self._before = totals or Totals()
-        self.totals = Totals(**asdict(self._before))
+        self._before = Totals()  # what earlier processes have done
+        self.totals = Totals()
         self.has_begun = False
+        self._is_done = False  # all but publishing
+
+    def take_up(self, state: dict[str, Any]) -> None:
+        """Continue from a state that `save` has saved, with which the sink was opened.
+
+        Call it inside `Checkpoint.taking_up`. Raises OSError, CheckpointError.
+        """
+        self._before, self.totals = Totals(**state["totals"]), Totals(**state["totals"])
+        self._is_done = state["done"]
+        self._skip_log.setstate(state["skip_log"], self._is_done)
+        if not self._is_done:
+            self._encoder.setstate(state["encoder"])
+            self._feed.begin_at(state["position"])
+        elif state["position"] is not None:
+            raise ValueError("a run that has ended, and a position")
 
     @property
     def place(self) -> str:
@@ -93,6 +103,22 @@ class Run:
         inputs wait. Raises what the inputs, the encoder and the sink raise, and DocumentError if
         nothing was encoded because all records were skipped; then there is nothing to continue.
         """
+        if not self._is_done:
+            self._encode_all(advance, stopped)
+        self._sink.finish()
+        if self._files is not None:
+            if not self._is_done:
+                self.save(is_done=True)
+            self._files.publish()
+            self._skip_log.publish()
+        if self._checkpoint is not None:
+            self._checkpoint.remove()
+
+    def _encode_all(
+        self,
+        advance: Callable[[int, Totals], None],
+        stopped: type[BaseException] | tuple[type[BaseException], ...],
+    ) -> None:
         groups = self._feed.groups(self._encoder.is_open)
         try:
             while (parts := self._next(groups)) is not None:
@@ -113,13 +139,6 @@ class Run:
             if self._checkpoint is not None:
                 self._checkpoint.remove()
             raise self._skip_log.nothing_left()
-        self._sink.finish()
-        if self._files is not None:
-            self.save(is_done=True)
-            self._files.publish()
-            self._skip_log.publish()
-        if self._checkpoint is not None:
-            self._checkpoint.remove()
 
     def _next(self, groups: Iterator[list[Part]]) -> list[Part] | None:
         try:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .inputs import Input
@@ -16,14 +16,20 @@ from .splitters import Part
 class Feed:
     """The documents of all inputs, in order. `read` counts bytes on the disk, in this process."""
 
-    def __init__(self, inputs: Iterator[Input], first: int = 0, at: dict[str, Any] | None = None):
-        """inputs: the inputs from number `first` on; at: a position in the first of them."""
+    def __init__(self, inputs: Sequence[Input], at: dict[str, Any] | None = None):
+        """at: a position in the first of the inputs."""
         self._inputs = inputs
-        self._number = first
+        self._number = 0
         self._at = at
         self._input: Input | None = None
         self._read = 0
         self._is_before_wait = False
+
+    def begin_at(self, position: dict[str, Any]) -> None:
+        """Begin where `position` told. Raises ValueError if there is no such input."""
+        self._number, self._at = position["input"], position["at"]
+        if not 0 <= self._number <= len(self._inputs):
+            raise ValueError(f"input {self._number} of {len(self._inputs)}")
 
     @property
     def may_wait(self) -> bool:
@@ -32,7 +38,7 @@ class Feed:
 
     def groups(self, is_open: bool = False) -> Iterator[list[Part]]:
         """Yield groups of parts; is_open: the position is inside a document."""
-        for one in self._inputs:
+        for one in self._inputs[self._number :]:
             if one.may_wait:  # before it is opened
                 self._is_before_wait = True
                 yield []
@@ -70,7 +76,7 @@ class Feed:
 
     @property
     def done(self) -> int:
-        """The number of inputs that have ended, including those before `first`."""
+        """The number of inputs that have ended, those of earlier processes included."""
         return self._number + (self._input is not None and self._input.is_done)
 
     def position(self) -> dict[str, Any]:
