@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
-Reached = tuple[int, int, bool, bytes]
 _TRACED = 0x80  # a state of a stream that knows its offsets
 
 
@@ -365,6 +364,8 @@ class StreamDecoder(FastStreamDecoder):
     # And those of `_core/decode/stream_decoder.pxi`.
     __slots__ = ("_encoding", "_errors", "_skip")
 
+    _settles = False
+
     def __init__(
         self,
         encoding: EncodingDefinition,
@@ -378,7 +379,8 @@ class StreamDecoder(FastStreamDecoder):
         self._errors = errors
         self._skip = skip_special_tokens
         drops_space = encoding._rules.decodes_without_first_space
-        self._set_decoder(encoding._decoder, errors, skip_special_tokens, drops_space)
+        decoder = encoding._decoder
+        self._set_decoder(decoder, errors, skip_special_tokens, drops_space, self._settles)
         self.reset()
 
     def flush(self) -> str:
@@ -400,7 +402,7 @@ class StreamDecoder(FastStreamDecoder):
 
     def getstate(self) -> bytes:
         """bytes: all that is needed to continue elsewhere after `tokens_in` ids."""
-        tokens_in, bytes_out, is_begun, held = self._reached()
+        tokens_in, bytes_out, is_begun, held, *_ = self._reached()
         bytes_out |= is_begun << 63
         counters = tokens_in.to_bytes(8, "little") + bytes_out.to_bytes(8, "little")
         return _seal(bytes.fromhex(self._encoding.digest) + counters + held)
@@ -409,14 +411,10 @@ class StreamDecoder(FastStreamDecoder):
         """Continue where `getstate` was called. Raises StateError, as StreamEncoder.setstate; the
         stream is then as before.
         """
-        reached = self._saved(state)
-        try:
-            self._set_reached(*reached)
-        except ValueError as error:
-            raise StateError(f"the saved stream state is damaged: {error}") from None
+        self._load(state)
 
-    def _saved(self, state: bytes) -> Reached:
-        """What `_reached` gave when this state was saved. Raises StateError."""
+    def _load(self, state: bytes, note: Any = None, is_over: bool = False) -> None:
+        """As `setstate`. note, is_over: of a derived class that settles."""
         body = _unseal(state)
         if body[:32] != bytes.fromhex(self._encoding.digest):
             raise StateError(f"the saved state is of another encoding than {self._encoding.name!r}")
@@ -424,7 +422,12 @@ class StreamDecoder(FastStreamDecoder):
             raise StateError("the saved state is not that of a StreamDecoder")
         tokens_in = int.from_bytes(body[32:40], "little")
         bytes_out = int.from_bytes(body[40:48], "little")
-        return tokens_in, bytes_out & (1 << 63) - 1, bool(bytes_out >> 63), body[48:]
+        is_begun, bytes_out = bool(bytes_out >> 63), bytes_out & (1 << 63) - 1
+        try:
+            is_over = is_over and tokens_in > 0
+            self._set_reached(tokens_in, bytes_out, is_begun, body[48:], note, is_over)
+        except ValueError as error:
+            raise StateError(f"the saved stream state is damaged: {error}") from None
 
     def __getstate__(self) -> object:
         return self._encoding, self._errors, self._skip, self.getstate()

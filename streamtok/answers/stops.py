@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ..chunker import Reached, StreamDecoder
+from ..chunker import StreamDecoder
 from ..errors import StateError
 
 if TYPE_CHECKING:
@@ -25,14 +25,10 @@ class Stop(NamedTuple):
     start: int
 
 
-class _Position(NamedTuple):
-    held: str = ""  # may be the beginning of a stop string
-    stop: Stop | None = None
-
-
-_BEGIN = _Position()
-_START: Reached = 0, 0, False, b""
-_decode = StreamDecoder.decode
+# The characters of the stream that went out, 0 where it has stopped; text that may be the beginning
+# of a stop string; the one that was found. No class: there is one for each call.
+_Position: TypeAlias = "tuple[int, str, Stop | None]"
+_BEGIN: _Position = 0, "", None
 
 
 class StoppingDecoder(StreamDecoder):
@@ -48,7 +44,9 @@ class StoppingDecoder(StreamDecoder):
     (['hello', ' ', ''], Stop(text='world', start=6))
     """
 
-    __slots__ = ("_begins", "_finds", "_given", "_here", "_longest", "_stops")
+    __slots__ = ("_begins", "_finds", "_longest", "_stops")
+
+    _settles = True
 
     def __init__(
         self,
@@ -73,49 +71,24 @@ class StoppingDecoder(StreamDecoder):
         self._longest = max(map(len, stops))
         # The shortest first: it is complete before a longer one that begins where it does.
         self._finds = re.compile("|".join(map(re.escape, sorted(stops, key=len)))).search
-        self._given = 0  # characters
         self._begins = re.compile(f"[{''.join(re.escape(text[0]) for text in stops)}]").search
-        self._here = _BEGIN
         super().__init__(encoding, errors=errors, skip_special_tokens=skip_special_tokens)
 
-    def decode(self, ids: Any, final: bool = False) -> str:
-        """str: the text that is decided. ids: as for `StreamDecoder.decode`."""
-        before, here, given = self._reached(), self._here, self._given
-        try:
-            if here is _BEGIN:
-                text: str = _decode(self, ids, final)
-                if self._begins(text) is None:
-                    self._given = 0 if final else given + len(text)
-                    return text
-                return self._decided(text, final)
-            if here.stop is not None:
-                if before[0]:
-                    if final:
-                        super().reset()  # `stopped` can be asked until the next stream begins
-                    return ""
-                here = _BEGIN  # a new stream
-                self._given = 0
-            return self._decided(here.held + _decode(self, ids, final), final)
-        except BaseException:
-            self._set_reached(*before)
-            self._here, self._given = here, given
-            raise
-
-    def _decided(self, text: str, final: bool) -> str:
+    def _settle(
+        self, here: _Position | None, text: str, final: bool
+    ) -> tuple[str, _Position | None, bool]:
+        """The text that is decided, the position then, and whether a stop string was found."""
+        given, held, _ = here or _BEGIN  # after a stop, a new stream begins
+        if not held and self._begins(text) is None:
+            return text, None if final else (given + len(text), "", None), False
+        text = held + text
         found = self._finds(text)
         # A longer stop string that begins earlier may still be on its way.
-        held = len(text) if final else self._held_from(text, found.start() if found else len(text))
-        given = self._given
-        if found is not None and found.start() <= held:
-            held = found.start()
-            self._here = _Position("", Stop(found[0], given + held))
-            self._given = 0
-            if final:
-                super().reset()
-            return text[:held]
-        self._here = _BEGIN if held == len(text) else _Position(text[held:])
-        self._given = 0 if final else given + held
-        return text[:held]
+        at = len(text) if final else self._held_from(text, found.start() if found else len(text))
+        if found is not None and found.start() <= at:
+            at = found.start()
+            return text[:at], (0, "", Stop(found[0], given + at)), True
+        return text[:at], None if final else (given + at, text[at:], None), False
 
     def _held_from(self, text: str, limit: int) -> int:
         """The first place before `limit` from which the text may be the beginning of a stop."""
@@ -134,34 +107,19 @@ class StoppingDecoder(StreamDecoder):
     @property
     def stopped(self) -> Stop | None:
         """Stop | None: the stop string that was found; None if there was none so far."""
-        return self._here.stop
+        return (self._note or _BEGIN)[2]
 
     @property
     def held(self) -> str:
         """str: text that waits because it may be the beginning of a stop string."""
-        return self._here.held
-
-    def reset(self) -> None:
-        """Begin a new stream; what was held is forgotten."""
-        self._go_on(_START, _BEGIN, 0)
-
-    def _go_on(self, reached: Reached, here: _Position, given: int) -> None:
-        """Go on from there. A signal handler that raises meanwhile changes nothing."""
-        before = self._reached(), self._here, self._given
-        try:
-            self._set_reached(*reached)
-            self._here, self._given = here, given
-        except BaseException:
-            self._set_reached(*before[0])
-            _, self._here, self._given = before
-            raise
+        return (self._note or _BEGIN)[1]
 
     def copy(self) -> StoppingDecoder:
         """StoppingDecoder: an independent stream in the same state."""
         twin = StoppingDecoder(
             self._encoding, self._stops, errors=self._errors, skip_special_tokens=self._skip
         )
-        twin._go_on(self._reached(), self._here, self._given)
+        twin._set_reached(*self._reached())
         return twin
 
     __copy__ = copy
@@ -169,7 +127,7 @@ class StoppingDecoder(StreamDecoder):
     def getstate(self) -> bytes:
         """bytes: all that is needed to continue elsewhere after `tokens_in` ids."""
         known = super().getstate()
-        own = json.dumps([list(self._stops), self._given, *self._here]).encode()
+        own = json.dumps([list(self._stops), *(self._note or _BEGIN)]).encode()
         return len(known).to_bytes(8, "little") + known + own
 
     def setstate(self, state: bytes) -> None:
@@ -189,12 +147,7 @@ class StoppingDecoder(StreamDecoder):
             raise StateError(f"the saved state is of a decoder with the stop strings {stops!r}")
         if len(held) >= self._longest or (found is not None and found.text not in self._stops):
             raise StateError("the saved decoder state is damaged")
-        here = _Position(held, found) if held or found else _BEGIN
-        reached = self._saved(state[8 : 8 + size])
-        try:
-            self._go_on(reached, here, given)
-        except ValueError as error:
-            raise StateError(f"the saved decoder state is damaged: {error}") from None
+        self._load(state[8 : 8 + size], (given, held, found), found is not None)
 
     def __getstate__(self) -> object:
         return self._encoding, self._stops, self._errors, self._skip, self.getstate()

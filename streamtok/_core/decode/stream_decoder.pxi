@@ -9,6 +9,7 @@ cdef struct Reached:        # where a stream of ids stands
     u64 tokens_in
     u64 bytes_out
     bint is_begun           # there was text: a format may change how it begins
+    bint is_over            # a derived class has said so: what comes gives nothing
     u8 held[4]              # bytes of an unfinished character
     u8 n_held
 
@@ -22,22 +23,29 @@ cdef Reached BEGIN          # zeroes
 
 
 cdef class FastStreamDecoder:
-    """The base class of `StreamDecoder`. One call at a time."""
+    """The base class of `StreamDecoder`. One call at a time.
+
+    A derived class that `settles` has a method `_settle`. It is called with what the class remembers,
+    the text and `final`, before anything has changed, and returns the text that goes out, what is to
+    be remembered, and whether the stream is over: then nothing comes out until the next one begins.
+    """
 
     cdef Decoder decoder
-    cdef bint skips_special, drops_space
+    cdef bint skips_special, drops_space, settles
     cdef bytes policy       # one of Python's error handlers
     cdef char busy
     cdef Reached reached
+    cdef object note        # what a derived class remembers with that; None: nothing
 
     def _set_decoder(self, Decoder decoder not None, str errors not None, bint skips_special,
-                     bint drops_space):
+                     bint drops_space, bint settles):
         cdef bytes policy = errors.encode()
         enter(&self.busy)           # what a call uses stays where it is
         self.decoder = decoder
         self.policy = policy
         self.skips_special = skips_special
         self.drops_space = drops_space
+        self.settles = settles
         st_leave(&self.busy)
 
     def decode(self, ids, final=False):
@@ -53,10 +61,16 @@ cdef class FastStreamDecoder:
         enter(&self.busy)
         try:
             is_last = final
+            if self.reached.is_over:
+                if is_last:
+                    self.commit(BEGIN, self.note)
+                return ""
             data = self.read(ids, &after)
             if after.n_held:
                 data = PyBytes_FromStringAndSize(<const char*>after.held, after.n_held) + data
             used = PyBytes_GET_SIZE(data)
+            # Not by `unfinished_at_end`: the policy may be any of Python's, and "surrogatepass"
+            # waits for bytes that are no UTF-8.
             try:
                 text = PyUnicode_DecodeUTF8Stateful(PyBytes_AS_STRING(data), used, self.policy,
                                                     NULL if is_last else &used)
@@ -67,7 +81,10 @@ cdef class FastStreamDecoder:
                 ) from None
             after.n_held = <u8>(PyBytes_GET_SIZE(data) - used)
             memcpy(after.held, PyBytes_AS_STRING(data) + used, after.n_held)
-            self.commit(BEGIN if is_last else after)
+            note = None
+            if self.settles:
+                text, note, after.is_over = self._settle(self.note, text, is_last)
+            self.commit(BEGIN if is_last else after, note)
             return text
         finally:
             st_leave(&self.busy)
@@ -89,14 +106,14 @@ cdef class FastStreamDecoder:
                 )
             is_last = final
             data = self.read(ids, &after)
-            self.commit(BEGIN if is_last else after)
+            self.commit(BEGIN if is_last else after, None)
             return data
         finally:
             st_leave(&self.busy)
 
-    cdef void commit(self, Reached reached) noexcept:
+    cdef void commit(self, Reached reached, object note) noexcept:
         with cython.critical_section(self):
-            self.reached = reached
+            self.reached, self.note = reached, note
 
     cdef Reached here(self) noexcept:
         """Where the stream stands, which another thread's call may be about to change."""
@@ -132,6 +149,12 @@ cdef class FastStreamDecoder:
         return data
 
     @property
+    def _note(self):
+        """What a derived class remembers."""
+        with cython.critical_section(self):
+            return self.note
+
+    @property
     def pending(self):
         """int: bytes of an unfinished character, 0 to 3."""
         return self.here().n_held
@@ -151,15 +174,19 @@ cdef class FastStreamDecoder:
         self._set_reached(0, 0, False, b"")
 
     def _reached(self):
-        """(tokens_in, bytes_out, whether there was text, bytes of an unfinished character)."""
+        """(tokens_in, bytes_out, whether there was text, bytes of an unfinished character, what a
+        derived class remembers, whether the stream is over).
+        """
         cdef Reached here
+        cdef object note
         enter(&self.busy)
-        here = self.reached
+        here, note = self.reached, self.note
         st_leave(&self.busy)
         held = PyBytes_FromStringAndSize(<const char*>here.held, here.n_held)
-        return here.tokens_in, here.bytes_out, here.is_begun, held
+        return here.tokens_in, here.bytes_out, here.is_begun, held, note, here.is_over
 
-    def _set_reached(self, u64 tokens_in, u64 bytes_out, bint is_begun, bytes held not None):
+    def _set_reached(self, u64 tokens_in, u64 bytes_out, bint is_begun, bytes held not None,
+                     note=None, bint is_over=False):
         """Go on from there. ValueError where the bytes are not those of an unfinished character."""
         cdef Reached here
         if (tokens_in | bytes_out) >> 62:
@@ -167,9 +194,10 @@ cdef class FastStreamDecoder:
         # The widest policy: a surrogate, too, may be unfinished.
         if len(held) > 3 or codecs.utf_8_decode(held, "surrogatepass", False)[1]:
             raise ValueError(f"{held!r} is not the beginning of a character")
-        here.tokens_in, here.bytes_out, here.is_begun = tokens_in, bytes_out, is_begun
+        here.tokens_in, here.bytes_out = tokens_in, bytes_out
+        here.is_begun, here.is_over = is_begun, is_over
         here.n_held = <u8>len(held)
         memcpy(here.held, PyBytes_AS_STRING(held), here.n_held)
         enter(&self.busy)
-        self.commit(here)
+        self.commit(here, note)
         st_leave(&self.busy)
