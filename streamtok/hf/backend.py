@@ -293,7 +293,11 @@ class Tokenizer:
         return made
 
     def _is_refused(self, compiled: Compiled, add_special_tokens: bool) -> bool:
-        """Whether truncation does what only the real one knows: it raises, or cuts to nothing."""
+        """Whether the settings ask for what only the real one knows: truncation that raises or cuts
+        to nothing, or special tokens that are text and hide others.
+        """
+        if compiled.special_hides and self._real.encode_special_tokens:
+            return True
         truncation = self._truncation
         if truncation is None:
             return False

@@ -65,6 +65,7 @@ class Compiled:
         self.names_are_tokens = settings["model"]["type"] in ("BPE", "WordPiece", "WordLevel")
         added = settings["added_tokens"]
         self.special_ids = frozenset(token["id"] for token in added if token["special"])
+        self.special_hides = _special_hides(added, settings["normalizer"])
         # A token that is found with spaces around it, or in changed text, is called by that text.
         self.renamed = frozenset(
             token["id"]
@@ -236,6 +237,21 @@ def _tells_places(settings: dict[str, Any]) -> bool:
         return False
     letters = {*ByteLevel.alphabet()} if "ByteLevel" in cuts else _BYTE_TOKENS
     return letters <= {*model["vocab"]}
+
+
+def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
+    """Whether a special token, found but read as text, may hide another token that begins in it."""
+    special = [token["content"] for token in added if token["special"]]
+    others = [token["content"] for token in added if not token["special"]]
+    if others and normalizer and any(token["special"] and token["normalized"] for token in added):
+        return True  # where it is found is not known
+    return any(
+        other != one and (other.startswith(one[at:]) or one.startswith(other, at))
+        for one in special
+        for at in range(len(one))
+        for other in others
+        if at or len(other) < len(one)
+    )
 
 
 def _sizes(settings: dict[str, Any]) -> npt.NDArray[np.uint16] | None:

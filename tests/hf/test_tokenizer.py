@@ -276,6 +276,17 @@ def test_settings_at_the_time_of_the_call_count() -> None:
     assert ours.padding is None
 
 
+@pytest.mark.parametrize("special", ["<a", "<ab>", "b<", "<ab", "b"])
+def test_special_tokens_that_are_text_hide_others(special: str) -> None:
+    ours, real = pair_of("llama3")
+    for tokenizer in (ours, real):
+        tokenizer.add_tokens(["ab"])
+        tokenizer.add_special_tokens([special])
+        tokenizer.encode_special_tokens = True
+    for text in ("ab<ab>ab", "<<abab<", f"{special}ab{special}", "babab<aab"):
+        assert told(ours.encode(text)) == told(real.encode(text)), text
+
+
 def test_threads() -> None:
     ours, real = pair_of("llama3")
     expected = [told(real.encode(text)) for text in TEXTS]
