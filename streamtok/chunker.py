@@ -438,22 +438,23 @@ class StreamDecoder(FastStreamDecoder):
         self.setstate(state)
 
 
-def _seal(body: bytes) -> bytes:
+def _seal(body: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
     import zlib
 
-    return _STATE_MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+    return magic + zlib.crc32(body).to_bytes(4, "little") + body
 
 
-def _unseal(state: bytes) -> bytes:
+def _unseal(state: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
     import zlib
 
+    kind = magic.split()[1].decode()
     if not isinstance(state, bytes | bytearray | memoryview):
-        raise TypeError(f"a saved stream state is bytes, not {type(state).__name__}")
+        raise TypeError(f"a saved {kind} state is bytes, not {type(state).__name__}")
     state = bytes(state)
-    start = len(_STATE_MAGIC)
-    if state[:start] != _STATE_MAGIC:
-        raise StateError("these bytes are not a saved stream state of this version")
+    start = len(magic)
+    if state[:start] != magic:
+        raise StateError(f"these bytes are not a saved {kind} state of this version")
     body = state[start + 4 :]
     if zlib.crc32(body).to_bytes(4, "little") != state[start : start + 4] or len(body) < 33:
-        raise StateError("the saved stream state is damaged")
+        raise StateError(f"the saved {kind} state is damaged")
     return body

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..definition import pretoken_spans
-from .source_text import character_ends
+from .text_window import character_ends
 
 if TYPE_CHECKING:
-    from .source_text import SourceText
     from .text_settings import Settings
+    from .text_window import TextWindow
 
 __all__ = ["LOOK_AHEAD", "Boundaries", "levels_of"]
 
@@ -65,7 +65,7 @@ def levels_of(boundary: Any, is_str: bool) -> tuple[Any, ...]:
 class Boundaries:
     """The positions after `start` where a source may be divided, from the last on."""
 
-    def __init__(self, settings: Settings, source: SourceText, start: int) -> None:
+    def __init__(self, settings: Settings, source: TextWindow, start: int) -> None:
         self._settings = settings
         self._source = source
         self._start = start

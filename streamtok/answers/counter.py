@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING, Any
 
 from .._core.encode import OneCall, one_call
-from ..chunker import StreamEncoder
+from ..chunker import StreamEncoder, _seal, _unseal
 from ..engines.protocol import NO_LIMIT
 from ..errors import StateError
 
@@ -143,21 +142,12 @@ class Counter(OneCall):
         """bytes: all that is needed to count on elsewhere, with the same settings."""
         stream, total = self._now
         last = b"" if total is None else total.to_bytes(8, "little")
-        body = bytes([len(last), 0]) + last + stream.getstate()
-        return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+        return _seal(bytes([len(last), 0]) + last + stream.getstate(), _MAGIC)
 
     @one_call
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called. Raises StateError, as `StreamEncoder.setstate`."""
-        if not isinstance(state, bytes | bytearray | memoryview):
-            raise TypeError(f"a saved counter state is bytes, not {type(state).__name__}")
-        state = bytes(state)
-        start = len(_MAGIC) + 4
-        body = state[start:]
-        if not state.startswith(_MAGIC):
-            raise StateError("these bytes are not a saved counter state of this version")
-        if zlib.crc32(body).to_bytes(4, "little") != state[start - 4 : start] or len(body) < 2:
-            raise StateError("the saved counter state is damaged")
+        body = _unseal(state, _MAGIC)
         last, rest = body[2 : 2 + body[0]], body[2 + body[0] :]
         held, rest = rest[: body[1]], rest[body[1] :]
         if body[0] not in (0, 8) or body[1] > 3:

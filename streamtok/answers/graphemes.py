@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .source_text import PAIR, SourceText, character_ends
+from .text_window import PAIR, TextWindow, character_ends
 
 __all__ = ["MOST_KEPT", "grapheme_ends"]
 
@@ -27,7 +27,7 @@ _AHEAD = 4  # bytes of the character after an offset, at most
 _FLAG_LETTER = re.compile("[\U0001f1e6-\U0001f1ff]\\Z")
 
 
-def grapheme_ends(source: SourceText, begin: int, places: Iterable[int]) -> Iterator[int]:
+def grapheme_ends(source: TextWindow, begin: int, places: Iterable[int]) -> Iterator[int]:
     """The offsets at which a cluster ends, in their order.
 
     places: where characters end, not after the end of the source. begin: a place at or before all
@@ -49,7 +49,7 @@ def _cluster() -> Any:
     return regex.compile(r"\X")
 
 
-def _beginning(source: SourceText, begin: int, place: int) -> int:
+def _beginning(source: TextWindow, begin: int, place: int) -> int:
     """Where to look for clusters from on, for those that end at `place`."""
     reach = _REACH
     while place - reach > begin:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..engines.protocol import NO_LIMIT
 from ..engines.template import NO_TEMPLATE
 from ..errors import UnsupportedPatternError, UnsupportedStreamError, raise_disallowed_special
-from .source_text import character_ends
+from .text_window import character_ends
 
 if TYPE_CHECKING:
-    from .source_text import SourceText
     from .text_settings import Settings
+    from .text_window import TextWindow
 
 __all__ = ["Prefixes", "feed", "open_stream"]
 
@@ -39,7 +39,7 @@ class _Mark(NamedTuple):
 class Prefixes:
     """The beginnings of the text after `start` in a source."""
 
-    def __init__(self, settings: Settings, source: SourceText, start: int = 0) -> None:
+    def __init__(self, settings: Settings, source: TextWindow, start: int = 0) -> None:
         self._token_bytes = settings.encoding._decoder.token_bytes
         self._source = source
         self._start = start
@@ -130,7 +130,7 @@ class _Behind:
     """The tokens of the whole text after a mark, as far as they were asked for."""
 
     def __init__(
-        self, token_bytes: Callable[[int], bytes], source: SourceText, chain: Any, mark: _Mark
+        self, token_bytes: Callable[[int], bytes], source: TextWindow, chain: Any, mark: _Mark
     ) -> None:
         self.mark = mark
         self._token_bytes = token_bytes

@@ -10,8 +10,8 @@ from ..parallel.texts import check_budget
 from .boundaries import Boundaries, levels_of
 from .graphemes import MOST_KEPT, grapheme_ends
 from .prefixes import Prefixes
-from .source_text import SourceText, character_ends
 from .suffixes import longest_suffix
+from .text_window import TextWindow, character_ends
 
 if TYPE_CHECKING:
     from .._types import SupportsRead, Text
@@ -50,7 +50,7 @@ def split(
             f"overlap must be less than max_tokens, which is {max_tokens}{ids}, not {overlap}: "
             "each chunk has to bring something new"
         )
-    text = SourceText(source)
+    text = TextWindow(source)
     levels = levels_of(boundary, text.is_str)
     return _Splitting(settings, text, budget, overlap, levels).chunks()
 
@@ -59,7 +59,7 @@ class _Splitting:
     def __init__(
         self,
         settings: Settings,
-        source: SourceText,
+        source: TextWindow,
         budget: int,
         overlap: int,
         levels: tuple[Any, ...],

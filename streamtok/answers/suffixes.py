@@ -21,7 +21,7 @@ from ..errors import UnsupportedStreamError, raise_disallowed_special
 from .cover import able_from
 from .graphemes import grapheme_ends
 from .prefixes import Prefixes
-from .source_text import SourceText, character_ends
+from .text_window import TextWindow, character_ends
 
 if TYPE_CHECKING:
     from .text_settings import Settings
@@ -42,7 +42,7 @@ def longest_suffix(
     """
 
     def chosen(places: Iterable[int]) -> Iterable[int]:
-        return grapheme_ends(SourceText(text), 0, places) if whole_graphemes else places
+        return grapheme_ends(TextWindow(text), 0, places) if whole_graphemes else places
 
     stop, left = len(text), budget
     size = 3 * budget
@@ -125,7 +125,7 @@ def _between_cuts(
     """
     part = part if isinstance(part, str) else bytes(part)
     spelled = _spell(settings, part) if len(part) > _FEW else None
-    prefixes = Prefixes(settings, SourceText(part))
+    prefixes = Prefixes(settings, TextWindow(part))
     if spelled is not None:
         tries = _worth_trying(settings, spelled, budget)
     else:

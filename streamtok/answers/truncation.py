@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..parallel.texts import check_budget, text_view
 from .graphemes import grapheme_ends
 from .prefixes import Prefixes, feed, open_stream
-from .source_text import SourceText, is_buffer
 from .suffixes import longest_suffix
+from .text_window import TextWindow, is_buffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +35,7 @@ class Truncated(NamedTuple):
 def fits(settings: Settings, text: Text | Iterable[Text] | SupportsRead, max_tokens: int) -> bool:
     """Whether the text has at most `max_tokens` ids."""
     left = check_budget("max_tokens", max_tokens) - settings.template.size
-    source = SourceText(text)
+    source = TextWindow(text)
     chain, tail = open_stream(settings)
     position = 0
     while left >= 0:
@@ -78,7 +78,7 @@ def truncate(
         return Truncated(kept if isinstance(kept, str) else bytes(kept), n_tokens, True)
     if side != "right":
         raise ValueError(f'side must be "right" or "left", not {side!r}')
-    source = SourceText(text)
+    source = TextWindow(text)
     prefixes = Prefixes(settings, source)
     if prefixes.advance(budget):
         return Truncated(source.result(0, prefixes.end), prefixes.n_tokens + added, False)

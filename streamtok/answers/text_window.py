@@ -13,12 +13,12 @@ from typing import Any
 from ..parallel.texts import text_view
 from ..readers import read_chunks
 
-__all__ = ["PAIR", "SourceText", "character_ends", "is_buffer"]
+__all__ = ["PAIR", "TextWindow", "character_ends", "is_buffer"]
 
 PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # surrogates that are one character
 
 
-class SourceText:
+class TextWindow:
     """A text that is cut and read from the left. `is_str`: positions are characters."""
 
     def __init__(self, source: Any) -> None:
