@@ -90,6 +90,18 @@ def test_marks_before_words() -> None:
     assert spans.tolist() == [[0, 1], [0, 1], [3, 4], [3, 4], [4, 5], [6, 7]]
 
 
+@pytest.mark.parametrize("kind", ["Unigram", "SentencePiece unigram"])
+def test_a_stream_waits_for_a_piece_that_is_longer_than_what_it_looks_at(kind: str) -> None:
+    long = "b" + "a" * 1500
+    p = Pieces.of_scores([("<unk>", -20.0), ("a", -1.0), ("b", -1.0), (long, -1.0)], 0, False)
+    pieces = Pieces(kind, p.blob, p.offsets, p.ids, 0, scores=p.scores)
+    stream = encoding_of(pieces, r"\S+").stream_encoder()
+    assert stream.encode(long[:1200]) == []
+    assert stream.encode(long[1200:], final=True) == [3]
+    assert stream.encode(long[:1200]) == []
+    assert stream.encode("b", final=True) == [2, *[1] * 1199, 2]
+
+
 def test_bytes_that_are_no_utf8_are_characters() -> None:
     vocab = {"[UNK]": 0, "a": 1, "##b": 2}
     model = Pieces.of_ids("WordPiece", vocab, 0, prefix="##", most_characters=3)
