@@ -22,19 +22,15 @@ from ..errors import SidecarError
 from ..parts.job_outputs import find_plan, outputs_of_job
 from ..parts.plan import PLAN_FILE
 from ..pipeline import sinks
-from ..pipeline.sinks.arrow import table_format
-from ..pipeline.sinks.finished import Finished, read_documents
+from ..pipeline.sinks.finished import Finished, format_inside, read_documents
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources import check_file, open_blocks
-from ..stores import places
 from ..stores.urls import is_url
 from . import encoding_options, options, overwriting
 from .encoding_options import DEFAULT_ENCODING
 from .messages import Misused, Refused, input_name, shown
 from .options import add_option
 from .vocabulary_output import vocabulary_files
-
-_HEAD = 1024  # bytes of llm.c's header
 
 
 def add_parser(subparsers: Any) -> None:
@@ -265,15 +261,11 @@ def _format(args: argparse.Namespace, source: _Source, encoding: Encoding) -> st
                 f"supported are {', '.join(sinks.FILE_FORMATS)}"
             )
         return found
-    if args.format is None and source.is_regular:
-        if sinks.has_llmc_header(places.read_head(source.file, _HEAD)):
-            return "llmc"
-        if (found_table := table_format(source.file)) is not None:
-            return found_table
+    if args.format == "llmc":  # which no suffix names
+        return "llmc"
+    inside = format_inside(source.file) if args.format is None and source.is_regular else None
     try:
-        if args.format == "llmc":
-            return "llmc"
-        return sinks.choose_format(
+        return inside or sinks.choose_format(
             args.format, source.file, encoding.max_token_value, sinks.READ_FORMATS
         )
     except ValueError as error:

@@ -125,26 +125,7 @@ def map_in_threads(
     num_threads = check_threads(num_threads)
     if num_threads == 1 or len(items) < 2:
         return [function(item) for item in items]
-    results: dict[int, Result] = {}
-    errors: dict[int, BaseException] = {}
-    left = collections.deque(range(len(items)))
-
-    def work() -> None:
-        while left:
-            try:
-                i = left.popleft()
-            except IndexError:  # another thread was faster
-                return
-            try:
-                results[i] = function(items[i])
-            except BaseException as error:
-                errors[i] = error
-                left.clear()
-
-    run_in_threads(work, min(num_threads, len(items)), left.clear)
-    if errors:
-        raise errors[min(errors)]
-    return [results[i] for i in range(len(items))]
+    return _each(lambda i: function(items[i]), len(items), num_threads, is_stopped=True)
 
 
 def call_in_threads(
@@ -157,16 +138,29 @@ def call_in_threads(
     """
     if len(arguments) == 1:
         return [function(*arguments[0])]
+    n = len(arguments)
+    return _each(lambda i: function(*arguments[i]), n, n, is_stopped=False)
+
+
+def _each(
+    function: Callable[[int], Result], n: int, num_threads: int, *, is_stopped: bool
+) -> list[Result]:
+    """function(i) for each i below n, of which this thread takes the first.
+
+    Raises what the first call that fails raises. is_stopped: then no other call begins.
+    """
     results: dict[int, Result] = {}
     errors: dict[int, BaseException] = {}
-    left = collections.deque(range(1, len(arguments)))
+    left = collections.deque(range(1, n))
     here = threading.get_ident()
+    stop = left.clear if is_stopped else lambda: None
 
     def call(i: int) -> None:
         try:
-            results[i] = function(*arguments[i])
+            results[i] = function(i)
         except BaseException as error:
             errors[i] = error
+            stop()
 
     def work() -> None:
         if threading.get_ident() == here:
@@ -178,10 +172,10 @@ def call_in_threads(
                 return
             call(i)
 
-    run_in_threads(work, len(arguments))
+    run_in_threads(work, min(num_threads, n), stop)
     if errors:
         raise errors[min(errors)]
-    return [results[i] for i in range(len(arguments))]
+    return [results[i] for i in range(n)]
 
 
 def check_threads(num_threads: object) -> int:

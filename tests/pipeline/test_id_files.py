@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from streamtok import FormatLimitError
 from streamtok.pipeline.sinks import FILE_FORMATS, About, Family, Files
 from streamtok.pipeline.sinks.arrow import ROW_TOKENS
-from streamtok.pipeline.sinks.flat import LlmcSink
+from streamtok.pipeline.sinks.flat import LlmcSink, llmc_header
 from streamtok.pipeline.sinks.indexed import metric
 
 GPT2 = About("gpt2", "00" * 32, 50_256)
@@ -267,7 +267,7 @@ def test_llmc_counts_to_31_bits(tmp_path: Path) -> None:
         def write(self, data: bytes | memoryview) -> None: ...
         def patch(self, offset: int, data: bytes) -> None: ...
 
-    sink = LlmcSink(Nothing(), 2, {"tokens": 2**31 - 3})
+    sink = LlmcSink(Nothing(), 2, llmc_header, {"tokens": 2**31 - 3})
     sink.write(np.zeros(2, np.uint32))
     with pytest.raises(FormatLimitError, match="--shard-tokens"):
         sink.write(np.zeros(1, np.uint32))

@@ -16,7 +16,6 @@ from .by_name import (
 )
 from .flat import About, format_text
 from .format_table import TABLE, has_schema, read_ids
-from .id_reader import has_llmc_header
 from .locks import Locks
 from .outputs import Pipe, check_output, open_output
 from .ownership import find_foreign
@@ -45,7 +44,6 @@ __all__ = [
     "choose_format",
     "find_foreign",
     "format_text",
-    "has_llmc_header",
     "has_schema",
     "make_sink",
     "matching_sidecar",

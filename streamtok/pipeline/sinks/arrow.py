@@ -17,7 +17,7 @@ import numpy as np
 from ...files.part_file import PartFile
 from ...stores import places
 from ..optional_pyarrow import load_pyarrow, open_arrow
-from .flat import RawSink, document_lengths
+from .flat import RawSink, Sink, document_lengths
 
 if TYPE_CHECKING:
     from .flat import About, Ends, IdArray
@@ -30,7 +30,7 @@ _BLOCK_ROWS = 1 << 15
 _PAGE = 1 << 16
 
 
-class ArrowSink:
+class ArrowSink(Sink):
     """Columns: `document` (int64, its number in the run), `part` (int32), `input_ids` (list of
     uint32).
 

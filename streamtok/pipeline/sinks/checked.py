@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import SidecarError
+from ...files.rest_hash import RestHash
 from ...stores import places
 from ..sources.open_blocks import open_blocks
 from .finished import BLOCK, DamagedIndex, Finished, find_finished, read_documents
@@ -228,10 +229,9 @@ class _Reading:
 
     def __init__(self, path: str, header_size: int = 0):
         self._path = path
-        self._header_size = header_size
         self.size = 0
         self.whole = hashlib.sha256()
-        self.after_header = hashlib.sha256() if header_size else self.whole
+        self.after_header = RestHash(header_size) if header_size else self.whole
         self.rest: Iterator[bytes] = iter(())
 
     def blocks(self) -> Iterator[bytes]:
@@ -243,8 +243,8 @@ class _Reading:
         with contextlib.closing(blocks):  # type: ignore[type-var]
             for block in blocks:
                 self.whole.update(block)
-                if self._header_size:
-                    self.after_header.update(block[max(0, self._header_size - self.size) :])
+                if self.after_header is not self.whole:
+                    self.after_header.update(block)
                 self.size += len(block)
                 yield block
 

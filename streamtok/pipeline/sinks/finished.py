@@ -96,12 +96,17 @@ def find_finished(path: str) -> Finished:
         raise ValueError("its schema does not say what it should hold: streamtok did not make it")
     if first.endswith(".bin") and places.exists(first.removesuffix(".bin") + ".idx"):
         return Finished(first, None, "megatron")
-    if has_llmc_header(places.read_head(first, _HEAD)):
-        return Finished(first, None, "llmc")
-    format = choose_format(None, first, 0)
+    format = format_inside(first) or choose_format(None, first, 0)
     if format in ("u16", "u32"):
         raise ValueError("it has no sidecar, so nothing tells which ids it should hold")
     return Finished(first, None, format)
+
+
+def format_inside(path: str) -> str | None:
+    """The format that the first bytes of a file tell: that of a table, llmc or None."""
+    if has_llmc_header(places.read_head(path, _HEAD)):
+        return "llmc"
+    return table_format(path)
 
 
 def first_file(path: str) -> str:

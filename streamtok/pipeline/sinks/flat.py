@@ -6,10 +6,11 @@ counters. From these and the size of the file, another process can continue the 
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     IdArray = npt.NDArray[np.uint32]
     Ends = Sequence[int] | npt.NDArray[np.int64]
 
+NPY_HEADER, LLMC_HEADER = 128, 1024  # bytes
 JSONL_BEGIN = b'{"input_ids":['
 
 _LLMC = {2: (20240520, 1), 4: (20240801, 7)}  # bytes of an id to magic and version
@@ -49,19 +51,24 @@ class About:
         return fitting_width(self.max_id)
 
 
-class Sink(Protocol):
-    """Takes ids with `write` and completes the output with `finish`.
+class Sink:
+    """Takes ids with `write` and completes the output with `finish`."""
 
-    write: `ends` are the positions in `ids` at which documents end, in ascending order: i for a
-    document that ends before ids[i], len(ids) for one that ends after the last id.
-    """
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
+        """ends: the positions in `ids` at which documents end, in ascending order: i for a document
+        that ends before ids[i], len(ids) for one that ends after the last id.
+        """
+        raise NotImplementedError
 
-    def write(self, ids: IdArray, ends: Ends = ()) -> None: ...
-    def finish(self) -> None: ...
-    def getstate(self) -> dict[str, Any]: ...
+    def finish(self) -> None:
+        """Write what comes after the last id."""
+
+    def getstate(self) -> dict[str, Any]:
+        """What another process needs besides the files to continue, as JSON values."""
+        return {}
 
 
-class RawSink:
+class RawSink(Sink):
     """Ids as u16 or u32, little-endian."""
 
     def __init__(self, output: Output, width: int):
@@ -70,61 +77,44 @@ class RawSink:
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
         if len(ids):
-            self._output.write(self._bytes(ids))
-
-    def _bytes(self, ids: IdArray) -> memoryview:
-        return ids.astype(self._dtype, copy=False).view(np.uint8).data
-
-    def finish(self) -> None:
-        pass
-
-    def getstate(self) -> dict[str, Any]:
-        return {}
+            self._output.write(ids.astype(self._dtype, copy=False).view(np.uint8).data)
 
 
-class _CountedSink(RawSink):
+class CountedSink(RawSink):
     """Raw ids after a header of fixed size, which is rewritten when their count is known."""
 
-    def __init__(self, output: Output, width: int, state: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        output: Output,
+        width: int,
+        header: Callable[[int, int], bytes],
+        state: dict[str, Any],
+    ):
+        """header: the bytes for a width and a count."""
         super().__init__(output, width)
-        self._count: int = state["tokens"] if state else 0
+        self._header = functools.partial(header, width)
+        self._count: int = state.get("tokens", 0)
         if not state:
-            output.write(self._header())
-
-    def _header(self) -> bytes:
-        raise NotImplementedError
+            output.write(self._header(0))
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
         super().write(ids)
         self._count += len(ids)
 
     def finish(self) -> None:
-        self._output.patch(0, self._header())
+        self._output.patch(0, self._header(self._count))
 
     def getstate(self) -> dict[str, Any]:
         return {"tokens": self._count}
 
 
-class NpySink(_CountedSink):
-    """numpy's npy format 1.0: a one-dimensional array."""
-
-    HEADER_SIZE = 128
-
-    def _header(self) -> bytes:
-        return npy_header(self._dtype.itemsize, self._count)
-
-
-class LlmcSink(_CountedSink):
+class LlmcSink(CountedSink):
     """The shards of karpathy/llm.c: 256 int32 (magic, version, count, zeros), then the ids.
 
     Its dev/data/data_common.py writes the two kinds, u16 and u32. Its data loader rejects others.
     """
 
-    HEADER_SIZE = 1024
     MOST = 2**31 - 1  # the count is an int32
-
-    def _header(self) -> bytes:
-        return llmc_header(self._dtype.itemsize, self._count)
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
         if self._count + len(ids) > self.MOST:
@@ -134,7 +124,7 @@ class LlmcSink(_CountedSink):
         super().write(ids)
 
 
-class TextSink:
+class TextSink(Sink):
     """Decimal, one id a line. The bytes do not depend on how the input was cut into chunks."""
 
     def __init__(self, output: Output):
@@ -144,19 +134,13 @@ class TextSink:
         if len(ids):
             self._output.write(format_text(ids))
 
-    def finish(self) -> None:
-        pass
 
-    def getstate(self) -> dict[str, Any]:
-        return {}
-
-
-class JsonlSink:
+class JsonlSink(Sink):
     """A line {"input_ids":[…]} for each document, written as its ids come."""
 
     _BEGIN, _END = JSONL_BEGIN, b"]}\n"
 
-    def __init__(self, output: Output, state: dict[str, Any] | None = None):
+    def __init__(self, output: Output, state: dict[str, Any]):
         self._output = output
         # What precedes the next id. Nothing of a document is written before its first id.
         self._before: bytes = state["before"].encode() if state else self._BEGIN
@@ -179,9 +163,6 @@ class JsonlSink:
         if parts:
             self._output.write(b"".join(parts))
 
-    def finish(self) -> None:
-        pass
-
     def getstate(self) -> dict[str, Any]:
         return {"before": self._before.decode()}
 
@@ -189,7 +170,7 @@ class JsonlSink:
 def npy_header(width: int, count: int) -> bytes:
     """The header of numpy's format 1.0 for an array of `count` ids of `width` bytes each."""
     shape = f"{{'descr': '<u{width}', 'fortran_order': False, 'shape': ({count},)}}"
-    room = NpySink.HEADER_SIZE - 10
+    room = NPY_HEADER - 10
     return (
         b"\x93NUMPY\x01\x00" + room.to_bytes(2, "little") + shape.encode().ljust(room - 1) + b"\n"
     )
@@ -197,7 +178,7 @@ def npy_header(width: int, count: int) -> bytes:
 
 def llmc_header(width: int, count: int) -> bytes:
     """The header of llm.c for `count` ids of `width` bytes each."""
-    header = np.zeros(LlmcSink.HEADER_SIZE // 4, "<i4")
+    header = np.zeros(LLMC_HEADER // 4, "<i4")
     header[:2] = _LLMC[width]
     header[2] = count
     return header.tobytes()

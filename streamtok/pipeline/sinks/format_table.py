@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .arrow import ArrowSink
 from .flat import (
+    LLMC_HEADER,
+    NPY_HEADER,
     About,
+    CountedSink,
     JsonlSink,
     LlmcSink,
-    NpySink,
     RawSink,
     Sink,
     TextSink,
@@ -95,11 +97,11 @@ TABLE: dict[str, Format] = {
     "u16": _raw(2),
     "u32": _raw(4),
     "npy": Format(
-        lambda files, about, state, first: NpySink(files[0], about.width, state),
+        lambda files, about, state, first: CountedSink(files[0], about.width, npy_header, state),
         read_npy,
         suffix=".npy",
         header=npy_header,
-        header_size=NpySink.HEADER_SIZE,
+        header_size=NPY_HEADER,
         is_single=True,
     ),
     "text": Format(
@@ -120,11 +122,11 @@ TABLE: dict[str, Format] = {
         is_single=True,
     ),
     "llmc": Format(
-        lambda files, about, state, first: LlmcSink(files[0], about.width, state),
+        lambda files, about, state, first: LlmcSink(files[0], about.width, llmc_header, state),
         read_llmc,
         part_suffix=".bin",
         header=llmc_header,
-        header_size=LlmcSink.HEADER_SIZE,
+        header_size=LLMC_HEADER,
     ),
     "megatron": Format(
         lambda files, about, state, first: MegatronSink(files, about, state),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .flat import JSONL_BEGIN, LlmcSink, llmc_header
+from .flat import JSONL_BEGIN, LLMC_HEADER, LlmcSink, llmc_header
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -235,10 +235,10 @@ def has_llmc_header(head: bytes) -> bool:
 def _llmc_header(head: bytes) -> tuple[int, int] | None:
     """The bytes of an id and the count in the header of llm.c, or None if it is another header."""
     count = int.from_bytes(head[8:12], "little")
-    if len(head) < LlmcSink.HEADER_SIZE or count > LlmcSink.MOST:
+    if len(head) < LLMC_HEADER or count > LlmcSink.MOST:
         return None
     for width in (2, 4):
-        if head[: LlmcSink.HEADER_SIZE] == llmc_header(width, count):
+        if head[:LLMC_HEADER] == llmc_header(width, count):
             return width, count
     return None
 
@@ -246,10 +246,10 @@ def _llmc_header(head: bytes) -> tuple[int, int] | None:
 def read_llmc(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
     """The ids of a shard of llm.c."""
     data = b""
-    while len(data) < LlmcSink.HEADER_SIZE and (block := next(blocks, b"")):
+    while len(data) < LLMC_HEADER and (block := next(blocks, b"")):
         data += block
     if (found := _llmc_header(data)) is None:
         raise ValueError("not an llm.c shard: it does not begin with its header")
     width, count = found
-    blocks = itertools.chain([data[LlmcSink.HEADER_SIZE :]], blocks)
+    blocks = itertools.chain([data[LLMC_HEADER:]], blocks)
     yield from _read_counted(blocks, np.dtype(f"<u{width}"), count, "the header of llm.c")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import FormatLimitError
 from ...files.part_file import PartFile
-from .flat import About, RawSink, document_lengths
+from .flat import About, RawSink, Sink, document_lengths
 
 if TYPE_CHECKING:
     from .flat import Ends, IdArray
@@ -26,7 +26,7 @@ _BLOCK = 1 << 18  # bytes, a multiple of 8
 _MOST_IN_MEGATRON = 2**31 - 1  # a length is an int32
 
 
-class MegatronSink:
+class MegatronSink(Sink):
     """Raw ids; lengths, pointers and documents in the index. Documents without ids are left out.
 
     The lengths go to a file of their own first, because the index has them before the pointers.
@@ -76,7 +76,7 @@ class MegatronSink:
         return {"open": self._open}
 
 
-class DatatroveSink:
+class DatatroveSink(Sink):
     """Raw ids. The index has a u64 for each document: the number of ids up to its end."""
 
     def __init__(self, files: Sequence[PartFile], about: About, state: dict[str, Any]):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .flat import Ends, IdArray
 
 
-class Files:
+class Files(Sink):
     """A sink that writes one family of files, or shards of about `shard_tokens` ids each.
 
     A shard ends with the first document that brings it to `shard_tokens` ids. With `is_exact`,

@@ -20,9 +20,10 @@ from ...errors import SidecarError
 from ...files.part_file import PartFile
 from ...stores import places
 from .arrow import read_schema, table_format
+from .flat import Sink
 
 if TYPE_CHECKING:
-    from .flat import About, Ends, IdArray, Sink
+    from .flat import About, Ends, IdArray
 
 _T = TypeVar("_T")
 _SUFFIX = ".json"
@@ -202,7 +203,7 @@ def has_sidecar(path: str) -> bool:
     return False
 
 
-class SidecarSink:
+class SidecarSink(Sink):
     """Passes ids to another sink and writes the sidecar of its files."""
 
     def __init__(

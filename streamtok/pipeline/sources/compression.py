@@ -11,20 +11,14 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ...errors import ArchiveError, MissingLibraryError
 
 _SKIPPABLE = [bytes([first]) for first in range(0x50, 0x60)]
 START_SIZE = 10  # bytes that `detect` needs
 _OUT = 1 << 16  # bytes of output at a time
-_DAMAGE: tuple[type[Exception], ...] = (
-    zlib.error,
-    lzma.LZMAError,
-    OSError,
-    EOFError,
-    ValueError,
-)
+_DAMAGE = (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError)
 _MEMORY = 1 << 27  # bytes for decompression: twice what xz -9 needs, and the limit of zstd -d
 _TOO_MUCH = ("Memory usage limit", "too much memory")  # from the errors of xz and zstd
 _ZSTD_IN = 1 << 8  # bytes of input at a time: 4 of them can become 128 KiB of output
@@ -81,7 +75,6 @@ def _members(
 ) -> Iterator[bytes]:
     """offset: of `start` in the compressed file."""
     make = KINDS[kind].make
-    damage = _DAMAGE + _zstd_errors()
     data: bytes = start
     while True:  # a member
         member = make()
@@ -95,7 +88,10 @@ def _members(
                     )
             try:
                 text = member.feed(data)
-            except damage as e:
+            except Exception as e:
+                # The libraries for zstd are imported only where they are needed.
+                if not isinstance(e, _DAMAGE) and type(e).__name__ != "ZstdError":
+                    raise
                 if any(text in str(e) for text in _TOO_MUCH):
                     raise ArchiveError(
                         f"{name}: decompressing this {kind} data needs more than "
@@ -137,46 +133,12 @@ def _may_be_skippable(data: bytes) -> bool:
     return data[:1] in _SKIPPABLE and b"\x2a\x4d\x18".startswith(data[1:4])
 
 
-class _Member(Protocol):
-    """A decompressor. `feed` takes all of `data` and returns some output.
+class _Member:
+    """A decompressor of bz2, lzma or, since Python 3.14, compression.zstd; others derive from it.
 
-    While `needs_input` is false, feed it b"" to get more output.
+    `feed` takes all of `data` and returns some output. While `needs_input` is false, feed it b""
+    to get more.
     """
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused(self) -> bytes: ...
-    def feed(self, data: bytes) -> bytes: ...
-
-
-class _Gzip:
-    def __init__(self) -> None:
-        self._inner = zlib.decompressobj(wbits=31)
-        self._is_full = False  # the last output was full, so zlib may hold more
-
-    @property
-    def eof(self) -> bool:
-        return self._inner.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._inner.unconsumed_tail and not self._is_full
-
-    @property
-    def unused(self) -> bytes:
-        return self._inner.unused_data
-
-    def feed(self, data: bytes) -> bytes:
-        text = self._inner.decompress(self._inner.unconsumed_tail + data, _OUT)
-        self._is_full = len(text) == _OUT
-        return text
-
-
-class _Standard:
-    """The decompressors of bz2, lzma and, since Python 3.14, compression.zstd."""
 
     def __init__(self, inner: Any):
         self._inner = inner
@@ -197,20 +159,27 @@ class _Standard:
         return bytes(self._inner.decompress(data, _OUT))
 
 
-class _Zstandard:
+class _Gzip(_Member):
+    _is_full = False  # the last output was full, so zlib may hold more
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail and not self._is_full
+
+    def feed(self, data: bytes) -> bytes:
+        text = super().feed(self._inner.unconsumed_tail + data)
+        self._is_full = len(text) == _OUT
+        return text
+
+
+class _Zstandard(_Member):
     """The decompressor of the `zstandard` package.
 
     Its stream reader accepts a truncated frame as complete, so this uses decompressobj. That one
     has no limit on its output, so it gets few bytes at a time.
     """
 
-    def __init__(self, module: Any):
-        self._inner = module.ZstdDecompressor(max_window_size=_MEMORY).decompressobj()
-        self._rest = b""
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._inner.eof)
+    _rest = b""
 
     @property
     def needs_input(self) -> bool:
@@ -218,7 +187,7 @@ class _Zstandard:
 
     @property
     def unused(self) -> bytes:
-        return bytes(self._inner.unused_data) + self._rest
+        return super().unused + self._rest
 
     def feed(self, data: bytes) -> bytes:
         rest = self._rest + data if self._rest else data
@@ -237,29 +206,13 @@ def _zstd() -> _Member:
     except ImportError:
         pass
     else:
-        return _Zstandard(zstandard)
+        how = zstandard.ZstdDecompressor(max_window_size=_MEMORY)
+        return _Zstandard(how.decompressobj())
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
     except ImportError as error:
         raise MissingLibraryError("zstd files", "zstandard", "zstd", error) from None
-    return _Standard(zstd.ZstdDecompressor())
-
-
-def _zstd_errors() -> tuple[type[Exception], ...]:
-    errors: list[type[Exception]] = []
-    try:
-        import zstandard
-
-        errors.append(zstandard.ZstdError)
-    except ImportError:
-        pass
-    try:
-        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
-
-        errors.append(zstd.ZstdError)
-    except ImportError:
-        pass
-    return tuple(errors)
+    return _Member(zstd.ZstdDecompressor())
 
 
 def _begins_a_block(start: bytes) -> bool:
@@ -277,11 +230,9 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "gzip": Kind(b"\x1f\x8b\x08", _Gzip, (".gz", ".bgz")),
+    "gzip": Kind(b"\x1f\x8b\x08", lambda: _Gzip(zlib.decompressobj(wbits=31)), (".gz", ".bgz")),
     "zstd": Kind(b"\x28\xb5\x2f\xfd", _zstd, (".zst", ".zstd")),
-    "xz": Kind(
-        b"\xfd7zXZ\x00", lambda: _Standard(lzma.LZMADecompressor(memlimit=_MEMORY)), (".xz",)
-    ),
-    "bzip2": Kind(b"BZh", lambda: _Standard(bz2.BZ2Decompressor()), (".bz2",), _begins_a_block),
+    "xz": Kind(b"\xfd7zXZ\x00", lambda: _Member(lzma.LZMADecompressor(memlimit=_MEMORY)), (".xz",)),
+    "bzip2": Kind(b"BZh", lambda: _Member(bz2.BZ2Decompressor()), (".bz2",), _begins_a_block),
 }
 _LONGEST = max(len(kind.magic) for kind in KINDS.values())
