@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
 from ..doc_blocks import need
-from .page_server import served
+from .page_server import client_of, served
 
 TIMEOUT = 60_000  # ms: a busy machine is not a defect
 VIEWPORT = {"width": 960, "height": 600}
@@ -88,6 +89,57 @@ def open_page(browser: Any, serve: Serve) -> Iterator[Open]:
     for context in contexts:
         context.close()
     assert wrong == []
+
+
+@pytest.fixture(scope="module")
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A page that shows the module's TEXT at first, if it has one."""
+    with served(text=getattr(request.module, "TEXT", "")) as found:
+        yield found
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[httpx.Client]:
+    with client_of(url) as made:
+        yield made
+
+
+def opened(open_page: Open, url: str, tab: str, **settings: Any) -> Any:
+    """A page that shows a tab. The tab Vocabulary shows nothing before it is asked."""
+    page = open_page(url, **settings)
+    page.click(f"#tab-{tab}")
+    if tab != "vocabulary":
+        ready(page, tab)
+    return page
+
+
+def ready(page: Any, tab: str) -> None:
+    """Wait until the tab has its answers."""
+    page.wait_for_selector(f"#panel-{tab}[data-state=ready]")
+
+
+def token_ids(page: Any, boxes: str) -> list[int]:
+    """The ids that are drawn, in order."""
+    found: list[int] = page.eval_on_selector_all(boxes, "all => all.map((box) => box.token.id)")
+    return found
+
+
+def counts(page: Any, tab: str) -> dict[str, str]:
+    names = page.locator(f"#{tab}-counts dt").all_inner_texts()
+    return dict(zip(names, page.locator(f"#{tab}-counts dd").all_inner_texts(), strict=True))
+
+
+def set_size(page: Any, size: int) -> None:
+    """Move the slider of the tab Stream."""
+    page.eval_on_selector(
+        "#stream-size",
+        """(slider, size) => {
+          slider.value = size;
+          slider.dispatchEvent(new Event("input"));
+          slider.dispatchEvent(new Event("change"));
+        }""",
+        size,
+    )
 
 
 def until(page: Any, expression: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 import streamtok
 from streamtok.view.given import Given, Reading
 
-from .conftest import Open, Serve, picture, until, violations
+from .conftest import Open, Serve, counts, picture, until, violations
 from .page_server import served
 
 ENC = streamtok.get_encoding("cl100k_base")
@@ -35,15 +35,10 @@ def url(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> Iterator[str]:
         yield found
 
 
-def counts(page: Any) -> dict[str, str]:
-    names = page.locator("#file-counts dt").all_inner_texts()
-    return dict(zip(names, page.locator("#file-counts dd").all_inner_texts(), strict=True))
-
-
 def check(page: Any, data: bytes) -> None:
     how: dict[str, Any] = {"disallowed_special": (), "errors": "replace"}
     each = [len(ENC.encode(line, **how)) for line in data.split(b"\n")]
-    assert counts(page) == {
+    assert counts(page, "file") == {
         "tokens, whole file": f"{len(ENC.encode(data, **how)):,}",
         "bytes": f"{len(data):,}",
         "lines": "2,000",
@@ -78,7 +73,7 @@ def test_the_file_of_the_command_line(open_page: Open, url: str, data: bytes) ->
     page.select_option("#encoding", "gpt2")
     until(page, "document.querySelector('#file-state').textContent.includes('with gpt2')")
     tokens = streamtok.get_encoding("gpt2").count(data, disallowed_special=(), errors="replace")
-    assert counts(page)["tokens, whole file"] == f"{tokens:,}"
+    assert counts(page, "file")["tokens, whole file"] == f"{tokens:,}"
     page.set_viewport_size({"width": 360, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
@@ -106,8 +101,8 @@ def test_a_large_upload_in_blocks(open_page: Open, serve: Serve, tmp_path: Path)
     page = open_page(url)
     page.set_input_files("#text-file", str(path))
     page.wait_for_selector("#panel-file[data-state=ready]")
-    assert counts(page)["bytes"] == f"{path.stat().st_size:,}"
-    assert counts(page)["tokens, whole file"] == f"{ENC.count(text):,}"
+    assert counts(page, "file")["bytes"] == f"{path.stat().st_size:,}"
+    assert counts(page, "file")["tokens, whole file"] == f"{ENC.count(text):,}"
 
 
 class Endless(Given):

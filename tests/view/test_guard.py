@@ -16,18 +16,6 @@ from streamtok.view import questions, web_server
 from .page_server import TOKEN, client_of, served
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with served() as found:
-        yield found
-
-
-@pytest.fixture
-def client(url: str) -> Iterator[httpx.Client]:
-    with client_of(url) as made:
-        yield made
-
-
 def stranger(url: str) -> httpx.Client:
     return httpx.Client(base_url=url.partition("?")[0], trust_env=False, timeout=60)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,16 +10,9 @@ import pytest
 import streamtok
 from streamtok.views.merges import trace_merges
 
-from .conftest import TIMEOUT, Open, excuse, until
-from .page_server import served
+from .conftest import TIMEOUT, Open, excuse, ready, set_size, token_ids, until
 
 TEXT = "Hello world, naïve café, tokenization"
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with served(text=TEXT) as found:
-        yield found
 
 
 def hold_first(page: Any, path: str) -> list[Any]:
@@ -53,15 +45,6 @@ def answer(page: Any, held: list[Any]) -> None:
     page.wait_for_timeout(200)  # what the page would do with it is done by now
 
 
-def ready(page: Any, tab: str) -> None:
-    page.wait_for_selector(f"#panel-{tab}[data-state=ready]")
-
-
-def ids(page: Any, boxes: str) -> list[int]:
-    found: list[int] = page.eval_on_selector_all(boxes, "all => all.map((box) => box.token.id)")
-    return found
-
-
 def test_a_text_that_is_opened(open_page: Open, url: str) -> None:
     page = open_page(url)
     ready(page, "text")
@@ -72,10 +55,12 @@ def test_a_text_that_is_opened(open_page: Open, url: str) -> None:
     assert page.get_attribute("#panel-text", "data-state") == "busy"
     answer(page, held)
     ready(page, "text")
-    assert ids(page, "#text-tokens .t") == streamtok.get_encoding("o200k_base").encode(TEXT)
+    assert token_ids(page, "#text-tokens .t") == streamtok.get_encoding("o200k_base").encode(TEXT)
     page.fill("#text-box", "and edited")
     ready(page, "text")
-    assert ids(page, "#text-tokens .t") == streamtok.get_encoding("o200k_base").encode("and edited")
+    assert token_ids(page, "#text-tokens .t") == streamtok.get_encoding("o200k_base").encode(
+        "and edited"
+    )
 
 
 def test_a_text_that_could_not_be_opened(open_page: Open, url: str) -> None:
@@ -87,17 +72,9 @@ def test_a_text_that_could_not_be_opened(open_page: Open, url: str) -> None:
     page.select_option("#encoding", "o200k_base")
     held[0].abort()
     ready(page, "text")
-    assert ids(page, "#text-tokens .t") == streamtok.get_encoding("o200k_base").encode(TEXT)
+    assert token_ids(page, "#text-tokens .t") == streamtok.get_encoding("o200k_base").encode(TEXT)
     assert page.is_hidden("#error")
     excuse(page, "net::ERR_FAILED")
-
-
-def set_size(page: Any, size: int) -> None:
-    page.eval_on_selector(
-        "#stream-size",
-        "(slider, size) => { slider.value = size; slider.dispatchEvent(new Event('change')); }",
-        size,
-    )
 
 
 @pytest.mark.parametrize("sizes", [(1, 5), (1, 3)], ids=["another size", "the size before"])
@@ -158,7 +135,7 @@ def test_merges(open_page: Open, url: str) -> None:
     answer(page, held)
     trace = trace_merges(streamtok.get_encoding("cl100k_base"), " café")
     page.click("#merges-end")
-    assert ids(page, "#merges-parts .t") == trace.ids
+    assert token_ids(page, "#merges-parts .t") == trace.ids
 
 
 def test_pretokens(open_page: Open, url: str) -> None:

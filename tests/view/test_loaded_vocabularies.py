@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx
 import pytest
 
@@ -12,17 +10,9 @@ from streamtok.formats.packed import dumps_packed
 from streamtok.view import app
 from streamtok.view.encodings import MAX_LOADED
 
-from .page_server import client_of, served
-
 BYTES = {bytes([byte]): byte for byte in range(256)}
 MINE = streamtok.Encoding("mine", pat_str=r"[\s\S]+", mergeable_ranks=BYTES, special_tokens={})
 BINARY = {"Content-Type": "application/octet-stream"}
-
-
-@pytest.fixture
-def client() -> Iterator[httpx.Client]:
-    with served() as url, client_of(url) as made:
-        yield made
 
 
 def send(client: httpx.Client, name: str, data: bytes) -> httpx.Response:

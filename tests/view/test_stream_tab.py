@@ -2,61 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 import streamtok
 from streamtok.views.lanes import make_lanes
 
-from .conftest import Open, Serve, picture, until, violations
+from .conftest import (
+    Open,
+    Serve,
+    counts,
+    opened,
+    picture,
+    ready,
+    set_size,
+    token_ids,
+    until,
+    violations,
+)
 from .page_server import STREAM_TEXT as TEXT
-from .page_server import served
 
 ENC = streamtok.get_encoding("cl100k_base")
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with served(text=TEXT) as found:
-        yield found
-
-
-def opened(open_page: Open, url: str, **settings: Any) -> Any:
-    page = open_page(url, **settings)
-    page.click("#tab-stream")
-    page.wait_for_selector("#panel-stream[data-state=ready]")
-    return page
-
-
-def ids(page: Any, lane: str, kind: str = "") -> list[int]:
-    found: list[int] = page.eval_on_selector_all(
-        f"#{lane}-tokens .t{kind}", "boxes => boxes.map((box) => box.token.id)"
-    )
-    return found
-
-
-def counts(page: Any) -> list[str]:
-    found: list[str] = page.locator("#stream-counts dd").all_inner_texts()
-    return found
-
-
-def set_size(page: Any, size: int) -> None:
-    page.eval_on_selector(
-        "#stream-size",
-        """(slider, size) => {
-          slider.value = size;
-          slider.dispatchEvent(new Event("input"));
-          slider.dispatchEvent(new Event("change"));
-        }""",
-        size,
-    )
-    page.wait_for_selector("#panel-stream[data-state=ready]")
-
-
 def test_every_step(open_page: Open, url: str) -> None:
-    page = opened(open_page, url)
+    page = opened(open_page, url, "stream")
     lanes = make_lanes(ENC, TEXT, 8)
     naive: list[int] = []
     wrong: list[int] = []
@@ -66,12 +35,12 @@ def test_every_step(open_page: Open, url: str) -> None:
         naive += [one.token.id for one in chunk.naive]
         wrong += [one.token.id for one in chunk.naive if one.is_wrong]
         exact += [one.token.id for one in chunk.exact]
-        assert ids(page, "naive") == naive
-        assert ids(page, "naive", ".wrong") == wrong
-        assert ids(page, "exact") == exact
+        assert token_ids(page, "#naive-tokens .t") == naive
+        assert token_ids(page, "#naive-tokens .t.wrong") == wrong
+        assert token_ids(page, "#exact-tokens .t") == exact
         held = page.locator("#exact-tokens .pending").all_inner_texts()
         assert held == ([chunk.pending_shown] if chunk.pending else [])
-        assert counts(page)[-1] == str(chunk.pending)
+        assert list(counts(page, "stream").values())[-1] == str(chunk.pending)
         reasons = {one.reason for one in chunk.exact}
         why = page.inner_text("#stream-why")
         assert ("certificate" in why) == ("certificate" in reasons)
@@ -84,44 +53,46 @@ def test_every_step(open_page: Open, url: str) -> None:
     assert wrong
     assert page.is_disabled("#stream-step")
     page.click("#stream-back")
-    assert ids(page, "exact") == exact[: -len(lanes.chunks[-1].exact)]
+    assert token_ids(page, "#exact-tokens .t") == exact[: -len(lanes.chunks[-1].exact)]
     page.click("#stream-start")
-    assert ids(page, "naive") == ids(page, "exact") == []
+    assert token_ids(page, "#naive-tokens .t") == token_ids(page, "#exact-tokens .t") == []
 
 
 @pytest.mark.parametrize("size", [1, 5, 64])
 def test_characters_of_several_tokens_are_whole(open_page: Open, serve: Serve, size: int) -> None:
     url = serve(text="tea 🎉 👩\u200d👧 for two 🎉")
-    page = opened(open_page, url)
+    page = opened(open_page, url, "stream")
     set_size(page, size)
+    ready(page, "stream")
     page.click("#stream-end")
     signs = page.locator("#exact-tokens .sign").all_inner_texts()
     assert signs == ["·🎉", "·👩\u200d👧", "·🎉"]
     text = "tea 🎉 👩\u200d👧 for two 🎉"
-    assert ids(page, "exact") == ENC.encode(text)
+    assert token_ids(page, "#exact-tokens .t") == ENC.encode(text)
     if size == 64:
         assert page.locator("#naive-tokens .sign").all_inner_texts() == signs
 
 
 def test_play_and_pause(open_page: Open, url: str) -> None:
-    page = opened(open_page, url)
+    page = opened(open_page, url, "stream")
     set_size(page, 1)  # many steps: it is not at its end before it is paused
     page.click("#stream-play")
     assert page.inner_text("#stream-play") == "Pause"
     until(page, "document.querySelectorAll('#exact-tokens .t').length > 0")
     page.click("#stream-play")
     assert page.inner_text("#stream-play") == "Play"
-    found = ids(page, "exact")
+    found = token_ids(page, "#exact-tokens .t")
     assert 0 < len(found) < len(ENC.encode(TEXT))
     assert found == ENC.encode(TEXT)[: len(found)]
     set_size(page, 64)
+    ready(page, "stream")
     page.click("#stream-play")
     until(page, "document.querySelector('#stream-play').textContent === 'Play'")
-    assert ids(page, "exact") == ENC.encode(TEXT)
+    assert token_ids(page, "#exact-tokens .t") == ENC.encode(TEXT)
 
 
 def test_why_an_id_could_go(open_page: Open, url: str) -> None:
-    page = opened(open_page, url)
+    page = opened(open_page, url, "stream")
     page.click("#stream-end")
     page.hover("#naive-tokens .wrong >> nth=0")
     assert "the whole text does not have this id here" in page.inner_text("#stream-detail")
@@ -133,32 +104,33 @@ def test_a_certificate(open_page: Open, serve: Serve) -> None:
     """A pre-token that is open for long: ids go before it ends."""
     text = "=" * 3000 + "a"
     url = serve(text=text)
-    page = opened(open_page, url)
+    page = opened(open_page, url, "stream")
     set_size(page, 64)
+    ready(page, "stream")
     page.click("#stream-end")
-    assert ids(page, "exact") == ENC.encode(text)
+    assert token_ids(page, "#exact-tokens .t") == ENC.encode(text)
     assert page.locator("#exact-tokens .certified").count() > 0
     page.hover("#exact-tokens .certified >> nth=0")
     assert "a certificate shows" in page.inner_text("#stream-detail")
 
 
 def test_another_text_and_encoding(open_page: Open, url: str) -> None:
-    page = opened(open_page, url)
+    page = opened(open_page, url, "stream")
     page.select_option("#encoding", "gpt2")
     page.wait_for_selector("#panel-stream[data-state=ready]")
     page.click("#stream-end")
-    assert ids(page, "exact") == streamtok.get_encoding("gpt2").encode(TEXT)
+    assert token_ids(page, "#exact-tokens .t") == streamtok.get_encoding("gpt2").encode(TEXT)
     page.click("#tab-text")
     page.fill("#text-box", "short")
     page.click("#tab-stream")
     until(page, "document.querySelector('#stream-feed').textContent.includes('of 1 chunks')")
     page.click("#stream-end")
-    assert ids(page, "exact") == streamtok.get_encoding("gpt2").encode("short")
+    assert token_ids(page, "#exact-tokens .t") == streamtok.get_encoding("gpt2").encode("short")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_anybody_can_use_it(open_page: Open, url: str, scheme: str) -> None:
-    page = opened(open_page, url, color_scheme=scheme)
+    page = opened(open_page, url, "stream", color_scheme=scheme)
     page.click("#stream-step")
     page.click("#stream-step")
     assert violations(page) == []

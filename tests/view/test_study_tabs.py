@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,39 +14,21 @@ from streamtok.views.merges import trace_merges
 from streamtok.views.vocabulary_lists import duplicates, half_characters, longest, unreachable
 from streamtok.views.vocabulary_search import find_bytes, find_text, token_page
 
-from .conftest import Open, Serve, excuse, picture, until, violations
-from .page_server import served
+from .conftest import (
+    Open,
+    Serve,
+    counts,
+    excuse,
+    opened,
+    picture,
+    ready,
+    token_ids,
+    until,
+    violations,
+)
 
 ENC = streamtok.get_encoding("cl100k_base")
 TEXT = "Tokenization differs: naïve 東京 and antidisestablishmentarianism <b>&amp;</b>\n"
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with served(text=TEXT) as found:
-        yield found
-
-
-def opened(open_page: Open, url: str, tab: str, **settings: Any) -> Any:
-    page = open_page(url, **settings)
-    page.click(f"#tab-{tab}")
-    if tab != "vocabulary":
-        ready(page, tab)
-    return page
-
-
-def ready(page: Any, tab: str) -> None:
-    page.wait_for_selector(f"#panel-{tab}[data-state=ready]")
-
-
-def ids(page: Any, boxes: str) -> list[int]:
-    found: list[int] = page.eval_on_selector_all(boxes, "all => all.map((box) => box.token.id)")
-    return found
-
-
-def counts(page: Any, tab: str) -> list[int]:
-    shown = page.locator(f"#{tab}-counts dd").all_inner_texts()
-    return [int(one.replace(",", "")) for one in shown]
 
 
 def test_compare(open_page: Open, url: str) -> None:
@@ -58,10 +39,11 @@ def test_compare(open_page: Open, url: str) -> None:
     assert page.locator("#compare-columns h2").all_inner_texts() == names
     for i, encoding in enumerate(encodings, 1):
         column = f"#compare-columns > :nth-child({i})"
-        assert ids(page, f"{column} .t") == encoding.encode(TEXT)
+        assert token_ids(page, f"{column} .t") == encoding.encode(TEXT)
         assert f"{len(encoding.encode(TEXT))} tokens" in page.inner_text(f"{column} .note")
     same = sum(segment.is_same for segment in found.segments)
-    assert counts(page, "compare") == [found.agreeing, found.differing, same]
+    expected = [f"{one:,}" for one in (found.agreeing, found.differing, same)]
+    assert list(counts(page, "compare").values()) == expected
     assert page.locator("#compare-columns > :first-child .t:not(.differs)").count() == same
     assert page.locator("#compare-columns b").count() == 0
     picture(page, "compare")
@@ -128,7 +110,7 @@ def test_merges(open_page: Open, url: str) -> None:
         if step is trace.steps[-5]:
             picture(page, "merges")
     assert ", ".join(map(str, trace.ids)) in page.inner_text("#merges-what")
-    assert ids(page, "#merges-parts .t") == trace.ids
+    assert token_ids(page, "#merges-parts .t") == trace.ids
     page.click("#merges-back")
     assert f"Step {len(trace.steps) - 1} of" in page.inner_text("#merges-what")
     page.hover("#merges-pretokens .t >> nth=1")

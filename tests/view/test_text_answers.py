@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -13,19 +12,11 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok.view import tab_answers
 
-from .page_server import client_of, served
-
 WORDS = [
     "a", " ", "\n", "don't", "12345", "日本語", "é", "🎉", "<|endoftext|>", "<|endof", "text|>",
     " the", "\t", "<b>",
 ]  # fmt: skip
 QUESTION = {"encoding": "gpt2", "special": "plain", "text": "abc", "at": 0}
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[httpx.Client]:
-    with served() as url, client_of(url) as made:
-        yield made
 
 
 def ask(client: httpx.Client, **question: Any) -> httpx.Response:

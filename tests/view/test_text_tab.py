@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,34 +12,13 @@ import streamtok
 from streamtok.formats import save_packed
 from streamtok.view.chat import chat_template
 
-from .conftest import Open, Serve, excuse, picture, until, violations
+from .conftest import Open, Serve, counts, excuse, picture, ready, token_ids, until, violations
 from .page_server import served
 
 ENC = streamtok.get_encoding("cl100k_base")
-TEXT = "Naïve café, 日本語 🎉\n\n  <b>not bold</b> &amp; <script>alert(1)</script>\tend"
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with served(text="Hello world") as found:
-        yield found
-
-
-def ready(page: Any) -> None:
-    page.wait_for_selector("#panel-text[data-state=ready]")
-
-
-def shown(page: Any) -> list[int]:
-    """The ids that are drawn, in order."""
-    ids: list[int] = page.eval_on_selector_all(
-        "#text-tokens .t", "boxes => boxes.map((box) => box.token.id)"
-    )
-    return ids
-
-
-def counts(page: Any) -> dict[str, str]:
-    names = page.locator("#text-counts dt").all_inner_texts()
-    return dict(zip(names, page.locator("#text-counts dd").all_inner_texts(), strict=True))
+TEXT = "Hello world"  # what the page shows at first
+TYPED = "Naïve café, 日本語 🎉\n\n  <b>not bold</b> &amp; <script>alert(1)</script>\tend"
+BOXES = "#text-tokens .t"
 
 
 def put(page: Any, text: str) -> None:
@@ -70,24 +48,24 @@ def drop(page: Any, name: str, text: str, on: str = "#text-tokens") -> None:
 
 def test_the_first_text(open_page: Open, url: str) -> None:
     page = open_page(url)
-    ready(page)
+    ready(page, "text")
     assert "token=" not in page.url  # it does not stay in the history
     assert page.input_value("#text-box") == "Hello world"
-    assert shown(page) == ENC.encode("Hello world")
+    assert token_ids(page, BOXES) == ENC.encode("Hello world")
 
 
 def test_typed_text(open_page: Open, url: str) -> None:
     page = open_page(url)
-    page.fill("#text-box", TEXT)
-    ready(page)
-    ids = ENC.encode(TEXT)
-    assert shown(page) == ids
-    assert counts(page) == {
+    page.fill("#text-box", TYPED)
+    ready(page, "text")
+    ids = ENC.encode(TYPED)
+    assert token_ids(page, BOXES) == ids
+    assert counts(page, "text") == {
         "tokens": str(len(ids)),
-        "characters (code points)": str(len(TEXT)),
-        "bytes": str(len(TEXT.encode())),
-        "tokens per character": f"{len(ids) / len(TEXT):.3f}",
-        "characters per token": f"{len(TEXT) / len(ids):.3f}",
+        "characters (code points)": str(len(TYPED)),
+        "bytes": str(len(TYPED.encode())),
+        "tokens per character": f"{len(ids) / len(TYPED):.3f}",
+        "characters per token": f"{len(TYPED) / len(ids):.3f}",
     }
     assert page.locator("#text-tokens b, #text-tokens script").count() == 0  # text, not HTML
     drawn = page.inner_text("#text-tokens")
@@ -95,13 +73,13 @@ def test_typed_text(open_page: Open, url: str) -> None:
         assert sign in drawn
     page.press("#text-box", "Control+Home")
     page.keyboard.type("Oh! ")
-    ready(page)
-    assert shown(page) == ENC.encode("Oh! " + TEXT)
+    ready(page, "text")
+    assert token_ids(page, BOXES) == ENC.encode("Oh! " + TYPED)
     for _ in range(6):
         page.keyboard.press("Backspace")
         page.keyboard.press("Delete")
-    ready(page)
-    assert shown(page) == ENC.encode(page.input_value("#text-box"))
+    ready(page, "text")
+    assert token_ids(page, BOXES) == ENC.encode(page.input_value("#text-box"))
     picture(page, "text")
 
 
@@ -116,16 +94,16 @@ def test_every_edit_of_nasty_texts(open_page: Open, url: str) -> None:
             }""",
             [*memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")],
         )
-        ready(page)
+        ready(page, "text")
         whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        assert shown(page) == ENC.encode(whole), ascii(text)
-        assert counts(page)["characters (code points)"] == str(len(whole))
+        assert token_ids(page, BOXES) == ENC.encode(whole), ascii(text)
+        assert counts(page, "text")["characters (code points)"] == str(len(whole))
 
 
 def test_a_token_is_told_about(open_page: Open, url: str) -> None:
     page = open_page(url)
     page.fill("#text-box", "Hello wörld")
-    ready(page)
+    ready(page, "text")
     ids = ENC.encode("Hello wörld")
     page.hover("#text-tokens .t >> nth=1")
     detail = page.inner_text("#text-detail")
@@ -149,23 +127,23 @@ def test_special_tokens(open_page: Open, url: str) -> None:
     page = open_page(url)
     text = "end <|endoftext|>"
     page.fill("#text-box", text)
-    ready(page)
-    assert shown(page) == ENC.encode(text, disallowed_special=())
+    ready(page, "text")
+    assert token_ids(page, BOXES) == ENC.encode(text, disallowed_special=())
     page.select_option("#special", "allow")
-    ready(page)
-    assert shown(page) == ENC.encode(text, allowed_special="all")
+    ready(page, "text")
+    assert token_ids(page, BOXES) == ENC.encode(text, allowed_special="all")
     page.hover("#text-tokens .special")
     assert "special token" in page.inner_text("#text-detail")
     page.select_option("#special", "refuse")
     page.wait_for_selector("#panel-text[data-state=failed]")
     assert "<|endoftext|>" in page.inner_text("#error")
-    assert shown(page) == []
+    assert token_ids(page, BOXES) == []
     excuse(page, " 422 ")
     page.focus("#text-box")
     page.keyboard.press("Control+End")
     page.keyboard.press("Backspace")  # it is no special token any more
-    ready(page)
-    assert shown(page) == ENC.encode(text[:-1])
+    ready(page, "text")
+    assert token_ids(page, BOXES) == ENC.encode(text[:-1])
     assert page.is_hidden("#error")
 
 
@@ -173,8 +151,8 @@ def test_another_encoding(open_page: Open, url: str) -> None:
     page = open_page(url)
     for name in ("gpt2", "o200k_base", "o200k_harmony"):
         page.select_option("#encoding", name)
-        ready(page)
-        assert shown(page) == streamtok.get_encoding(name).encode("Hello world")
+        ready(page, "text")
+        assert token_ids(page, BOXES) == streamtok.get_encoding(name).encode("Hello world")
 
 
 def test_a_vocabulary_that_was_given(open_page: Open, serve: Serve) -> None:
@@ -182,9 +160,9 @@ def test_a_vocabulary_that_was_given(open_page: Open, serve: Serve) -> None:
     mine = streamtok.Encoding("mine", pat_str=r"[\s\S]+", mergeable_ranks=tokens, special_tokens={})
     url = serve(encoding=mine, text="<b>lo</b>")
     page = open_page(url)
-    ready(page)
+    ready(page, "text")
     assert page.input_value("#encoding") == "mine"
-    assert shown(page) == mine.encode("<b>lo</b>")
+    assert token_ids(page, BOXES) == mine.encode("<b>lo</b>")
     assert page.locator("#text-tokens b").count() == 0
 
 
@@ -192,8 +170,8 @@ def test_characters_of_several_tokens(open_page: Open, url: str) -> None:
     page = open_page(url)
     text = "ok 語 🎉 👨\u200d👩\u200d👧 e\u0323\u0302 日本"
     page.fill("#text-box", text)
-    ready(page)
-    assert shown(page) == ENC.encode(text)
+    ready(page, "text")
+    assert token_ids(page, BOXES) == ENC.encode(text)
     signs = page.locator("#text-tokens .whole .sign").all_inner_texts()
     assert [one.strip("·") for one in signs] == ["語", "🎉", "👨\u200d👩\u200d👧", "e\u0323\u0302"]
     pieces = page.locator("#text-tokens .whole .t").evaluate_all(
@@ -208,13 +186,13 @@ def test_characters_of_several_tokens(open_page: Open, url: str) -> None:
 
 def test_ids_are_copied(open_page: Open, url: str) -> None:
     page = open_page(url, permissions=["clipboard-read", "clipboard-write"])
-    page.fill("#text-box", TEXT)
-    ready(page)
-    ids = ENC.encode(TEXT)
+    page.fill("#text-box", TYPED)
+    ready(page, "text")
+    ids = ENC.encode(TYPED)
     assert page.inner_text("#text-ids") == ", ".join(map(str, ids))
     long = "one two 3 " * 3000
     page.fill("#text-box", long)
-    ready(page)
+    ready(page, "text")
     assert page.inner_text("#text-ids").endswith(", …")
     page.click("#text-copy")
     until(page, "document.querySelector('#text-copy').textContent.endsWith('copied')")
@@ -236,7 +214,7 @@ def test_the_turns_of_mistral() -> None:
 
 def test_turns_of_a_chat(open_page: Open, url: str) -> None:
     page = open_page(url)
-    ready(page)
+    ready(page, "text")
     assert page.is_hidden("#chat-add")
     assert "cl100k_base has no special tokens" in page.inner_text("#chat-name")
     page.select_option("#encoding", "o200k_harmony")
@@ -246,12 +224,12 @@ def test_turns_of_a_chat(open_page: Open, url: str) -> None:
         page.select_option("#chat-role", role)
         page.click("#chat-add")
         page.keyboard.type(words)
-    ready(page)
+    ready(page, "text")
     text = "<|start|>user<|message|>Hi<|end|><|start|>assistant<|message|>Hello!<|end|>"
     assert page.input_value("#text-box") == text
     assert page.input_value("#special") == "allow"
     harmony = streamtok.get_encoding("o200k_harmony")
-    assert shown(page) == harmony.encode(text, allowed_special="all")
+    assert token_ids(page, BOXES) == harmony.encode(text, allowed_special="all")
     assert page.locator("#text-tokens .special").count() == 6
 
 
@@ -263,12 +241,12 @@ def test_a_vocabulary_is_loaded(open_page: Open, url: str, tmp_path: Path) -> No
     page = open_page(url)
     page.set_input_files("#vocabulary-file", path)
     until(page, "document.querySelector('#encoding').value === 'my-own (loaded)'")
-    ready(page)
-    assert shown(page) == mine.encode("Hello world")
+    ready(page, "text")
+    assert token_ids(page, BOXES) == mine.encode("Hello world")
     page.reload()
     page.wait_for_selector("html[data-ready]")
-    ready(page)
-    assert shown(page) == mine.encode("Hello world")
+    ready(page, "text")
+    assert token_ids(page, BOXES) == mine.encode("Hello world")
     page.click("#tab-compare")
     page.wait_for_selector("#panel-compare[data-state=ready]")
     assert page.inner_text("#compare-columns h2 >> nth=0") == "my-own (loaded)"
@@ -284,18 +262,18 @@ def test_a_text_survives_a_reload(open_page: Open, url: str) -> None:
     page.select_option("#encoding", "gpt2")
     page.reload()
     page.wait_for_selector("html[data-ready]")
-    ready(page)
+    ready(page, "text")
     assert page.input_value("#text-box") == "kept 🎉"
-    assert shown(page) == streamtok.get_encoding("gpt2").encode("kept 🎉")
+    assert token_ids(page, BOXES) == streamtok.get_encoding("gpt2").encode("kept 🎉")
 
 
 def test_what_was_said_of_a_token_goes_with_it(open_page: Open, url: str) -> None:
     page = open_page(url)
-    ready(page)
+    ready(page, "text")
     page.hover("#text-tokens .t >> nth=1")
     assert "id 1917" in page.inner_text("#text-detail")
     page.click("#text-clear")
-    ready(page)
+    ready(page, "text")
     assert "arrow keys" in page.inner_text("#text-detail")
     assert page.inner_text("#text-ids") == ""
 
@@ -304,13 +282,13 @@ def test_a_press_outlives_what_is_drawn_anew(open_page: Open, url: str) -> None:
     """The boxes of tokens are replaced between press and release: the token there is chosen."""
     page = open_page(url)
     page.fill("#text-box", "one two three four")
-    ready(page)
+    ready(page, "text")
     place = page.locator("#text-tokens .t").nth(2).bounding_box()
     page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
     page.mouse.down()
     before = page.locator("#text-tokens .row").evaluate_handle("(row) => row")
     page.select_option("#encoding", "gpt2")
-    ready(page)
+    ready(page, "text")
     assert not before.evaluate("(row) => row.isConnected")
     page.mouse.up()
     assert page.evaluate("document.activeElement.id") == "text-box"
@@ -323,7 +301,7 @@ def test_a_long_text(open_page: Open, url: str, sign: str) -> None:
     text = "\n".join(f"{i} the quick brown fox {sign}{i * i}" for i in range(6000))
     page = open_page(url)
     put(page, text)
-    ready(page)
+    ready(page, "text")
     for keys, start in (("Control+End", None), ("Control+Home", 0), ("", 100_000)):
         if keys:
             page.press("#text-box", keys)
@@ -337,12 +315,12 @@ def test_a_long_text(open_page: Open, url: str, sign: str) -> None:
                 len(text[:start].encode("utf-16-le")) // 2,
             )
         page.keyboard.type("xyz ")
-        ready(page)
+        ready(page, "text")
         text = text[:place] + "xyz " + text[place:]
         ids = ENC.encode(text)
-        assert counts(page)["tokens"] == f"{len(ids):,}"
+        assert counts(page, "text")["tokens"] == f"{len(ids):,}"
         first = page.evaluate("document.querySelector('#text-tokens .t').at")
-        drawn = shown(page)
+        drawn = token_ids(page, BOXES)
         assert len(drawn) == 3000
         assert drawn == ids[first : first + 3000]
         at = len(ENC.encode(text[:place]))
@@ -352,8 +330,8 @@ def test_a_long_text(open_page: Open, url: str, sign: str) -> None:
     page.press("#text-box", "Control+Home")
     until(page, "document.querySelector('#text-tokens .t').at === 0")
     page.click("#text-clear")
-    ready(page)
-    assert counts(page)["tokens"] == "0"
+    ready(page, "text")
+    assert counts(page, "text")["tokens"] == "0"
     assert page.is_hidden("#text-where")
 
 
@@ -369,8 +347,8 @@ def test_a_file_is_dropped(open_page: Open, url: str) -> None:
     page = open_page(url)
     drop(page, "a.txt", "\ufeffFrom a file:\r\nönce\n")
     until(page, "document.querySelector('#text-box').value.includes('From')")
-    ready(page)
-    assert shown(page) == ENC.encode("\ufeffFrom a file:\nönce\n")
+    ready(page, "text")
+    assert token_ids(page, BOXES) == ENC.encode("\ufeffFrom a file:\nönce\n")
     assert page.inner_text("#text-note").startswith("a.txt: CR LF became LF.")
     drop(page, "b.txt", "As it is")
     until(page, "document.querySelector('#text-box').value.startsWith('As')")
@@ -380,7 +358,7 @@ def test_a_file_is_dropped(open_page: Open, url: str) -> None:
 def test_the_server_is_gone(open_page: Open) -> None:
     with served(text="Hello") as url:
         page = open_page(url)
-        ready(page)
+        ready(page, "text")
     page.fill("#text-box", "x")
     page.wait_for_selector("#error:not([hidden])")
     assert "does not answer" in page.inner_text("#error")
@@ -391,19 +369,19 @@ def test_the_server_is_gone(open_page: Open) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_anybody_can_use_it(open_page: Open, url: str, scheme: str) -> None:
     page = open_page(url, color_scheme=scheme)
-    page.fill("#text-box", TEXT)
-    ready(page)
+    page.fill("#text-box", TYPED)
+    ready(page, "text")
     assert violations(page) == []
     page.fill("#text-box", "")
-    ready(page)
+    ready(page, "text")
     assert violations(page) == []
 
 
 def test_on_a_telephone(open_page: Open, url: str) -> None:
     page = open_page(url)
     page.set_viewport_size({"width": 360, "height": 640})
-    page.fill("#text-box", TEXT + "x" * 200)
-    ready(page)
+    page.fill("#text-box", TYPED + "x" * 200)
+    ready(page, "text")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     top = page.locator("#text-counts").bounding_box()
     assert top["y"] + top["height"] < page.locator("#text-box").bounding_box()["y"]

@@ -18,6 +18,22 @@ export function showCounts(list, pairs) {
   );
 }
 
+// A file that is chosen with an input or dropped on an area goes to take(file).
+export function takeFiles(input, area, take) {
+  input.addEventListener("change", () => {
+    const [file] = input.files;
+    if (file) take(file);
+    input.value = "";
+  });
+  area.addEventListener("dragover", (event) => event.preventDefault());
+  area.addEventListener("drop", (event) => {
+    const [file] = event.dataTransfer.files;
+    if (!file) return;
+    event.preventDefault();
+    take(file);
+  });
+}
+
 // state: busy, ready, failed or stopped.
 export function setState(panel, state) {
   panel.dataset.state = state;

@@ -2,7 +2,7 @@
 
 import { post, postBytes } from "./api.js";
 import { barChart } from "./chart.js";
-import { $, decimal, make, setState, showCounts, spaced, whole } from "./elements.js";
+import { $, decimal, make, setState, showCounts, spaced, takeFiles, whole } from "./elements.js";
 
 const BLOCK = 4 << 20;
 const LAST = 24; // class of the longest lines
@@ -18,19 +18,8 @@ export class FileTab {
       $("file-given").hidden = false;
       $("file-given").addEventListener("click", () => this.readGiven());
     }
-    $("file-upload").addEventListener("change", (event) => {
-      const [file] = event.target.files;
-      if (file) this.upload(file);
-      event.target.value = "";
-    });
+    takeFiles($("file-upload"), this.panel, (file) => this.upload(file));
     $("file-stop").addEventListener("click", () => this.stop());
-    this.panel.addEventListener("dragover", (event) => event.preventDefault());
-    this.panel.addEventListener("drop", (event) => {
-      const [file] = event.dataTransfer.files;
-      if (!file) return;
-      event.preventDefault();
-      this.upload(file);
-    });
   }
 
   onShow() {

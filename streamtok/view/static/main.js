@@ -1,7 +1,7 @@
 // Starts the page: what the server says about itself, the tabs, and what all of them share.
 
 import { get, postBytes } from "./api.js";
-import { $, make, setState } from "./elements.js";
+import { $, make, setState, takeFiles } from "./elements.js";
 import { CompareTab } from "./compare_tab.js";
 import { FileTab } from "./file_tab.js";
 import { LanguagesTab } from "./languages_tab.js";
@@ -32,19 +32,7 @@ class Page {
     for (const id of ["encoding", "special"]) {
       $(id).addEventListener("change", () => this.onSettings());
     }
-    $("vocabulary-file").addEventListener("change", (event) => {
-      const [file] = event.target.files;
-      if (file) this.loadVocabulary(file);
-      event.target.value = "";
-    });
-    const header = document.querySelector("header");
-    header.addEventListener("dragover", (event) => event.preventDefault());
-    header.addEventListener("drop", (event) => {
-      const [file] = event.dataTransfer.files;
-      if (!file) return;
-      event.preventDefault();
-      this.loadVocabulary(file);
-    });
+    takeFiles($("vocabulary-file"), document.querySelector("header"), (file) => this.loadVocabulary(file));
     window.addEventListener("pagehide", () => this.keep());
   }
 

@@ -2,7 +2,7 @@
 // to the server; the answer has the counts, the first ids, and the tokens around the cursor.
 
 import { post } from "./api.js";
-import { $, decimal, make, showCounts, whole } from "./elements.js";
+import { $, decimal, make, showCounts, takeFiles, whole } from "./elements.js";
 import { Tab } from "./tab.js";
 import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
@@ -16,12 +16,7 @@ export class TextTab extends Tab {
     $("text-copy").addEventListener("click", () => this.copyIds());
     $("chat-add").addEventListener("click", () => this.addTurn());
     $("text-clear").addEventListener("click", () => this.set("", true));
-    $("text-file").addEventListener("change", (event) => {
-      const [file] = event.target.files;
-      if (file) this.openFile(file);
-      event.target.value = "";
-    });
-    this.panel.addEventListener("dragover", (event) => event.preventDefault());
+    takeFiles($("text-file"), this.panel, (file) => this.openFile(file));
     this.panel.addEventListener("drop", (event) => this.onDrop(event));
   }
 
@@ -75,13 +70,12 @@ export class TextTab extends Tab {
     $("text-note").textContent = `${name}: ${changes.join("; ")}. The counts are those of the text below.`;
   }
 
+  // Text from elsewhere; on the box itself, the browser puts it in its own way.
   onDrop(event) {
-    const [file] = event.dataTransfer.files;
     const text = event.dataTransfer.getData("text/plain");
-    if (!file && (event.target === this.box || !text)) return; // the browser's own way
+    if (event.dataTransfer.files.length || event.target === this.box || !text) return;
     event.preventDefault();
-    if (file) this.openFile(file);
-    else this.set(text);
+    this.set(text);
   }
 
   load() {
