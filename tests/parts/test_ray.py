@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +12,14 @@ import ray
 from ray.cluster_utils import Cluster
 
 import streamtok.ray
-from streamtok import Plan, PlanError, Trainer, plan
+from streamtok import PlanError, Trainer
 from streamtok.parts.commit import missing_parts
 from streamtok.parts.part import Record
 from streamtok.parts.workers import run_parts
 from streamtok.ray.count_tasks import count_on_ray
 
 from ..cli.test_cli import run
+from .conftest import contents, make
 
 ROOT = Path(streamtok.__file__).resolve().parents[1]
 
@@ -39,23 +39,6 @@ def cluster() -> Iterator[Any]:
             del os.environ["PYTHONPATH"]
         else:
             os.environ["PYTHONPATH"] = known
-
-
-@pytest.fixture
-def text(tmp_path: Path) -> Path:
-    path = tmp_path / "in.txt"
-    path.write_text("Some words, and others; 日本語.\n" * 3000)
-    return path
-
-
-def make(text: Path, out: str = "out", **options: Any) -> Plan:
-    return plan(text, text.parent / out, encoding="gpt2", part_size=10_000, **options)
-
-
-def contents(made: Plan) -> list[str]:
-    """SHA-256 of the parts."""
-    paths = sorted(Path(made.output).glob("part-*"))
-    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
 
 
 def test_the_files_are_those_of_one_process(cluster: Any, text: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from streamtok import Plan, PlanError, commit, plan
+from streamtok import Plan, PlanError, commit
 from streamtok.cli.main import main
 from streamtok.parts import workers
 from streamtok.parts.commit import missing_parts
@@ -21,28 +20,9 @@ from streamtok.parts.part import Record
 from streamtok.parts.workers import run_parts
 
 from ..cli.test_cli import run
+from .conftest import contents, make
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def text(tmp_path: Path) -> Path:
-    path = tmp_path / "in.txt"
-    path.write_text("Some words, and others; 日本語.\n" * 4000)
-    return path
-
-
-def make(text: Path, out: str = "out", **options: object) -> Plan:
-    return plan(text, text.parent / out, encoding="gpt2", part_size=10_000, **options)
-
-
-def contents(made: Plan) -> dict[str, str]:
-    """SHA-256 of all files but the plan, whose path of the output is its own."""
-    found = {}
-    for path in Path(made.output).glob("*"):
-        if path.name.startswith("part-"):
-            found[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
 
 
 def test_two_workers_make_what_one_does(text: Path) -> None:

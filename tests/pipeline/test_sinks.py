@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamtok.files import part_file
 from streamtok.pipeline import sinks
 
 ID_LISTS = st.lists(st.integers(0, 0xFFFF) | st.integers(0, 0xFFFFFFFE), max_size=40)
@@ -171,7 +172,8 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "out"
     with sinks.open_output(str(path)) as output:
         output.write(b"hello")
-        assert not path.exists()
+        (hidden,) = names(tmp_path)
+        assert hidden.startswith(".streamtok-")
         output.write(memoryview(b" world"))
         output.patch(0, b"J")
         output.write(b"!")
@@ -210,9 +212,11 @@ def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:
     target, link = tmp_path / "real" / "file", tmp_path / "link"
     target.write_bytes(b"old")
     link.symlink_to(target)
+    target.chmod(0o640)
     with sinks.open_output(str(link)) as output:
         output.write(b"new")
     assert link.is_symlink()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
     assert target.read_bytes() == b"new"
 
 
@@ -232,6 +236,16 @@ def test_errors_name_the_file_that_the_user_named(tmp_path: Path) -> None:
             sinks.open_output(str(path))
         assert caught.value.filename == str(path)
     assert names(tmp_path) == []
+
+
+def test_a_file_that_cannot_be_made_is_not_remembered(tmp_path: Path) -> None:
+    """What is remembered is removed at exit: a service would remember more and more."""
+    missing = os.fspath(tmp_path / "missing" / "out")
+    before = set(part_file._unpublished)
+    with pytest.raises(FileNotFoundError) as caught:
+        sinks.open_output(missing)
+    assert caught.value.filename == missing
+    assert part_file._unpublished == before
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")

@@ -34,11 +34,6 @@ from ..serve_clients import (
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
 
 
-@pytest.fixture(scope="module")
-def enc() -> streamtok.Encoding:
-    return streamtok.get_encoding("cl100k_base")
-
-
 # Ids
 
 

@@ -39,11 +39,6 @@ COMMAND = [sys.executable, "-m", "streamtok", "serve"]
 HANG = 60  # seconds after which a process that should end in one has hung
 
 
-@pytest.fixture(scope="module")
-def enc() -> streamtok.Encoding:
-    return streamtok.get_encoding("cl100k_base")
-
-
 def connect(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
     return socket.create_connection((host, int(port)), timeout=HANG)

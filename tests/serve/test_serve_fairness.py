@@ -36,11 +36,6 @@ def load(name: str) -> streamtok.Encoding:
     return streamtok.Encoding("long", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
 
 
-@pytest.fixture(scope="module")
-def enc() -> streamtok.Encoding:
-    return load("cl100k_base")
-
-
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that moves by a second at each look: any text is slow."""

@@ -41,11 +41,6 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and sig
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads memory and limits from /proc")
 
 
-@pytest.fixture(scope="module")
-def enc() -> streamtok.Encoding:
-    return streamtok.get_encoding("cl100k_base")
-
-
 # Slow clients
 
 

@@ -27,11 +27,6 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and sig
 COMMAND = [sys.executable, "-m", "streamtok", "serve"]
 
 
-@pytest.fixture(scope="module")
-def enc() -> streamtok.Encoding:
-    return streamtok.get_encoding("cl100k_base")
-
-
 def values(text: str) -> dict[str, float]:
     """Value of each sample, by its name and, if it has one, the value of its label."""
     return {
