@@ -33,10 +33,10 @@ from .writer_thread import WriterThread
 
 _HIDDEN = ".streamtok-"  # hidden names begin with this
 _BLOCK = 1 << 18
-_SYNC_EVERY = 1 << 25  # bytes
+_TOGETHER = 1 << 25  # bytes that the system is asked to write to the disk
 
 # The hidden files that no other process could continue. Ctrl-C may come when a file is there and
-# No caller has it yet to remove it, so the files that remain here are removed at exit.
+# no caller has it yet to remove it, so the files that remain here are removed at exit.
 _unpublished: set[str] = set()
 
 
@@ -82,9 +82,7 @@ class PartFile:
         self._writer = writer
         self._hash = None if hashed_from is None else RestHash(hashed_from)
         self.is_scratch = is_scratch
-        self._unsynced = 0  # bytes that the thread wrote since it last had them synced
-        # A thread of its own: the writer does not wait for the disk until a second fsync is due.
-        self._syncer = WriterThread(limit=0)
+        self._written = self._asked = 0  # bytes in the file; those on their way to the disk
         self._final = follow_links(path)
         self._part = _part_path(self._final) if is_resumable else _random_path(self._final)
         mode = None
@@ -94,7 +92,7 @@ class PartFile:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         if saved is not None:
             self._fd = self._reopen(saved)
-            self.size = saved["size"]
+            self.size = self._written = self._asked = saved["size"]
             return
         if not is_resumable:
             _unpublished.add(self._part)
@@ -158,15 +156,12 @@ class PartFile:
         write_all(self._fd, data, self.name)
         if self._hash is not None:
             self._hash.update(data)
-        self._unsynced += size
-        if self._unsynced >= _SYNC_EVERY and self._writer is not None and not self.is_scratch:
+        self._written += size
+        waiting = self._written - self._asked
+        if waiting >= _TOGETHER and not self.is_scratch:
             # Here the disk works while the caller encodes; at the end the caller would wait.
-            self._syncer.submit(self._fsync, 1)
-            self._unsynced = 0
-
-    def _fsync(self) -> None:
-        with named(self.name):
-            os.fsync(self._fd)
+            _begin_write_back(self._fd, self._asked, waiting)
+            self._asked = self._written
 
     def wait(self) -> None:
         """Wait until all writes are in the file, though perhaps not on the disk."""
@@ -212,12 +207,11 @@ class PartFile:
     def sync(self) -> None:
         """Wait until all writes are on the disk. Costs an fsync."""
         self.wait()
-        self._syncer.wait()  # the system tells of a failure once, and may have told it there
-        self._fsync()
+        with named(self.name):
+            os.fsync(self._fd)
 
     def close(self) -> None:
         """Close the file. It keeps its hidden name."""
-        self._syncer.close()
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             with named(self.name):
@@ -234,7 +228,6 @@ class PartFile:
 
     def discard(self) -> None:
         """Close and remove the hidden file. Does nothing after `publish`. Raises nothing."""
-        self._syncer.close()
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             with contextlib.suppress(OSError):
@@ -383,6 +376,14 @@ def write_all(fd: int, data: bytes | memoryview, name: str) -> None:
                 rest = rest[os.write(fd, rest) :]
             except BlockingIOError:
                 select.select([], [fd], [])
+
+
+def _begin_write_back(fd: int, at: int, size: int) -> None:
+    """Let the system write a part of a file to the disk, and return at once."""
+    # Linux writes what is to leave its memory. Other systems do not, or not before the fsync.
+    if hasattr(os, "posix_fadvise"):
+        with contextlib.suppress(OSError):
+            os.posix_fadvise(fd, at, size, os.POSIX_FADV_DONTNEED)
 
 
 def _sync_folder(folder: str) -> None:

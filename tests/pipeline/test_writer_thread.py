@@ -24,7 +24,6 @@ from ..live_threads import Threads, refused, stillborn
 
 ABOUT = About("none", "", 100_000)
 BLOCK = np.arange(5_000, dtype=np.uint32)
-LARGE = np.arange(300_000, dtype=np.uint32)  # worth waking a thread for
 
 
 @pytest.fixture(autouse=True)
@@ -230,116 +229,36 @@ def test_a_failing_write_names_the_file_and_leaves_nothing(
     assert threads.left() == 0
 
 
-def test_files_are_synced_on_the_way(
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="no other system is asked")
+def test_the_disk_is_asked_for_every_byte_once_while_the_file_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Threads
 ) -> None:
-    synced: list[bool] = []
+    asked: dict[str, list[tuple[int, int]]] = {}
+    synced: list[int] = []
     real = os.fsync
 
+    def advise(fd: int, at: int, size: int, kind: int) -> None:
+        assert threading.current_thread() is not threading.main_thread()
+        assert kind == os.POSIX_FADV_DONTNEED
+        asked.setdefault(os.readlink(f"/proc/self/fd/{fd}"), []).append((at, size))
+        raise OSError(errno.EINVAL, "no such advice here")  # which is no matter
+
     def fsync(fd: int) -> None:
-        synced.append(threading.current_thread() is threading.main_thread())
+        synced.append(fd)
         real(fd)
 
+    monkeypatch.setattr(os, "posix_fadvise", advise)
     monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(part_file, "_SYNC_EVERY", 4 * len(BLOCK) * 3)
+    monkeypatch.setattr(part_file, "_TOGETHER", 3 * BLOCK.nbytes)
     files = Files(str(tmp_path / "a.bin"), Family("megatron", ABOUT))
+    ids = files._files[0]._part
     for _ in range(10):
         files.write(BLOCK, [len(BLOCK)])
     files.finish()
-    assert synced.count(False) == 3
-    assert synced.count(True) == 2  # the ids and the index; not the lengths
+    size = 3 * BLOCK.nbytes
+    assert asked == {ids: [(0, size), (size, size), (2 * size, size)]}
+    assert len(synced) == 2  # the ids and the index; not the lengths
     files.publish()
-    assert synced.count(True) == 3  # their folder, once
+    assert len(synced) == 3  # their folder, once
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.bin", "a.idx"]
-    assert threads.left() == 0
-
-
-class SlowDisk:
-    """os.fsync that waits for `gate` outside of the main thread, then raises `error` if given."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: OSError | None = None) -> None:
-        self.gate, self.begun = threading.Event(), threading.Event()
-        self.error = error
-        self.done: list[int] = []
-        self._real = os.fsync
-        monkeypatch.setattr(os, "fsync", self.fsync)
-        monkeypatch.setattr(part_file, "_SYNC_EVERY", 2 * LARGE.nbytes)
-
-    def fsync(self, fd: int) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            self.begun.set()
-            assert self.gate.wait(20)
-            error, self.error = self.error, None  # the system tells of it once
-            if error is not None:
-                raise error
-        self._real(fd)
-        self.done.append(fd)
-
-
-def test_what_is_synced_does_not_stop_the_writer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Threads
-) -> None:
-    disk = SlowDisk(monkeypatch)
-    files = Files(str(tmp_path / "a.bin"), Family("u32", ABOUT))
-    hidden = files._files[0]
-    for _ in range(2):
-        files.write(LARGE)
-    assert disk.begun.wait(20)
-    files.write(LARGE)
-    hidden.wait()  # all is written, and nothing is synced
-    assert os.fstat(hidden._fd).st_size == 3 * LARGE.nbytes
-    assert disk.done == []
-    threading.Timer(0.05, disk.gate.set).start()
-    files.sync()
-    assert len(disk.done) == 2
-    files.discard()
-    assert list(tmp_path.iterdir()) == []
-    assert threads.left() == 0
-
-
-@pytest.mark.parametrize("then", ["sync", "finish", "write"])
-def test_a_disk_that_fails_meanwhile_is_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str, threads: Threads
-) -> None:
-    disk = SlowDisk(monkeypatch, OSError(errno.EIO, os.strerror(errno.EIO)))
-    files = Files(str(tmp_path / "a.bin"), Family("u32", ABOUT))
-    for _ in range(3):
-        files.write(LARGE)
-    assert disk.begun.wait(20)
-    disk.gate.set()
-
-    def go_on() -> None:
-        if then == "write":
-            for _ in range(1000):
-                files.write(LARGE)
-        elif then == "sync":
-            files.sync()
-        files.finish()
-
-    with pytest.raises(OSError, match="Input/output error") as caught:
-        go_on()
-    assert caught.value.filename == str(tmp_path / "a.bin")
-    with pytest.raises(OSError, match="Input/output error"):
-        files.sync()
-    files.discard()
-    assert list(tmp_path.iterdir()) == []
-    assert threads.left() == 0
-
-
-@pytest.mark.parametrize("end", ["close", "discard"])
-def test_a_file_is_not_closed_while_it_is_synced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, threads: Threads
-) -> None:
-    """The number of its descriptor may be another file's then."""
-    disk = SlowDisk(monkeypatch)
-    files = Files(str(tmp_path / "a.bin"), Family("u32", ABOUT), is_resumable=True)
-    fd = files._files[0]._fd
-    for _ in range(3):
-        files.write(LARGE)
-    assert disk.begun.wait(20)
-    threading.Timer(0.05, disk.gate.set).start()
-    getattr(files, end)()
-    assert disk.done == [fd]
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(fd)
     assert threads.left() == 0
