@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     names = open_inputs.input_paths(args)
     intervals = _check_intervals(args)
     open_inputs.make_skip_log(args, None)
-    followed = open_inputs.open_inputs(args) if args.follow else None
+    followed = open_inputs.open_inputs(args, names) if args.follow else None
     rows: list[_Row] = []
     stopped: Signals.Paused | None = None
     replaced = 0

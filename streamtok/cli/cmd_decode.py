@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         for source in _sources(args, given, plans):
             encoding = _encoding(args, source)
             chosen = _format(args, source, encoding)
-            _check_named(args, source, encoding, chosen)
+            _check_named(args, source, chosen)
             if first is None or decoder is None:
                 first, decoder = encoding, encoding.stream_decoder()
                 output = sinks.open_output(args.output)
@@ -135,9 +135,7 @@ def _sources(
         yield _Source(file, is_regular, _about(args, file) if is_regular else None)
 
 
-def _check_named(
-    args: argparse.Namespace, source: _Source, encoding: Encoding, chosen: str
-) -> None:
+def _check_named(args: argparse.Namespace, source: _Source, chosen: str) -> None:
     """Refuse a format that tells more than the default encoding can be."""
     what = {"llmc": "the header of llm.c", "parquet": "its schema", "arrow": "its schema"}
     if args.encoding is None and source.about is None and chosen in what:

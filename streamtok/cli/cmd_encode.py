@@ -135,12 +135,13 @@ def run(args: argparse.Namespace) -> int:
     skip_log = open_inputs.make_skip_log(
         args, family.names(args.output, None)[0] if has_file else None
     )
-    opened = open_inputs.open_inputs(args)
+    names = open_inputs.input_paths(args)
+    opened = open_inputs.open_inputs(args, names)
     with contextlib.ExitStack() as stack:
         stack.callback(encoder.release)
         depends_on, job = _depends_on(settings, encoding, opened)
         family = settings.family(encoding, job)
-        outputs.refuse_inputs(args, family)
+        outputs.refuse_inputs(args, family, names)
         checkpoint = state = None
         if has_file:
             stack.callback(sinks.Locks(family.kept_names(args.output, None)).close)

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ..encoding import Encoding
@@ -19,7 +20,6 @@ from ..stores import places
 from ..stores.urls import is_url
 from . import encoding_options, overwriting
 from .messages import Misused, Refused, is_terminal, shown
-from .open_inputs import input_paths
 from .vocabulary_output import vocabulary_files
 
 END = "<|endoftext|>"
@@ -69,9 +69,9 @@ def job_options(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:
     )
 
 
-def refuse_inputs(args: argparse.Namespace, family: sinks.Family) -> None:
-    """Raise Refused if an output is also an input."""
-    read = [*vocabulary_files(args.encoding), *input_paths(args)]
+def refuse_inputs(args: argparse.Namespace, family: sinks.Family, names: Sequence[str]) -> None:
+    """Raise Refused if an output is also an input. names: of the inputs."""
+    read = [*vocabulary_files(args.encoding), *names]
     outputs = [args.output]
     if sinks.check_output(args.output):
         outputs = family.kept_names(args.output, None)

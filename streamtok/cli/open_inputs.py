@@ -37,11 +37,11 @@ _RECORDS = [  # suffixes of files, what they are, how to read them
 ]
 
 
-def open_inputs(args: argparse.Namespace) -> list[Input]:
-    """Open the inputs of `encode`. Raises Refused, OSError, StreamtokError."""
+def open_inputs(args: argparse.Namespace, names: Sequence[str]) -> list[Input]:
+    """Open what `input_paths` has found. Raises Refused, OSError, StreamtokError."""
     if args.follow:
-        return [_open_followed(args)]
-    return [open_input(args, path) for path in input_paths(args)]
+        return [_open_followed(args, names[0])]
+    return [open_input(args, path) for path in names]
 
 
 def input_paths(args: argparse.Namespace) -> list[str]:
@@ -49,6 +49,11 @@ def input_paths(args: argparse.Namespace) -> list[str]:
 
     Warns of files of records that are to be taken as plain text.
     """
+    if getattr(args, "follow", False):
+        if len(args.files) != 1 or args.files[0] == "-" or args.glob or args.parquet is not None:
+            raise Misused("--follow needs exactly one text file")
+        if is_url(args.files[0]):
+            raise Misused("--follow needs a file of this machine: objects in stores do not grow")
     names = given_names(args.files) if args.files else []
     seen = {os.path.abspath(name) for name in names}
     for pattern in args.glob:
@@ -116,13 +121,7 @@ def refuse_ids(path: str) -> None:
         )
 
 
-def _open_followed(args: argparse.Namespace) -> Input:
-    if len(args.files) != 1 or args.files[0] == "-" or args.glob or args.parquet is not None:
-        raise Misused("--follow needs exactly one text file")
-    path = args.files[0]
-    if is_url(path):
-        raise Misused("--follow needs a file of this machine: objects in stores do not grow")
-    _warn_of_records(args, [path])
+def _open_followed(args: argparse.Namespace, path: str) -> Input:
     with contextlib.suppress(FileNotFoundError):
         check_regular(path)
     follower = Follower(

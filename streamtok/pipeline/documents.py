@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     EndArray = npt.NDArray[np.int64]
 
 TASK = 1 << 18  # characters or bytes in a task, about
-TASK_DOCUMENTS = 1 << 12
-STEP = 32  # documents that are examined together
 SPREAD_FROM = 1 << 17  # bytes of a part that is worth cutting for several threads
 _AHEAD = 6  # results for each thread: a part gives up to three, of which only one takes long
 
@@ -110,8 +108,6 @@ class DocumentEncoder:
         self._group = _NO_GROUP
         self._index = 0  # of the next document, or the open one, in the group
         self._refused: str | bytes | None = None  # the text that a task could not encode
-        self._whole: list[str | bytes] = []
-        self._whole_size = 0
         self.is_open = False  # inside a document that has some text already
         self.documents = 0  # taken so far
         self.bytes = 0  # taken so far
@@ -160,34 +156,24 @@ class DocumentEncoder:
         """
         self._group = _Group(parts, places, self.is_open)
         self._index = 0
-        for at in range(0, len(parts), STEP):
-            step = parts[at : at + STEP]
-            if self.is_open or self._cuts is None or not all([one[1] is True for one in step]):
-                self._add_mixed(step)
-                continue
-            texts = [text for text, _ in step if text or not self._skip_empty]  # type: ignore[misc]
-            self._index += len(step)
-            self._whole += texts
-            self._whole_size += sum(map(len, texts))
-            if self._whole_size >= TASK or len(self._whole) >= TASK_DOCUMENTS:
-                self._add_whole()
-        self._add_whole()
-
-    def _add_mixed(self, parts: Sequence[Part]) -> None:
+        whole: list[str | bytes] = []
+        size = 0
         for part in parts:
-            if isinstance(part, Documents):
-                self._add_whole()
-                self._add_documents(part)
-                continue
-            text, is_end = part
-            if not is_end or self.is_open or self._cuts is None:
-                self._add_whole()
-                self._add_part(text, is_end)
-            else:
+            is_whole = not isinstance(part, Documents) and part[1] and not self.is_open
+            if is_whole and self._cuts is not None:
                 self._index += 1
-                if text or not self._skip_empty:
-                    self._whole.append(text)
-                    self._whole_size += len(text)
+                if part[0] or not self._skip_empty:
+                    whole.append(part[0])  # type: ignore[arg-type]
+                    size += len(part[0])
+                if size < TASK:
+                    continue
+            self._add_whole(whole)
+            whole, size = [], 0
+            if isinstance(part, Documents):
+                self._add_documents(part)
+            elif not is_whole or self._cuts is None:
+                self._add_part(*part)
+        self._add_whole(whole)
 
     def _add_documents(self, documents: Documents) -> None:
         """Submit the documents of one buffer in tasks of about equal size."""
@@ -241,9 +227,8 @@ class DocumentEncoder:
         self.bytes += found.bytes
         return found
 
-    def _add_whole(self) -> None:
-        """Submit the whole documents that were gathered as one task."""
-        texts, self._whole, self._whole_size = self._whole, [], 0
+    def _add_whole(self, texts: list[str | bytes]) -> None:
+        """Submit whole documents as one task."""
         if texts:
             self._pool.add(lambda: self._encode_list(texts), (self._group, None))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..definition import pretoken_spans
-from ..reference.heap_merge import Candidate, HeapMerge, MergeEvent
+from ..reference.heap_merge import HeapMerge, MergeEvent
 from ..vocabulary.table import NO_ID
 from .merge_table import MergeTable, merge_table
 from .result import Result
@@ -119,9 +119,9 @@ def trace_merges(encoding: Encoding, pretoken: str | bytes) -> MergeTrace:
         steps.append(
             MergeStep(
                 event.kind,
-                _entry(merge, event.candidate, is_stale=event.kind == "stale"),
+                HeapEntry(*event.candidate, event.kind == "stale"),
                 _parts(table, merge),
-                [_entry(merge, one, merge.is_stale(one)) for one in merge.heap],
+                [HeapEntry(*one, merge.is_stale(one)) for one in merge.heap],
             )
         )
 
@@ -154,7 +154,3 @@ def _parts(table: MergeTable, merge: HeapMerge[int]) -> list[Part]:
             token, id = table.tokens[node.part], table.ids[node.part]
             made.append(Part(at, token, visible(token), None if id == NO_ID else id, node.version))
     return made
-
-
-def _entry(merge: HeapMerge[int], candidate: Candidate, is_stale: bool) -> HeapEntry:
-    return HeapEntry(*candidate, is_stale)

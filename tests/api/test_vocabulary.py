@@ -288,22 +288,6 @@ def test_a_missing_file_is_a_plain_error(tmp_path: Path) -> None:
         load_tiktoken(tmp_path / "absent")
 
 
-def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "old.tiktoken"
-    path.write_bytes(b"old")
-
-    def full_disk(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        save_tiktoken(Vocabulary.from_ranks(SMALL), path)
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["old.tiktoken"]
-    with pytest.raises(FileNotFoundError):
-        save_tiktoken(Vocabulary.from_ranks(SMALL), tmp_path / "no folder" / "x")
-
-
 # Bundled vocabularies
 
 

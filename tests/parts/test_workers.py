@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from streamtok import Plan, PlanError, commit
-from streamtok.cli.main import main
 from streamtok.parts import workers
 from streamtok.parts.commit import missing_parts
 from streamtok.parts.part import Record
@@ -144,26 +143,3 @@ def test_shares_of_the_command_line(text: Path) -> None:
     run("encode", "-q", "-e", "gpt2", str(text), "-o", str(whole))
     joined = b"".join(path.read_bytes() for path in sorted(out.glob("part-*.u16")))
     assert joined == whole.read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--task", "2/2"], "must be I/N with 0 <= I < N"),
-        (["--task", "1"], "must be I/N"),
-        (["--workers", "0"], "--workers"),
-        (["--workers", "2", "--resume"], "--resume cannot be used with --workers"),
-        (["--workers", "2", "--follow"], "--follow cannot be used with --workers"),
-        (["--workers", "2", "-o", "-"], "need files as inputs and a folder as -o"),
-    ],
-)
-def test_what_cannot_be_combined(
-    text: Path, args: list[str], message: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    output = [] if "-o" in args else ["-o", str(text.parent / "out")]
-    try:
-        code = main(["encode", str(text), *output, *args])
-    except SystemExit as end:  # as argparse leaves
-        code = end.code  # type: ignore[assignment]
-    assert code == 2
-    assert message in capfd.readouterr().err

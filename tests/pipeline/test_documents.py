@@ -32,9 +32,7 @@ THREADS = [1, 2, 4]
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "TASK", 300)
-    monkeypatch.setattr(documents, "TASK_DOCUMENTS", 5)
     monkeypatch.setattr(documents, "SPREAD_FROM", 64)
-    monkeypatch.setattr(documents, "STEP", 3)
 
 
 def in_parts(rng: random.Random, text: bytes, size: int) -> list[tuple[bytes, bool]]:

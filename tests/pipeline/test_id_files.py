@@ -180,15 +180,6 @@ def test_tables(folder: Path, chosen: str, documents: list[list[int]], step: int
     assert read_table(str(path)) == documents
 
 
-@FOLDER
-@given(documents=DOCUMENTS, step=st.integers(1, 40))
-def test_jsonl(folder: Path, documents: list[list[int]], step: int) -> None:
-    path = fresh(folder) / "ids.jsonl"
-    write(path, "jsonl", documents, step=step)
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert rows == [{"input_ids": one} for one in documents]
-
-
 @pytest.mark.parametrize(
     ("about", "kind"),
     [(GPT2, (20240520, 1, "<u2")), (CL100K, (20240801, 7, "<u4"))],

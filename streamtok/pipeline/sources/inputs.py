@@ -34,7 +34,7 @@ from .open_blocks import open_blocks
 from .parquet import ParquetTexts
 from .reading import Reading
 from .records import OnBad, Places
-from .splitters import Part, Splitter, Start
+from .splitters import Part, Splitter, Start, together
 
 MakeSplitter: TypeAlias = Callable[[str, Start], Splitter]
 """Makes the splitter of the input with this name: `Reading.splitter`, with its other arguments."""
@@ -384,7 +384,7 @@ class ParquetInput(Input):
         try:
             for texts in self._texts.texts(self._waiting):
                 self.read = int((self.size or 0) * self._texts.row / max(1, self._texts.rows))
-                yield [(text, True) for text in texts]
+                yield together(texts)
             self._check_unchanged()
             self.is_done = True
         except DocumentError:
