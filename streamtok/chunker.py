@@ -184,12 +184,12 @@ class StreamEncoder(FastStreamEncoder):
     @property
     def pending(self) -> int:
         """int: bytes taken in whose ids have not been emitted yet."""
-        return int(self._chain.pending(self._tail))
+        return self._tail.pending
 
     @property
     def bytes_in(self) -> int:
         """int: bytes (of UTF-8, for str) taken in since the stream began."""
-        return int(self._chain.bytes_in(self._tail))
+        return self._tail.bytes_in
 
     @property
     def tokens_out(self) -> int:

@@ -295,7 +295,7 @@ class Tail:
         final: bool,
         into: str,
         out: Buffer | None,
-        settle: Callable[[int, int], Any],
+        settle: Callable[[int], Any],
         expected: Any = None,
     ) -> Any: ...
     def getstate(self, expected: Any = None) -> bytes: ...

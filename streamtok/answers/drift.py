@@ -96,7 +96,7 @@ def _go_behind_special(
     chain = Settings(encoding, allowed_special={text}, errors=stream.errors).chain()
     tail = chain.tail(NO_TEMPLATE)
     feed(chain, tail, text, False, "count")
-    if chain.pending(tail):
+    if tail.pending:
         raise ValueError(
             f"the ids have the special token {text!r} at index {index}, which another special or "
             "added token begins with: this encoding cannot continue after it. Continue from the "

@@ -194,7 +194,7 @@ class PromptCache:
             size = _BLOCK_BYTES + sys.getsizeof(piece) + sys.getsizeof(ids)
             stateless += len(piece)
             # All that waits is in a state: with a long pre-token, not every block can have one.
-            saved = chain.getstate(tail) if chain.pending(tail) <= max(_SMALL, stateless) else None
+            saved = chain.getstate(tail) if tail.pending <= max(_SMALL, stateless) else None
             if saved is not None:
                 size += sys.getsizeof(saved[1])
                 stateless = 0

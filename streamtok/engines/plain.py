@@ -63,12 +63,6 @@ class PlainChain:
             text, rest = repair_chunk(half or "", chunk, final, tail.errors)
             return tail.encode(text, final, into, out, limit, half, rest or None)
 
-    def pending(self, tail: Tail) -> int:
-        return tail.pending
-
-    def bytes_in(self, tail: Tail) -> int:
-        return tail.bytes_in
-
     def getstate(self, tail: Tail) -> tuple[str, bytes]:
         half = tail.note
         return half or "", tail.getstate(half)

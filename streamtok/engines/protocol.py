@@ -70,14 +70,6 @@ class Chain(Protocol):
         """
         ...
 
-    def pending(self, tail: Tail) -> int:
-        """Bytes of the text whose ids have not been emitted yet."""
-        ...
-
-    def bytes_in(self, tail: Tail) -> int:
-        """Bytes of the text (of UTF-8, for str) taken in."""
-        ...
-
     def getstate(self, tail: Tail) -> tuple[str, bytes]:
         """(the first half of a surrogate pair that waits, or "", the rest of the state)."""
         ...

@@ -46,14 +46,6 @@ class RewritingChain:
             self.encoder, stages.raw.matcher, policy_of(self.errors), *template, stages.inner
         )
 
-    def pending(self, tail: Tail) -> int:
-        note: ChangedNote | None = tail.note
-        return 0 if note is None else note.pending
-
-    def bytes_in(self, tail: Tail) -> int:
-        note: ChangedNote | None = tail.note
-        return 0 if note is None else note.bytes_in
-
     def encode(
         self,
         tail: Tail,
@@ -84,7 +76,7 @@ class RewritingChain:
         except RefusedToken as refused:
             return end - refused.rest, refused.text
 
-        def settle(waiting: int, given: int) -> ChangedNote:
+        def settle(waiting: int) -> ChangedNote:
             place, waiting = walk.next_place(waiting)
             if (pending := waiting + len(taken.partial)) > limit:
                 offset = taken.end - pending
@@ -95,11 +87,10 @@ class RewritingChain:
                 )  # fmt: skip
             return self._note(taken, place, waiting, is_traced)
 
-        given = tail.bytes_in
         result = tail.encode_parts(walk.parts, final, into, out, settle, known)
         if type(result) is tuple:
             offset, found = result
-            return end - walk.bytes_from(offset, given), found
+            return end - walk.bytes_from(offset), found
         if is_traced:
             result += [walk.first_blocks, walk.second_blocks][: 1 + walk.has_second]
         return result

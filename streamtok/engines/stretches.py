@@ -238,13 +238,10 @@ class Walk:
             if changed := text_of(blocks):
                 self.parts.append(changed)
 
-    def bytes_from(self, offset: int, given: int) -> int:
-        """The bytes of the text from what the core has at `offset`.
-
-        given: bytes that the core had before this walk.
-        """
+    def bytes_from(self, offset: int) -> int:
+        """The bytes of the text from what the core has at `offset` of the parts."""
         sizes = [x[1] if isinstance(x, tuple) else self._size(x or "") for x in self.parts]
-        rest = given + sum(sizes) - offset
+        rest = sum(sizes) - offset
         return self._size_before(rest) + self._size(self.raw.held)
 
     def _size_before(self, rest: int) -> int:

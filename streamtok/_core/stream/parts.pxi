@@ -12,11 +12,11 @@ cdef object feed_parts(Tail tail, list parts, bint final, Form form, object out,
     whose text has so many bytes. Text may be bytes-like, too, if it is as the policy wants it, in whole
     characters.
 
-    settle: called with the bytes held back and the bytes taken in, all of them text of the parts,
-    before anything is committed; what it returns is the note, and what it raises leaves the tail as
-    it was.
+    settle: called with the bytes held back, before anything is committed; what it returns is the note,
+    and what it raises leaves the tail as it was.
 
-    The rest is as for `Tail.encode`.
+    A special token that is refused is placed from the beginning of the parts: what the tail had is
+    before that. The rest is as for `Tail.encode`.
     """
     cdef Mark draft
     cdef Workspace workspace
@@ -36,11 +36,11 @@ cdef object feed_parts(Tail tail, list parts, bint final, Form form, object out,
             put_before(tail, &draft, &workspace.c)
             take_stretches(tail, &draft, &workspace.c, parts, final, &refused)
             if refused.kind == DISALLOWED:
-                return (draft.offset + refused.start,
+                return (<i64>(draft.offset + refused.start - tail.mark.bytes_in),
                         tail.bytes[refused.start:refused.end].decode("utf-8"))
             if final:
                 put_ids(&workspace.c, tail.after)
-            note = settle(pending(&draft), draft.bytes_in)
+            note = settle(pending(&draft))
             draft.tokens_out += workspace.c.count
             result = ids_as(form, tail.encoder.table, tail.encoder._spares, &workspace.c, out)
         finally:

@@ -97,14 +97,18 @@ cdef class Tail:
 
     @property
     def pending(self):
-        """Bytes held back."""
+        """Bytes of the text that wait: those held, or what they and others were before a change."""
         with cython.critical_section(self):
+            if type(self._note) is ChangedNote:
+                return (<ChangedNote>self._note).pending
             return pending(&self.mark)
 
     @property
     def bytes_in(self):
-        """Bytes taken in since the stream began."""
+        """Bytes of the text taken in since the stream began, before any change."""
         with cython.critical_section(self):
+            if type(self._note) is ChangedNote:
+                return (<ChangedNote>self._note).bytes_in
             return self.mark.bytes_in
 
     @property
