@@ -10,6 +10,7 @@ import numpy as np
 from .._core.encode import ChangedNote, Tail, bytes_of, feed_changed
 from ..errors import PendingLimitExceeded, StateError
 from ..normalizers.compiled import AT_BEGIN, AT_FIRST
+from ..normalizers.links import unread_by
 from .added_tokens import NOTHING_FOUND, Finding
 from .chunk_text import NO_BYTES_YET, BytesTaken, characters_of, policy_of
 from .offsets import is_identity, total
@@ -126,12 +127,15 @@ class RewritingChain:
         stages = self.stages
         slow = ChangedNote(*taken, waiting, place)
         runs, others = place.first_runs, place.second_runs
-        if not is_identity(others):
+        # Without a first normalizer, `first_runs` are also of what waits for the second.
+        if stages.normalizer is None or not is_identity(others):
             runs, others = others, runs
-        states = [state for state in (place.first, place.second) if state]
+        states = tuple([state for state in (place.first, place.second) if state])
+        first = ""
+        if states and (unread := unread_by(states[0])) is not None:
+            states, first = (unread[0], *states[1:]), unread[1]
         try:
-            first = "".join(states[0][1:]).encode() if states else b""
-            held = first + place.raw.held.encode()
+            held = (first + place.raw.held).encode()
         except UnicodeEncodeError:  # bytes that are kept as they are wait
             return slow
         if (
@@ -139,9 +143,8 @@ class RewritingChain:
             or self.transform is None
             or taken.half
             or place.raw[1:] != NOTHING_FOUND[1:]
-            or place.first_held + place.second_held > len(first)
             or (is_traced and first and stages.normalizer is None)  # its rows were given
-            or (place.first is not None and tuple(x[:1] for x in states) != stages.at_once.inside)
+            or (place.first is not None and states != stages.at_once.inside)
             or not is_identity(others)
         ):
             return slow

@@ -17,13 +17,14 @@ import numpy as np
 
 from .._core.encode import utf8_size
 from ..normalizers.compiled import Changed, feed
+from ..normalizers.links import held_by
 from ..normalizers.step import text_of
 from .added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding
-from .offsets import Block, Runs, runs_from_json, runs_of_end, sources, total
+from .offsets import Block, Runs, runs_from_json, runs_of_end, total
 
 if TYPE_CHECKING:
     from .._core.encode import SpecialMatcher
-    from ..normalizers import Normalizer
+    from ..normalizers import Normalizer, State
     from ..normalizers.compiled import Compiled
 
 __all__ = ["BEGINNING", "Place", "RefusedToken", "Stages", "Walk", "place_from_json"]
@@ -60,16 +61,15 @@ class Place(NamedTuple):
 
     raw: Finding = NOTHING_FOUND
     is_first: bool = True  # nothing but what the normalizers have is before what comes
-    first: tuple[Any, ...] | None = None  # the normalizer's, see `feed`; None: no stretch is open
-    first_held: int = 0  # bytes that wait for the normalizer
+    first: State | None = None  # the normalizer's; None: no stretch is open
     normalized: Finding = NOTHING_FOUND
-    second: tuple[Any, ...] | None = None
-    second_held: int = 0
+    second: State | None = None
     first_runs: Runs = ()  # from the waiting normalized text to the text
     second_runs: Runs = ()  # from the waiting text of the core to the normalized one
 
 
 BEGINNING = Place()
+_N_EARLIER = 9  # fields of a place, as versions up to 0.1 saved it
 
 
 class Walk:
@@ -89,7 +89,6 @@ class Walk:
         self.first_blocks: list[Block] = []
         self.second_blocks: list[Block] = []
         self.parts: list[Any] = []  # as `Tail.encode_parts` takes them
-        self.first_fed = self.second_fed = 0  # bytes
 
     def feed(self, text: str, final: bool) -> None:
         """Take characters in. Raises RefusedToken."""
@@ -122,10 +121,8 @@ class Walk:
             block = Changed("", np.array([(1, size, size)]), size)
         if is_raw:
             self.first_blocks.append(block)
-            self.first_fed += size
         if self.has_second and not (is_raw and id is None):
             self.second_blocks.append(block)
-            self.second_fed += size
 
     def next_place(self, waiting: int) -> tuple[Place, int]:
         """The position of the stream then, and the bytes of its text that wait.
@@ -133,24 +130,20 @@ class Walk:
         waiting: bytes that the core holds.
         """
         before, stages, size = self.place, self.stages, self._size
-        second_held, second_runs = 0, before.second_runs
+        second_runs = before.second_runs
         if self.has_second:
-            taken = sources(self.second_blocks, stages.has_escapes)
-            second_held = before.second_held + self.second_fed - taken
             second_runs, waiting = runs_of_end(
-                before.second_runs, self.second_blocks, waiting, stages.has_escapes
+                second_runs, self.second_blocks, waiting, stages.has_escapes
             )
-            waiting += second_held + size(self.normalized.held)
-        taken = sources(self.first_blocks, stages.has_escapes)
-        first_held = before.first_held + self.first_fed - taken
+            waiting += size(held_by(self.second) + self.normalized.held)
         first_runs, waiting = runs_of_end(
             before.first_runs, self.first_blocks, waiting, stages.has_escapes
         )
         place = Place(
-            self.raw, self.is_first, self.first, first_held, self.normalized, self.second,
-            second_held, first_runs, second_runs,
+            self.raw, self.is_first, self.first, self.normalized, self.second, first_runs,
+            second_runs,
         )  # fmt: skip
-        return place, waiting + first_held + size(self.raw.held)
+        return place, waiting + size(held_by(self.first) + self.raw.held)
 
     def _size(self, text: str) -> int:
         return utf8_size(text, self.stages.has_escapes)
@@ -160,7 +153,6 @@ class Walk:
         normalizer = self.stages.normalizer
         if not text and self.first is None:
             return
-        self.first_fed += self._size(text)
         if normalizer is None:
             self.first = ()
             self.first_blocks.append((text, text))
@@ -180,10 +172,10 @@ class Walk:
         self,
         normalizer: Normalizer,
         table: Compiled | None,
-        state: tuple[Any, ...] | None,
+        state: State | None,
         text: str,
         ends: bool,
-    ) -> tuple[tuple[Any, ...], list[Any]]:
+    ) -> tuple[State, list[Any]]:
         """What `compiled.feed` gives."""
         if self.is_traced and self.stages.has_escapes:
             table = None  # it knows no bytes that are not UTF-8, and the steps give other rows
@@ -226,9 +218,7 @@ class Walk:
             self.parts.append(text)
             if self.has_second:
                 self.second_blocks.append((text, text))
-                self.second_fed += self._size(text)
         elif normalizer is not None and (text or self.second is not None):
-            self.second_fed += self._size(text)
             self.second, blocks = self._fed(
                 normalizer, self.stages.second_table, self.second, text, ends
             )
@@ -248,8 +238,7 @@ class Walk:
         """The bytes of the text from where the last `rest` bytes of the normalized text begin."""
         stages, before = self.stages, self.place
         _, size = runs_of_end(before.first_runs, self.first_blocks, rest, stages.has_escapes)
-        taken = sources(self.first_blocks, stages.has_escapes)
-        return size + before.first_held + self.first_fed - taken
+        return size + self._size(held_by(self.first))
 
 
 def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, int]:
@@ -258,16 +247,16 @@ def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, in
     waiting: bytes that the core holds. Raises ValueError and TypeError if it is not one.
     """
     finds = stages.normalized is not None and stages.inner is None
-    raw, is_first, first, first_held, normalized, second, second_held, first_runs, second_runs = (
-        value
-    )
+    if len(value) == _N_EARLIER:
+        raw, is_first, first, _, normalized, second, _, *runs = value
+        first = _state_of_earlier(stages.normalizer, first)
+        value = raw, is_first, first, normalized, _state_of_earlier(stages.second, second), *runs
+    raw, is_first, first, normalized, second, first_runs, second_runs = value
     raw, normalized = Finding.from_json(raw), Finding.from_json(normalized)
-    first, held = _state_from_json(stages.normalizer, first, stages.has_escapes)
-    if type(is_first) is not bool or first_held != held:
-        raise ValueError("expected the state of a normalizer, and how much it holds")
-    second, held = _state_from_json(stages.second, second, stages.has_escapes)
-    if second_held != held or (first is None and second is not None):
-        raise ValueError("expected the state of a second normalizer, and how much it holds")
+    first = _state_from_json(stages.normalizer, first)
+    second = _state_from_json(stages.second, second)
+    if type(is_first) is not bool or (first is None and second is not None):
+        raise ValueError("expected the states of normalizers")
     if normalized != NOTHING_FOUND and (not finds or first is None):
         raise ValueError("expected no search in normalized text")
     first_runs, second_runs = runs_from_json(first_runs), runs_from_json(second_runs)
@@ -277,28 +266,41 @@ def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, in
         now, before = total(second_runs)
         if now != waiting:
             raise ValueError("expected runs of as many bytes as wait")
-        waiting = before + second_held + utf8_size(normalized.held, stages.has_escapes)
+        waiting = before + utf8_size(held_by(second) + normalized.held, stages.has_escapes)
     now, before = total(first_runs)
     if now != waiting:
         raise ValueError("expected runs of as many bytes as wait")
-    place = Place(
-        raw, is_first, first, first_held, normalized, second, second_held, first_runs, second_runs
-    )
-    return place, before + first_held + utf8_size(raw.held, stages.has_escapes)
+    place = Place(raw, is_first, first, normalized, second, first_runs, second_runs)
+    return place, before + utf8_size(held_by(first) + raw.held, stages.has_escapes)
 
 
-def _state_from_json(
-    normalizer: Normalizer | None, value: Any, has_escapes: bool
-) -> tuple[tuple[Any, ...] | None, int]:
-    """(what a `Place` has of a normalizer, the bytes that wait there)."""
+def _state_of_earlier(normalizer: Normalizer | None, value: Any) -> Any:
+    """What a version up to 0.1 saved of a normalizer, as it is saved now."""
+    if normalizer is None or not value:
+        return value
+    known, *unread = value
+    states: list[list[Any]] = []
+    pairs = known if len(normalizer.steps) > 1 else [(known, [])]
+    for step, (inner, link) in zip(normalizer.steps, pairs, strict=True):
+        # A number, and what waits, in one text or in pieces; each of them alone, or none.
+        parts = inner if isinstance(inner, list) else [inner]
+        texts = ["".join(part) for part in parts if isinstance(part, (str, list))]
+        numbers = [int(part) for part in parts if isinstance(part, int)]
+        text, context = "".join(texts), numbers[0] if numbers else step.begin(False)
+        if step.spec[0] == "Replace":  # the number was how much waits of what it replaces
+            text, context = step.spec[1][:context], 0
+        states.append([context, link or [[text, text, True]] * bool(text)])
+    if unread:
+        states[0][1] = [[*unread, *unread, True]]
+    return states
+
+
+def _state_from_json(normalizer: Normalizer | None, value: Any) -> State | None:
+    """What a `Place` has of a normalizer."""
     if value is None:
-        return None, 0
-    if not isinstance(value, list) or bool(value) != (normalizer is not None):
-        raise ValueError("expected the state of a normalizer")
+        return None
     if normalizer is None:
-        return (), 0
-    state, waiting = normalizer.check_state(value[0]), value[1:]
-    if waiting and (len(waiting) > 1 or type(waiting[0]) is not str or not waiting[0]):
-        raise ValueError("expected text that waits for a normalizer")
-    held = "".join([normalizer.held(state), *waiting])
-    return (state, *waiting), utf8_size(held, has_escapes)
+        if value:
+            raise ValueError("expected no state of a normalizer")
+        return ()
+    return normalizer.check_state(value)

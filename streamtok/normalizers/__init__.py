@@ -1,9 +1,9 @@
 """Normalizers: what changes a text before the pattern cuts it, in whole texts and in streams.
 
-Read `step.py` first: it says what a step is, and what its blocks and states are. `normalizer.py`
-joins steps to a sequence. The rest of the files has one kind of step each. The results are those of
-Hugging Face's `tokenizers`, those of `longest_map.py` and `joined_spaces.py` SentencePiece's;
-`docs/normalizers.md` says which Unicode version decides.
+Read `step.py` first: it says what a step is, and what its blocks are. `normalizer.py` joins steps
+to a sequence, and drives them in streams. The rest of the files has one kind of step each. The
+results are those of Hugging Face's `tokenizers`, those of `longest_map.py` and `joined_spaces.py`
+SentencePiece's; `docs/normalizers.md` says which Unicode version decides.
 """
 
 from .characters import (
@@ -18,12 +18,13 @@ from .characters import (
 from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .joined_spaces import JoinedSpaces
+from .links import State
 from .longest_map import LongestMap
 from .normalizer import IDENTITY, Normalizer
 from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
-from .step import Block, Blocks, State, Step
+from .step import Block, Blocks, Step
 from .unknown_runs import UnknownRuns
 
 __all__ = [

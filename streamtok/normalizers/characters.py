@@ -16,7 +16,7 @@ from ..vocabulary.byte_alphabet import CHARACTERS
 from .char_sets import lower_case_pairs, one_of, ranges_of
 from .edges import BLANKS
 from .growth import Growth
-from .step import Blocks, Interest, Ranges
+from .step import Blocks, Interest, Ranges, Step
 
 __all__ = [
     "BertAccents",
@@ -37,8 +37,8 @@ CHINESE = [
 ]
 
 
-class CharacterStep:
-    """A step without a state: the characters of `ranges` become what `change` says."""
+class CharacterStep(Step):
+    """The characters of `ranges` become what `become` says."""
 
     __slots__ = ("_ranges", "spec")
     growth = Growth(1.0)
@@ -47,35 +47,25 @@ class CharacterStep:
         self.spec: tuple[Any, ...] = (type(self).__name__,)
         self._ranges = tuple(ranges)
 
-    def change(self, char: str) -> str:
+    def become(self, char: str) -> str:
         """What one of the characters becomes; nothing, if it is not said otherwise."""
         return ""
 
     def interest(self) -> Interest:
         return Interest(self._ranges)
 
-    def begin(self, is_first: bool) -> None:
-        """See `Step`."""
-
-    def feed(self, state: None, text: str, final: bool) -> tuple[None, Blocks]:
+    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
         blocks: Blocks = []
         done = 0
         for found in _pattern(self._ranges).finditer(text):
             start, end = found.span()
             if start > done:
                 blocks.append((text[done:start],) * 2)
-            blocks.append((self.change(found[0]), found[0]))
+            blocks.append((self.become(found[0]), found[0]))
             done = end
         if done < len(text):
             blocks.append((text[done:],) * 2)
-        return None, blocks
-
-    def held(self, state: None) -> str:
-        return ""
-
-    def check_state(self, value: Any) -> None:
-        if value is not None:
-            raise ValueError("expected null: this step has no state")
+        return 0, blocks
 
 
 class Lowercase(CharacterStep):
@@ -90,7 +80,7 @@ class Lowercase(CharacterStep):
     def __init__(self) -> None:
         super().__init__(_capitals())
 
-    def change(self, char: str) -> str:
+    def become(self, char: str) -> str:
         return lower_case_pairs().get(char) or char.lower()
 
 
@@ -121,7 +111,7 @@ class BertChinese(CharacterStep):
     def __init__(self) -> None:
         super().__init__(CHINESE)
 
-    def change(self, char: str) -> str:
+    def become(self, char: str) -> str:
         return f" {char} "
 
 
@@ -134,7 +124,7 @@ class _Blanking(CharacterStep):
         super().__init__([*dropped, *_of(blanks)])
         self._blanks = blanks
 
-    def change(self, char: str) -> str:
+    def become(self, char: str) -> str:
         return " " if char in self._blanks else ""
 
 
@@ -170,7 +160,7 @@ class ByteLetters(CharacterStep):
     def __init__(self) -> None:
         super().__init__([(0, 0x20), (0x7F, 0xD7FF), (0xE000, 0x10FFFF)])
 
-    def change(self, char: str) -> str:
+    def become(self, char: str) -> str:
         return "".join([CHARACTERS[byte] for byte in char.encode()])
 
 

@@ -27,13 +27,15 @@ from .._core.encode import CharacterTable, Transform, transform, utf8_size
 from .char_sets import ranges_of
 from .forms import Form
 from .growth import MOST_GROWTH, growth_of
+from .links import held_by, unread_by, with_unread
 from .step import text_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .links import State
     from .normalizer import Normalizer
-    from .step import Blocks, Interest, Ranges, State, Step
+    from .step import Blocks, Interest, Ranges, Step
 
 __all__ = [
     "AT_BEGIN",
@@ -63,7 +65,7 @@ class Compiled(NamedTuple):
     """Normalizers, one after the other, as tables."""
 
     transform: Transform
-    inside: tuple[tuple[State], ...]  # each one's state in a stretch where nothing waits
+    inside: tuple[State, ...]  # each one's state in a stretch where nothing waits
 
 
 @lru_cache(maxsize=32)
@@ -132,13 +134,13 @@ def _table(traced: list[_Traced], sample: str) -> CharacterTable:
     )  # fmt: skip
 
 
-def _state_inside(normalizer: Normalizer, sample: str) -> tuple[State] | None:
-    """(the state after `sample` in the middle of a stretch,), if that never waits; or None."""
+def _state_inside(normalizer: Normalizer, sample: str) -> State | None:
+    """The state after `sample` in the middle of a stretch, if that never waits; or None."""
     state = normalizer.feed(normalizer.begin(False), sample, False)[0]
     unchanged = [(sample, sample)]
-    if normalizer.held(state) or normalizer.feed(state, sample, False) != (state, unchanged):
+    if held_by(state) or normalizer.feed(state, sample, False) != (state, unchanged):
         return None
-    return (state,)
+    return state
 
 
 class Changed(NamedTuple):
@@ -157,30 +159,27 @@ class Changed(NamedTuple):
 def feed(
     table: Compiled | None,
     normalizer: Normalizer,
-    place: tuple[Any, ...] | None,
+    state: State | None,
     text: str,
     ends: bool,
     is_first: bool,
     by_pieces: bool,
-) -> tuple[tuple[Any, ...], list[Any]]:
-    """The next place, and the blocks, as `Normalizer.feed` gives them, or `Changed`.
+) -> tuple[State, list[Any]]:
+    """The next state, and the blocks, as `Normalizer.feed` gives them, or `Changed`.
 
-    A place is a state of the normalizer and the text that comes next, which waits, if any does;
-    None: before the stretch's first character. table: of the normalizer; None: its steps do it.
-    by_pieces: all blocks are `Changed`, and their rows the same however the text is cut, unless
+    state: None: before the stretch's first character. table: of the normalizer; None: its steps do
+    it. by_pieces: all blocks are `Changed`, and their rows the same however the text is cut, unless
     more than LONGEST_HELD bytes wait.
     """
-    state, *waiting = place or (normalizer.begin(is_first),)
-    text = "".join((*waiting, text))
+    if state is None:
+        state = normalizer.begin(is_first)
     blocks: list[Any] = []
-    if table is not None and text:
+    if table is not None:
         found = _by_table(table, normalizer, state, text, ends, is_first)
         if found is not None:
             state, blocks, text = found
-            if not text:
-                return (state,), blocks
             if len(text) <= LONGEST_HELD:
-                return (state, text), blocks
+                return with_unread(state, text), blocks
     pieces = _pieces(text, normalizer) if by_pieces else [text]
     if by_pieces and ends:
         pieces.append("")
@@ -191,27 +190,31 @@ def feed(
         elif rows := rows_of(marked(more)):
             made = text_of(more)
             blocks.append(Changed(made, np.array(rows), sum([n * size for n, _, size in rows])))
-    return (state,), blocks
+    return state, blocks
 
 
 def _by_table(
     table: Compiled, normalizer: Normalizer, state: State, text: str, ends: bool, is_first: bool
 ) -> tuple[State, list[Any], str] | None:
-    """(the next state, blocks, the text that waits); None: the steps must do it."""
-    ((inside,),) = table.inside
+    """(the state before what waits, blocks, that); None: the steps must do it."""
+    (inside,) = table.inside
     where = 0
     if state != inside:
         # What waits is what came since nothing waited, or since the stretch began.
-        held, begin = normalizer.held(state), normalizer.begin(is_first)
+        held, begin = held_by(state), normalizer.begin(is_first)
         if len(held) > LONGEST_HELD:
             return None
-        if normalizer.feed(inside, held, False) == (state, []):
+        unread = unread_by(state)
+        before = unread and unread[0]
+        if before == inside or normalizer.feed(inside, held, False) == (state, []):
             state = inside
-        elif normalizer.feed(begin, held, False) == (state, []):
+        elif before == begin or normalizer.feed(begin, held, False) == (state, []):
             state, where = begin, AT_BEGIN | AT_FIRST * is_first
         else:
             return None
         text = held + text
+    if not text:
+        return state, [], ""
     try:
         result, rest, rows = transform(table.transform, text, where, ends, True)
     except UnicodeEncodeError:
@@ -245,7 +248,7 @@ class _Asked:
         self._parts = [Normalizer(steps) for steps in parts]
         inside = _state_inside(self._joined, sample)
         assert inside is not None
-        (self._inside,) = inside
+        self._inside = inside
 
     def learn(self, code: int) -> tuple[int, str | None, tuple[Row, ...]]:
         """How a character is joined, and what it becomes by itself: its text, None if itself."""
@@ -275,10 +278,7 @@ class _Asked:
         first, second = self._parts
         _, blocks = first.feed(first.begin(is_first), element + self.sample, False)
         is_still_first = is_first and not begins_left_out(blocks)
-        return (
-            *((step.begin(is_first), ()) for step in first.steps),
-            *((step.begin(is_still_first), ()) for step in second.steps),
-        )
+        return first.begin(is_first) + second.begin(is_still_first)
 
     def _trace(self, text: str) -> tuple[int, str]:
         """How a text is joined at any step, and what it becomes in the middle of a stretch."""
@@ -286,7 +286,7 @@ class _Asked:
         for one in self.traced:
             if text:
                 flags |= one.joins(text[0]) | one.holds(text[-1])
-                _, blocks = one.step.feed(one.inside, text + self.sample, False)
+                _, blocks = one.alone.feed(one.inside, text + self.sample, False)
                 text = text_of(blocks)[: -len(self.sample)]
             elif one.cares:
                 flags |= _HOLDS | _HOLDS_ANY | _JOINS | _JOINS_ANY
@@ -296,11 +296,14 @@ class _Asked:
 class _Traced:
     """A step, and the characters whose neighbours matter to it."""
 
-    inside: State = None
+    inside: State
 
     def __init__(self, at: int, step: Step, interest: Interest) -> None:
         """at: the number of its normalizer."""
+        from .normalizer import Normalizer
+
         self.at, self.step, self.interest = at, step, interest
+        self.alone = Normalizer([step])
         self.cares = not interest.is_alone
         self._holds, self._joins = _Set(interest.holds), _Set(interest.joins)
         self._holds_any, self._joins_any = _Set(interest.holds_any), _Set(interest.joins_any)
@@ -308,11 +311,9 @@ class _Traced:
 
     def settle(self, sample: str) -> bool:
         """Whether its state in the middle of a stretch is certain."""
-        from .normalizer import Normalizer
-
-        found = _state_inside(Normalizer([self.step]), sample)
+        found = _state_inside(self.alone, sample)
         if found is not None:
-            (self.inside,) = found
+            self.inside = found
         return found is not None
 
     def has(self, char: str) -> bool:

@@ -7,11 +7,8 @@ it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .growth import Growth, n_bytes
-from .rope import Rope, extend_rope, rope_from_json
-from .step import Blocks, Interest
+from .step import Blocks, Interest, Step
 
 __all__ = ["BLANKS", "MetaspaceText", "PrefixSpace", "Prepend", "Strip"]
 
@@ -23,12 +20,12 @@ BLANKS = (
 SCHEMES = ("always", "first", "never")
 
 
-class MetaspaceText:
+class MetaspaceText(Step):
     """Each space becomes `replacement`, which is also put before a text that does not begin with
     it: always, never, or only before the stream's first stretch.
     """
 
-    __slots__ = ("growth", "replacement", "scheme", "spec")
+    __slots__ = ("contexts", "growth", "replacement", "scheme", "spec")
 
     def __init__(self, replacement: str, prepend_scheme: str) -> None:
         if len(replacement) != 1:
@@ -37,37 +34,26 @@ class MetaspaceText:
             raise ValueError(f"prepend_scheme must be one of {SCHEMES}, not {prepend_scheme!r}")
         self.replacement, self.scheme = replacement, prepend_scheme
         self.spec = ("MetaspaceText", replacement, prepend_scheme)
+        self.contexts = 1 + (prepend_scheme != "never")
         # A space grows, or else what is put before a first byte that is none.
         self.growth = Growth(1.0 + n_bytes(replacement))
-
-    def _puts(self, is_first: bool) -> bool:
-        """Whether a stretch may get something before it."""
-        return self.scheme == "always" or (self.scheme == "first" and is_first)
 
     def interest(self) -> Interest:
         puts = self.scheme != "never"
         spaces = [] if self.replacement == " " else [(32, 32)]
         return Interest(spaces, at_begin=puts, looks_at_begin=puts)
 
-    def begin(self, is_first: bool) -> bool:
-        """See `Step`. The state is whether something may still be put before the text."""
-        return self._puts(is_first)
+    def begin(self, is_first: bool) -> int:
+        """See `Step`. 1: something may still be put before the text."""
+        return int(self.scheme == "always" or (self.scheme == "first" and is_first))
 
-    def feed(self, state: bool, text: str, final: bool) -> tuple[bool, Blocks]:
+    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
         if not text:
-            return state, []
+            return context, []
         block = (text.replace(" ", self.replacement), text)
-        if state and not block[0].startswith(self.replacement):
-            return False, [(self.replacement, ""), block]
-        return False, [block]
-
-    def held(self, state: bool) -> str:
-        return ""
-
-    def check_state(self, value: Any) -> bool:
-        if type(value) is not bool or (value and self.scheme == "never"):
-            raise ValueError("expected whether the stretch has not begun yet")
-        return value
+        if context and not block[0].startswith(self.replacement):
+            return 0, [(self.replacement, ""), block]
+        return 0, [block]
 
 
 class PrefixSpace(MetaspaceText):
@@ -77,13 +63,14 @@ class PrefixSpace(MetaspaceText):
 
     def __init__(self) -> None:
         super().__init__(" ", "always")
-        self.spec = ("PrefixSpace",)  # type: ignore[assignment]
+        self.spec = ("PrefixSpace",)
 
 
-class Prepend:
+class Prepend(Step):
     """`prefix` before a text that is not empty; only_first: if nothing of a stream is before it."""
 
     __slots__ = ("growth", "only_first", "prefix", "spec")
+    contexts = 2
 
     def __init__(self, prefix: str, only_first: bool = False) -> None:
         self.prefix, self.only_first = prefix, only_first
@@ -93,35 +80,29 @@ class Prepend:
     def interest(self) -> Interest:
         return Interest(at_begin=bool(self.prefix))
 
-    def begin(self, is_first: bool) -> bool:
-        """See `Step`. The state is whether something may still be put before the text."""
-        return is_first or not self.only_first
+    def begin(self, is_first: bool) -> int:
+        """See `Step`. 1: something may still be put before the text."""
+        return int(is_first or not self.only_first)
 
-    def feed(self, state: bool, text: str, final: bool) -> tuple[bool, Blocks]:
+    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
         if not text:
-            return state, []
-        if state and self.prefix:
-            return False, [(self.prefix, ""), (text, text)]
-        return False, [(text, text)]
-
-    def held(self, state: bool) -> str:
-        return ""
-
-    def check_state(self, value: Any) -> bool:
-        if type(value) is not bool:
-            raise ValueError("expected whether something may be put before the text")
-        return value
+            return context, []
+        if context and self.prefix:
+            return 0, [(self.prefix, ""), (text, text)]
+        return 0, [(text, text)]
 
 
-class Strip:
+class Strip(Step):
     """Blanks (Unicode's White_Space) at the two ends are taken off."""
 
-    __slots__ = ("left", "right", "spec")
+    __slots__ = ("contexts", "left", "right", "spec")
     growth = Growth()
+    waits = frozenset(BLANKS)
 
     def __init__(self, left: bool, right: bool) -> None:
         self.left, self.right = left, right
         self.spec = ("Strip", left, right)
+        self.contexts = 1 + left
 
     def interest(self) -> Interest:
         if not self.left and not self.right:
@@ -132,46 +113,20 @@ class Strip:
             drops_at_begin=self.left, at_end=self.right,
         )  # fmt: skip
 
-    def begin(self, is_first: bool) -> tuple[bool, Rope]:
-        """See `Step`. The state is whether blanks at the left are still taken off, and the blanks
-        that may be at the right end.
-        """
-        return self.left, ()
+    def begin(self, is_first: bool) -> int:
+        """See `Step`. 1: blanks at the left are still taken off."""
+        return int(self.left)
 
-    def feed(
-        self, state: tuple[bool, Rope], text: str, final: bool
-    ) -> tuple[tuple[bool, Rope], Blocks]:
-        at_left, rope = state
+    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
         blocks: Blocks = []
-        if at_left and text:
+        if context and text:
             rest = text.lstrip(BLANKS)
             if len(rest) < len(text):
                 blocks.append(("", text[: len(text) - len(rest)]))
-            at_left, text = not rest, rest
-        if self.right:
-            kept = text.rstrip(BLANKS)
-            if kept:
-                out = "".join((*rope, kept))
-                blocks.append((out, out))
-                rope, text = (), text[len(kept) :]
-            rope = extend_rope(rope, text)
-            if final and rope:
-                blocks.append(("", "".join(rope)))
-                rope = ()
-        elif text:
-            blocks.append((text, text))
-        return (at_left, rope), blocks
-
-    def held(self, state: tuple[bool, Rope]) -> str:
-        return "".join(state[1])
-
-    def check_state(self, value: Any) -> tuple[bool, Rope]:
-        if not isinstance(value, (list, tuple)) or len(value) != 2 or type(value[0]) is not bool:
-            raise ValueError("expected whether the text has not begun, and white space")
-        at_left, rope = value[0], rope_from_json(value[1])
-        blanks = "".join(rope)
-        if (at_left and not self.left) or (blanks and (at_left or not self.right)):
-            raise ValueError("this step holds no white space at that end")
-        if blanks.strip(BLANKS):
-            raise ValueError("expected only white space to wait")
-        return at_left, rope
+            context, text = int(not rest), rest
+        kept = text.rstrip(BLANKS) if self.right else text
+        if kept:
+            blocks.append((kept, kept))
+        if final and len(kept) < len(text):
+            blocks.append(("", text[len(kept) :]))
+        return context, blocks

@@ -16,13 +16,12 @@ import re
 import unicodedata
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, Literal
+from typing import Literal
 
 from ..parallel.cached import cached_property
 from .char_sets import members, one_of, ranges_of
 from .growth import Growth
-from .rope import Rope, extend_rope, rope_from_json
-from .step import Blocks, Interest, whole_block
+from .step import Blocks, Interest, Step, whole_block
 
 __all__ = ["Form"]
 
@@ -51,17 +50,11 @@ class _Kinds:
         # The first set of characters is first: `re` then looks for it alone.
         return re.compile(f"{either}(?:{joins}+|(?<!{lone}))")
 
-    def may_wait(self, text: str) -> bool:
-        """Whether `text` is a character that opens, or none, and some that join."""
-        return all(char in self.joins for char in text[1:]) and (
-            text[:1] in self.opens or text[:1] in self.joins or not text
-        )
-
 
 _kinds = lru_cache(maxsize=4)(_Kinds)
 
 
-class Form:
+class Form(Step):
     """One of the four forms, by its name."""
 
     __slots__ = ("form", "growth", "spec")
@@ -79,40 +72,22 @@ class Form:
         )
         return Interest(changes, holds=[*opens, *joins], joins=joins)
 
-    def begin(self, is_first: bool) -> Rope:
-        """See `Step`. The state is what waits: a character that opens, and some that join."""
-        return ()
+    @property
+    def waits(self) -> frozenset[str]:
+        """See `Step`."""
+        return _kinds(self.form).joins
 
-    def feed(self, state: Rope, text: str, final: bool) -> tuple[Rope, Blocks]:
+    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
         blocks: Blocks = []
-        kinds = _kinds(self.form)
-        start, end = 0, len(text)
-        if state:
-            while start < end and text[start] in kinds.joins:
-                start += 1
-            state = extend_rope(state, text[:start])
-            if start == end and not final:
-                return state, blocks
-            self._add("".join(state), blocks)
-            state = ()
+        end = len(text)
         if not final:
-            while end > start and text[end - 1] in kinds.joins:
+            kinds = _kinds(self.form)
+            while end and text[end - 1] in kinds.joins:
                 end -= 1
-            if end > start and text[end - 1] in kinds.opens:
+            if end and text[end - 1] in kinds.opens:
                 end -= 1
-            if end < len(text):
-                state = (text[end:],)
-        self._add(text if start == 0 and end == len(text) else text[start:end], blocks)
-        return state, blocks
-
-    def held(self, state: Rope) -> str:
-        return "".join(state)
-
-    def check_state(self, value: Any) -> Rope:
-        rope = rope_from_json(value)
-        if not _kinds(self.form).may_wait("".join(rope)):
-            raise ValueError(f"expected what waits for {self.form}: a character and marks")
-        return rope
+        self._add(text[:end], blocks)
+        return 0, blocks
 
     def _add(self, text: str, blocks: Blocks) -> None:
         """Append the blocks of `text`, before which and after which is a border."""

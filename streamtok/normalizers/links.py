@@ -1,4 +1,4 @@
-"""The link between two steps: blocks of the first whose text waits in the second.
+"""What waits for a step: blocks of the steps before it, as its text and the source of that.
 
 A *link* is a tuple of (text, source, is aligned), in order. `compose` puts the blocks of two steps
 together. Where the ends of their blocks do not meet, the blocks are joined until they do; if
@@ -12,10 +12,21 @@ from typing import Any, TypeAlias
 
 from .step import Block, Blocks, whole_block
 
-__all__ = ["Link", "compose", "join_link", "link_from_json"]
+__all__ = [
+    "Link",
+    "State",
+    "compose",
+    "held_by",
+    "join_link",
+    "link_from_json",
+    "unread_by",
+    "with_unread",
+]
 
 Entry: TypeAlias = "tuple[str, str, bool]"
 Link: TypeAlias = "tuple[Entry, ...]"
+# Of each step its context, and what waits for it. JSON makes lists of the tuples.
+State: TypeAlias = "tuple[tuple[int, Link], ...]"
 
 MANY = 32  # entries; above that, entries are joined to wholes
 
@@ -23,6 +34,23 @@ MANY = 32  # entries; above that, entries are joined to wholes
 def join_link(link: Link) -> str:
     """The text that waits."""
     return "".join([text for text, _, _ in link])
+
+
+def held_by(state: State | None) -> str:
+    """The source characters that wait; none, where there is no state."""
+    return "".join([source for _, link in reversed(state or ()) for _, source, _ in link])
+
+
+def unread_by(state: State) -> tuple[State, str] | None:
+    """The state before what waits, and that, if all of it waits for the first step."""
+    if any([link for _, link in state[1:]]):
+        return None
+    return tuple([(context, ()) for context, _ in state]), held_by(state)
+
+
+def with_unread(state: State, text: str) -> State:
+    """What `unread_by` takes apart."""
+    return ((state[0][0], ((text, text, True),)), *state[1:]) if text else state
 
 
 def link_from_json(value: Any) -> Link:

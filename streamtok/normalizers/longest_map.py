@@ -12,19 +12,17 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, TypeAlias
 
 from .char_sets import one_of
 from .charsmap import read_charsmap
 from .growth import Growth, ratio
-from .step import Blocks, Interest, Ranges, whole_block
+from .step import Blocks, Interest, Ranges, Step, whole_block
 
 __all__ = ["LongestMap"]
 
 LONGEST = 64  # bytes of a key; those of SentencePiece's maps have up to 12
 DEEPEST = 32  # keys that begin at one place; SentencePiece looks at no more
 MOST_SYMBOLS = 1 << 24  # the sum of the squares of their lengths
-_State: TypeAlias = "tuple[bool, str]"
 _END = r"(?![\s\S])"
 
 
@@ -77,19 +75,20 @@ class _Map:
 _map = lru_cache(maxsize=4)(_Map)
 
 
-class LongestMap:
+class LongestMap(Step):
     """The replacements of `charsmap`, a `precompiled_charsmap` of SentencePiece.
 
     b"" is none. symbols: what stays as it is. puts_space: a space goes before the first stretch
     of a stream unless it is empty, even if nothing is left of it.
     """
 
-    __slots__ = ("_map", "growth", "puts_space", "spec")
+    __slots__ = ("_map", "contexts", "growth", "puts_space", "spec")
 
     def __init__(self, charsmap: bytes, symbols: tuple[str, ...], puts_space: bool) -> None:
         """Raises ValueError for a damaged map, and for keys or symbols that are too long."""
         self.puts_space = puts_space
         self.spec = ("LongestMap", charsmap, symbols, puts_space)
+        self.contexts = 1 + puts_space
         self._map = _map(charsmap, symbols)
         factor = self._map.growth if charsmap else None
         self.growth = Growth(factor, put=" " if puts_space else "")
@@ -108,25 +107,24 @@ class LongestMap:
             at_begin=self.puts_space,
         )
 
-    def begin(self, is_first: bool) -> _State:
-        """See `Step`. The state is whether a space is still to be put, and what waits."""
-        return is_first and self.puts_space, ""
+    def begin(self, is_first: bool) -> int:
+        """See `Step`. 1: a space is still to be put."""
+        return int(is_first and self.puts_space)
 
-    def feed(self, state: _State, text: str, final: bool) -> tuple[_State, Blocks]:
-        puts, held = state
+    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
         blocks: Blocks = []
-        if puts and text:
+        if context and text:
             blocks.append((" ", ""))
-            puts = False
-        text, held = held + text, ""
+            context = 0
         known = self._map
         looks = known.changing if final else known.open
         done = at = 0  # up to where blocks go; up to where the text is known
+        end = len(text)
         while found := looks.search(text, at):
             start = found.start()
             result = known.found(text, start, final)
             if result is None:
-                held = text[start:]
+                end = start
                 break
             new, at = result
             if new == text[start:at]:
@@ -135,23 +133,9 @@ class LongestMap:
                 blocks.append((text[done:start],) * 2)
             blocks += whole_block(new, text[start:at])
             done = at
-        end = len(text) - len(held)
         if end > done:
             blocks.append((text[done:end],) * 2)
-        return (puts and not final, held), blocks
-
-    def held(self, state: _State) -> str:
-        return state[1]
-
-    def check_state(self, value: Any) -> _State:
-        if not isinstance(value, (list, tuple)) or [type(part) for part in value] != [bool, str]:
-            raise ValueError("expected whether a space is to be put, and what waits")
-        puts, held = value
-        if puts and (held or not self.puts_space):
-            raise ValueError("this step puts no space there")
-        if held and (held not in self._map.key_beginnings | self._map.symbol_beginnings):
-            raise ValueError("expected the beginning of a key")
-        return puts, held
+        return context, blocks
 
 
 def _ranges(characters: set[str]) -> Ranges:

@@ -1,7 +1,9 @@
-"""A sequence of steps, as one.
+"""A sequence of steps, as one, in streams: this is all that keeps, gives again and puts together.
 
-Each step takes what the step before it has made final. Between two steps stand the blocks whose
-text the later step holds, so that its text finds the way back to the source (`links.py`).
+Each step takes what the step before it has made final. What a step says that later text may still
+change waits for it as blocks of the steps before, so that it finds the way back to the source
+(`links.py`); it is given to the step again, with the text that comes. So a state is, for each step,
+its context and text that is unread, and any text may be.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .growth import MOST_GROWTH, growth_of, n_bytes
 from .joined_spaces import JoinedSpaces
-from .links import compose, join_link, link_from_json
+from .links import Link, State, compose, join_link, link_from_json
 from .longest_map import LongestMap
 from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
-from .step import Blocks, State, Step, text_of
+from .step import Blocks, Step, text_of
 from .unknown_runs import UnknownRuns
 
 __all__ = ["IDENTITY", "Normalizer"]
@@ -50,8 +52,8 @@ class Normalizer:
     >>> normalizer.normalize("a--b")
     'a—b'
     >>> state, blocks = normalizer.feed(normalizer.begin(), "a-", final=False)
-    >>> blocks, normalizer.held(state)
-    ([('a', 'a')], '-')
+    >>> blocks
+    [('a', 'a')]
     >>> normalizer.feed(state, "-b", final=True)[1]
     [('—', '--'), ('b', 'b')]
     """
@@ -123,51 +125,44 @@ class Normalizer:
 
     def begin(self, is_first: bool = True) -> State:
         """The state before the first character of a stretch."""
-        if len(self._steps) == 1:
-            return self._steps[0].begin(is_first)
-        return tuple((step.begin(is_first), ()) for step in self._steps)
+        return tuple([(step.begin(is_first), ()) for step in self._steps])
 
     def feed(self, state: State, text: str, final: bool) -> tuple[State, Blocks]:
-        """The next state, and what has become final: see `Step.feed`."""
-        steps = self._steps
-        if len(steps) == 1:
-            return steps[0].feed(state, text, final)
-        blocks: Blocks = [(text, text)] if text else []
-        states: list[State] = []
-        for step, (inner, link) in zip(steps, state, strict=True):
-            inner, out = step.feed(inner, text_of(blocks), final)
-            if states:
-                link, blocks = compose(link, blocks, out)
-            else:
-                blocks = out
-            states.append((inner, link))
-        return tuple(states), blocks
+        """The next state, and what has become final. final: the stretch ends with `text`.
 
-    def held(self, state: State) -> str:
-        """The source characters that wait."""
-        steps = self._steps
-        if not steps:
-            return ""
-        if len(steps) == 1:
-            return steps[0].held(state)
-        first = steps[0].held(state[0][0])
-        return "".join([source for _, link in reversed(state) for _, source, _ in link]) + first
+        Over any cutting of a stretch, the texts of all blocks joined are its result, and the
+        sources joined are the stretch.
+        """
+        blocks: Blocks = [(text, text)] if text else []
+        states: list[tuple[int, Link]] = []
+        for step, (context, link) in zip(self._steps, state, strict=True):
+            new = text_of(blocks)
+            out: Blocks = []
+            if final or (new and not (link and step.waits.issuperset(new))):
+                waiting = join_link(link)
+                context, out = step.change(context, waiting + new, final, len(waiting))
+            if states or not out:
+                link, blocks = compose(link, blocks, out)
+            else:  # the first step's text is the source
+                left = (waiting + new)[sum([len(source) for _, source in out]) :]
+                link, blocks = ((left, left, True),) if left else (), out
+            states.append((context, link))
+        return tuple(states), blocks
 
     def check_state(self, value: Any) -> State:
         """The state that a parsed JSON value stands for. Raises ValueError if there is none."""
-        steps = self._steps
-        if len(steps) == 1:
-            return steps[0].check_state(value)
-        if not isinstance(value, (list, tuple)) or len(value) != len(steps):
-            raise ValueError(f"expected the states of {len(steps)} steps")
-        states: list[State] = []
-        for step, pair in zip(steps, value, strict=True):
+        if not isinstance(value, (list, tuple)) or len(value) != len(self._steps):
+            raise ValueError(f"expected the states of {len(self._steps)} steps")
+        states: list[tuple[int, Link]] = []
+        for step, pair in zip(self._steps, value, strict=True):
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise ValueError("expected a step's state and the blocks that it holds")
-            inner, link = step.check_state(pair[0]), link_from_json(pair[1])
-            if join_link(link) != (step.held(inner) if states else ""):
-                raise ValueError("the states of the steps disagree")
-            states.append((inner, link))
+                raise ValueError("expected a step's context and the blocks that wait for it")
+            context, link = pair[0], link_from_json(pair[1])
+            if type(context) is not int or not 0 <= context < step.contexts:
+                raise ValueError(f"expected one of {step.contexts} contexts")
+            if not states and any([text != source for text, source, _ in link]):
+                raise ValueError("expected that the source itself waits for the first step")
+            states.append((context, link))
         return tuple(states)
 
 

@@ -5,26 +5,24 @@ shortest key that it begins with: so what follows this key in the cluster is los
 clusters, each character becomes its replacement, if it has one.
 
 In a stream, the end of a chunk may lie in a cluster. As long as it is not certain what becomes of
-its characters, they wait: never more than 5 bytes. The state is what waits, or, where the
-characters of a cluster are replaced one by one, the state of `clusters.py`.
+its characters, they wait: never more than 5 bytes. Where the characters of a cluster are replaced
+one by one, the context is the state of `clusters.py`.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, TypeAlias
 
 from .char_sets import one_of
 from .charsmap import read_charsmap
 from .clusters import N_STATES, ON_BORDER, advance, is_settled, joiners, openers
 from .growth import Growth, ratio
-from .step import Blocks, Interest, whole_block
+from .step import Blocks, Interest, Step, whole_block
 
 __all__ = ["Precompiled"]
 
 LONGEST = 5  # bytes of a cluster that is replaced as a whole
-_State: TypeAlias = "str | int"
 
 
 class _Map:
@@ -65,17 +63,11 @@ _map = lru_cache(maxsize=4)(_Map)
 class _Walk:
     """Through a text, character by character, from one state to another."""
 
-    def __init__(self, known: _Map, state: _State) -> None:
+    def __init__(self, known: _Map, place: int) -> None:
         self.map = known
         self.blocks: Blocks = []
         self.cluster = ""  # what waits
-        self.place = ON_BORDER  # in the rules for clusters
-        if isinstance(state, int):
-            self.place = state
-        else:
-            for char in state:
-                self.place = advance(self.place, char)[0]
-            self.cluster = state
+        self.place = place  # in the rules for clusters
 
     def take(self, text: str) -> None:
         """Go on by all characters of `text`."""
@@ -117,15 +109,12 @@ class _Walk:
         if text:
             self.blocks.append((text, text))
 
-    def state(self) -> _State:
-        """Where the walk stands."""
-        return self.cluster or self.place
 
-
-class Precompiled:
+class Precompiled(Step):
     """The replacements of `charsmap`, a `precompiled_charsmap` of SentencePiece."""
 
     __slots__ = ("_map", "charsmap", "growth", "spec")
+    contexts = N_STATES
 
     def __init__(self, charsmap: bytes) -> None:
         """Raises ValueError for a map that is damaged."""
@@ -137,12 +126,12 @@ class Precompiled:
     def interest(self) -> Interest:
         return Interest(self._map.changing, holds_any=openers(), joins_any=joiners(), at_begin=True)
 
-    def begin(self, is_first: bool) -> _State:
+    def begin(self, is_first: bool) -> int:
         return ON_BORDER
 
-    def feed(self, state: _State, text: str, final: bool) -> tuple[_State, Blocks]:
+    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
         known = self._map
-        walk = _Walk(known, state)
+        walk = _Walk(known, context)
         start, size = 0, len(text)
         while start < size and not (
             is_settled(walk.place) and not known.is_island.match(text, start)
@@ -159,32 +148,18 @@ class Precompiled:
             walk.place = ON_BORDER
             walk.take(text[first:end])
             if end == size and not final:
-                return walk.state(), _joined(walk.blocks)
+                break
             walk.end()
         if not final and start < size:
             walk.copy(text[start:-1])
             walk.place = ON_BORDER
             walk.take(text[-1])
-            return walk.state(), _joined(walk.blocks)
-        walk.copy(text[start:])
+        else:
+            walk.copy(text[start:])
         if final:
             walk.end()
-            return ON_BORDER, _joined(walk.blocks)
-        return walk.state(), _joined(walk.blocks)
-
-    def held(self, state: _State) -> str:
-        return state if isinstance(state, str) else ""
-
-    def check_state(self, value: Any) -> _State:
-        if type(value) is int and 0 <= value < N_STATES:
-            return value
-        if type(value) is not str or not value:
-            raise ValueError("expected the beginning of a cluster, or a number for one")
-        walk = _Walk(self._map, ON_BORDER)
-        walk.take(value)
-        if walk.blocks or walk.cluster != value:
-            raise ValueError("expected what waits for the rest of its cluster")
-        return value
+        # A cluster that waits is walked through again.
+        return ON_BORDER if final or walk.cluster else walk.place, _joined(walk.blocks)
 
 
 def _joined(blocks: Blocks) -> Blocks:

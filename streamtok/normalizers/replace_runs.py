@@ -8,12 +8,11 @@ left out. Only regular expressions of this kind are understood: one character or
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from .char_sets import one_of
 from .edges import BLANKS
 from .growth import Growth, n_bytes
-from .step import Blocks, Interest
+from .step import Blocks, Interest, Step
 
 __all__ = ["ReplaceRuns"]
 
@@ -22,13 +21,14 @@ _ONE = r"\\[sSnrtfv]|\\[^\w\s]|[^\\\[\](){}.*+?^$|&-]"
 _REGEX = re.compile(rf"(?P<set>\[\^?(?:(?:{_ONE})(?:-(?!\\s)(?:{_ONE}))?)+\]|{_ONE}|-|&)"
                     r"(?P<times>\+|\{(?P<least>[1-9]\d{0,2}),\})?")  # fmt: skip
 _PARTS = re.compile(rf"({_ONE})(?:-({_ONE}))?", re.DOTALL)
-_State = tuple[str, bool]
 
 
-class ReplaceRuns:
+class ReplaceRuns(Step):
     """Each run that `regex` matches becomes `new`. Raises ValueError for other kinds of `regex`."""
 
-    __slots__ = ("_is_each", "_least", "_members", "_run", "growth", "new", "regex", "spec")
+    __slots__ = (
+        "_is_each", "_least", "_members", "_run", "contexts", "growth", "new", "regex", "spec",
+    )  # fmt: skip
 
     def __init__(self, regex: str, new: str) -> None:
         found = _REGEX.fullmatch(regex)
@@ -40,6 +40,7 @@ class ReplaceRuns:
         self.regex, self.new = regex, new
         self.spec = ("ReplaceRuns", regex, new)
         self._is_each = not found["times"]
+        self.contexts = 2 - self._is_each
         self._least = int(found["least"] or 1)
         self._members = members = _members(found["set"])
         self.growth = Growth(n_bytes(new) / (self._least * n_bytes(chr(members[0][0]))))
@@ -51,28 +52,20 @@ class ReplaceRuns:
             return Interest(self._members)
         return Interest(self._members, self._members, self._members)
 
-    def begin(self, is_first: bool) -> _State:
-        """See `Step`. The state is a run that is still too short, and whether the text before is in
-        a run that has been replaced.
-        """
-        return "", False
-
-    def feed(self, state: _State, text: str, final: bool) -> tuple[_State, Blocks]:
-        held, inside = state
+    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
+        """See `Step`. Context 1: the text before is in a run that has been replaced."""
         blocks: Blocks = []
-        done = 0
-        if inside and text:
+        done, end = 0, len(text)
+        if context and text:
             rest = self._run.match(text)
             done = rest.end() if rest else 0
             if done:
                 blocks.append(("", text[:done]))
-            inside = done == len(text)
-        text, end = held + text, len(held) + len(text)
-        held = ""
+            context = int(done == end)
         for run in self._run.finditer(text, done):
-            is_open = run.end() == end and not final and not self._is_each
+            is_open = run.end() == len(text) and not final and not self._is_each
             if run.end() - run.start() >= self._least:
-                inside = is_open
+                context = int(is_open)
                 if run[0] == self.new:
                     continue
                 if run.start() > done:
@@ -81,24 +74,10 @@ class ReplaceRuns:
                 blocks.append((self.new, run[0]))
                 done = run.end()
             elif is_open:
-                held = run[0]
-                end -= len(held)
+                end = run.start()
         if end > done:
             blocks.append((text[done:end], text[done:end]))
-        return ("", False) if final else (held, inside), blocks
-
-    def held(self, state: _State) -> str:
-        return state[0]
-
-    def check_state(self, value: Any) -> _State:
-        if not isinstance(value, (list, tuple)) or [type(part) for part in value] != [str, bool]:
-            raise ValueError("expected a run that waits, and whether one has been replaced")
-        held, inside = value
-        if held and (inside or len(held) >= self._least or not self._run.fullmatch(held)):
-            raise ValueError("expected a run that is too short to be replaced")
-        if inside and self._is_each:
-            raise ValueError("this step replaces characters, not runs")
-        return held, inside
+        return context, blocks
 
 
 def _members(spelled: str) -> list[tuple[int, int]]:

@@ -1,26 +1,23 @@
 """What a step of a normalizer is.
 
-A step changes a *stretch*: the text between two added tokens. The stretch may arrive in chunks, cut
-anywhere. `feed` gives what no later text can change; the rest waits in the state.
+A step changes a *stretch*: the text between two added tokens. It knows one thing about streams: how
+much of a text no later text can change. `normalizer.py` keeps the rest, for all steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from .growth import Growth
 
-__all__ = ["Block", "Blocks", "Interest", "Ranges", "State", "Step", "text_of", "whole_block"]
+__all__ = ["Block", "Blocks", "Interest", "Ranges", "Step", "text_of", "whole_block"]
 
 # (text, source): `text` stands for `source`, a stretch of the input. Either may be empty: text is
 # put in, or left out. With as many characters on both sides, character i stands for character i;
 # otherwise the block is one whole.
 Block: TypeAlias = "tuple[str, str]"
 Blocks: TypeAlias = "list[tuple[str, str]]"
-# None, bool, int, str and tuples of them. JSON makes lists of the tuples; `check_state` makes them
-# tuples again. Never changed in place.
-State: TypeAlias = Any
 Ranges: TypeAlias = "Sequence[tuple[int, int]]"  # the first and last code point of each
 
 
@@ -52,42 +49,36 @@ class Interest(NamedTuple):
         return not (self.has_neighbours or self.at_begin or self.at_end)
 
 
-class Step(Protocol):
-    """One step. Immutable."""
+class Step:
+    """One step: what it makes of a text. Immutable. All that streams need is in `Normalizer`."""
+
+    __slots__ = ()
+
+    spec: tuple[Any, ...]  # its name and its settings: str, int, bool, bytes, None, tuples of them
+    growth: Growth  # how much longer it can make a text
+    # A *context* is a number: all that matters of the text before. There are as many.
+    contexts = 1
 
     @property
-    def spec(self) -> tuple[Any, ...]:
-        """The step's name and its settings: str, int, bool, bytes, None and tuples of them."""
-        ...
-
-    @property
-    def growth(self) -> Growth:
-        """How much longer it can make a text."""
-        ...
+    def waits(self) -> frozenset[str]:
+        """What waits goes on waiting when only these come after it."""
+        return frozenset()
 
     def interest(self) -> Interest:
         """Which characters it does something about."""
-        ...
+        raise NotImplementedError
 
-    def begin(self, is_first: bool) -> State:
-        """The state before the first character of a stretch."""
-        ...
+    def begin(self, is_first: bool) -> int:
+        """The context before the first character of a stretch."""
+        return 0
 
-    def feed(self, state: State, text: str, final: bool) -> tuple[State, Blocks]:
-        """The next state, and what has become final. final: the stretch ends with `text`.
+    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
+        """The context then, and what no later text can change: the blocks of the text's beginning.
 
-        Over any cutting of a stretch, the texts of all blocks joined are its result, and the
-        sources joined are the stretch.
+        final: the stretch ends with `text`, and all of it is final. The rest is given again, with
+        what comes after it. seen: so many characters are such a rest.
         """
-        ...
-
-    def held(self, state: State) -> str:
-        """The characters of the stretch that wait."""
-        ...
-
-    def check_state(self, value: Any) -> State:
-        """The state that a parsed JSON value stands for. Raises ValueError if there is none."""
-        ...
+        raise NotImplementedError
 
 
 def whole_block(text: str, source: str) -> Blocks:

@@ -6,19 +6,19 @@ A run needs not wait: its first character becomes the one for it, and the rest i
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from .char_sets import one_of
 from .growth import Growth, n_bytes
-from .step import Blocks, Interest, whole_block
+from .step import Blocks, Interest, Step, whole_block
 
 __all__ = ["UnknownRuns"]
 
 
-class UnknownRuns:
+class UnknownRuns(Step):
     """Each run of characters that are not in `known` becomes `unknown`, which is not in it."""
 
     __slots__ = ("_run", "_unknown", "growth", "spec", "unknown")
+    contexts = 2
 
     def __init__(self, known: str, unknown: str) -> None:
         if len(unknown) != 1 or unknown in known:
@@ -40,32 +40,19 @@ class UnknownRuns:
     def interest(self) -> Interest:
         return Interest(self._unknown, self._unknown, self._unknown)
 
-    def begin(self, is_first: bool) -> bool:
-        """See `Step`. The state is whether the text before ends in a run."""
-        return False
-
-    def feed(self, state: bool, text: str, final: bool) -> tuple[bool, Blocks]:
+    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
+        """See `Step`. Context 1: the text before ends in a run."""
         blocks: Blocks = []
         done = 0
         for run in self._run.finditer(text):
             start, end = run.span()
             if start > done:
                 blocks.append((text[done:start],) * 2)
-            if start == 0 and state:
+            if start == 0 and context:
                 blocks.append(("", run[0]))
             else:
                 blocks += whole_block(self.unknown, run[0])
             done = end
         if done < len(text):
             blocks.append((text[done:],) * 2)
-        if text:
-            state = done == len(text)
-        return state and not final, blocks
-
-    def held(self, state: bool) -> str:
-        return ""
-
-    def check_state(self, value: Any) -> bool:
-        if type(value) is not bool:
-            raise ValueError("expected whether the text before ends in a run of unknown characters")
-        return value
+        return int(done == len(text)) if text else context, blocks

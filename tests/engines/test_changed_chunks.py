@@ -13,6 +13,7 @@ import streamtok
 from streamtok._core.encode import ChangedNote
 from streamtok.engines import rewriting
 from streamtok.engines.rules import TextRules
+from streamtok.engines.stretches import _state_of_earlier
 from streamtok.normalizers import (
     Form,
     JoinedSpaces,
@@ -28,6 +29,7 @@ from streamtok.normalizers import (
     UnknownRuns,
 )
 from streamtok.normalizers.charsmap import write_charsmap
+from streamtok.normalizers.links import held_by
 
 TOKENS = {"<|end|>": 300, "e<s>": 301, "xé": 302}
 SINGLES = {bytes([i]): i for i in range(256)}
@@ -299,3 +301,48 @@ def test_what_is_left_out_at_the_end_of_a_chunk_joins_what_is_beside_it(begin: s
     for cut in range(len(text)):
         stream = enc.stream_encoder()
         assert [*stream.encode(text[:cut]), *stream.encode(text[cut:], final=True)] == [ord("?")]
+
+
+def test_what_waits_for_a_second_normalizer_counts_once():
+    """Also where bytes are repaired: these chunks go through the steps."""
+    enc = streamtok.Encoding(
+        "second",
+        pat_str=r"x+|[^x]+",
+        mergeable_ranks=SINGLES,
+        special_tokens={},
+        rules=TextRules(second_normalizer=Normalizer([Replace("xy", "z")])),
+    )
+    stream = enc.stream_encoder(errors="replace")
+    for chunk, pending in (
+        (b"ab\xffx", 6), (b"x", 2), (b"\xffx", 4), (b"y\xff\xe2x", 12), (b"x", 2),
+    ):  # fmt: skip
+        stream.encode(chunk)
+        assert stream.pending == pending
+        state = stream.getstate()
+        stream.setstate(state)
+        assert stream.getstate() == state
+
+
+CHARSMAP = write_charsmap({"e\u0301": "é"})
+EARLIER = [
+    ([Form("NFC")], "xe", ["e"]), ([Strip(True, True)], "a ", [False, [" "]]),
+    ([JoinedSpaces(True)], "a\u2581", [0, ["\u2581"]]),
+    ([LongestMap(CHARSMAP, (), True)], "xe", [False, "e"]),
+    ([Precompiled(CHARSMAP)], "xe", "e"), ([Replace("abc", "!")], "xab", 2),
+    ([ReplaceRuns(" {2,}", "_")], "a ", [" ", False]),
+    ([ReplaceRuns(" {2,}", "_")], "a   ", ["", True]),
+    ([MetaspaceText("_", "always")], "a", False), ([Lowercase()], "A", None),
+    ([UnknownRuns("ab", "?")], "xx", True),
+    ([Replace("x", "a"), Replace("aab", "!")], "xx", [[0, []], [2, [["aa", "xx", True]]]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("steps", "text", "saved"), EARLIER)
+def test_states_of_version_0_1(steps, text, saved):
+    """saved: what that version made of the text."""
+    normalizer = Normalizer(steps)
+    state = normalizer.feed(normalizer.begin(), text, False)[0]
+    found = _state_of_earlier(normalizer, [saved])
+    assert normalizer.check_state(found) == state
+    unread = normalizer.check_state(_state_of_earlier(normalizer, [saved, "yz"]))
+    assert held_by(unread).endswith("yz")

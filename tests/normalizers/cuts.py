@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from streamtok.normalizers import Blocks, Normalizer
+from streamtok.normalizers.links import held_by
 
 
 def in_chunks(normalizer: Normalizer, chunks: Sequence[str], is_first: bool = True) -> str:
@@ -20,7 +21,7 @@ def in_chunks(normalizer: Normalizer, chunks: Sequence[str], is_first: bool = Tr
         assert state == following
         all_blocks += blocks
         given += chunk
-        waits = normalizer.held(state)
+        waits = held_by(state)
         assert "".join(source for _, source in all_blocks) + waits == given
     assert waits == ""
     return "".join(text for text, _ in all_blocks)
