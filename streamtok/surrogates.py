@@ -46,7 +46,7 @@ def repair_chunk(half: str, chunk: object, final: bool, errors: str) -> tuple[st
     return repair(text, errors), half
 
 
-def decode_begun(data: bytes, final: bool, errors: str = "replace") -> tuple[str, bytes]:
+def decode_begun(data: bytes, final: bool, errors: str) -> tuple[str, bytes]:
     """(text, rest): `data.decode("utf-8", errors)` of what is decided, and the beginning of a
     character that ends the data, unless it is final. Raises UnicodeDecodeError.
     """
