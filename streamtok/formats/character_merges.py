@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.encode import find_parts, gather_tokens
+from .._core.encode import find_parts
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import (
@@ -31,7 +31,7 @@ from ..vocabulary.table import (
     offsets_of,
 )
 from .loading import shown
-from .merge_lists import MAX_MERGES, renumbered
+from .merge_lists import MAX_MERGES, in_order_of_merges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +44,6 @@ __all__ = [
     "CUT_BEFORE_SPACES",
     "character_prefixes",
     "from_character_merges",
-    "in_order_of_merges",
     "pattern_of_cuts",
 ]
 
@@ -128,46 +127,6 @@ def from_character_merges(
         blob, offsets, own.astype(np.uint32), parts, np.array(fallback, np.uint32), decodable,
         ignore_merges, model,
     )  # fmt: skip
-
-
-def in_order_of_merges(
-    blob: bytes,
-    offsets: Numbers,
-    own: Numbers,
-    parts: tuple[Numbers, Numbers, Numbers],
-    byte_ids: Numbers,
-    decode_only: dict[int, bytes],
-    ignore_merges: bool,
-    model: Pieces | None = None,
-) -> Vocabulary:
-    """Bytes, then tokens of merges, then those that only a look-up finds, as their ids are.
-
-    own: the id of each token; parts: of each, as `find_parts` has them. Raises VocabularyError.
-    """
-    rows, lefts, rights = parts
-    made = rows.astype(np.int64)
-    made[:256] = -1
-    is_kept = (made < NO_ID) | ignore_merges
-    for i in np.flatnonzero(~is_kept).tolist():
-        decode_only.setdefault(int(own[i]), blob[int(offsets[i]) : int(offsets[i + 1])])
-    by_place = np.lexsort((own, made))
-    order = by_place[is_kept[by_place]].astype(np.uint32)
-    place = np.full(len(own) + 1, NO_ID, np.uint32)
-    place[order] = np.arange(len(order), dtype=np.uint32)
-    left_bytes = np.zeros(len(order), np.uint32)
-    lefts, rights = lefts[order], rights[order]
-    left_bytes[lefts != NO_ID] = np.diff(offsets)[lefts[lefts != NO_ID]]
-    kept, bounds = gather_tokens(blob, offsets, order)
-    return Vocabulary(
-        kept,
-        bounds,
-        own[order],
-        lefts=left_bytes,
-        byte_ids=byte_ids,
-        decode_only=decode_only,
-        parts=(renumbered(lefts, place), renumbered(rights, place)),
-        model=model,
-    )
 
 
 def _check(

@@ -14,8 +14,7 @@ from .._core.encode import find_parts, gather_tokens
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary
-from .character_merges import in_order_of_merges
-from .merge_lists import MAX_MERGES
+from .merge_lists import MAX_MERGES, in_order_of_merges
 
 if TYPE_CHECKING:
     from typing import Any

@@ -33,7 +33,6 @@ from .huggingface_models import (
     TableModel,
     as_objects,
     byte_level_vocabulary,
-    byte_of,
     character_vocabulary,
     read_model,
 )
@@ -50,7 +49,7 @@ from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_symbols import has_symbols, symbol_model
 from .huggingface_writing import save_huggingface
 from .json_value import JsonValue, parse_tokenizer
-from .loading import make_encoding, read_bytes, stem
+from .loading import byte_of, make_encoding, read_bytes, stem
 
 if TYPE_CHECKING:
     from ..encoding import Encoding

@@ -6,17 +6,15 @@ Hugging Face always does. All others are always found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..engines.added_tokens import can_overlap
 from ..engines.rules import TokenFlags
 from .json_value import Entries, JsonValue
 from .loading import check_total, shown
 
 __all__ = ["AddedTokens", "read_added_tokens"]
 
-_MAX_COMPARED = 256  # characters of an added token, if there are two groups: see `_overlap`
-_MAX_COMPARISONS = 1 << 30  # of characters
 _NO_FLAGS = TokenFlags()
 
 
@@ -78,22 +76,4 @@ def _matters(flags: dict[str, TokenFlags]) -> bool:
     for text, flag in flags.items():
         groups[flag.normalized].append(text)
     is_simple = all(flag._replace(normalized=False) == _NO_FLAGS for flag in flags.values())
-    return not is_simple or _overlap(groups[False], groups[True])
-
-
-def _overlap(first: Iterable[str], second: Iterable[str]) -> bool:
-    """Whether a text of one group can overlap with a text of the other; True if in doubt."""
-    one, other = list(first), list(second)
-    if not one or not other:
-        return False
-    for a, b in ((one, other), (other, one)):
-        # The comparison takes more than linear time and memory, so it needs bounds. Real files are
-        # far below them.
-        joined = "\0".join(b)
-        if max(map(len, a + b)) > _MAX_COMPARED or len(a) * len(joined) > _MAX_COMPARISONS:
-            return True
-        beginnings = {text[:i] for text in b for i in range(1, len(text) + 1)}
-        for text in a:
-            if text in joined or any(text[i:] in beginnings for i in range(len(text))):
-                return True
-    return False
+    return not is_simple or can_overlap(groups[False], groups[True])

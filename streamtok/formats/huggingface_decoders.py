@@ -15,11 +15,10 @@ from ..engines.rules import MARK
 from ..normalizers import IDENTITY, Normalizer, Step
 from ..normalizers.growth import growth_of
 from ..vocabulary.byte_alphabet import to_bytes
-from .huggingface_models import byte_of
 from .huggingface_normalizers import read_replace
 from .huggingface_splits import metaspace_scheme
 from .json_value import JsonValue
-from .loading import shown
+from .loading import byte_of, shown
 
 __all__ = [
     "Decoding", "Marks", "WordPieces", "decoded_bytes", "decoded_texts", "first_texts",

@@ -9,7 +9,6 @@ No text becomes a token that has a real space, then.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from .character_merges import from_character_merges
 from .character_rows import from_character_rows
 from .gpt2 import vocabulary_of, vocabulary_of_rows
 from .json_value import Entries, JsonValue, MergeRows
-from .loading import shown
+from .loading import byte_of, shown
 
 __all__ = [
     "Model",
@@ -29,19 +28,9 @@ __all__ = [
     "Words",
     "as_objects",
     "byte_level_vocabulary",
-    "byte_of",
     "character_vocabulary",
     "read_model",
 ]
-
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-_BYTE_SIZE = len("<0x00>")
-
-
-def byte_of(text: str) -> int | None:
-    """The byte that the token <0x00> … <0xFF> stands for; None for others."""
-    found = _BYTE.fullmatch(text) if len(text) == _BYTE_SIZE else None
-    return int(found[1], 16) if found else None
 
 
 class Words(NamedTuple):

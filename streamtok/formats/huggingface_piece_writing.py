@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..models.pieces import Pieces
 
-__all__ = ["piece_decoder", "piece_model"]
+__all__ = ["BYTE_LEVEL", "REPLACE", "STRIP", "piece_decoder", "piece_model"]
 
-_REPLACE = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
-_STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+REPLACE = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
+BYTE_LEVEL = {
+    "type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True,
+}  # fmt: skip
+STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 
 
 def piece_model(encoding: Encoding, pieces: Pieces) -> dict[str, Any]:
@@ -105,6 +108,6 @@ def _decoders(pieces: Pieces) -> Iterator[dict[str, Any] | None]:
     for scheme in ("always", "never"):
         yield {"type": "Metaspace", "replacement": MARK, "prepend_scheme": scheme, "split": True}
     for replaces, joins, strips in itertools.product((False, True), repeat=3):
-        parts = [_REPLACE] * replaces + [{"type": "ByteFallback"}] * joins + [{"type": "Fuse"}]
-        yield {"type": "Sequence", "decoders": parts + [_STRIP] * strips}
-    yield {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+        parts = [REPLACE] * replaces + [{"type": "ByteFallback"}] * joins + [{"type": "Fuse"}]
+        yield {"type": "Sequence", "decoders": parts + [STRIP] * strips}
+    yield BYTE_LEVEL

@@ -18,9 +18,9 @@ from ..vocabulary.byte_alphabet import CHARACTERS, to_bytes
 from ..vocabulary.table import Vocabulary
 from .character_merges import from_character_merges
 from .huggingface_decoders import Decoding, decoded_bytes
-from .huggingface_models import Model, TableModel, as_objects, byte_of
+from .huggingface_models import Model, TableModel, as_objects
 from .huggingface_splits import PreTokenizer, outer_cut
-from .loading import shown
+from .loading import byte_of, shown
 
 __all__ = ["has_symbols", "symbol_model"]
 

@@ -18,7 +18,7 @@ from ..vocabulary.table import NO_ID, Vocabulary
 from .character_merges import pattern_of_cuts
 from .gpt2 import merges_and_ids
 from .huggingface_normalizers import normalizer_json
-from .huggingface_piece_writing import piece_decoder, piece_model
+from .huggingface_piece_writing import BYTE_LEVEL, REPLACE, STRIP, piece_decoder, piece_model
 from .huggingface_post_processors import post_processor_json
 from .huggingface_splits import sequence, write_splits, written_pre_tokenizers
 from .merge_lists import to_merges
@@ -32,12 +32,6 @@ __all__ = ["save_huggingface"]
 
 _FORMAT = "a tokenizer.json"
 _TO_SPACES = ("Replace", MARK, " ")
-_BYTE_LEVEL = {
-    "type": "ByteLevel",
-    "add_prefix_space": True,
-    "trim_offsets": True,
-    "use_regex": True,
-}
 
 
 def save_huggingface(encoding: Encoding, path: Path) -> None:
@@ -62,7 +56,7 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
         merges, ids = merges_and_ids(encoding, f"{_FORMAT} with ByteLevel", allow_unreachable=True)
         ignore_merges = has_unreachable_tokens(vocabulary, merges)
         normalizer, pre_tokenizer = rules.normalizer, write_splits(encoding)
-        decoders: list[Any] = [_BYTE_LEVEL]
+        decoders: list[Any] = [BYTE_LEVEL]
     else:
         folds = _folds(encoding)
         merges, ids = _characters(encoding, folds)
@@ -70,11 +64,10 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
         normalizer = _unfolded(rules.normalizer) if folds else rules.normalizer
         is_cut_by_merges = encoding._pat_str in (WHOLE_TEXT_PATTERN, pattern_of_cuts(vocabulary))
         pre_tokenizer = write_splits(encoding, False, not is_cut_by_merges)
-        replace = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
-        decoders = [replace] * folds + [{"type": "ByteFallback"}, {"type": "Fuse"}]
+        decoders = [REPLACE] * folds + [{"type": "ByteFallback"}, {"type": "Fuse"}]
     if rules.decodes_without_first_space:
         decoders += [] if decoders[-1]["type"] == "Fuse" else [{"type": "Fuse"}]
-        decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+        decoders.append(STRIP)
     added_tokens = _added_tokens(encoding, ids)
     _write(
         encoding,

@@ -7,6 +7,7 @@ read whole, up to 128 MiB; the largest known vocabulary has 35 MB.
 from __future__ import annotations
 
 import os
+import re
 import reprlib
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     Path = str | os.PathLike[str]
 
 __all__ = [
+    "byte_of",
     "check_specials",
     "check_total",
     "decode_utf8",
@@ -32,6 +34,8 @@ __all__ = [
 
 MAX_FILE_BYTES = 1 << 27
 MAX_MESSAGE = 500  # characters, because a value in a file can have megabytes
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_BYTE_SIZE = len("<0x00>")
 _BLOCK = 1 << 20  # bytes read at a time where the size is unknown
 MAX_SPECIAL_BYTES = 1 << 21  # of all special and added tokens, which become a tree in memory
 
@@ -73,6 +77,12 @@ def shown(value: object) -> str:
     """`value` as a message shows it, shortened to 80 characters."""
     text = repr(value[:60]) if isinstance(value, (str, bytes)) else reprlib.repr(value)
     return text if len(text) <= 80 else text[:77] + "…"
+
+
+def byte_of(text: str) -> int | None:
+    """The byte that the token <0x00> … <0xFF> stands for; None for others."""
+    found = _BYTE.fullmatch(text) if len(text) == _BYTE_SIZE else None
+    return int(found[1], 16) if found else None
 
 
 def check_specials(special_tokens: Mapping[str, int], source: str) -> dict[str, int]:

@@ -35,12 +35,14 @@ from ..vocabulary.table import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..models.pieces import Pieces
+
     Numbers = NDArray[np.uint32]
 
 __all__ = [
     "from_merges",
     "from_rows",
-    "renumbered",
+    "in_order_of_merges",
     "to_merges",
     "without_unreachable_tokens",
 ]
@@ -123,30 +125,48 @@ def from_rows(
         places = rows[made]
         if (places[1:] > places[:-1]).all():  # in order of id, so ids are ranks
             return Vocabulary(blob, offsets, ids, parts=(lefts, rights))
-    made = made[np.argsort(rows[made])]
-    # Bytes, then tokens that merges make, then tokens that only a look-up finds.
-    order = [np.flatnonzero(singles), made]
-    if ignore_merges:
-        order.append(np.flatnonzero(unmade))
-    else:
-        bounds = offsets.tolist()
-        for i in np.flatnonzero(unmade).tolist():
-            decode_only[int(ids[i])] = blob[bounds[i] : bounds[i + 1]]
-    chosen = np.concatenate(order).astype(np.uint32)
-    place = np.full(len(ids) + 1, NO_ID, np.uint32)
-    place[chosen] = np.arange(len(chosen), dtype=np.uint32)
-    parts = lefts[chosen], rights[chosen]
-    is_made = parts[0] != NO_ID
-    left_bytes = np.zeros(len(chosen), np.uint32)
-    left_bytes[is_made] = lengths[parts[0][is_made]]
-    tokens, begins = gather_tokens(blob, offsets, chosen)
+    parts = rows, lefts, rights
+    return in_order_of_merges(blob, offsets, ids, parts, None, decode_only, ignore_merges)
+
+
+def in_order_of_merges(
+    blob: bytes,
+    offsets: Numbers,
+    own: Numbers,
+    parts: tuple[Numbers, Numbers, Numbers],
+    byte_ids: Numbers | None,
+    decode_only: dict[int, bytes],
+    ignore_merges: bool,
+    model: Pieces | None = None,
+) -> Vocabulary:
+    """Bytes, then tokens of merges, then those that only a look-up finds, as their ids are.
+
+    own: the id of each token; parts: of each, as `find_parts` has them; byte_ids: as in
+    `from_character_merges`. Raises VocabularyError.
+    """
+    rows, lefts, rights = parts
+    made = rows.astype(np.int64)
+    made[np.diff(offsets) == 1] = -1
+    is_kept = (made < NO_ID) | ignore_merges
+    for i in np.flatnonzero(~is_kept).tolist():
+        decode_only.setdefault(int(own[i]), blob[int(offsets[i]) : int(offsets[i + 1])])
+    by_place = np.lexsort((own, made))
+    order = by_place[is_kept[by_place]].astype(np.uint32)
+    place = np.full(len(own) + 1, NO_ID, np.uint32)
+    place[order] = np.arange(len(order), dtype=np.uint32)
+    left_bytes = np.zeros(len(order), np.uint32)
+    lefts, rights = lefts[order], rights[order]
+    left_bytes[lefts != NO_ID] = np.diff(offsets)[lefts[lefts != NO_ID]]
+    kept, bounds = gather_tokens(blob, offsets, order)
     return Vocabulary(
-        tokens,
-        begins,
-        ids[chosen],
+        kept,
+        bounds,
+        own[order],
         lefts=left_bytes,
+        byte_ids=byte_ids,
         decode_only=decode_only,
-        parts=(renumbered(parts[0], place), renumbered(parts[1], place)),
+        parts=(_renumbered(lefts, place), _renumbered(rights, place)),
+        model=model,
     )
 
 
@@ -174,7 +194,7 @@ def _are_sound(
     return len(singles) == 256 and len(set(singles.tolist())) == 256
 
 
-def renumbered(parts: NDArray[np.uint32], place: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _renumbered(parts: NDArray[np.uint32], place: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The new numbers of `parts`; NO_ID stays."""
     return np.take(place, np.minimum(parts, len(place) - 1))
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,7 @@ from ..normalizers import Normalizer, UnknownRuns
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
 from .character_merges import CUT_BEFORE_SPACES, character_prefixes, pattern_of_cuts
-from .loading import make_encoding, read_bytes, shown, stem
+from .loading import byte_of, make_encoding, read_bytes, shown, stem
 from .merge_lists import without_unreachable_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, expect, field, fields
 from .sentencepiece_normalizer import CHARSMAP, KINDS, rules_of, settings_of
@@ -51,7 +50,6 @@ __all__ = ["load_sentencepiece", "save_sentencepiece"]
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 _BPE = 2
 _MODELS = {1: "unigram", 3: "word", 4: "char"}
-_BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 _MAX_PIECES = 1 << 20
 _MAX_BYTES = 1 << 26
 
@@ -198,10 +196,10 @@ def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str)
                 raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
             (added if type_ == USER_DEFINED else unused)[spaced] = number
         elif type_ == BYTE:
-            found = _BYTE_PIECE.fullmatch(text)
-            if not found:
+            byte = byte_of(text)
+            if byte is None:
                 raise VocabularyError(f"{where}, has the type of a byte: expected <0x00> … <0xFF>")
-            byte_ids[int(found[1], 16)] = number
+            byte_ids[byte] = number
         else:
             raise VocabularyError(f"{where}, is of type {type_}, which is not supported")
     if has_bytes and len(byte_ids) != 256:
@@ -223,21 +221,19 @@ def _merging(rows: Rows, source: str) -> tuple[Vocabulary, Normalizer | None]:
     if " " not in rows.normal:
         raise VocabularyError(f"{source}: a model without the piece {MARK!r} is not supported")
     has_bytes = bool(rows.byte_ids)
-    unknown = None if has_bytes else _unknown(rows.normal, rows.unknown_ids, rows.byte_ids, source)
+    unknown = (
+        None if has_bytes else _unknown(rows.normal, rows.unknown(source), rows.byte_ids, source)
+    )
     return _vocabulary(rows.normal, rows.byte_ids), unknown
 
 
 def _unknown(
-    normal: Mapping[str, object], unknown_ids: list[int], byte_ids: dict[int, int], source: str
+    normal: Mapping[str, object], unknown: int, byte_ids: dict[int, int], source: str
 ) -> Normalizer:
     """The treatment of characters that are not in `normal`, and the id that they become.
 
     That is a byte that is not a piece, so it goes into `byte_ids`, and no other byte has an id.
     """
-    if len(unknown_ids) != 1:
-        raise VocabularyError(
-            f"{source}: expected one piece for unknown characters, found {len(unknown_ids)}"
-        )
     for piece in normal:
         missing = [character for character in piece if character not in normal]
         if missing:  # it merges, but is unknown by itself
@@ -249,7 +245,7 @@ def _unknown(
     if free is None:
         raise VocabularyError(f"{source}: a model without byte_fallback needs a control character")
     byte_ids |= dict.fromkeys(range(256), NO_ID)
-    byte_ids[free] = unknown_ids[0]
+    byte_ids[free] = unknown
     known = "".join(sorted(piece for piece in normal if len(piece) == 1))
     return Normalizer([UnknownRuns(known, chr(free))])
 

@@ -34,6 +34,15 @@ class Rows(NamedTuple):
     unknown_ids: list[int]
     byte_ids: dict[int, int]  # all or none
 
+    def unknown(self, source: str) -> int:
+        """The id of unknown characters. Raises VocabularyError if not one piece is for them."""
+        if len(self.unknown_ids) != 1:
+            raise VocabularyError(
+                f"{source}: expected one piece for unknown characters, found "
+                f"{len(self.unknown_ids)}"
+            )
+        return self.unknown_ids[0]
+
 
 def piece_vocabulary(
     model: str, pieces: list[tuple[str, float, int]], rows: Rows, source: str
@@ -42,13 +51,9 @@ def piece_vocabulary(
 
     Raises VocabularyError.
     """
-    if len(rows.unknown_ids) != 1:
-        raise VocabularyError(
-            f"{source}: expected one piece for unknown characters, found {len(rows.unknown_ids)}"
-        )
+    unknown = rows.unknown(source)
     if not rows.normal:
         raise VocabularyError(f"{source}: a model without normal pieces is not supported")
-    unknown = rows.unknown_ids[0]
     ids = {text: id for text, (_, id) in rows.normal.items()}
     if model == "char":
         ids = {text: id for text, id in ids.items() if len(text) == 1}
