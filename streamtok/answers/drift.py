@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..chunker import StreamEncoder
 from ..engines.template import NO_TEMPLATE
+from ..errors import StateError
 from .prefixes import feed, open_stream
 from .text_settings import Settings
 
@@ -96,13 +97,17 @@ def _go_behind_special(
     chain = Settings(encoding, allowed_special={text}, errors=stream.errors).chain()
     tail = chain.tail(NO_TEMPLATE)
     feed(chain, tail, text, False, "count")
-    if tail.pending:
-        raise ValueError(
-            f"the ids have the special token {text!r} at index {index}, which another special or "
-            "added token begins with: this encoding cannot continue after it. Continue from the "
-            "ids before it and some more text"
-        )
-    stream._adopt(chain.getstate(tail))
+    try:
+        if not tail.pending:
+            stream._adopt(chain.getstate(tail))
+            return
+    except StateError:  # the stream does not search for what takes the white space after it
+        pass
+    raise ValueError(
+        f"the ids have the special token {text!r} at index {index}, and what comes after it "
+        "decides where it ends: this encoding cannot continue there. Continue from the ids before "
+        "it and some more text"
+    )
 
 
 def _shared(found: list[int], given: list[int], start: int) -> int:
@@ -139,8 +144,8 @@ def _text_of(encoding: EncodingDefinition, ids: list[int], is_first: bool) -> by
         data = encoding._decoder.decode(ids)
     else:  # some are found in other text than they decode to
         data = b"".join(own.get(id) or encoding._decoder.token_bytes(id) for id in ids)
-    # Decoding leaves out the space that encoding puts before a text.
-    return data.removeprefix(b" ") if is_first and encoding._rules.space_first else data
+    drops = is_first and encoding._rules.decodes_without_first_space
+    return data.removeprefix(b" ") if drops else data
 
 
 def _encoded_again(encoding: EncodingDefinition, ids: list[int]) -> Iterator[list[int]]:
@@ -153,12 +158,14 @@ def _encoded_again(encoding: EncodingDefinition, ids: list[int]) -> Iterator[lis
         yield from _in_steps(settings, _text_of(encoding, ids, is_first=True))
         return
     settings = Settings(encoding, errors="surrogateescape")
+    is_first = True
     for is_special, group in itertools.groupby(ids, used.__contains__) if used else [(False, ids)]:
         part = list(group)
         if is_special:
             yield part
         else:
-            yield from _in_steps(settings, encoding._decoder.decode(part))
+            yield from _in_steps(settings, _text_of(encoding, part, is_first))
+        is_first = False
 
 
 def _in_steps(settings: Settings, text: bytes) -> Iterator[list[int]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,9 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok.answers import drift as module
-from streamtok.engines.rules import TextRules
+from streamtok.engines.rules import TextRules, TokenFlags
 
+from ..tokenizer_files import random_file, random_piece_file, random_text
 from .slowly import any_encoding, any_text, cut, with_rules
 
 CL100K = streamtok.get_encoding("cl100k_base")
@@ -101,8 +104,52 @@ def test_an_encoding_that_puts_a_space_first() -> None:
     unclear = streamtok.Encoding(
         "unclear", pat_str=r"[\s\S]+", mergeable_ranks=ranks, special_tokens=both, rules=rules
     )
-    with pytest.raises(ValueError, match="'<s>' at index 1, which another"):
+    with pytest.raises(ValueError, match="'<s>' at index 1, and what comes after"):
         unclear.continue_from([97, 500])
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_files(tmp_path: Path, block: int) -> None:
+    """Files whose decoders leave out the first space, change texts, or put spaces between words."""
+    compared = 0
+    for seed in range(100 * block, 100 * block + 100):
+        rng = random.Random(seed)
+        file = (random_file, random_piece_file)[seed % 2](rng)
+        (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+        try:
+            encoding = streamtok.load(tmp_path / "tokenizer.json", cache=False)
+        except streamtok.StreamtokError:
+            continue
+        before, behind = random_text(rng, file), random_text(rng, file)
+        ids = encoding.encode(before, disallowed_special=())
+        data = encoding.decode_bytes(ids)
+        if data.decode("utf-8", "ignore").encode() != data or encoding._specials.ids & {*ids}:
+            continue  # special ids stay what they are
+        again = encoding.encode(data, disallowed_special=())
+        shared = [a == b for a, b in zip(again, ids, strict=False)]
+        assert encoding.first_drift(ids) == (
+            None if again == ids else [*shared, False].index(False)
+        )
+        stream = encoding.continue_from(ids)
+        found = ids[: stream.kept] + stream.corrected
+        for chunk in cut(rng, behind.encode()):
+            found += stream.encode(chunk)
+        found += stream.flush()
+        assert found == encoding.encode(data + behind.encode(), disallowed_special=()), seed
+        compared += 1
+    assert compared > 40
+
+
+def test_special_tokens_that_take_what_follows() -> None:
+    """They are searched for in changed text, by the streams that allow them only."""
+    flags = TokenFlags(normalized=True, rstrip=True)
+    ranks = {bytes([i]): i for i in range(256)}
+    rules = TextRules(token_flags=(("<s>", flags),), longest_first=True)
+    encoding = streamtok.Encoding(
+        "takes", pat_str=r"[\s\S]+", mergeable_ranks=ranks, special_tokens={"<s>": 500}, rules=rules
+    )
+    with pytest.raises(ValueError, match="'<s>' at index 1, and what comes after"):
+        encoding.continue_from([97, 500])
 
 
 def test_nothing_and_what_is_no_id() -> None:
