@@ -26,7 +26,7 @@ from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import to_bytes
 from .character_merges import pattern_of_cuts
-from .huggingface_added_tokens import AddedTokens, read_added_tokens
+from .huggingface_added_tokens import AddedTokens, found_texts, read_added_tokens
 from .huggingface_decoders import Decoding, decoded_texts, first_texts, read_decoder
 from .huggingface_models import (
     Model,
@@ -121,7 +121,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
                 pat_str = pattern_of_cuts(vocabulary)
     try:
-        found = _found_texts(tokens, stated)
+        found = found_texts([*tokens.special, *tokens.added], tokens.flags, stated)
         first, drops = _first_texts(model, tokens, found, decoding)
         rules = TextRules(
             tuple(tokens.added.items()),
@@ -192,14 +192,6 @@ def _check_first(part: JsonValue, normalizer: Normalizer, tokens: AddedTokens) -
         what = "with Replace of several characters: what replaces them does not begin the text"
     if what is not None:
         part.fail(f"the scheme first is not supported {what}")
-
-
-def _found_texts(tokens: AddedTokens, normalizer: Normalizer) -> dict[str, str]:
-    """What special and added tokens are found as: those in normalized text, as normalized."""
-    texts = [*tokens.special, *tokens.added]
-    changed = [text for text in texts if text in tokens.flags and tokens.flags[text].normalized]
-    normalized = dict(zip(changed, normalizer.normalize_tokens(changed, True), strict=True))
-    return {text: normalized.get(text, text) for text in texts}
 
 
 def _first_texts(

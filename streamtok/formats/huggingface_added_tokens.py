@@ -6,14 +6,18 @@ Hugging Face always does. All others are always found.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..engines.added_tokens import can_overlap
 from ..engines.rules import TokenFlags
 from .json_value import Entries, JsonValue
 from .loading import check_total, shown
 
-__all__ = ["AddedTokens", "read_added_tokens"]
+if TYPE_CHECKING:
+    from ..normalizers import Normalizer
+
+__all__ = ["AddedTokens", "found_texts", "numbered", "read_added_tokens"]
 
 _NO_FLAGS = TokenFlags()
 
@@ -34,10 +38,8 @@ def read_added_tokens(
     Hugging Face ignores the ids in the file: a token has the model's id for this text, or else the
     next free one. It also ignores tokens without text. Raises VocabularyError naming the position.
     """
-    special: dict[str, int] = {}
-    added: dict[str, int] = {}
+    is_special: dict[str, bool] = {}
     flags: dict[str, TokenFlags] = {}
-    next_id = len(ids)
     for entry in field.elements() if field.value is not None else []:
         entry.allow_only(
             "id", "content", "special", "normalized", "lstrip", "rstrip", "single_word"
@@ -46,24 +48,43 @@ def read_added_tokens(
         entry["id"].as_int()
         if not text:
             continue
-        if text in special or text in added:
+        if text in is_special:
             entry.fail(f"the added token {shown(text)} is given twice")
-        number = ids.get(text, next_id)
-        next_id = max(next_id, number + 1)
-        is_special = entry["special"].as_bool()
-        (special if is_special else added)[text] = number
+        is_special[text] = entry["special"].as_bool()
         flags[text] = TokenFlags(
-            normalized=entry["normalized"].as_bool(not is_special),
+            normalized=entry["normalized"].as_bool(not is_special[text]),
             lstrip=entry["lstrip"].as_bool(),
             rstrip=entry["rstrip"].as_bool(),
             single_word=entry["single_word"].as_bool(),
         )
-    check_total([*special, *added], field.place)
+    check_total([*is_special], field.place)
+    numbers = numbered(is_special, ids)
     if not is_normalized and not _matters(flags):
         flags = {text: flag._replace(normalized=False) for text, flag in flags.items()}
     return AddedTokens(
-        special, added, {text: flag for text, flag in flags.items() if flag != _NO_FLAGS}
+        {text: number for text, number in numbers.items() if is_special[text]},
+        {text: number for text, number in numbers.items() if not is_special[text]},
+        {text: flag for text, flag in flags.items() if flag != _NO_FLAGS},
     )
+
+
+def found_texts(
+    texts: Iterable[str], flags: Mapping[str, TokenFlags], normalizer: Normalizer
+) -> dict[str, str]:
+    """What special and added tokens are found as: those in normalized text, as normalized."""
+    changed = [text for text in texts if text in flags and flags[text].normalized]
+    normalized = dict(zip(changed, normalizer.normalize_tokens(changed, True), strict=True))
+    return {text: normalized.get(text, text) for text in texts}
+
+
+def numbered(texts: Iterable[str], ids: Mapping[str, int] | Entries) -> dict[str, int]:
+    """The ids that tokenizers gives to added tokens, in their order; ids: those of the model."""
+    found: dict[str, int] = {}
+    next_id = len(ids)
+    for text in texts:
+        number = found[text] = ids.get(text, next_id)
+        next_id = max(next_id, number + 1)
+    return found
 
 
 def _matters(flags: dict[str, TokenFlags]) -> bool:

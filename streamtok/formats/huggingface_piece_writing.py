@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..engines.rules import MARK
 from ..errors import VocabularyError
-from .huggingface_decoders import decoded_texts, read_decoder
+from .huggingface_added_tokens import found_texts
+from .huggingface_decoders import Decoding, decoded_texts, read_decoder
+from .huggingface_normalizers import read_normalizer
 from .huggingface_pieces import PieceFile, decoded_pieces, piece_decoding
 from .json_value import JsonValue
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..models.pieces import Pieces
 
-__all__ = ["BYTE_LEVEL", "REPLACE", "STRIP", "piece_decoder", "piece_model"]
+__all__ = ["BYTE_LEVEL", "REPLACE", "STRIP", "piece_decoder", "piece_model", "wrongly_decoded"]
 
 REPLACE = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
 BYTE_LEVEL = {
@@ -46,6 +48,11 @@ def piece_model(encoding: Encoding, pieces: Pieces) -> dict[str, Any]:
             "vocab": [[text, float(pieces.scores[id])] for text, id in vocab.items()],
             "byte_fallback": pieces.byte_ids is not None,
         }
+    if pieces.kind == "Merges":
+        raise VocabularyError(
+            f"{encoding.name} merges symbols of words, or has unknown tokens: that cannot be "
+            "written as a tokenizer.json; keep the original"
+        )
     if pieces.kind not in ("WordPiece", "WordLevel"):
         raise VocabularyError(
             f"{encoding.name} has the pieces of {pieces.kind}: no model of a tokenizer.json adds "
@@ -64,15 +71,11 @@ def _ids(pieces: Pieces) -> dict[str, int]:
     return dict(zip(texts, pieces.ids.tolist(), strict=True))
 
 
-def piece_decoder(encoding: Encoding, pieces: Pieces) -> dict[str, Any] | None:
+def piece_decoder(encoding: Encoding, pieces: Pieces, normalizer: Any) -> dict[str, Any] | None:
     """The field `decoder`. Raises VocabularyError where none that is known does the same."""
     model = PieceFile(_ids(pieces), pieces, encoding.name)
     rules = encoding._rules
     added = [*encoding._special_tokens, *(text for text, _ in rules.added_tokens)]
-    flags = dict(rules.token_flags)
-    # What is found in normalized text decodes to that, whatever the decoder.
-    as_they_are = {text: text for text in added if text not in flags or not flags[text].normalized}
-    spelled = {text: other for text, other in rules.decoded_texts if text in as_they_are}
     first = dict(rules.first_texts)
     for decoder in _decoders(pieces):
         field = JsonValue(decoder, "decoder")
@@ -81,7 +84,7 @@ def piece_decoder(encoding: Encoding, pieces: Pieces) -> dict[str, Any] | None:
             continue
         if decoding.words is None and decoding.drops_first_space != rules.drops_first_space:
             continue
-        if dict(decoded_texts(as_they_are, decoding)) != spelled:
+        if wrongly_decoded(encoding, decoding, normalizer) is not None:
             continue
         decoded = decoded_pieces(model.ids, decoding)
         if decoded != dict(encoding._vocabulary.decode_only):
@@ -98,6 +101,18 @@ def piece_decoder(encoding: Encoding, pieces: Pieces) -> dict[str, Any] | None:
         f"{encoding.name} decodes its pieces as no decoder does that can be written; keep the "
         "original"
     )
+
+
+def wrongly_decoded(encoding: Encoding, decoding: Decoding, normalizer: Any) -> str | None:
+    """A special or added token that a decoder does not decode as the encoding does; normalizer: the
+    field, which changes what some of them are found as.
+    """
+    rules = encoding._rules
+    texts = [*encoding._special_tokens, *(text for text, _ in rules.added_tokens)]
+    stated = read_normalizer(JsonValue(normalizer, "normalizer"))
+    found = found_texts(texts, dict(rules.token_flags), stated)
+    wanted, given = dict(rules.decoded_texts), dict(decoded_texts(found, decoding))
+    return next((x for x in texts if wanted.get(x, x) != given.get(x, x)), None)
 
 
 def _decoders(pieces: Pieces) -> Iterator[dict[str, Any] | None]:

@@ -13,14 +13,23 @@ from ..files.part_file import write_whole
 from ..normalizers import Normalizer
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.sequence import SplitSequence
-from ..vocabulary.byte_alphabet import to_bytes
 from ..vocabulary.table import NO_ID, Vocabulary
 from .character_merges import pattern_of_cuts
 from .gpt2 import merges_and_ids
+from .huggingface_added_tokens import numbered
+from .huggingface_decoders import read_decoder
 from .huggingface_normalizers import normalizer_json
-from .huggingface_piece_writing import BYTE_LEVEL, REPLACE, STRIP, piece_decoder, piece_model
+from .huggingface_piece_writing import (
+    BYTE_LEVEL,
+    REPLACE,
+    STRIP,
+    piece_decoder,
+    piece_model,
+    wrongly_decoded,
+)
 from .huggingface_post_processors import post_processor_json
 from .huggingface_splits import sequence, write_splits, written_pre_tokenizers
+from .json_value import JsonValue
 from .merge_lists import to_merges
 
 if TYPE_CHECKING:
@@ -37,18 +46,13 @@ _TO_SPACES = ("Replace", MARK, " ")
 def save_huggingface(encoding: Encoding, path: Path) -> None:
     """Write a `tokenizer.json`. The file appears when it is complete.
 
-    Special and added tokens also go into the model's vocabulary, because Hugging Face takes their
-    ids from there. Raises OSError, and VocabularyError for features that the format cannot express.
+    Special and added tokens go into the model's vocabulary, too, where tokenizers would number them
+    otherwise. Raises OSError, and VocabularyError for features that the format cannot express.
     """
     rules = encoding._rules
     vocabulary = encoding._vocabulary
     if vocabulary.model is not None:
         return _save_pieces(encoding, vocabulary.model, path)
-    if rules.has_symbols:
-        raise VocabularyError(
-            f"{encoding.name} merges symbols of words, or has unknown tokens: that cannot be "
-            f"written as {_FORMAT}; keep the original"
-        )
     if not rules.longest_first:
         _check_one_order(encoding)
     is_byte_level = vocabulary.byte_ids is None
@@ -69,13 +73,23 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
         decoders += [] if decoders[-1]["type"] == "Fuse" else [{"type": "Fuse"}]
         decoders.append(STRIP)
     added_tokens = _added_tokens(encoding, ids)
+    if _misnumbered(added_tokens, ids) is not None:
+        _add_to_model(encoding, added_tokens, ids, is_byte_level, ignore_merges)
+    decoder = decoders[0] if len(decoders) == 1 else {"type": "Sequence", "decoders": decoders}
+    written_normalizer = _normalizer(encoding, normalizer)
+    decoding = read_decoder(JsonValue(decoder, "decoder"))
+    if (text := wrongly_decoded(encoding, decoding, written_normalizer)) is not None:
+        raise VocabularyError(
+            f"{encoding.name} decodes the token {text!r} as no decoder of {_FORMAT} does that can "
+            "be written; keep the original"
+        )
     _write(
         encoding,
         path,
         added_tokens=added_tokens,
-        normalizer=_normalizer(encoding, normalizer),
+        normalizer=written_normalizer,
         pre_tokenizer=pre_tokenizer,
-        decoder=decoders[0] if len(decoders) == 1 else {"type": "Sequence", "decoders": decoders},
+        decoder=decoder,
         model={
             "type": "BPE",
             "dropout": None,
@@ -98,23 +112,20 @@ def _save_pieces(encoding: Encoding, pieces: Pieces, path: Path) -> None:
         if pieces.kind != "Unigram"
         else {text: id for id, (text, _) in enumerate(model["vocab"])}
     )
-    n_pieces = len(ids)
     added_tokens = _added_tokens(encoding, ids)
-    next_id = n_pieces
-    for entry in added_tokens:  # tokenizers numbers those that are no pieces
-        if list(ids).index(entry["content"]) >= n_pieces and entry["id"] != next_id:
-            raise VocabularyError(
-                f"{_FORMAT} cannot hold the id {entry['id']} of {entry['content']!r}, not a "
-                f"piece of {encoding.name}: the next free one is {next_id}"
-            )
-        next_id = max(next_id, entry["id"] + 1)
+    if (entry := _misnumbered(added_tokens, ids)) is not None:
+        raise VocabularyError(
+            f"{_FORMAT} cannot hold the id {entry['id']} of {entry['content']!r}, which is no "
+            f"piece of {encoding.name}: tokenizers takes the next free one"
+        )
+    normalizer = _normalizer(encoding, encoding._rules.normalizer)
     _write(
         encoding,
         path,
         added_tokens=added_tokens,
-        normalizer=_normalizer(encoding, encoding._rules.normalizer),
+        normalizer=normalizer,
         pre_tokenizer=sequence(written_pre_tokenizers(encoding, pieces.stages)),
-        decoder=piece_decoder(encoding, pieces),
+        decoder=piece_decoder(encoding, pieces, normalizer),
         model=model,
     )
 
@@ -131,14 +142,13 @@ def _write(encoding: Encoding, path: Path, **parts: Any) -> None:
 
 
 def _added_tokens(encoding: Encoding, ids: dict[str, int]) -> list[dict[str, Any]]:
-    """The entries; each also goes into `ids`."""
+    """The entries, by id; ids: those of the model."""
     rules = encoding._rules
     flags = dict(rules.token_flags)
     entries = []
     tokens = [(number, text, True) for text, number in encoding._special_tokens.items()]
     tokens += [(number, text, False) for text, number in rules.added_tokens]
     for number, text, is_special in sorted(tokens):
-        _check_decoding(encoding, text, number)
         flag = flags.get(text, TokenFlags())
         entries.append(
             {
@@ -156,18 +166,32 @@ def _added_tokens(encoding: Encoding, ids: dict[str, int]) -> list[dict[str, Any
                 f"{_FORMAT} has one id for a text: {text!r} of {encoding.name} has id {number} as "
                 f"a special token and {ids[text]} as plain text"
             )
-        ids[text] = number
     return entries
 
 
-def _check_decoding(encoding: Encoding, text: str, number: int) -> None:
-    """Raise VocabularyError where the decoder ByteLevel would take the text for other bytes."""
-    data = to_bytes(text) if encoding._vocabulary.byte_ids is None else None
-    if data is not None and data != encoding.decode_single_token_bytes(number):
-        raise VocabularyError(
-            f"{_FORMAT} with ByteLevel decodes the token {text!r} of {encoding.name} to {data!r}, "
-            "because each of its characters stands for a byte there; keep the original"
-        )
+def _misnumbered(added_tokens: list[dict[str, Any]], ids: dict[str, int]) -> dict[str, Any] | None:
+    """The first entry that tokenizers would give another id."""
+    numbers = numbered([entry["content"] for entry in added_tokens], ids)
+    return next((x for x in added_tokens if numbers[x["content"]] != x["id"]), None)
+
+
+def _add_to_model(
+    encoding: Encoding,
+    added_tokens: list[dict[str, Any]],
+    ids: dict[str, int],
+    is_byte_level: bool,
+    ignore_merges: bool,
+) -> None:
+    """Put added tokens among the model's, where no text but their own may become one."""
+    for entry in added_tokens:
+        text = entry["content"]
+        is_read = (len(text) == 1 and not is_byte_level) or (ignore_merges and entry["single_word"])
+        if text not in ids and is_read:
+            raise VocabularyError(
+                f"{_FORMAT} cannot hold the id {entry['id']} of {text!r} of {encoding.name}: "
+                "tokenizers takes it from the model, which would find the token where it is text"
+            )
+        ids[text] = entry["id"]
 
 
 def _normalizer(encoding: Encoding, normalizer: Normalizer | str | None) -> dict[str, Any] | None:
@@ -202,8 +226,11 @@ def _folds(encoding: Encoding) -> bool:
                 "which only SentencePiece has"
             )
     pattern = encoding.pattern
-    folded = isinstance(pattern, SplitSequence) and pattern.spaces_are_marks
-    return folded or _TO_SPACES in (*first[-1:], *second)
+    if isinstance(pattern, SplitSequence) and pattern.spaces_are_marks:
+        return True
+    tokens = [*encoding._vocabulary.to_list(), *encoding._vocabulary.decode_only.values()]
+    has_marks = any(MARK.encode() in token for token in tokens)  # which no text becomes
+    return _TO_SPACES in (*first[-1:], *second) and not has_marks
 
 
 def _unfolded(normalizer: Normalizer | str | None) -> Normalizer | str | None:

@@ -31,7 +31,7 @@ OPTIONS: dict[str, Any] = {"allowed_special": "all"}
 
 
 class Difference(NamedTuple):
-    kind: str  # load, encode, count, stream, decode or reference
+    kind: str  # load, encode, count, stream, decode, reference or written
     text: str
     expected: Any
     found: Any
@@ -266,8 +266,39 @@ def check_file(
         counts["texts"] += 1
         for difference in check_text(enc, file, tokenizer, text, rng, counts, short):
             return difference
+    for difference in check_written(enc, tokenizer, texts, folder, counts):
+        return difference
     counts["equal"] += 1
     return None
+
+
+def check_written(
+    enc: streamtok.Encoding,
+    tokenizer: Tokenizer,
+    texts: list[str],
+    folder: Path,
+    counts: collections.Counter[str] | None = None,
+) -> Iterator[Difference]:
+    """Where the file that is written of an encoding gives tokenizers other ids, or is read again as
+    an encoding that decodes them otherwise.
+    """
+    counts = collections.Counter() if counts is None else counts
+    path = folder / "written.json"
+    try:
+        streamtok.formats.save_huggingface(enc, path)
+    except streamtok.VocabularyError:
+        counts["not written"] += 1
+        return
+    counts["written"] += 1
+    real, again = Tokenizer.from_file(str(path)), streamtok.load(path, cache=False)
+    for text in texts:
+        ids = expected_ids(tokenizer, text)
+        if ids is None:
+            continue
+        if (found := expected_ids(real, text)) != ids:
+            yield Difference("written", text, ids, found)
+        if (back := attempt(lambda ids=ids: again.decode_bytes(ids))) != enc.decode_bytes(ids):
+            yield Difference("written, decoded", text, enc.decode_bytes(ids), back)
 
 
 def case(seed: int, make: Callable[[random.Random], File] = random_file) -> tuple[File, list[str]]:

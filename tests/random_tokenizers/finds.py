@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import time
@@ -10,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from ..tokenizer_files import File, give_ids, ids_of
-from .checks import Difference, Refused, check_file, check_text, ours, theirs
+from .checks import (
+    Difference,
+    Refused,
+    check_file,
+    check_text,
+    check_written,
+    ours,
+    theirs,
+)
 
 EVERYWHERE = 1000  # bytes: a text of a find is cut everywhere
 
@@ -76,7 +85,10 @@ def shrink(
         if tokenizer is None or enc is None:
             return None
         try:
-            differences = check_text(enc, file, tokenizer, text, random.Random(1), short=EVERYWHERE)
+            differences = itertools.chain(
+                check_text(enc, file, tokenizer, text, random.Random(1), short=EVERYWHERE),
+                check_written(enc, tokenizer, [text], folder),
+            )
             return next((d for d in differences if d.kind == found.kind), None)
         except Refused:
             return None
