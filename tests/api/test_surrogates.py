@@ -60,7 +60,7 @@ def test_strict_streams_refuse_it_at_once(make: Make, before: bytes) -> None:
     "data", [*SURROGATES, b"\xf0\x9f", b"\xe2\x96", b"\xc3", b"\xed\x9f", b"\xed", b"", b"ab"]
 )
 def test_what_is_decided(data: bytes) -> None:
-    text, rest = decode_begun(data, False)
+    text, rest = decode_begun(data, False, "replace")
     for more in (b"", b"\x80", b"\xbf", b"x", b"\x80\x80"):
         whole = (data + more).decode("utf-8", "replace")
         assert whole == text + (rest + more).decode("utf-8", "replace")
