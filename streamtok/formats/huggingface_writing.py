@@ -115,8 +115,8 @@ def _save_pieces(encoding: Encoding, pieces: Pieces, path: Path) -> None:
     added_tokens = _added_tokens(encoding, ids)
     if (entry := _misnumbered(added_tokens, ids)) is not None:
         raise VocabularyError(
-            f"{_FORMAT} cannot hold the id {entry['id']} of {entry['content']!r}, which is no "
-            f"piece of {encoding.name}: tokenizers takes the next free one"
+            f"{_FORMAT} cannot hold the id {entry['id']} of {entry['content']!r}, which is not "
+            f"a piece of {encoding.name}: tokenizers takes the next free one"
         )
     normalizer = _normalizer(encoding, encoding._rules.normalizer)
     _write(
