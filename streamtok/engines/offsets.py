@@ -24,6 +24,7 @@ __all__ = [
     "is_identity",
     "runs_from_json",
     "runs_of_end",
+    "sources",
     "total",
 ]
 
@@ -82,3 +83,8 @@ def total(runs: Runs) -> tuple[int, int]:
 def is_identity(runs: Runs) -> bool:
     """Whether each byte stands for one."""
     return all([run[1:] == (1, 1) for run in runs])
+
+
+def sources(blocks: list[Block], has_escapes: bool) -> int:
+    """The bytes that the blocks stand for."""
+    return sum([x.size if isinstance(x, Changed) else utf8_size(x[1], has_escapes) for x in blocks])

@@ -71,7 +71,8 @@ class RewritingChain:
         before, place = self._place_of(known)
         taken, text = characters_of(before, chunk, final, self.errors)
         end = taken.reached
-        walk = Walk(stages, place, is_traced)
+        waiting = 0 if known is None else known.pending - len(known.partial)
+        walk = Walk(stages, place, waiting, is_traced)
         try:
             walk.feed(text, final)
         except RefusedToken as refused:

@@ -20,7 +20,7 @@ from ..normalizers.compiled import Changed, feed
 from ..normalizers.links import held_by
 from ..normalizers.step import text_of
 from .added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding
-from .offsets import Block, Runs, runs_from_json, runs_of_end, total
+from .offsets import Block, Runs, runs_from_json, runs_of_end, sources, total
 
 if TYPE_CHECKING:
     from .._core.encode import SpecialMatcher
@@ -75,8 +75,12 @@ _N_EARLIER = 9  # fields of a place, as versions up to 0.1 saved it
 class Walk:
     """From one place of a stream to the next."""
 
-    def __init__(self, stages: Stages, place: Place, is_traced: bool = False) -> None:
-        """is_traced: the blocks say exactly where text is from, however it is cut."""
+    def __init__(
+        self, stages: Stages, place: Place, waiting: int = 0, is_traced: bool = False
+    ) -> None:
+        """waiting: bytes of the text that wait at that place. is_traced: the blocks say exactly
+        where text is from, however it is cut.
+        """
         self.stages = stages
         self.is_traced = is_traced
         self.finder = stages.normalized if stages.inner is None else None  # or the core does
@@ -89,6 +93,12 @@ class Walk:
         self.first_blocks: list[Block] = []
         self.second_blocks: list[Block] = []
         self.parts: list[Any] = []  # as `Tail.encode_parts` takes them
+        # Bytes that wait for the normalizers, by difference: counting all of them again for each
+        # chunk would take quadratic time.
+        changed, source = total(place.first_runs)
+        self.first_held = waiting - source - self._size(place.raw.held)
+        held = changed - total(place.second_runs)[1] - self._size(place.normalized.held)
+        self.second_held = held if self.has_second else 0
 
     def feed(self, text: str, final: bool) -> None:
         """Take characters in. Raises RefusedToken."""
@@ -135,7 +145,7 @@ class Walk:
             second_runs, waiting = runs_of_end(
                 second_runs, self.second_blocks, waiting, stages.has_escapes
             )
-            waiting += size(held_by(self.second) + self.normalized.held)
+            waiting += self.second_held + size(self.normalized.held)
         first_runs, waiting = runs_of_end(
             before.first_runs, self.first_blocks, waiting, stages.has_escapes
         )
@@ -143,7 +153,7 @@ class Walk:
             self.raw, self.is_first, self.first, self.normalized, self.second, first_runs,
             second_runs,
         )  # fmt: skip
-        return place, waiting + size(held_by(self.first) + self.raw.held)
+        return place, waiting + self.first_held + size(self.raw.held)
 
     def _size(self, text: str) -> int:
         return utf8_size(text, self.stages.has_escapes)
@@ -162,6 +172,7 @@ class Walk:
                 normalizer, self.stages.first_table, self.first, text, ends
             )
             self.first_blocks += blocks
+            self.first_held += self._size(text) - sources(blocks, self.stages.has_escapes)
             if self.is_first and self.second is None and not self.normalized.held:
                 self._look_at_first(blocks)
             self._find_normalized(text_of(blocks), ends)
@@ -225,6 +236,7 @@ class Walk:
             if ends:
                 self.second = None
             self.second_blocks += blocks
+            self.second_held += self._size(text) - sources(blocks, self.stages.has_escapes)
             if changed := text_of(blocks):
                 self.parts.append(changed)
 
@@ -238,7 +250,7 @@ class Walk:
         """The bytes of the text from where the last `rest` bytes of the normalized text begin."""
         stages, before = self.stages, self.place
         _, size = runs_of_end(before.first_runs, self.first_blocks, rest, stages.has_escapes)
-        return size + self._size(held_by(self.first))
+        return size + self.first_held
 
 
 def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, int]:

@@ -27,7 +27,7 @@ from .._core.encode import CharacterTable, Transform, transform, utf8_size
 from .char_sets import ranges_of
 from .forms import Form
 from .growth import MOST_GROWTH, growth_of
-from .links import held_by, unread_by, with_unread
+from .links import LONGEST_HELD, has_long, held_by, unread_by, with_unread
 from .step import text_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ Row: TypeAlias = "tuple[int, int, int]"
 AT_BEGIN, AT_FIRST, AT_END, _WITHOUT_ROWS = 1, 2, 4, 8
 MOST_TABLES = 64
 _HOLDS, _HOLDS_ANY, _JOINS, _JOINS_ANY = 0x1000, 0x2000, 0x4000, 0x8000
-LONGEST_HELD = 1024  # characters that wait; above, the steps hold less
 _ASCII_OR_ONE = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
 _SAMPLES = "\n0\u65e5~\U00011fff"  # of these, one matters to no step but strange ones
 
@@ -201,9 +200,9 @@ def _by_table(
     where = 0
     if state != inside:
         # What waits is what came since nothing waited, or since the stretch began.
-        held, begin = held_by(state), normalizer.begin(is_first)
-        if len(held) > LONGEST_HELD:
+        if has_long(state):
             return None
+        held, begin = held_by(state), normalizer.begin(is_first)
         unread = unread_by(state)
         before = unread and unread[0]
         if before == inside or normalizer.feed(inside, held, False) == (state, []):

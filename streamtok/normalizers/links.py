@@ -13,9 +13,11 @@ from typing import Any, TypeAlias
 from .step import Block, Blocks, whole_block
 
 __all__ = [
+    "LONGEST_HELD",
     "Link",
     "State",
     "compose",
+    "has_long",
     "held_by",
     "join_link",
     "link_from_json",
@@ -28,6 +30,7 @@ Link: TypeAlias = "tuple[Entry, ...]"
 # Of each step its context, and what waits for it. JSON makes lists of the tuples.
 State: TypeAlias = "tuple[tuple[int, Link], ...]"
 
+LONGEST_HELD = 1024  # characters that wait; above, the steps hold less
 MANY = 32  # entries; above that, entries are joined to wholes
 
 
@@ -41,9 +44,15 @@ def held_by(state: State | None) -> str:
     return "".join([source for _, link in reversed(state or ()) for _, source, _ in link])
 
 
+def has_long(state: State) -> bool:
+    """Whether more than LONGEST_HELD characters wait. Costs no more, however many do."""
+    waiting = sum([len(source) for _, link in state for _, source, _ in link])
+    return waiting > LONGEST_HELD
+
+
 def unread_by(state: State) -> tuple[State, str] | None:
-    """The state before what waits, and that, if all of it waits for the first step."""
-    if any([link for _, link in state[1:]]):
+    """The state before what waits, and that; None where it is long, or waits for later steps."""
+    if any([link for _, link in state[1:]]) or has_long(state):
         return None
     return tuple([(context, ()) for context, _ in state]), held_by(state)
 

@@ -11,7 +11,7 @@ import pytest
 
 import streamtok
 from streamtok._core.encode import ChangedNote
-from streamtok.engines import rewriting
+from streamtok.engines import rewriting, stretches
 from streamtok.engines.rules import TextRules
 from streamtok.engines.stretches import _state_of_earlier
 from streamtok.normalizers import (
@@ -197,6 +197,41 @@ def test_offsets_are_those_of_the_whole_text_at_every_cut(name: str, seed: int) 
         found.append(stream.encode_with_offsets("", final=True, unit="byte"))
         assert np.concatenate([ids for ids, _ in found]).tolist() == list(wanted[0])
         assert np.concatenate([spans for _, spans in found]).tolist() == wanted[1].tolist()
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKD"])
+def test_what_waits_is_read_once(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a run of marks is, a chunk costs what it has, not all that waits."""
+    read = 0
+    change, size = Form.change, stretches.utf8_size
+
+    def counted_change(step: Form, context: int, text: str, *more: Any) -> Any:
+        nonlocal read
+        read += len(text)
+        return change(step, context, text, *more)
+
+    def counted_size(text: str, has_escapes: bool) -> int:
+        nonlocal read
+        read += len(text)
+        return size(text, has_escapes)
+
+    enc = streamtok.Encoding(
+        "marks",
+        pat_str=r"[\s\S]",
+        mergeable_ranks={bytes([i]): i for i in range(256)},
+        special_tokens={},
+        rules=TextRules(normalizer=Normalizer([Form(form)])),
+    )
+    text = "e" + "\u0301\u0316" * 10_000
+    monkeypatch.setattr(Form, "change", counted_change)
+    monkeypatch.setattr(stretches, "utf8_size", counted_size)
+    stream, ids = enc.stream_encoder(), []
+    for start in range(0, len(text), 50):
+        ids += stream.encode(text[start : start + 50])
+        if start % 2000 == 0:
+            stream.setstate(stream.getstate())
+    assert ids + stream.flush() == enc.encode(text)
+    assert read < 30 * len(text)  # it was 200 times that
 
 
 def reloaded(stream: streamtok.StreamEncoder) -> streamtok.StreamEncoder:
