@@ -54,8 +54,14 @@ class AlignmentMap(NamedTuple):
         return self._replace(rows=np.concatenate(rows))
 
     def back(self, spans: Offsets) -> Offsets:
-        """What of the source the stretches of the text stand for, which are in order."""
-        return places_before(*self, spans)
+        """What of the source the stretches of the text stand for."""
+        if (spans[1:] >= spans[:-1]).all():
+            return places_before(*self, spans)
+        # tokenizers puts an unknown character behind the bytes of those after it.
+        order = np.lexsort((spans[:, 1], spans[:, 0]))
+        found = np.empty_like(spans)
+        found[order] = places_before(*self, spans[order])
+        return found
 
     def forget(self, before: int) -> AlignmentMap:
         """Without the characters whose text ends before byte `before`, or there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import unicodedata
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import streamtok
 from streamtok._core.encode import ChangedNote
 from streamtok.engines import rewriting, stretches
+from streamtok.engines.alignment import AlignmentMap
 from streamtok.engines.rules import TextRules
 from streamtok.engines.stretches import _state_of_earlier
 from streamtok.normalizers import (
@@ -232,6 +234,20 @@ def test_what_waits_is_read_once(form: Any, monkeypatch: pytest.MonkeyPatch) -> 
             stream.setstate(stream.getstate())
     assert ids + stream.flush() == enc.encode(text)
     assert read < 30 * len(text)  # it was 200 times that
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_way_back_is_that_of_each_span(seed: int) -> None:
+    """Ids need not be in the order of their text."""
+    rng = random.Random(seed)
+    rows = [(1, rng.randint(0, 3), rng.randint(0, 3)) for _ in range(30)]
+    back = AlignmentMap().fed([np.array([row]) for row in rows]).back
+    size = sum(now for _, now, _ in rows)
+    cuts = sorted(rng.choices(range(size + 1), k=12))
+    spans = np.array(list(itertools.pairwise(cuts)))
+    rng.shuffle(order := list(range(len(spans))))
+    assert back(spans[order]).tolist() == back(spans)[order].tolist()
+    assert back(spans).tolist() == [back(span[None])[0].tolist() for span in spans]
 
 
 def reloaded(stream: streamtok.StreamEncoder) -> streamtok.StreamEncoder:
