@@ -255,22 +255,33 @@ def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
 
 
 def _sizes(settings: dict[str, Any]) -> npt.NDArray[np.uint16] | None:
-    """The bytes of a text that each id of BPE stands for; None for another model."""
+    """The bytes of a text that each id of BPE stands for; None for another model, and where a text
+    may have as many bytes as its ids though not all of it is in them.
+    """
     model = settings["model"]
-    if model["type"] != "BPE":
+    cuts = _steps(settings["pre_tokenizer"], "pretokenizers")
+    n_byte_levels = sum(step["type"] == "ByteLevel" for step in cuts)
+    if model["type"] != "BPE" or n_byte_levels > 1 or any(map(_leaves_out, cuts)):
         return None
-    if any(
-        step["type"] == "ByteLevel" for step in _steps(settings["pre_tokenizer"], "pretokenizers")
-    ):
+    if n_byte_levels:
         found = {id: len(token) for token, id in model["vocab"].items()}
     else:
         texts = enumerate(texts_of(model["vocab"]))
         found = {id: len(text) for id, text in texts if text is not None}
-    sizes = {token["id"]: len(token["content"].encode()) for token in settings["added_tokens"]}
-    sizes |= found
+    added = {token["id"]: len(token["content"].encode()) for token in settings["added_tokens"]}
+    if any(found.get(id, size) != size for id, size in added.items()):
+        return None
+    sizes = added | found
     table = np.zeros(max(sizes, default=0) + 1, np.uint16)
     table[[*sizes]] = [*sizes.values()]
     return table
+
+
+def _leaves_out(step: dict[str, Any]) -> bool:
+    """Whether a pre-tokenizer may leave text out."""
+    return step.get("behavior") == "Removed" or step["type"] in (
+        "BertPreTokenizer", "CharDelimiterSplit", "Whitespace", "WhitespaceSplit",
+    )  # fmt: skip
 
 
 def _trims(settings: dict[str, Any]) -> tuple[npt.NDArray[np.uint16] | None, bool] | None:

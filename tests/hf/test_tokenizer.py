@@ -287,6 +287,25 @@ def test_special_tokens_that_are_text_hide_others(special: str) -> None:
         assert told(ours.encode(text)) == told(real.encode(text)), text
 
 
+@pytest.mark.parametrize("is_put", [True, False])
+def test_offsets_where_ids_have_as_many_bytes_as_other_text(is_put: bool) -> None:
+    """A space that is put before a text, or a byte that is two letters, hides what is not there."""
+    alphabet = {letter: id for id, letter in enumerate(pre_tokenizers.ByteLevel.alphabet())}
+    real = tokenizers.Tokenizer(models.BPE(alphabet, []))
+    level = pre_tokenizers.ByteLevel(add_prefix_space=is_put, use_regex=False)
+    real.pre_tokenizer = level
+    if is_put:
+        real.add_tokens(["é"])  # which is a letter, too, of another size
+    else:
+        real.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.BertPreTokenizer(), level, level]
+        )
+    ours = Tokenizer.from_str(real.to_str())
+    assert ours.engine == "streamtok"
+    for text in ("V.1é", "é", "\n\n\ufeff", "\n é", "a  éé"):
+        assert ours.encode(text).offsets == real.encode(text).offsets, text
+
+
 def test_threads() -> None:
     ours, real = pair_of("llama3")
     expected = [told(real.encode(text)) for text in TEXTS]
