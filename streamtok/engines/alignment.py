@@ -57,10 +57,15 @@ class AlignmentMap(NamedTuple):
         """What of the source the stretches of the text stand for."""
         if (spans[1:] >= spans[:-1]).all():
             return places_before(*self, spans)
-        # tokenizers puts an unknown character behind the bytes of those after it.
-        order = np.lexsort((spans[:, 1], spans[:, 0]))
+        # tokenizers puts unknown characters, fused or not, behind the bytes of those after them.
+        begins, ends = spans.T
+        filled = begins < ends
+        order = np.lexsort((~filled, ends))
         found = np.empty_like(spans)
-        found[order] = places_before(*self, spans[order])
+        found[order] = places_before(*self, np.column_stack([ends - filled, ends])[order])
+        order = np.flatnonzero(filled)[np.argsort(begins[filled])]
+        starts = np.column_stack([begins, begins + 1])[order]
+        found[order, 0] = places_before(*self, starts)[:, 0]
         return found
 
     def forget(self, before: int) -> AlignmentMap:
