@@ -18,6 +18,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from .._core.encode import ALL
 from .._core.hf_rows import pairs, span_rows
+from ..engines.rules import MARK
 from ..errors import StreamtokError
 from ..formats.tokenizer_objects import from_object
 from ..normalizers.char_sets import one_of, ranges_of
@@ -78,6 +79,7 @@ class Compiled:
         self._forms = [step["type"] for step in steps if step["type"] in _FORMS]
         keeps = all(step["type"] in _FORMS or step == _SPACES_AS_LETTERS for step in steps)
         self._sizes = _sizes(settings) if keeps else None
+        self._makes_marks = not _is_byte_level(settings)
         trims = _trims(settings)
         self._trims, self.keeps_first = trims or (None, False)
         self._has_spans = (
@@ -128,9 +130,11 @@ class Compiled:
         if sizes is None or not self._has_spans:
             return [None] * len(texts)
         kept: list[str | None] = [*texts]
+        if self._makes_marks:  # of spaces: the sizes are of these, not of marks in the text
+            kept = [None if MARK in text else text for text in texts]
         if self._forms:
             steady = (all(is_normalized(form, text) for form in self._forms) for text in texts)
-            kept = [text if keeps else None for text, keeps in zip(texts, steady, strict=True)]
+            kept = [text if keeps else None for text, keeps in zip(kept, steady, strict=True)]
         return span_rows(ids, ends, kept, sizes, self._trims, self.keeps_first)
 
     def piece(self, id: int, skip_special_tokens: bool) -> tuple[str, str] | None:
@@ -260,10 +264,10 @@ def _sizes(settings: dict[str, Any]) -> npt.NDArray[np.uint16] | None:
     """
     model = settings["model"]
     cuts = _steps(settings["pre_tokenizer"], "pretokenizers")
-    n_byte_levels = sum(step["type"] == "ByteLevel" for step in cuts)
-    if model["type"] != "BPE" or n_byte_levels > 1 or any(map(_leaves_out, cuts)):
+    is_again = sum(step["type"] == "ByteLevel" for step in cuts) > 1
+    if model["type"] != "BPE" or is_again or any(map(_leaves_out, cuts)):
         return None
-    if n_byte_levels:
+    if _is_byte_level(settings):
         found = {id: len(token) for token, id in model["vocab"].items()}
     else:
         texts = enumerate(texts_of(model["vocab"]))
@@ -275,6 +279,11 @@ def _sizes(settings: dict[str, Any]) -> npt.NDArray[np.uint16] | None:
     table = np.zeros(max(sizes, default=0) + 1, np.uint16)
     table[[*sizes]] = [*sizes.values()]
     return table
+
+
+def _is_byte_level(settings: dict[str, Any]) -> bool:
+    steps = _steps(settings["pre_tokenizer"], "pretokenizers")
+    return any(step["type"] == "ByteLevel" for step in steps)
 
 
 def _leaves_out(step: dict[str, Any]) -> bool:
@@ -374,5 +383,5 @@ def texts_of(vocabulary: dict[str, int]) -> list[bytes | None]:
         if found is not None:
             texts[id] = bytes.fromhex(found[1])
         elif not token.startswith("<0x"):
-            texts[id] = token.replace("\u2581", " ").encode()
+            texts[id] = token.replace(MARK, " ").encode()
     return texts

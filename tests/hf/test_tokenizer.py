@@ -306,6 +306,18 @@ def test_offsets_where_ids_have_as_many_bytes_as_other_text(is_put: bool) -> Non
         assert ours.encode(text).offsets == real.encode(text).offsets, text
 
 
+def test_offsets_of_marks_in_the_text() -> None:
+    """Each is three bytes in the text and a space to the vocabulary, as is one that is put."""
+    vocabulary = {f"<0x{byte:02X}>": byte for byte in range(256)} | {"\u2581": 256, "a": 257}
+    real = tokenizers.Tokenizer(models.BPE(vocabulary, [], byte_fallback=True))
+    real.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    real.add_tokens(["<x>"])
+    ours = Tokenizer.from_str(real.to_str())
+    assert ours.engine == "streamtok"
+    for text in ("a\u2581a<x>a", "\u2581<x>a", "<x>\u2581a\u2581<x>a a<x>a<x>b"):
+        assert ours.encode(text).offsets == real.encode(text).offsets, text
+
+
 def test_threads() -> None:
     ours, real = pair_of("llama3")
     expected = [told(real.encode(text)) for text in TEXTS]
