@@ -18,6 +18,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from .._core.encode import ALL
 from .._core.hf_rows import pairs, span_rows
+from ..engines.added_tokens import can_overlap
 from ..engines.rules import MARK
 from ..errors import StreamtokError
 from ..formats.tokenizer_objects import from_object
@@ -248,14 +249,8 @@ def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
     special = [token["content"] for token in added if token["special"]]
     others = [token["content"] for token in added if not token["special"]]
     if others and normalizer and any(token["special"] and token["normalized"] for token in added):
-        return True  # where it is found is not known
-    return any(
-        other != one and (other.startswith(one[at:]) or one.startswith(other, at))
-        for one in special
-        for at in range(len(one))
-        for other in others
-        if at or len(other) < len(one)
-    )
+        return True  # what it is found as is not known
+    return can_overlap(special, others)
 
 
 def _sizes(settings: dict[str, Any]) -> npt.NDArray[np.uint16] | None:

@@ -26,7 +26,7 @@ class Feed:
         self._is_before_wait = False
 
     def begin_at(self, position: dict[str, Any]) -> None:
-        """Begin where `position` told. Raises ValueError if there is no such input."""
+        """Begin at a saved `position`. Raises ValueError if there is no such input."""
         self._number, self._at = position["input"], position["at"]
         if not 0 <= self._number <= len(self._inputs):
             raise ValueError(f"input {self._number} of {len(self._inputs)}")
