@@ -8,6 +8,9 @@ from tokenizers import pre_tokenizers as pre
 
 import streamtok
 from streamtok.models.pieces import Pieces, symbol
+from streamtok.parallel import texts as whole_texts
+from streamtok.pipeline.documents import DocumentEncoder
+from streamtok.pipeline.sources import Documents
 
 from ..oracles import write
 from .test_pieces import encoding_of
@@ -109,6 +112,56 @@ def test_a_pretoken_is_remembered_with_all_its_ids():
         for _ in range(3):
             assert encoding.encode(text) == expected
             assert encoding.encode_batch([text] * 5) == [expected] * 5
+
+
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+CUT = pre.Split(Regex("[ab]"), "isolated")
+MARKED = pre.Metaspace("\u2581", "always", False)
+MORE_IDS_THAN_BYTES = {
+    "the bytes of a mark and of a letter": (
+        models.Unigram([(text, -1.0) for text in ["?", *BYTES]], 0, byte_fallback=True),
+        pre.Sequence([CUT, MARKED]),
+    ),
+    "the same of merges": (
+        models.BPE({text: id for id, text in enumerate(BYTES)}, [], byte_fallback=True),
+        pre.Sequence([CUT, MARKED]),
+    ),
+    "a mark and a letter": (
+        models.WordPiece({"?": 0, "\u2581": 1, "##a": 2, "##b": 3}, unk_token="?"),
+        pre.Sequence([CUT, MARKED]),
+    ),
+    "a space and a byte": (
+        models.BPE({text: id for id, text in enumerate(pre.ByteLevel.alphabet())}, []),
+        pre.Sequence([CUT, pre.ByteLevel(add_prefix_space=True, use_regex=False)]),
+    ),
+}
+
+
+@pytest.mark.parametrize("which", MORE_IDS_THAN_BYTES)
+def test_more_ids_than_bytes_on_threads(which, tmp_path, monkeypatch):
+    """No block for ids has its size from the bytes of a text."""
+    monkeypatch.setattr(whole_texts, "usable_cores", lambda: 8)
+    monkeypatch.setattr(whole_texts, "LARGE", 2000)
+    monkeypatch.setattr(whole_texts, "PART", 1000)
+    model, splits = MORE_IDS_THAN_BYTES[which]
+    theirs = Tokenizer(model)
+    theirs.pre_tokenizer = splits
+    theirs.decoder = decoders.ByteLevel()
+    encoding = streamtok.load(write(tmp_path / "tokenizer.json", theirs.to_str()))
+    for text in ("日本aé" * 3000, "ab" * 400_000, "b" * 70_000, "ab"):
+        ids = encoding.encode(text)
+        begun = theirs.encode(text[:400], add_special_tokens=False).ids
+        assert ids[: len(begun) - 9] == begun[: len(begun) - 9]
+        for threads in (2, 5):
+            assert encoding.encode_to_numpy(text, num_threads=threads).tolist() == ids
+            assert encoding.count(text, num_threads=threads) == len(ids)
+            texts = [text, text[:1], text]
+            assert encoding.encode_batch(texts, num_threads=threads)[::2] == [ids, ids]
+    assert len(ids) >= 2 * len(text)
+    data = b"".join(line + b"\n" for line in [text.encode()] * 3)
+    encoder = DocumentEncoder(encoding.stream_encoder(), num_threads=2)
+    found, ends = encoder.encode([Documents(data, b"\n", 3)])
+    assert (found.tolist(), ends.tolist()) == (ids * 3, [len(ids) * n for n in (1, 2, 3)])
 
 
 def test_what_grows_too_much_is_refused():

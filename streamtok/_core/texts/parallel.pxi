@@ -6,7 +6,8 @@ ids come before them; until then they wait. One slow part must not make the ids 
 in memory: a thread sleeps when it is too far ahead of the first unfinished part.
 
 The result is a block for as many ids as there are likely to be, which calls use again. Where there
-are more, a second block takes the rest, and both are put together at the end.
+are more, the ids of the parts that are left stay where their threads put them, and all are put
+together at the end: how many ids a text may have depends on the model, and no block is too small.
 
 There is no result for ill-formed bytes, a lone surrogate, a disallowed special token, or where
 memory is short. The caller then asks `Encoder.encode`, which repairs the text or raises.
@@ -14,7 +15,7 @@ memory is short. The caller then asks `Encoder.encode`, which repairs the text o
 
 cdef enum:
     FORESEEN = 1 << 13      # ids for which `foresee` makes room at least
-    UNITS_PER_ID = 3        # at the least, or the second block is needed
+    UNITS_PER_ID = 3        # at the least, or some parts wait for the end
     PARTS_AHEAD = 4         # parts for each thread that may be taken from the first that is not done
     NAP = 100_000           # microseconds after which one who waits looks at signals
 
@@ -26,7 +27,7 @@ cdef extern from "Python.h":
                                              int intr_flag) noexcept nogil
 
 
-cdef struct WaitingIds:          # ids of a part that wait for those before them
+cdef struct WaitingIds:          # ids of a part that wait for those before them, or for the end
     u32* ids
     size_t capacity
     bint is_waiting
@@ -51,7 +52,7 @@ cdef class LargeText:
     cdef readonly size_t most_ahead     # parts between one that was done and the first that was not
     cdef size_t* places         # [n_parts + 1]
     cdef size_t* counts         # [n_parts] ids
-    cdef u32** targets          # [n_parts] where their ids belong
+    cdef u32** targets          # [n_parts] where their ids belong; NULL: they wait for the end
     cdef WaitingIds* blocks          # [n_parts] ids that wait, and blocks to be used again
     cdef size_t n_spare
     cdef WaitingIds[8] spare
@@ -60,8 +61,7 @@ cdef class LargeText:
     cdef size_t n_workers
     cdef Sleeper* sleepers
     cdef Work ids               # the result: only out, count and capacity
-    cdef u32* rest              # ids that follow; NULL: there are none
-    cdef size_t rest_count
+    cdef size_t rest_count      # ids of the parts that wait for the end
     cdef PyThread_type_lock lock
 
     def __cinit__(self, Encoder encoder not None, Cuts cuts not None,
@@ -122,7 +122,6 @@ cdef class LargeText:
         free(self.counts)
         free(self.targets)
         free(self.blocks)
-        free(self.rest)
         free(self.ids.out)      # the collector may have taken the encoder, and its spares, already
         if self.lock != NULL:
             PyThread_free_lock(self.lock)
@@ -220,18 +219,13 @@ cdef class LargeText:
                     last += 1
                 self.settled = last
                 self.wake()
+                if self.targets[part] == NULL:
+                    self.hold(part, w)
             else:
                 if part - self.settled > self.most_ahead:
                     self.most_ahead = part - self.settled
-                self.blocks[part].ids = w.out
-                self.blocks[part].capacity = w.capacity
                 self.blocks[part].is_waiting = True
-                w.out = NULL
-                w.capacity = 0
-                if self.n_spare:
-                    self.n_spare -= 1
-                    w.out = self.spare[self.n_spare].ids
-                    w.capacity = self.spare[self.n_spare].capacity
+                self.hold(part, w)
             PyThread_release_lock(self.lock)
             if last > first:
                 if self.targets[part] != NULL:
@@ -239,36 +233,42 @@ cdef class LargeText:
                 for i in range(first + 1, last):
                     if self.targets[i] != NULL:
                         memcpy(self.targets[i], self.blocks[i].ids, self.counts[i] * sizeof(u32))
-                    self.keep(i)
+                        self.keep(i)
             w.count = 0
         return 0
 
+    cdef void hold(self, size_t part, Work* w) noexcept nogil:
+        """Leave the ids of a part where they are; `w` goes on with another block. With the lock."""
+        self.blocks[part].ids = w.out
+        self.blocks[part].capacity = w.capacity
+        w.out = NULL
+        w.capacity = 0
+        if self.n_spare:
+            self.n_spare -= 1
+            w.out = self.spare[self.n_spare].ids
+            w.capacity = self.spare[self.n_spare].capacity
+
     cdef void place(self, size_t part) noexcept nogil:
         """Choose where the ids of the next part belong. With the lock."""
-        cdef size_t most, count = self.counts[part]
-        if self.rest == NULL and self.ids.count + count <= self.ids.capacity:
+        cdef size_t count = self.counts[part]
+        if count <= self.ids.capacity - self.ids.count and self.rest_count == 0:
             self.targets[part] = self.ids.out + self.ids.count
             self.ids.count += count
-            return
-        if self.rest == NULL and not self.failed:
-            # No part has more ids than bytes. Memory that is not touched costs nothing.
-            most = self.source.size - self.places[part]
-            most *= self.source.unit + 1 if self.source.unit else 1
-            self.rest = <u32*>st_new_growable(most * sizeof(u32))
-            self.failed = self.rest == NULL
-        if self.rest != NULL:
-            self.targets[part] = self.rest + self.rest_count
+        else:
             self.rest_count += count
 
     cdef int join(self) except -1:
-        """One block of the two."""
-        if self.rest_count:
-            reserve(&self.ids, self.rest_count)
-            memcpy(self.ids.out + self.ids.count, self.rest, self.rest_count * sizeof(u32))
-            self.ids.count += self.rest_count
-        free(self.rest)
-        self.rest = NULL
-        self.rest_count = 0
+        """Put the ids of the parts that waited for the end behind the others."""
+        cdef size_t part
+        if self.rest_count == 0:
+            return 0
+        reserve(&self.ids, self.rest_count)
+        with nogil:
+            for part in range(self.n_parts):
+                if self.targets[part] == NULL and self.counts[part]:
+                    memcpy(self.ids.out + self.ids.count, self.blocks[part].ids,
+                           self.counts[part] * sizeof(u32))
+                    self.ids.count += self.counts[part]
         return 0
 
     cdef void keep(self, size_t part) noexcept nogil:
