@@ -204,7 +204,7 @@ cdef class _Pairs:
     cdef int add(self, uint32_t id, Py_ssize_t start, Py_ssize_t end) except -1:
         cdef Py_ssize_t lead, trail
         cdef tuple pair
-        if self.trims_any:
+        if self.trims_any and id < self.trims.shape[0]:
             lead, trail = self.trims[id, 0], self.trims[id, 1]
             if lead and not (lead == 1 and self.keeps_first and (self.n == 0 or start == 0)):
                 start = min(start + lead, end)

@@ -6,6 +6,7 @@ import pickle
 import random
 import struct
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from streamtok.formats.packed import (
 )
 from streamtok.normalizers import Normalizer, Replace
 from streamtok.patterns.sequence import SplitSequence
+from streamtok.vocabulary.table import NO_ID
 
 from ..conftest import llama3_style, stream_ids
 from ..loader_fuzz import small_encoding, with_damaged_section
@@ -191,6 +193,29 @@ def test_forged_sections_do_no_harm():
         ids = enc.encode(TEXT * 9, disallowed_special=())
         enc.decode_bytes(ids)
     assert n_loaded
+
+
+def forged_parts(enc, rng):
+    """The packed form, in which a few tokens are made of two others, as long as their own parts."""
+    sections = sections_of(dumps_packed(enc))
+    lefts, rights = (
+        np.frombuffer(sections[name], np.uint32).copy() for name in ("left_parts", "right_parts")
+    )
+    sizes = np.diff(enc._vocabulary.offsets)
+    for token in rng.sample(np.flatnonzero(lefts != NO_ID).tolist(), 3):
+        same = np.flatnonzero(sizes == sizes[lefts[token]])
+        lefts[token] = rng.choice([other for other in same.tolist() if other != lefts[token]])
+    return join_sections(
+        sections | {"left_parts": lefts.tobytes(), "right_parts": rights.tobytes()}
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tokens_are_what_their_parts_are(seed):
+    """Or else what merges is longer or shorter than its text, and there is no room for its ids."""
+    enc = streamtok.get_encoding("r50k_base")
+    with pytest.raises(VocabularyError, match="token .* is made of something"):
+        loads_packed(forged_parts(enc, random.Random(seed)))
 
 
 def test_convert(tmp_path):

@@ -91,7 +91,9 @@ def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, 
                 is_refused = is_refused and not is_utf8(&b)
                 is_refused = is_refused or not encode_all(&b, encoder, w, matcher, count)
                 if not is_refused:
-                    documents = take_marks(w, b.mark, places)
+                    documents = take_marks(w, b.mark, places, count)
+                    is_refused = documents > count
+                if not is_refused:
                     frame(w, documents, places, prepend, append)
         finally:
             PyBuffer_Release(&view)
@@ -211,9 +213,9 @@ cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, SpecialMatche
     return at == b.size
 
 
-cdef size_t take_marks(Work* w, u32 mark, i64* ends) noexcept nogil:
-    """Take the marks out of the ids; `ends` are the places at which they were. How many there
-    were.
+cdef size_t take_marks(Work* w, u32 mark, i64* ends, size_t most) noexcept nogil:
+    """Take the marks out of the ids; `ends`, which has room for most + 1, are the places at which they
+    were. How many there were; more than `most`: the ids are of no use.
     """
     cdef size_t i, to = 0, n = 0
     cdef u32 one
@@ -223,6 +225,8 @@ cdef size_t take_marks(Work* w, u32 mark, i64* ends) noexcept nogil:
         ends[n] = <i64>to
         n += one == mark
         to += one != mark
+        if n > most:
+            return n
     w.count = to
     return n
 

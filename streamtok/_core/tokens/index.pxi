@@ -152,9 +152,20 @@ cdef int take_pairs(Tokens* t, const u32* lefts) except -1 nogil:
     return 0
 
 
+cdef inline bint are_parts(const Tokens* t, u32 token, u32 left, u32 right) noexcept nogil:
+    """Whether the token is these two in a row."""
+    cdef const u8* p = t.blob + t.offsets[token]
+    cdef size_t n_left = token_size(t, left), n_right = token_size(t, right)
+    return (token_size(t, token) == n_left + n_right
+            and memcmp(p, t.blob + t.offsets[left], n_left) == 0
+            and memcmp(p + n_left, t.blob + t.offsets[right], n_right) == 0)
+
+
 cdef int take_parts(Tokens* t, const u32* lefts, const u32* rights) except -1 nogil:
-    """As `take_pairs`, where it is known which two tokens make each token."""
-    cdef u32 token, size, first, end = 0
+    """As `take_pairs`, where it is said which two tokens make each token. Their bytes are compared: all
+    that merges must add up to the text's size, or ids would be written beyond the room for them.
+    """
+    cdef u32 token, first, end = 0
     forget_pairs(t)
     while end < t.n:
         first = end
@@ -162,12 +173,10 @@ cdef int take_parts(Tokens* t, const u32* lefts, const u32* rights) except -1 no
         for token in range(first, end):
             st_pairs_fetch(&t.pairs, lefts[token], rights[token])
         for token in range(first, end):
-            size = t.offsets[token + 1] - t.offsets[token]
             if lefts[token] == NONE:
                 continue
-            if lefts[token] >= t.n or rights[token] >= t.n or size != (
-                    t.offsets[lefts[token] + 1] - t.offsets[lefts[token]]
-                    + t.offsets[rights[token] + 1] - t.offsets[rights[token]]):
+            if lefts[token] >= t.n or rights[token] >= t.n or not are_parts(t, token, lefts[token],
+                                                                            rights[token]):
                 with gil:
                     raise ValueError(f"token {token} is made of something that is no token")
             add_pair(t, lefts[token], rights[token], token)
