@@ -42,6 +42,33 @@ def test_a_state_with_wrong_positions_is_refused(changes):
     assert stream._tail.getstate() == good
 
 
+@pytest.mark.parametrize("held", [b"\xff\xfe r", b"or\xe4", b"\xed\xa0\x80x", b"\x80\x80\x80\x80"])
+@pytest.mark.parametrize("offset", [0, 5])
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+def test_a_state_that_holds_no_text_is_refused(held, offset, errors):
+    """Where text is UTF-8. A tail may begin inside a character: its first bytes may be in ids."""
+    from streamtok._core.encode import STATE
+
+    def tail():
+        return encoding_of("cl100k_base").stream_encoder(errors=errors)._tail
+
+    fields = list(STATE.unpack_from(tail().getstate()))
+    fields[0] = fields[1] = len(held)
+    fields[4], fields[5] = offset, offset + len(held)
+    fields[8] = fields[9] = 0
+    state = STATE.pack(*fields)
+    if errors == "surrogateescape":
+        tail().setstate(state + held)
+        return
+    with pytest.raises(StateError, match="the bytes that it holds are not UTF-8"):
+        tail().setstate(state + held)
+    begun = "日本".encode()[1:]
+    for good in [b"word", begun] if offset else [b"word"]:
+        fields[0] = fields[1] = len(good)
+        fields[5] = offset + len(good)
+        tail().setstate(STATE.pack(*fields) + good)
+
+
 # Saved by 0.1.0: after b"hello wor", b"ld \xe4\xb8", and after a hypothesis that was resolved.
 UNFINISHED = (
     "b98cLVQqA8YanxUa%Ev{ATbJ6uXH^L#_7kN>Q2?lvZ(6D%~sz=k?_Ou7tm;FFtp?5(J49r0RR91000000{{R3000"

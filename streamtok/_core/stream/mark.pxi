@@ -36,6 +36,21 @@ cdef int check_mark(Tail tail, const Mark* m) except -1:
     return 0
 
 
+cdef bint may_be_held(Tail tail, const u8* p, size_t n, u64 offset):
+    """Whether p[:n], which are at `offset` in the stream, are UTF-8, if they must be. The first bytes
+    of their first character may be in ids that are out.
+    """
+    cdef size_t first = 0
+    cdef i32 why
+    cdef int size
+    if tail.policy == KEEP:
+        return True
+    while first < 3 and first < n and first < offset and p[first] & 0xC0 == 0x80:
+        first += 1
+    valid_bytes(p + first, n - first, &why, &size)
+    return why == 0
+
+
 cdef bint fits(Tail tail, const Scan* s, size_t end):
     return (s.start <= s.accept <= s.position <= end and s.committed <= 1
             and 0 < s.state < tail.encoder.scanner.n_states)

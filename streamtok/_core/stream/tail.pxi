@@ -303,6 +303,8 @@ cdef class Tail:
         if m.size < m.searched <= held:         # and looked into the unfinished character
             m.searched = m.size
         check_mark(self, &m)
+        if not may_be_held(self, <const u8*><const char*>state + <size_t>STATE.size, m.size, m.offset):
+            raise damaged("the bytes that it holds are not UTF-8")
         if self.before and not m.tokens_out and (m.bytes_in or held):
             raise damaged("it has text before its beginning")
         enter(&self.busy)
