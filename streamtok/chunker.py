@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
-_TRACED = 0x80  # a state of a stream that knows its offsets
 
 
 class StreamEncoder(FastStreamEncoder):
@@ -258,14 +257,17 @@ class StreamEncoder(FastStreamEncoder):
     def getstate(self) -> bytes:
         """bytes: all that is needed to continue elsewhere from input offset `bytes_in`.
 
-        They carry a version and a digest of the vocabulary, the pattern and the settings.
+        They carry a version and a digest of the vocabulary, the pattern and the settings. Raises
+        StateError for a stream that gives offsets (`encode_with_offsets`): it cannot be saved.
         """
-        trace = self._trace
+        if self._trace is not None:
+            raise StateError(
+                "a stream that gives offsets cannot be saved or pickled: copy() it, or begin the "
+                "text again"
+            )
         half, body = self._reserve()
         waiting = half.encode("utf-8", "surrogatepass")
-        head = len(waiting) | _TRACED * (trace is not None)
-        known = b"" if trace is None else self._tracer().saved(trace)
-        return _seal(self._state_key() + bytes([head]) + waiting + known + body)
+        return _seal(self._state_key() + bytes([len(waiting)]) + waiting + body)
 
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called.
@@ -279,7 +281,7 @@ class StreamEncoder(FastStreamEncoder):
                 f"the saved state is of another encoding than {self._encoding.name!r}, or of a "
                 "stream with other settings"
             )
-        size = body[32] & ~_TRACED
+        size = body[32]
         waiting, rest = body[33 : 33 + size], body[33 + size :]
         try:
             half = waiting.decode("utf-8", "surrogatepass")
@@ -287,15 +289,12 @@ class StreamEncoder(FastStreamEncoder):
             half = "?"
         if half and not "\ud800" <= half <= "\udbff":
             raise StateError("the saved stream state is damaged: it holds no half of a character")
-        trace = None
-        if body[32] & _TRACED:
-            trace, rest = self._tracer().loaded(rest)
-        if trace is None and self._trace is None:
+        if self._trace is None:
             self._adopt((half, rest))
             return
         tail = self._chain.tail(self._template)
         self._chain.setstate(tail, rest, half)
-        self._go_on(tail, self._chain, trace)
+        self._go_on(tail, self._chain)
 
     def _setstate_of(self, state: bytes, policy: list[Any]) -> None:
         """As `setstate`, of a stream with this `_policy`: text that comes follows that of this one.

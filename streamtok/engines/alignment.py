@@ -10,7 +10,7 @@ now and had before. A byte that did not change is a row of one byte and one byte
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -71,18 +71,3 @@ class AlignmentMap(NamedTuple):
     def forget(self, before: int) -> AlignmentMap:
         """Without the characters whose text ends before byte `before`, or there."""
         return AlignmentMap(*rows_from(*self, before))
-
-    def to_json(self) -> list[Any]:
-        """What `from_json` takes."""
-        return [self.rows.tolist(), *self[1:]]
-
-    @classmethod
-    def from_json(cls, value: Any) -> AlignmentMap:
-        """One that was saved as JSON. Raises ValueError and TypeError if it is none."""
-        known, now, source, last = value
-        numbers = [now, source, last, *(number for row in known for number in row)]
-        if any(type(number) is not int or not 0 <= number < 1 << 62 for number in numbers):
-            raise ValueError("expected places in a text")
-        if last > source or any(len(row) != 4 or not row[0] or row[3] > 1 for row in known):
-            raise ValueError("expected rows of a number of characters and their sizes")
-        return cls(np.array(known, np.int64).reshape(-1, 4), now, source, last)

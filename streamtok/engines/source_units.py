@@ -119,27 +119,6 @@ class SourceText(NamedTuple):
         found = [int(self.in_unit(here, unit, errors)[0, 0]) for unit in UNITS]
         return found[0], found[1], found[2]
 
-    def to_json(self) -> list[Any]:
-        """What `from_json` takes."""
-        return [self.taken.to_json(), *self[1:]]
-
-    @classmethod
-    def from_json(cls, value: Any, errors: str) -> SourceText:
-        """One that was saved as JSON. Raises ValueError and TypeError if it is none."""
-        taken, text, odd, at, base = value
-        odd = tuple(Odd(*one) for one in odd)
-        self = cls(BytesTaken.from_json(taken, errors), text, odd, at, tuple(base))
-        numbers = [at, *self.base, *(number for one in odd for number in one)]
-        if type(text) is not str or len(base) != 3:
-            raise ValueError("expected a text and its place")
-        if any(type(number) is not int or number < 0 for number in numbers):
-            raise ValueError("expected numbers of bytes and characters")
-        if at + len(_encoded(text, errors)) != self.end:
-            raise ValueError("expected a text of another size")
-        if any(not at <= one.at <= self.end - 3 for one in odd):
-            raise ValueError("expected a character in the text")
-        return self
-
 
 BEGIN = SourceText()
 

@@ -6,12 +6,10 @@ the beginning in each unit, and the way back (`alignment.py`) from a text that w
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..errors import StateError
 from .alignment import AlignmentMap
 from .source_units import BEGIN, SourceText
 from .template import NO_TEMPLATE, Template
@@ -95,25 +93,3 @@ class Tracer:
         sizes[at] = spans[1] - spans[0]
         ends = reached + np.cumsum(sizes)
         return np.column_stack([ends - sizes, ends])
-
-    def saved(self, trace: Trace) -> bytes:
-        """What `loaded` takes."""
-        saved = json.dumps([one.to_json() for one in trace], separators=(",", ":")).encode()
-        return len(saved).to_bytes(8, "little") + saved
-
-    def loaded(self, state: bytes) -> tuple[Trace, bytes]:
-        """A saved trace, and the bytes after it. Raises StateError."""
-        size = int.from_bytes(state[:8], "little")
-        saved = state[8 : 8 + size]
-        if len(state) < 8 or len(saved) < size:
-            raise StateError("the saved stream state is damaged: it is too short")
-        try:
-            source, first, second = json.loads(saved)
-            trace = Trace(
-                SourceText.from_json(source, self._errors),
-                AlignmentMap.from_json(first),
-                AlignmentMap.from_json(second),
-            )
-        except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
-            raise StateError(f"the saved stream state is damaged: {error}") from None
-        return trace, state[8 + size :]

@@ -97,7 +97,7 @@ def slowly(
 def in_stream(
     rng: random.Random, encoding: streamtok.Encoding, text: Any, unit: str, options: dict[str, Any]
 ) -> tuple[list[int], list[list[int]]]:
-    """What a stream says, in chunks, through saved states."""
+    """What a stream says, in chunks, through copies."""
     stream = encoding.stream_encoder(**options)
     ids, spans = [], []
     for chunk in [*cut(rng, text, rng.choice([1, 3, 20])), None]:
@@ -105,16 +105,14 @@ def in_stream(
         found = stream.encode_with_offsets(given, chunk is None, unit=unit)
         ids += found[0].tolist()
         spans += found[1].tolist()
-        how = rng.random()
-        if how < 0.3:
-            stream = pickle.loads(pickle.dumps(stream))
-        elif how < 0.4:
+        if rng.random() < 0.4:
             stream = stream.copy()
-        elif how < 0.6:
-            twin = encoding.stream_encoder(**options)
-            twin.setstate(stream.getstate())
-            stream = twin
     return ids, spans
+
+
+def seen(stream: streamtok.StreamEncoder) -> Any:
+    """All that a stream is."""
+    return stream._reserve(), repr(stream._trace), stream.bytes_in, stream.tokens_out
 
 
 def is_plain(encoding: streamtok.Encoding) -> bool:
@@ -368,14 +366,14 @@ def test_a_call_that_raises_changes_nothing() -> None:
     with pytest.raises(ValueError, match="disallowed special token"):
         stream.encode_with_offsets("a<|endoftext|>")
     stream.encode_with_offsets("né ".encode()[:2])
-    before = stream.getstate()
+    before = seen(stream)
     for chunk, error in [(b"\xff", UnicodeDecodeError), ("a", UnicodeDecodeError), (3, TypeError)]:
         with pytest.raises(error):
             stream.encode_with_offsets(chunk)  # type: ignore[arg-type]
-        assert stream.getstate() == before
+        assert seen(stream) == before
     with pytest.raises(ValueError, match="out has room for 0 ids"):
         stream.encode_into(b"\xa9 hello world", np.empty(0, np.uint32))
-    assert stream.getstate() == before
+    assert seen(stream) == before
     ids, spans = stream.encode_with_offsets(b"\xa9 x", final=True)
     assert spans.tolist() == [[0, 1], [1, 2], [2, 4]][: len(ids)]
 
@@ -394,23 +392,22 @@ def test_other_calls_may_be_mixed_with_it() -> None:
     assert stream.encode_with_offsets("a b", final=True)[1].tolist() == [[0, 1], [1, 3]]
 
 
-def test_states_from_before_still_load() -> None:
+def test_a_stream_that_gives_offsets_is_not_saved() -> None:
     plain = GPT2.stream_encoder()
     ids = plain.encode("hello wor")
     followed = GPT2.stream_encoder()
     assert followed.encode_with_offsets("naïve te")[0].tolist() == GPT2.encode("naïve")
-    known = followed.getstate()
+    for save in (followed.getstate, lambda: pickle.dumps(followed)):
+        with pytest.raises(StateError, match="gives offsets cannot be saved"):
+            save()
+    assert followed.copy().encode_with_offsets("xt", final=True)[1].tolist() == [[5, 10]]
     followed.setstate(plain.getstate())
     assert ids + followed.encode("ld", final=True) == GPT2.encode("hello world")
-    plain.setstate(known)
-    assert plain.encode_with_offsets("xt", final=True)[1].tolist() == [[5, 10]]
-    other = GPT2.stream_encoder(errors="replace")
-    with pytest.raises(StateError):
-        other.setstate(known)
+    assert followed.getstate()
 
 
 def test_a_stream_keeps_only_what_waits() -> None:
     stream = GPT2.stream_encoder()
     for _ in range(200):
         stream.encode_with_offsets("naïve text, ☕ and 👍 \n" * 50)
-    assert len(stream.getstate()) < 1000
+    assert len(repr(seen(stream))) < 1000
