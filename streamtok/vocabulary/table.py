@@ -79,7 +79,7 @@ class Vocabulary:
         """Check everything that memory safety depends on, then keep the arrays.
 
         parts: the two tokens that each is made of, where the caller knows them: they save a
-        `TokenTable` finding them. They are not compared with anything; pickles go without them.
+        `TokenTable` finding them, and it compares their bytes; pickles go without them.
 
         Duplicate tokens are not detected here. Tables that may be unsound come in through
         `from_ranks`, `load_tiktoken` or `merge_lists.from_merges`. Raises `VocabularyError`, and

@@ -49,9 +49,11 @@ cdef class FastStreamEncoder(OneCall):
 
         out: a writable, contiguous uint16 or uint32 buffer; an array of NumPy costs least. Raises
         ValueError if it is too small, OverflowError if an id does not fit into uint16; the stream is
-        then as before the call. n bytes never give more than n + pending ids, or 3 n + pending where
-        "replace" repairs them; an encoding that puts a space before its text may add one, a template
-        what it consists of. For small chunks this is the fastest way: no object is made.
+        then as before the call. Of byte-level merges, n bytes never give more than n + pending ids, or
+        3 n + pending where "replace" repairs them; an encoding that puts a space before its text may
+        add one, a template what it consists of. A tokenizer.json that cuts text and then puts a mark or
+        a space before each piece may give several ids a byte. For small chunks this is the fastest way:
+        no object is made.
 
         >>> import numpy
         >>> out = numpy.empty(100, dtype=numpy.uint32)
