@@ -107,8 +107,8 @@ class StreamEncoder(FastStreamEncoder):
 
         A stream counts from its first chunk on, so the first call must be this one; it costs more
         from then on. Such a stream can be copied, not saved or pickled. The ids of
-        `add_special_tokens` have empty spans, at the beginning and at the end. Raises ValueError where text came in before, UnsupportedPatternError for a pattern
-        that leaves text out.
+        `add_special_tokens` have empty spans, at the beginning and at the end. Raises ValueError
+        where text came in before, UnsupportedPatternError for a pattern that leaves text out.
 
         >>> stream = enc.stream_encoder()
         >>> stream.encode_with_offsets("hello world")[1].tolist()
