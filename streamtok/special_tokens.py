@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ._core.encode import ALL, NO_SPECIAL, SpecialMatcher
+from ._core.encode import ALL, NO_SPECIAL, SpecialMatcher, check_special_size
 from ._types import AllowedSpecial, DisallowedSpecial
 from .parallel.cached import cached_property
 
@@ -119,6 +119,7 @@ def _checked(special_tokens: Mapping[str, int]) -> dict[str, int]:
             raise ValueError(
                 f"a special token must be a str with at least one character, not {text!r}"
             )
+        check_special_size(text.encode("utf-8", "surrogatepass"))
         if not isinstance(token, int) or not 0 <= token <= 0xFFFFFFFE:
             raise ValueError(
                 f"the id of special token {text!r} must be in 0 … {0xFFFFFFFE}, not {token!r}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Stop", "StoppingDecoder"]
 
-_MOST = 1 << 16  # characters of a stop string
+_MOST = 1 << 10  # characters of a stop string: what a search costs for each character of a text
 
 
 class Stop(NamedTuple):

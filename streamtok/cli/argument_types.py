@@ -85,10 +85,17 @@ def parse_delimiter(text: str) -> bytes:
     """The bytes of a delimiter, with escapes."""
     if not text:
         raise ArgumentTypeError("the delimiter is empty; --lines splits at line ends")
+    from ..pipeline.sources.splitters import LONGEST_DELIMITER
+
     try:
-        return unescape(text)
+        delimiter = unescape(text)
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from None
+    if len(delimiter) > LONGEST_DELIMITER:
+        raise ArgumentTypeError(
+            f"a delimiter has at most {LONGEST_DELIMITER} bytes, this one has {len(delimiter)}"
+        )
+    return delimiter
 
 
 def parse_mode(text: str) -> int:

@@ -37,7 +37,7 @@ MAX_MESSAGE = 500  # characters, because a value in a file can have megabytes
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _BYTE_SIZE = len("<0x00>")
 _BLOCK = 1 << 20  # bytes read at a time where the size is unknown
-MAX_SPECIAL_BYTES = 1 << 21  # of all special and added tokens, which become a tree in memory
+MAX_SPECIAL_BYTES = 1 << 24  # of all special and added tokens, which become a tree in memory
 
 
 def read_bytes(path: Path) -> bytes:

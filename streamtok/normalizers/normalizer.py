@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from .._core.encode import check_special_size
 from ..errors import VocabularyError
 from ..patterns.budget import shortened
 from . import characters
@@ -40,8 +41,7 @@ _KINDS: dict[str, Callable[..., Step]] = {
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
 
-MOST_TOKENS = 1 << 21  # bytes of a vocabulary's added tokens, normalized
-_LIMIT = f"normalized tokens may have {MOST_TOKENS >> 20} MiB"
+MOST_TOKENS = 1 << 24  # bytes of a vocabulary's added tokens, normalized
 
 
 class Normalizer:
@@ -102,16 +102,18 @@ class Normalizer:
         return f"Normalizer{self.spec!r}"
 
     def normalize_tokens(self, texts: Iterable[str], is_first: bool) -> list[str]:
-        """What tokens of a vocabulary become. Raises ValueError if that is too long together."""
+        """What tokens of a vocabulary become. Raises ValueError if that is too long."""
         found: list[str] = []
         total = 0
         for text in texts:
-            if n_bytes(text) * self.growth > MOST_TOKENS:
-                raise ValueError(f"the token {shortened(text)!r} can become too long: {_LIMIT}")
             found.append(self.normalize(text, is_first))
+            check_special_size(found[-1].encode("utf-8", "surrogatepass"))
             total += n_bytes(found[-1])
             if total > MOST_TOKENS:
-                raise ValueError(f"the tokens are too long together: {_LIMIT}")
+                raise ValueError(
+                    f"the tokens are too long together: once normalized, they have more than "
+                    f"{MOST_TOKENS >> 20} MiB"
+                )
         return found
 
     @property

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BLOCK", "Counting"]
 
-BLOCK = 1 << 25  # bytes that are counted between two checks for signals
+BLOCK = 1 << 25  # bytes that are read, or documents that are counted, together
+_PER_THREAD = 1 << 22  # bytes that a thread counts between two checks for signals
 _SUM_MEMORY = 1 << 26  # bytes for the sum of runs where there is no limit
 
 
@@ -124,7 +125,7 @@ class Counting:
                     continue
                 batch.append(text)
                 size += len(text)
-                if size >= BLOCK // 2:
+                if size >= self._block // 2:
                     batch, done, size = [], batch, 0
                     self._count_documents(done)
         finally:
@@ -230,6 +231,10 @@ class Counting:
         self._taken = {bytes_in: taken}
         self.pruned_pieces, self.pruned_bytes = int(pruned_pieces), int(pruned_bytes)
 
+    @property
+    def _block(self) -> int:
+        return min(BLOCK, _PER_THREAD * self.num_threads)
+
     def _count(self, chunk: Text, final: bool) -> None:
         counter = self.counter
         if isinstance(chunk, str):
@@ -240,7 +245,8 @@ class Counting:
                 if self._count_wide(chunk, final):
                     return
                 chunk = str.encode(chunk, "utf-8", counter.errors)  # a surrogate: this may raise
-        stop, size = counter.part_end(chunk, 0, BLOCK)
+        block = self._block
+        stop, size = counter.part_end(chunk, 0, block)
         # Blocks and parts are counted one by one, so nothing of them is before all are checked.
         is_checked = stop < size or self._parts.are_many(size)
         if is_checked:
@@ -257,11 +263,11 @@ class Counting:
             if stop == size:
                 return
             start = stop
-            stop, _ = self.counter.part_end(chunk, start, BLOCK)
+            stop, _ = self.counter.part_end(chunk, start, block)
 
     def _count_wide(self, text: str, final: bool) -> bool:
         """Count a large str block by block. False: it has a surrogate, and nothing is counted."""
-        size, step = len(text), BLOCK // 2
+        size, step = len(text), self._block // 2
         if self._parts.has_surrogate(text):
             return False
         for start in range(0, size, step):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from .._core.encode import check_special_size
 from .._core.train import MergeLoop
 from ..errors import VocabularyError
 from ..vocabulary.byte_alphabet import BYTES_IN_ORDER
@@ -34,6 +35,7 @@ def check_specials(texts: list[str]) -> None:
             text.encode()
         except UnicodeEncodeError as error:
             raise ValueError(f"the special token {text!r} is not valid Unicode: {error}") from None
+        check_special_size(text.encode())
     if len(set(texts)) < len(texts):
         twice = next(text for i, text in enumerate(texts) if text in texts[:i])
         raise ValueError(f"the special tokens must be different, but {twice!r} is given twice")

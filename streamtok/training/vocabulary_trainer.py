@@ -134,8 +134,7 @@ class VocabularyTrainer(OneCall):
         """Count a file as one text, in blocks of 32 MiB. Ends the open text first.
 
         progress: called with (bytes done, bytes in all) after each block. Raises OSError, and as
-        `update`. The blocks before the error are then counted, the text stays open, and `bytes_in`
-        tells how far it came.
+        `update`. The text then stays open, and `bytes_in` tells how much of it is counted.
         """
         counting = self._counting
         with open(os.fspath(path), "rb", buffering=0) as file:

@@ -102,6 +102,7 @@ def test_a_call_that_raises_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("", ValueError),
         (["a", ""], ValueError),
+        ("a" * 1_025, ValueError),
         ([], ValueError),
         ([b"x"], TypeError),
         (3, TypeError),

@@ -26,9 +26,15 @@ import pytest
 import streamtok
 from streamtok import Trainer
 from streamtok._core._testing import use_every_look
+from streamtok._core.encode import encode_delimited, encode_documents, token_spans
+from streamtok.engines.rules import NO_RULES, TextRules
 from streamtok.files import part_file
+from streamtok.models.pieces import Pieces
+from streamtok.normalizers import Form, Lowercase, Normalizer, Replace, StripAccents
+from streamtok.normalizers.step import Step
 from streamtok.parallel import texts as batch
 
+from ..models.test_pieces import encoding_of
 from ..states.encodings import made
 from ..states.interrupts import AtInstruction
 from .test_template import ENCODINGS
@@ -126,6 +132,130 @@ def test_large_texts(ticks: list[int], threads: int, monkeypatch: pytest.MonkeyP
     assert any(interrupted(lambda: enc.encode_to_numpy(text, num_threads=threads)) for _ in many)
     assert any(interrupted(lambda: enc.encode_batch([text], num_threads=threads)) for _ in many)
     assert len(ticks) >= 2 * WANTED
+
+
+# Every long loop of the core, on a text that takes it long.
+
+LONG = {"a": "a" * 1_000_000, "mixed": "e\u0301\u00c4b " * 1_000_000, "spaces": " " * 40_000_000}
+
+
+def with_specials(rules: TextRules = NO_RULES) -> streamtok.Encoding:
+    """Each place of LONG["a"] may begin a token, for a thousand bytes."""
+    return streamtok.Encoding(
+        "long",
+        pat_str=r"\s+|\S+",
+        mergeable_ranks={bytes([byte]): byte for byte in range(256)},
+        special_tokens={"a" * 1_000 + "b": 256},
+        rules=rules,
+    )
+
+
+def of_pieces(kind: str, stages: tuple[Any, ...] = ()) -> streamtok.Encoding:
+    vocab = {"[UNK]": 0, "a": 1, "a" * 1_000 + "b": 2}
+    if kind == "WordPiece":
+        pieces = Pieces.of_ids(kind, vocab, 0, prefix="", most_characters=1 << 30)
+    elif kind == "WordLevel":
+        pieces = Pieces.of_ids(kind, vocab, 0)
+    else:
+        pieces = Pieces.of_scores([(text, -1.0) for text in vocab], 0, False)
+    return encoding_of(pieces.with_stages(stages), r"[\s\S]+" if stages else r"\S+|\s+")
+
+
+def of_steps(*steps: Step) -> streamtok.Encoding:
+    return with_specials(TextRules(normalizer=Normalizer(steps)))
+
+
+def delimited() -> Callable[[], Any]:
+    enc = of_pieces("WordPiece")
+    data = ("a" * 5_000 + "\n").encode() * 200
+    how = (b"\n", 200, "strict", -1, -1, False)
+    return lambda: encode_delimited(enc._encoder, enc._specials.ordinary, data, *how)
+
+
+def documents() -> Callable[[], Any]:
+    enc = of_pieces("WordPiece")
+    how = ("strict", -1, -1)
+    texts = ["a" * 5_000] * 200
+    return lambda: encode_documents(enc._encoder, enc._specials.ordinary, texts, *how)
+
+
+def cuts(text: str, **where: bool) -> Callable[[], Any]:
+    matcher = CL100K._specials.ordinary
+    return lambda: CL100K._cuts.find(text, matcher, 0, len(text), **where)
+
+
+# Each makes the call, which is then timed.
+LOOPS: dict[str, Callable[[], Callable[[], Any]]] = {
+    **{
+        f"special tokens, {door}": partial(lambda call: partial(call, with_specials()), call)
+        for door, call in {
+            "encode": lambda enc: enc.encode(LONG["a"]),
+            "count": lambda enc: enc.count(LONG["a"], allowed_special="all"),
+            "batch": lambda enc: enc.encode_batch([LONG["a"]]),
+            "stream": lambda enc: enc.stream_encoder(allowed_special="all").encode(LONG["a"]),
+            "split": lambda enc: enc._specials.default.split(LONG["a"].encode()),
+            "finds": lambda enc: enc._specials.default.finds(LONG["a"], 0, True),
+        }.items()
+    },
+    "special tokens, changed text": lambda: partial(
+        of_steps(Lowercase()).encode, LONG["a"], allowed_special="all"
+    ),
+    **{
+        f"{kind}, {door}": partial(lambda kind, call: partial(call, of_pieces(kind)), kind, call)
+        for kind in ("WordPiece", "Unigram")
+        for door, call in {
+            "encode": lambda enc: enc.encode(LONG["a"]),
+            "batch": lambda enc: enc.encode_batch(["a" * 5_000] * 200),
+            "stream": lambda enc: enc.stream_encoder().encode(LONG["a"], final=True),
+            "offsets": lambda enc: enc.encode_with_offsets(LONG["a"]),
+        }.items()
+    },
+    "documents": documents,
+    "delimited": delimited,
+    **{
+        f"normalizers, {name}": partial(
+            lambda steps: partial(of_steps(*steps).encode_to_numpy, LONG["mixed"]), steps
+        )
+        for name, steps in {
+            "NFC": (Form("NFC"),),
+            "Replace": (Replace("b ", "c"),),
+            "three": (Form("NFD"), StripAccents(), Lowercase()),
+        }.items()
+    },
+    "stages, one cut": lambda: partial(
+        of_pieces("WordLevel", (("Split", r"[\s\S]+", "isolated"),)).count, LONG["spaces"]
+    ),
+    "stages, letters": lambda: partial(
+        of_pieces("WordLevel", (("ByteLetters",),)).count, LONG["spaces"]
+    ),
+    "stages, marks": lambda: partial(
+        of_pieces("WordLevel", (("MetaspaceText", "\u2581", "never"),)).count, LONG["spaces"]
+    ),
+    "cuts": lambda: cuts(LONG["spaces"]),
+    "cuts from the end": lambda: cuts(LONG["spaces"], from_end=True),
+    "count in parts": lambda: partial(CL100K.count, LONG["spaces"]),
+    "decode an array": lambda: partial(CL100K.decode, np.full(10_000_000, 1_000, np.uint32)),
+    "decode a list": lambda: partial(CL100K.decode_bytes, [1_000] * 10_000_000),
+    "offsets": lambda: partial(
+        token_spans, np.full(10_000_000, 9, np.uint32), np.full(10, 3, np.uint16), None, False
+    ),
+    "offsets in characters": lambda: partial(
+        token_spans, np.zeros(5_000_000, np.uint32), np.full(1, 4, np.uint16),
+        "a\u00e9b" * 5_000_000, False,
+    ),
+    "a list of ids": lambda: partial(
+        streamtok.get_encoding("gpt2").encode_ordinary, " \n" * 10_000_000
+    ),
+    "training, counting": lambda: partial(
+        Trainer("gpt2", num_threads=1).update, LONG["spaces"], final=True
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_long_loops(ticks: list[int], name: str) -> None:
+    call = LOOPS[name]()
+    assert interrupted(lambda: call())  # noqa: PLW0108 - a frame that is not that of the loop
 
 
 # A handler raises before the n-th instruction of Python, for each n

@@ -204,6 +204,7 @@ def _base64(byte: int) -> str:
         (["encode", "--format", "parquet"], "parquet cannot be written to standard output"),
         (["encode", "--lines", "--jsonl", "text"], "not allowed with argument"),
         (["encode", "--delimiter", r"\q"], "unknown escape"),
+        (["encode", "--delimiter", "x" * 1_025], "at most 1024 bytes, this one has 1025"),
         (["encode", "--checkpoint-every", "often"], "must be a number of seconds"),
         (["encode", "--resume"], "--resume needs a file: give one with -o"),
         (["encode", "--shard-exactly", "-o", "x"], "--shard-exactly needs --shard-tokens"),

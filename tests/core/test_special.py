@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import random
 import re
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok._core._testing import use_wide_search
 from streamtok._core.encode import SpecialMatcher
+from streamtok.engines.rules import TextRules
 
 from ..conftest import stream_ids
 
@@ -93,14 +95,64 @@ def test_allowed_and_disallowed_in_streams(parts, specials, allowed, disallowed,
 
 
 def test_long_special_tokens():
-    name = "<|" + "x" * 5000 + "|>"
+    name = "<|" + "x" * 1020 + "|>"
     enc = streamtok.Encoding(
         "x", pat_str=PATTERN, mergeable_ranks=RANKS, special_tokens={name: 300}
     )
     stream = enc.stream_encoder(allowed_special="all")
     text = name[:-1] + name
-    chunks = [text[i : i + 700] for i in range(0, len(text), 700)]
+    chunks = [text[i : i + 70] for i in range(0, len(text), 70)]
     assert stream_ids(stream, chunks) == [*name[:-1].encode(), 300]
+
+
+@pytest.mark.parametrize("text", ["x" * 1025, "é" * 513, "ab" * 40_000])
+def test_what_is_too_long_to_be_found_is_refused_by_name(text):
+    made = {"pat_str": PATTERN, "mergeable_ranks": RANKS}
+    calls = [
+        lambda: streamtok.Encoding("x", special_tokens={text: 300}, **made),
+        lambda: streamtok.Encoding(
+            "x", special_tokens={}, rules=TextRules(added_tokens=((text, 300),)), **made
+        ),
+        lambda: streamtok.Trainer("gpt2", num_threads=1).train(260, special_tokens=[text]),
+        lambda: SpecialMatcher([], (), [text]),
+        lambda: streamtok.get_encoding("gpt2").encode("x", disallowed_special=[text]),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=rf"at most 1024 bytes; '{text[:10]}.*… has \d+$"):
+            call()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_long_text_is_searched_as_a_short_one(seed):
+    """The search pauses every 16 KiB, also inside a token, and inside what is none after all."""
+    rng = random.Random(seed)
+    texts = ["<" + "x" * 1023, "<" + "x" * 500 + ">", "<>", "y" * 300, "y" * 299 + "z"]
+    texts = rng.sample(texts, rng.randint(1, len(texts)))
+    specials = [(text, i) for i, text in enumerate(sorted(texts, key=len, reverse=True))]
+    refused = rng.choice([[], ["x" * 900 + "!"], ["!?"]])
+    matcher = SpecialMatcher(specials, set(texts), refused)
+    order = [text for text, _ in specials]
+    found = re.compile("|".join(map(re.escape, order)))
+    parts = [*texts, *(text[:-1] for text in texts), "<", "x" * 700, "y" * 1500, ".", "z>"]
+    for border in (16_384, 32_768):
+        for before in (0, 1, 2, 255, 500, 1_023, 1_024):
+            text = "." * (border - before) + "".join(rng.choices(parts, k=4))
+            expected = [(m.start(), m.end(), order.index(m[0])) for m in found.finditer(text)]
+            assert matcher.finds(text, 0, True)[1] == expected
+            spans = matcher.split(text.encode())
+            assert [span for span in spans if span[2] >= 0] == expected
+
+
+def test_megabytes_of_special_tokens(tmp_path):
+    texts = [f"{i:04}" + "-" * 990 for i in range(2_500)]
+    path = tmp_path / "many.tiktoken"
+    path.write_text("".join(f"{base64.b64encode(t).decode()} {i}\n" for t, i in RANKS.items()))
+    specials = {text: 300 + i for i, text in enumerate(texts)}
+    enc = streamtok.load(path, pattern=PATTERN, special_tokens=specials)
+    text = f"{texts[7]}a{texts[2_499]}{texts[0]}"
+    assert enc.encode(text, allowed_special="all") == [307, 97, 2_799, 300]
+    assert stream_ids(enc.stream_encoder(allowed_special="all"), [*text]) == [307, 97, 2_799, 300]
+    assert enc.decode([2_799]) == texts[2_499]
 
 
 @pytest.mark.parametrize("bad", [{"": 300}, {"<x>": -1}, {"<x>": 2**32}, {"<x>": "1"}])

@@ -255,8 +255,9 @@ def test_hostile_added_tokens(tmp_path):
     file = json.loads(trained("gpt2"))
     entry = file["added_tokens"][0] | {"special": False, "normalized": True}
     for contents, message in (
-        (["x" * 3_000_000], "tokens have more than"),
-        ([f"<{i}>" + "y" * 100 for i in range(40_000)], "tokens have more than"),
+        (["x" * 17_000_000], "tokens have more than"),
+        (["x" * 3_000_000], "at most 1024 bytes; 'xxx.* has 3000000"),
+        ([f"<{i}>" + "y" * 1_000 for i in range(17_000)], "tokens have more than"),
     ):
         new = [
             entry | {"id": len(file["model"]["vocab"]) + i, "content": text}

@@ -92,14 +92,32 @@ def test_marks_before_words() -> None:
 
 @pytest.mark.parametrize("kind", ["Unigram", "SentencePiece unigram"])
 def test_a_stream_waits_for_a_piece_that_is_longer_than_what_it_looks_at(kind: str) -> None:
-    long = "b" + "a" * 1500
+    long = "b" + "a" * 1023
     p = Pieces.of_scores([("<unk>", -20.0), ("a", -1.0), ("b", -1.0), (long, -1.0)], 0, False)
     pieces = Pieces(kind, p.blob, p.offsets, p.ids, 0, scores=p.scores)
     stream = encoding_of(pieces, r"\S+").stream_encoder()
-    assert stream.encode(long[:1200]) == []
-    assert stream.encode(long[1200:], final=True) == [3]
-    assert stream.encode(long[:1200]) == []
-    assert stream.encode("b", final=True) == [2, *[1] * 1199, 2]
+    assert stream.encode(long[:-1]) == []
+    assert stream.encode(long[-1:], final=True) == [3]
+    assert stream.encode(long[:-1]) == []
+    assert stream.encode("b", final=True) == [2, *[1] * 1022, 2]
+
+
+@pytest.mark.parametrize("kind", ["WordPiece", "Unigram", "SentencePiece unigram", "WordLevel"])
+def test_pieces_that_are_too_long_are_refused_by_name(kind: str) -> None:
+    def made(size: int) -> Pieces:
+        vocab = {"[UNK]": 0, "a": 1, "\u65e5" * (size // 3) + "b" * (size % 3): 2}
+        if kind.startswith("Word"):
+            return Pieces.of_ids(kind, vocab, 0, prefix="", most_characters=2_000)
+        p = Pieces.of_scores([(text, -1.0) for text in vocab], 0, False)
+        return Pieces(kind, p.blob, p.offsets, p.ids, 0, scores=p.scores)
+
+    long = "\u65e5" * 341 + "b"
+    assert encoding_of(made(1_024)).encode(long) == [2]
+    if kind == "WordLevel":  # is looked for once a word
+        assert encoding_of(made(70_000)).encode("\u65e5" * 23_333 + "b") == [2]
+        return
+    with pytest.raises(ValueError, match=r"piece of \w+ has at most 1024 bytes: '\u65e5.*has 1025"):
+        made(1_025)
 
 
 def test_bytes_that_are_no_utf8_are_characters() -> None:

@@ -40,6 +40,7 @@ from streamtok.normalizers import (
     StripAccents,
     UnknownRuns,
 )
+from streamtok.normalizers import normalizer as normalizer_module
 from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.normalizers.growth import MOST_GROWTH, growth_of, n_bytes
 
@@ -179,22 +180,25 @@ def test_a_decoder_that_makes_tokens_long_is_refused(tmp_path, times, long):
         formats.load(path)
 
 
-def test_added_tokens_that_the_normalizer_makes_long(tmp_path):
+def test_added_tokens_that_the_normalizer_makes_long(tmp_path, monkeypatch):
     path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(of_file(doubling(10), ["a" * 3_000])))
-    with pytest.raises(VocabularyError, match=r"tokenizer.json: .*'aaaa.*can become too long"):
+    path.write_text(json.dumps(of_file(doubling(10), ["aa"])))
+    with pytest.raises(VocabularyError, match=r"tokenizer.json: .*1024 bytes; 'aaaa.*has 2048"):
         formats.load(path)
-    many = [f"{'a' * 99}{i}b" for i in range(30)]
-    path.write_text(json.dumps(of_file(doubling(10), many)))
+    monkeypatch.setattr(normalizer_module, "MOST_TOKENS", 1 << 13)
+    many = [f"{i}a" for i in range(9)]
+    path.write_text(json.dumps(of_file(doubling(9), many)))
+    assert formats.load(path).encode("7a7")
+    path.write_text(json.dumps(of_file(doubling(9), [*many, *(f"{i}ab" for i in range(9))])))
     with pytest.raises(VocabularyError, match=r"tokenizer.json: the tokens are too long together"):
         formats.load(path)
     sound = Normalizer([Replace("a", "a" * 1_000)])
     tokens = {bytes([byte]): byte for byte in range(256)}
     rules = TextRules(
-        (("a" * 3_000, 300),), normalizer=sound,
-        token_flags=(("a" * 3_000, streamtok.engines.rules.TokenFlags(normalized=True)),),
+        (("aa", 300),), normalizer=sound,
+        token_flags=(("aa", streamtok.engines.rules.TokenFlags(normalized=True)),),
     )  # fmt: skip
-    with pytest.raises(ValueError, match="can become too long"):
+    with pytest.raises(ValueError, match=r"at most 1024 bytes; 'aaa.* has 2000"):
         streamtok.Encoding("x", pat_str="a", mergeable_ranks=tokens, special_tokens={}, rules=rules)
 
 

@@ -10,12 +10,15 @@ cdef enum:
     # without these, a list takes twice as long.
     INTS_AHEAD = 32
     PLACES_AHEAD = 96
+    LISTED = 1 << 20            # ids between two looks at signals
 
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object values)
     PyObject* new_int "PyLong_FromUnsignedLong"(unsigned long value) except NULL
     void add_reference "Py_INCREF"(PyObject* value)
+    void PyObject_GC_Track(object value)
+    void PyObject_GC_UnTrack(object value)
 
 
 cdef PyObject** shared_ints = NULL      # [shared_count] of the ids 0, 1, …; NULL: not made yet
@@ -46,21 +49,31 @@ cdef list ids_to_list(TokenTable table, const u32* ids, size_t count):
     cdef list result = PyList_New(count)
     cdef PyObject** items = PySequence_Fast_ITEMS(result)
     cdef PyObject** ints
-    cdef size_t shared, i
+    cdef size_t shared, i = 0, stop
     if table.max_id < MAX_TOKENS:       # else they are so sparse that room would be wasted
         share_ints(<size_t>table.max_id + 1 + SPECIAL_IDS)
-    ints = shared_ints
-    shared = shared_count
-    for i in range(count):
-        if i + PLACES_AHEAD < count:
-            ST_PREFETCH(ints + ids[i + PLACES_AHEAD])
-        if i + INTS_AHEAD < count and ids[i + INTS_AHEAD] < shared:
-            ST_PREFETCH(ints[ids[i + INTS_AHEAD]])
-        if ids[i] >= shared:
-            items[i] = new_int(ids[i])
-            continue
-        if ints[ids[i]] == NULL:
-            ints[ids[i]] = new_int(ids[i])
-        items[i] = ints[ids[i]]
-        add_reference(items[i])
+    if count > LISTED:          # a handler must not find a list with items that are not there yet
+        PyObject_GC_UnTrack(result)
+    while True:
+        ints = shared_ints      # a handler may have had room made for more
+        shared = shared_count
+        stop = min(count, i + LISTED)
+        for i in range(i, stop):
+            if i + PLACES_AHEAD < count:
+                ST_PREFETCH(ints + ids[i + PLACES_AHEAD])
+            if i + INTS_AHEAD < count and ids[i + INTS_AHEAD] < shared:
+                ST_PREFETCH(ints[ids[i + INTS_AHEAD]])
+            if ids[i] >= shared:
+                items[i] = new_int(ids[i])
+                continue
+            if ints[ids[i]] == NULL:
+                ints[ids[i]] = new_int(ids[i])
+            items[i] = ints[ids[i]]
+            add_reference(items[i])
+        i = stop
+        if i == count:
+            break
+        PyErr_CheckSignals()
+    if count > LISTED:
+        PyObject_GC_Track(result)
     return result

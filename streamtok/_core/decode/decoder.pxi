@@ -22,6 +22,7 @@ cdef enum:
     FAR_SPECIAL = 17        # also of each special token, for it may be left out,
     UNKNOWN = 18            # or nothing
     BLOCK = 512             # ids at a time
+    LOOK_IDS = (1 << 14) - 1    # ids, less one, between two looks at signals
     ON_STACK = 4096         # bytes for which no memory is asked for
     ALONE_FROM = 1 << 16    # ids of an array for which others get the GIL
 
@@ -168,48 +169,45 @@ cdef class Decoder:
     cdef object unpack(self, object ids, bint skip_special, const char* errors):
         """bytes, or str if `errors` is not NULL; None if anything about the ids is unusual.
 
-        Runs no code but this, so that nobody changes a list, and reads each id but once, since
-        nothing keeps others from writing to an array.
+        Runs no code but this and handlers of signals: after these, a list must be as long, and its
+        items where they were. Reads each id but once, since nothing keeps others from writing to an
+        array.
         """
         cdef u8 small[ON_STACK]
         cdef ByteRoom room
+        cdef Watch watch
         cdef Py_buffer view
         cdef st_reader reader
-        cdef Py_ssize_t n
-        cdef bint done, has_view
+        cdef Py_ssize_t n = 0
+        cdef bint done = False, has_view = False
         if (st_load_pointer(<void**>&self.entries) == NULL
                 and (self.n_entries == 0 or not self.make_entries())):
             return None
+        watch.looked = 0
         room.bytes, room.used, room.size, room.is_lent = small, 0, ON_STACK, True
-        if PyList_CheckExact(ids) or PyTuple_CheckExact(ids):
-            if not ST_LISTS_HOLD_STILL:
-                ids = tuple(ids)
-            n = PySequence_Fast_GET_SIZE(ids)
-            done = unpack_ids(self, NULL, 0, <const char*>PySequence_Fast_ITEMS(ids), n, skip_special,
-                              &room)
-        elif type(ids) is np_ndarray:
-            has_view = True
-            try:
-                PyObject_GetBuffer(ids, &view, PyBUF_ND | PyBUF_FORMAT)
-            except (BufferError, ValueError):
-                has_view = False        # no `return` here: it crashes where a traceback finds no memory
-            if not has_view:
-                return None
-            reader = st_reader_for(view.format, view.itemsize)
-            done = False
-            if reader != NULL and view.ndim == 1:
-                n = view.shape[0]
-                if n >= ALONE_FROM:
-                    with nogil:
-                        done = unpack_ids(self, reader, view.itemsize, <const char*>view.buf, n,
-                                          skip_special, &room)
-                else:
-                    done = unpack_ids(self, reader, view.itemsize, <const char*>view.buf, n,
-                                      skip_special, &room)
-            PyBuffer_Release(&view)
-        else:
-            return None
         try:
+            if PyList_CheckExact(ids) or PyTuple_CheckExact(ids):
+                if not ST_LISTS_HOLD_STILL:
+                    ids = tuple(ids)
+                n = PySequence_Fast_GET_SIZE(ids)
+                done = unpack_ids(self, <PyObject*>ids, NULL, 0,
+                                  <const char*>PySequence_Fast_ITEMS(ids), n, skip_special, &watch, &room)
+            elif type(ids) is np_ndarray:
+                try:
+                    PyObject_GetBuffer(ids, &view, PyBUF_ND | PyBUF_FORMAT)
+                    has_view = True
+                except (BufferError, ValueError):
+                    has_view = False    # no `return` here: it crashes where a traceback finds no memory
+                reader = st_reader_for(view.format, view.itemsize) if has_view else NULL
+                if reader != NULL and view.ndim == 1:
+                    n = view.shape[0]
+                    if n >= ALONE_FROM:
+                        with nogil:
+                            done = unpack_ids(self, NULL, reader, view.itemsize, <const char*>view.buf, n,
+                                              skip_special, &watch, &room)
+                    else:
+                        done = unpack_ids(self, NULL, reader, view.itemsize, <const char*>view.buf, n,
+                                          skip_special, &watch, &room)
             if room.bytes == NULL:
                 raise MemoryError(f"no memory to decode {n} ids")
             if not done:
@@ -218,6 +216,8 @@ cdef class Decoder:
                 return PyBytes_FromStringAndSize(<const char*>room.bytes, room.used)
             return PyUnicode_DecodeUTF8(<const char*>room.bytes, room.used, errors)
         finally:
+            if has_view:
+                PyBuffer_Release(&view)
             if not room.is_lent:
                 free(room.bytes)
 

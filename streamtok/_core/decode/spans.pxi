@@ -18,11 +18,13 @@ def token_spans(ids, sizes, data, bint counts_utf16):
     )
     cdef Text text
     cdef Room room
+    cdef Watch watch
     cdef size_t end
+    watch.looked = 0
     if data is None:
         with nogil:
             end = spans_in_bytes(<const u32*>known.data, known.size, <const u16*>table.data,
-                                 table.size, <i64*>spans.data)
+                                 table.size, &watch, <i64*>spans.data)
         if end == <size_t>-1:
             raise ValueError("an id has no size")
         return result
@@ -33,7 +35,7 @@ def token_spans(ids, sizes, data, bint counts_utf16):
         try:
             with nogil:
                 end = spans_in_units(<const u32*>known.data, known.size, <const u16*>table.data,
-                                     table.size, text.data, text.size, counts_utf16,
+                                     table.size, text.data, text.size, counts_utf16, &watch,
                                      <i64*>spans.data)
             if end != text.size:
                 raise ValueError("the ids are not those of the text")
@@ -44,10 +46,12 @@ def token_spans(ids, sizes, data, bint counts_utf16):
     return result
 
 
-cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_sizes,
-                           i64* spans) noexcept nogil:
+cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_sizes, Watch* watch,
+                           i64* spans) except? 0 nogil:
     cdef size_t i, at = 0
     for i in range(n):
+        if i & LOOK_IDS == LOOK_IDS:
+            look(watch)
         if ids[i] >= n_sizes:
             return <size_t>-1
         spans[2 * i] = <i64>at
@@ -57,12 +61,14 @@ cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_
 
 
 cdef size_t spans_in_units(const u32* ids, size_t n, const u16* sizes, size_t n_sizes,
-                           const u8* data, size_t size, bint counts_utf16,
-                           i64* spans) noexcept nogil:
+                           const u8* data, size_t size, bint counts_utf16, Watch* watch,
+                           i64* spans) except? 0 nogil:
     cdef size_t i, j, at = 0, left, step
     cdef u64 word
     cdef i64 units = 0, start
     for i in range(n):
+        if i & LOOK_IDS == LOOK_IDS:
+            look(watch)
         if ids[i] >= n_sizes:
             return <size_t>-1
         left = sizes[ids[i]]

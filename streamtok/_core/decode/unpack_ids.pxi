@@ -23,10 +23,11 @@ cdef void set_entry(Entry* entry, const u8* p, size_t size, u8 far) noexcept nog
     entry.size = far
 
 
-cdef bint unpack_ids(Decoder decoder, st_reader reader, size_t stride, const char* p, size_t n,
-                     bint skip_special, ByteRoom* room) noexcept nogil:
-    """Put the bytes of n ids into the room: read from p on, or if `reader` is NULL from objects,
-    which needs the GIL. False if one is unknown, or there is no memory (room.bytes is NULL then).
+cdef bint unpack_ids(Decoder decoder, PyObject* row, st_reader reader, size_t stride, const char* p,
+                     size_t n, bint skip_special, Watch* watch, ByteRoom* room) except -1 nogil:
+    """Put the bytes of n ids into the room: read from p on, or if `reader` is NULL from the objects
+    of `row`, a list or tuple, which needs the GIL. False if one is unknown, a handler of a signal has
+    changed the list, or there is no memory (room.bytes is NULL then).
     """
     cdef u32 ids[BLOCK]
     cdef size_t begin = 0, count
@@ -43,7 +44,18 @@ cdef bint unpack_ids(Decoder decoder, st_reader reader, size_t stride, const cha
         if not unpack_block(decoder.entries, decoder.n_entries, ids, count, skip_special, room):
             return False
         begin += count
+        if begin & LOOK_IDS == 0:
+            look(watch)
+            if row != NULL and not is_same_row(row, p, n):
+                return False
     return True
+
+
+cdef bint is_same_row(PyObject* row, const char* p, size_t n) noexcept nogil:
+    """Whether a list still has n items at p. With the GIL."""
+    with gil:
+        return (<size_t>PySequence_Fast_GET_SIZE(<object>row) == n
+                and <const char*>PySequence_Fast_ITEMS(<object>row) == p)
 
 
 cdef bint unpack_block(const Entry* entries, u32 n_entries, const u32* ids, size_t count,

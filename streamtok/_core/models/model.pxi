@@ -9,6 +9,11 @@ see `reference/wordpiece.py` and `reference/unigram.py`, or in SentencePiece 0.2
 of SentencePiece, each of which may become the bytes of "▁".
 """
 
+cdef enum:
+    LONGEST_PIECE = 1024        # bytes: what a search costs for each byte of a text, at the most
+    LOOK_PIECES = (1 << 12) - 1 # less one, between two looks at signals
+
+
 cdef inline size_t character_size(const u8* p, size_t n) noexcept nogil:
     """The bytes of the character that p[:n] begins with; a byte that is not UTF-8 is one, too."""
     cdef size_t size, i
@@ -50,7 +55,8 @@ cdef size_t one_unknown(const Model* m, size_t n, u32* out, Place* places) noexc
     return 1
 
 
-cdef size_t word_piece(const Model* m, const u8* p, size_t n, u32* out, Place* places) noexcept nogil:
+cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32* out,
+                       Place* places) except? 0 nogil:
     """The longest piece that the rest of the word begins with, again and again."""
     cdef const Trie* t = &m.trie
     cdef size_t start = 0, at, end, count = 0
@@ -69,6 +75,8 @@ cdef size_t word_piece(const Model* m, const u8* p, size_t n, u32* out, Place* p
             return one_unknown(m, n, out, places)
         set_place(places, count, start, end)
         count += 1
+        if count & LOOK_PIECES == 0:
+            look(watch)
         start = end
         node = m.inside
     return count
@@ -123,6 +131,12 @@ cdef class PieceModel:
         check_pieces(blob, offset_view, id_view)
         for i in range(n):
             m.longest = max(m.longest, bounds[i + 1] - bounds[i])
+            if bounds[i + 1] - bounds[i] > LONGEST_PIECE and looks_for_pieces(m):
+                raise ValueError(
+                    f"a piece of {kind} has at most {<int>LONGEST_PIECE} bytes: "
+                    f"{blob[bounds[i]:bounds[i] + 40].decode('utf-8', 'replace')!r}… has "
+                    f"{bounds[i + 1] - bounds[i]}"
+                )
             n_ids = max(n_ids, (<const u32*>id_view.data)[i] + 1)
         self._owners = []
         self.max_id = max(unknown, n_ids - 1 if n_ids else 0)
@@ -169,6 +183,11 @@ cdef class PieceModel:
         for i in range(self.c.n_stages):
             trie_close(&self.stages[i].symbols.names)
         free(self.stages)
+
+
+cdef bint looks_for_pieces(const Model* m) noexcept nogil:
+    """Whether pieces are looked for from every place of a text, not only from where a word begins."""
+    return m.kind == WORD_PIECE or m.kind == UNIGRAM or m.kind == SENTENCE_CHARACTERS
 
 
 cdef int check_pieces(bytes blob, ArrayView offsets, ArrayView ids) except -1:

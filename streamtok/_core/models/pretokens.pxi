@@ -9,7 +9,7 @@ cdef size_t model_ids(const Model* m, Work* w, const u8* p, size_t n, u32* out,
                       Place* places) except? 0 nogil:
     """The ids of p[:n], for which there is room; places: of each, in p, unless NULL."""
     if m.kind == WORD_PIECE:
-        return word_piece(m, p, n, out, places)
+        return word_piece(m, &w.watch, p, n, out, places)
     if m.kind == WORD_LEVEL:
         return word_level(m, p, n, out, places)
     if m.kind == UNIGRAM:
@@ -138,7 +138,7 @@ cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s
         put_path(m, w, p, done, w.origin + s.start)
         return done
     find_paths(m, &w.lattice, &w.watch, p, n, s.score)
-    done = final_place(m, w.lattice.nodes, p, n)
+    done = final_place(m, w.lattice.nodes, &w.watch, p, n)
     if done:
         s.score = w.lattice.nodes[done].score
         put_path(m, w, p, done, w.origin + s.start)
@@ -156,7 +156,7 @@ cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) ex
         places = w.places + w.n_places
     out = w.out + w.count
     if m.kind == UNIGRAM:
-        count = path_ids(m, w.lattice.nodes, p, n, out, places)
+        count = path_ids(m, w.lattice.nodes, &w.watch, p, n, out, places)
     else:
         count = separate_ids(m, p, n, out, places)
     if w.follows:

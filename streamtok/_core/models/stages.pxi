@@ -90,17 +90,19 @@ cdef list add_symbols(Symbols* s, list settings):
 
 cdef int encode_staged(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
     """The ids of the pre-token p[:n], and their places if they are wanted; it is at `origin`."""
-    begin_staged(&w.staged, p, n)
+    begin_staged(w, p, n)
     return do_stages(table, w, 0, 0, n, origin)
 
 
-cdef int begin_staged(Staged* s, const u8* p, size_t n) except -1 nogil:
+cdef int begin_staged(Work* w, const u8* p, size_t n) except -1 nogil:
     """Begin with p[:n] alone."""
+    cdef Staged* s = &w.staged
     cdef size_t i
     s.size = 0
     make_staged(s, n)
     memcpy(s.bytes, p, n)
     for i in range(n):
+        look_at_staged(w, i)
         s.origins[i].start, s.origins[i].end = <u32>i, <u32>(i + 1)
     s.size = n
     return 0
@@ -125,6 +127,11 @@ cdef int make_staged(Staged* s, size_t more) except -1 nogil:
     return 0
 
 
+cdef inline int look_at_staged(Work* w, size_t i) except -1 nogil:
+    """Look at signals now and then, in a loop over a text that may be a long one."""
+    return look(&w.watch) if i & LOOK_MASK == LOOK_MASK else 0
+
+
 cdef int put_staged(Staged* s, const u8* p, size_t n, u32 start, u32 end) except -1 nogil:
     """Put p[:n] behind all, not of `s` itself, from the bytes start:end of the pre-token."""
     cdef size_t i
@@ -146,15 +153,15 @@ cdef int do_stages(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
     if m.stages[k].kind == CUT:
         return cut_again(table, w, k, at, n, origin)
     if m.stages[k].kind == LETTERS:
-        write_letters(&w.staged, at, n)
+        write_letters(w, at, n)
     elif m.stages[k].kind == MARK:
-        write_mark(&m.stages[k], &w.staged, at, n)
+        write_mark(&m.stages[k], w, at, n)
     else:
         node = node_of(&m.trie, w.staged.bytes + at, n)
         if node != NONE and m.trie.values[node] != NONE:        # a token, whatever its symbols merge to
             return put_id(w, m.trie.values[node], origin + w.staged.origins[at].start,
                           origin + w.staged.origins[at + n - 1].end)
-        write_symbols(&m.stages[k].symbols, &w.staged, at, n, False, True)
+        write_symbols(&m.stages[k].symbols, w, at, n, False, True)
     do_stages(table, w, k + 1, made, w.staged.size - made, origin)
     w.staged.size = made
     return 0
@@ -165,11 +172,13 @@ cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
     cdef const Stage* stage = &table.tokens().model.stages[k]
     cdef i64[64] ends
     cdef Scan s
-    cdef size_t start = at, place = at, i, count = 64
+    cdef size_t start = at, place = at, seen = at, i, count = 64
     cdef bint is_match = False, was_match = False
     scan_begin(&s, at)
-    while count == 64:
-        count = walk(stage.tables, &s, w.staged.bytes, at + n, True, ends, 64)
+    while count == 64 or seen < at + n:
+        # All of a text that is not to be cut would be one long walk.
+        seen = at + n if at + n - s.position <= STEP else s.position + STEP
+        count = walk(stage.tables, &s, w.staged.bytes, seen, seen == at + n, ends, 64)
         for i in range(count):
             is_match = ends[i] > 0
             if place > start and ends_before(stage, was_match, is_match):
@@ -179,7 +188,7 @@ cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
             if is_match and stage.behavior <= WITH_PREVIOUS:
                 do_piece(table, w, k, start, place, True, origin)
                 start = place
-        if count == 64:
+        if count == 64 or seen < at + n:
             look(&w.watch)
     if place > start:
         do_piece(table, w, k, start, place, was_match, origin)
@@ -200,10 +209,12 @@ cdef int do_piece(TokenTable table, Work* w, size_t k, size_t start, size_t end,
     return do_stages(table, w, k + 1, start, end - start, origin)
 
 
-cdef int write_letters(Staged* s, size_t at, size_t n) except -1 nogil:
+cdef int write_letters(Work* w, size_t at, size_t n) except -1 nogil:
+    cdef Staged* s = &w.staged
     cdef u8[2] letter
     cdef size_t i, size
     for i in range(at, at + n):
+        look_at_staged(w, i)
         size = letter_of(s.bytes[i], letter)
         put_staged(s, letter, size, s.origins[i].start, s.origins[i].end)
     return 0
@@ -225,12 +236,14 @@ cdef inline size_t letter_of(u8 byte, u8* letter) noexcept nogil:
     return 2
 
 
-cdef int write_mark(const Stage* stage, Staged* s, size_t at, size_t n) except -1 nogil:
+cdef int write_mark(const Stage* stage, Work* w, size_t at, size_t n) except -1 nogil:
+    cdef Staged* s = &w.staged
     cdef size_t i, size = stage.mark_size, first = character_size(s.bytes + at, n)
     cdef bint has_mark = s.bytes[at] == c" " or (n >= size and memcmp(s.bytes + at, stage.mark, size) == 0)
     if stage.puts_mark and not has_mark:        # it stands for the first character
         put_staged(s, stage.mark, size, s.origins[at].start, s.origins[at + first - 1].end)
     for i in range(at, at + n):
+        look_at_staged(w, i)
         if s.bytes[i] == c" ":
             put_staged(s, stage.mark, size, s.origins[i].start, s.origins[i].end)
         else:
@@ -248,17 +261,19 @@ cdef int put_symbol(Staged* s, u32 number, Origin origin) except -1 nogil:
     return put_staged(s, out, SYMBOL_BYTES, origin.start, origin.end)
 
 
-cdef int write_symbols(const Symbols* y, Staged* s, size_t at, size_t n, bint is_begun,
+cdef int write_symbols(const Symbols* y, Work* w, size_t at, size_t n, bint is_begun,
                        bint ends) except -1 nogil:
     """A row of the symbols of a pre-token's characters, or of some of them: those before are out if it
     is begun; unless it ends there, what depends on those that follow is left out.
     """
+    cdef Staged* s = &w.staged
     cdef size_t i = at, end = at + n, size
     cdef u32 node, number
     cdef bint is_first, is_last
     cdef bint has_bytes, waits = False      # an unknown symbol does, in case it goes on
     cdef Origin origin, waiting
     while i < end:
+        look_at_staged(w, i)
         size = character_size(s.bytes + i, end - i)
         origin.start, origin.end = s.origins[i].start, s.origins[i + size - 1].end
         is_first, is_last = i == at and not is_begun, i + size == end
@@ -349,23 +364,25 @@ cdef size_t put_tokens(const Tokens* t, Work* w, const u32* tokens, size_t count
     cdef const Origin* origins = w.staged.origins
     cdef size_t i, end
     for i in range(count):
+        look_at_staged(w, i)
         end = at + token_size(t, tokens[i])
         put_id(w, t.ids[tokens[i]], origin + origins[at].start, origin + origins[end - 1].end)
         at = end
     return at
 
 
-cdef size_t write_begun(const Model* m, Staged* s, const u8* p, size_t n, bint is_begun,
+cdef size_t write_begun(const Model* m, Work* w, const u8* p, size_t n, bint is_begun,
                         bint ends) except? 0 nogil:
     """Where the row begins of a pre-token, or of some of it, that nothing cuts: see `write_symbols`."""
+    cdef Staged* s = &w.staged
     cdef size_t k, at = 0, made
-    begin_staged(s, p, n)
+    begin_staged(w, p, n)
     for k in range(m.n_stages):
         made = s.size
         if m.stages[k].kind == LETTERS:
-            write_letters(s, at, made - at)
+            write_letters(w, at, made - at)
         else:
-            write_symbols(&m.stages[k].symbols, s, at, made - at, is_begun, ends)
+            write_symbols(&m.stages[k].symbols, w, at, made - at, is_begun, ends)
         at = made
     return at
 
@@ -387,7 +404,7 @@ cdef size_t commit_row(TokenTable table, Work* w, const u8* p, size_t n, bint is
     """Emit the ids that are final, whatever follows p[:n]; the bytes that they cover."""
     cdef const Tokens* t = table.tokens()
     cdef Staged* s = &w.staged
-    cdef size_t at = write_begun(t.model, s, p, n, is_begun, False), stable, end
+    cdef size_t at = write_begun(t.model, w, p, n, is_begun, False), stable, end
     cdef Py_ssize_t count
     if not is_sorted(t):
         with gil:
@@ -411,7 +428,7 @@ cdef int end_row(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) e
     cdef size_t at
     if n == 0:
         return 0
-    at = write_begun(table.tokens().model, &w.staged, p, n, True, True)
+    at = write_begun(table.tokens().model, w, p, n, True, True)
     return merge_row(table, w, at, w.staged.size - at, origin)
 
 

@@ -20,7 +20,7 @@ unknown character becomes its bytes by itself, and a run is not looked up.
 cdef enum:
     UNKNOWN_PENALTY = 10        # that much worse than the least score is an unknown character
     FARTHEST = 100000           # from 0 of a sum in SentencePiece
-    LOOK_MASK = (1 << 20) - 1   # bytes, less one, between two looks at signals
+    LOOK_MASK = (1 << 14) - 1   # bytes, less one, between two looks at signals
 
 
 cdef int lattice_grow(Lattice* lattice, size_t size) except -1 nogil:
@@ -145,18 +145,22 @@ cdef size_t run_ids(const Model* m, const u8* p, size_t start, size_t end, u32* 
     return count
 
 
-cdef size_t path_ids(const Model* m, BestPath* nodes, const u8* p, size_t end, u32* out,
-                     Place* places) noexcept nogil:
+cdef size_t path_ids(const Model* m, BestPath* nodes, Watch* watch, const u8* p, size_t end, u32* out,
+                     Place* places) except? 0 nogil:
     """The ids of the path to `end`; their number. The nodes are of no use then, but for their scores."""
-    cdef size_t at = end, start, count = 0
+    cdef size_t at = end, start = 0, count = 0
     cdef u32 before, forward = NONE
     # Each place of the path learns where the next one is, instead of where its piece began.
     while at > 0:
         before = nodes[at].start
         nodes[at].start = forward
         forward = <u32>at
+        if (at ^ before) & ~<size_t>LOOK_MASK:
+            look(watch)
         at = before
     while at < end:
+        if (at ^ start) & ~<size_t>LOOK_MASK:
+            look(watch)
         start = at
         at = forward
         forward = nodes[at].start
@@ -175,7 +179,7 @@ cdef size_t path_ids(const Model* m, BestPath* nodes, const u8* p, size_t end, u
 cdef size_t unigram(const Model* m, Lattice* lattice, Watch* watch, const u8* p, size_t n, u32* out,
                     Place* places) except? 0 nogil:
     find_paths(m, lattice, watch, p, n, 0)
-    return path_ids(m, lattice.nodes, p, n, out, places)
+    return path_ids(m, lattice.nodes, watch, p, n, out, places)
 
 
 cdef bint is_live(const Model* m, const u8* p, size_t n) noexcept nogil:
@@ -184,7 +188,8 @@ cdef bint is_live(const Model* m, const u8* p, size_t n) noexcept nogil:
     return node != NONE and m.trie.first[node] < m.trie.first[node + 1]
 
 
-cdef size_t final_place(const Model* m, const BestPath* nodes, const u8* p, size_t n) noexcept nogil:
+cdef size_t final_place(const Model* m, const BestPath* nodes, Watch* watch, const u8* p,
+                        size_t n) except? 0 nogil:
     """Up to where the best path is final, whatever follows p[:n], of which `nodes` are the paths."""
     cdef size_t live, at, shared = n
     if m.is_sentencepiece:
@@ -193,6 +198,7 @@ cdef size_t final_place(const Model* m, const BestPath* nodes, const u8* p, size
         if (live > 0 and nodes[live].start == NONE) or not is_live(m, p + live, n - live):
             continue
         at = live
+        look(watch)
         while at != shared:
             if at > shared:
                 at = nodes[at].start

@@ -4,6 +4,10 @@ Two conditions make a cut clean. The pattern never looks across it: the characte
 it are one of `Pattern.clean_cut_pairs`. And no special token, allowed or not, lies across it.
 """
 
+cdef enum:
+    LOOK_PLACES = (1 << 20) - 1     # less one, between two looks at signals
+
+
 @cython.final
 cdef class Cuts:
     """Immutable. `clean_cut_pairs`: of the pattern that `scanner` is made from."""
@@ -31,7 +35,9 @@ cdef class Cuts:
         Places are bytes, or characters of a str. 0 and len(text) are none.
         """
         cdef Source s
+        cdef Watch watch
         cdef size_t place
+        watch.looked = 0
         if not source_open(&s, text, "surrogateescape"):
             raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}")
         if PyUnicode_Check(text) and s.size != <size_t>PyUnicode_GET_LENGTH(text):
@@ -44,36 +50,40 @@ cdef class Cuts:
             if start >= stop:
                 return -1
             if from_end:
-                place = self.last(&s, matcher, start, stop)
+                place = self.last(&s, matcher, &watch, start, stop)
                 return -1 if place < start or place == 0 else place
-            place = self.next(&s, matcher, start, stop)
+            place = self.next(&s, matcher, &watch, start, stop)
             return -1 if place >= stop else place
         finally:
             source_close(&s)
 
-    cdef size_t next(self, const Source* s, SpecialMatcher matcher, size_t start,
-                     size_t stop) noexcept nogil:
+    cdef size_t next(self, const Source* s, SpecialMatcher matcher, Watch* watch, size_t start,
+                     size_t stop) except? 0 nogil:
         """The first cut in start:stop, or `stop`. stop <= s.size."""
         cdef size_t i = start if start else 1
         # Only a character whose bytes end right before the next one counts.
         while i < stop:
-            if self.is_cut(s, matcher, i):
+            if self.is_cut(s, i) and not is_crossed(s, matcher, watch, i):
                 return i
             i += 1
+            if i & LOOK_PLACES == 0:
+                look(watch)
         return stop
 
-    cdef size_t last(self, const Source* s, SpecialMatcher matcher, size_t start,
-                     size_t stop) noexcept nogil:
+    cdef size_t last(self, const Source* s, SpecialMatcher matcher, Watch* watch, size_t start,
+                     size_t stop) except? 0 nogil:
         """The last cut in start:stop, or 0. stop <= s.size."""
         cdef size_t i = stop
         while i > start and i > 1:
             i -= 1
-            if self.is_cut(s, matcher, i):
+            if self.is_cut(s, i) and not is_crossed(s, matcher, watch, i):
                 return i
+            if i & LOOK_PLACES == 0:
+                look(watch)
         return 0
 
-    cdef bint is_cut(self, const Source* s, SpecialMatcher matcher, size_t place) noexcept nogil:
-        """Whether s may be cut at 0 < place < s.size."""
+    cdef bint is_cut(self, const Source* s, size_t place) noexcept nogil:
+        """Whether s may be cut at 0 < place < s.size, if no special token lies across it."""
         cdef i32 before, after
         cdef const ScanTables* t = self.scanner.tables()
         if s.unit == 0:
@@ -91,9 +101,7 @@ cdef class Cuts:
             after = <i32>(<const uint32_t*>s.data)[place]
         if before < 0 or after < 0:
             return False
-        if not self.pairs[class_of(t, before) * self.columns + class_of(t, after)]:
-            return False
-        return matcher.longest < 2 or not is_crossed(s, matcher, place)
+        return self.pairs[class_of(t, before) * self.columns + class_of(t, after)]
 
 
 cdef inline u32 class_of(const ScanTables* t, i32 code) noexcept nogil:
@@ -118,12 +126,16 @@ cdef inline i32 char_before(const u8* p, size_t place) noexcept nogil:
     return code if <size_t>size == place - start else -1
 
 
-cdef bint is_crossed(const Source* s, SpecialMatcher matcher, size_t place) noexcept nogil:
+cdef int is_crossed(const Source* s, SpecialMatcher matcher, Watch* watch, size_t place) except -1 nogil:
+    """Whether a special token lies across `place`."""
     cdef size_t first = place - matcher.longest if place > matcher.longest else 0
     cdef size_t stop = place + matcher.longest if s.size - place > matcher.longest else s.size
     cdef size_t left, right
     cdef u8* bytes
     cdef bint crossed = True
+    if matcher.longest < 2:
+        return False
+    look(watch)
     if s.unit == 0:
         return matcher.crosses(s.data, place, s.size)
     bytes = <u8*>malloc(transcode_room(s, stop - first))

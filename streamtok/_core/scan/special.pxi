@@ -20,28 +20,26 @@ cdef struct Found:
     i32 which
 
 
-cdef struct TrieNode:
-    u8 byte
-    bint is_disallowed
-    i32 which           # number of the special token that ends here, or -1
-    i32 child           # first of the nodes below, or -1
-    i32 sibling         # next node below the same parent, or -1
+cdef enum:
+    LONGEST_SPECIAL = 1024  # bytes: what a search costs for each byte of a text, at the most
+    SEARCH_STEP = 1 << 14   # bytes between two looks at signals
 
 
 @cython.final
 cdef class SpecialMatcher:
     """`specials`: (text, id) in order of preference; `allowed`, `disallowed`: sets of strings.
 
-    Immutable. Strings are compared as UTF-8.
+    Immutable. Strings are compared as UTF-8. Raises ValueError for one longer than LONGEST_SPECIAL.
     """
 
     cdef readonly tuple specials        # the strings that may match, in order of preference
     cdef readonly object allowed
     cdef readonly object disallowed
-    cdef TrieNode* nodes
-    cdef u8* is_allowed
+    cdef Trie trie                      # of all strings: its values are their numbers in order
+    cdef i32* which                     # by number: which special token it is, or -1,
+    cdef u8* is_disallowed              # and whether it must not be in a text
+    cdef u8* is_allowed                 # of the special token
     cdef u32* ids
-    cdef i32[256] roots
     cdef int single                     # the one byte that all begin with, or -1
     cdef int second                     # the one that follows it in all of them, or -1
     cdef bint both                      # whether there are allowed and disallowed ones
@@ -71,12 +69,16 @@ cdef class SpecialMatcher:
             text = text.encode("utf-8")
             strings[text] = (strings.get(text, (-1, False))[0], True)
         self.longest = max([len(text) for text in strings], default=0)
-        plant(self, sorted(strings.items()))
+        for text in strings:
+            check_special_size(text)
+        plant(self, sorted(strings), strings)
 
     def __dealloc__(self):
-        free(self.nodes)
-        free(self.ids)
+        trie_close(&self.trie)
+        free(self.which)
+        free(self.is_disallowed)
         free(self.is_allowed)
+        free(self.ids)
 
     @property
     def reach(self):
@@ -120,9 +122,11 @@ cdef class SpecialMatcher:
         cdef const u8* p = <const u8*><const char*>data
         cdef size_t begin = 0, end = len(data)
         cdef Found found
+        cdef Watch watch
+        watch.looked = 0
         result = []
         while True:
-            found = self.find(p, begin, end, True)
+            self.search(&watch, p, begin, end, True, &found)
             if found.kind == DISALLOWED:
                 return [(found.start, found.end, None)]
             result.append((begin, found.start, -1))
@@ -131,8 +135,23 @@ cdef class SpecialMatcher:
             result.append((found.start, found.end, self.ids[found.which]))
             begin = found.end
 
-    cdef Found find(self, const u8* p, size_t start, size_t end, bint final) noexcept nogil:
+    cdef int search(self, Watch* watch, const u8* p, size_t start, size_t end, bint final,
+                    Found* found) except -1 nogil:
         """The first thing of note in p[start:end]; with `final`, nothing can follow."""
+        cdef size_t stop = end
+        while True:
+            if end - start > SEARCH_STEP and not self.is_empty:
+                stop = start + SEARCH_STEP
+            found[0] = self.find(p, start, stop, final and stop == end)
+            if stop == end or found.kind == ALLOWED or found.kind == DISALLOWED:
+                return 0
+            # All before this begins no special token. It is less than LONGEST_SPECIAL before `stop`.
+            start = found.start
+            stop = end
+            look(watch)
+
+    cdef Found find(self, const u8* p, size_t start, size_t end, bint final) noexcept nogil:
+        """As `search`, of a text that is short: without a look at signals."""
         cdef Found found, inner
         cdef const u8* hit
         cdef size_t i = start
@@ -151,7 +170,7 @@ cdef class SpecialMatcher:
                 if hit == NULL:
                     break
                 i = hit - p
-            elif self.roots[p[i]] < 0:
+            elif self.trie.begins[p[i]] == NONE:
                 i += 1
                 continue
             inner = match_at(self, p, i, end, final)
@@ -164,45 +183,63 @@ cdef class SpecialMatcher:
     cdef bint crosses(self, const u8* p, size_t place, size_t end) noexcept nogil:
         """Whether any of the strings begins before `place` and ends after it, in p[:end]."""
         cdef size_t first = place - self.longest + 1 if place >= self.longest else 0
-        cdef size_t i, at
-        cdef i32 node
-        for i in range(first, place):
-            node = self.roots[p[i]]
+        cdef size_t i = place, at
+        cdef u32 node
+        while i > first:
+            i -= 1
+            node = self.trie.begins[p[i]]
             at = i + 1
-            while node >= 0:
-                if at > place and (self.nodes[node].is_disallowed or self.nodes[node].which >= 0):
+            while node != NONE:
+                if at > place and self.trie.values[node] != NONE:
                     return True
                 if at == end:
                     break
-                node = child_at(self, node, p[at])
+                node = child_of(&self.trie, node, p[at])
                 at += 1
         return False
 
 
+def check_special_size(bytes text not None):
+    """Raise ValueError for a text that `SpecialMatcher` does not look for: it is too long."""
+    if len(text) > LONGEST_SPECIAL:
+        raise ValueError(
+            f"special tokens, added tokens and texts in disallowed_special have at most "
+            f"{<int>LONGEST_SPECIAL} bytes; {text[:40].decode('utf-8', 'replace')!r}… has {len(text)}"
+        )
+
+
+cdef inline bint goes_on(const Trie* t, u32 node) noexcept nogil:
+    """Whether a longer string begins with what leads to `node`."""
+    return t.first[node] < t.first[node + 1]
+
+
 cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end,
                     bint final) noexcept nogil:
+    cdef const Trie* t = &m.trie
     cdef Found found, inner
-    cdef i32 node = m.roots[p[start]]
+    cdef u32 node = t.begins[p[start]], number
     cdef size_t i = start, refused = 0, best = 0
     cdef i32 which = -1
     found.kind = NOTHING
     found.start = start
     found.end = start
     found.which = -1
-    while node >= 0:
+    while node != NONE:
         i += 1
-        if m.nodes[node].is_disallowed:
-            refused = i
-        if m.nodes[node].which >= 0 and (which < 0 or m.nodes[node].which < which):
-            which = m.nodes[node].which
-            best = i
+        number = t.values[node]
+        if number != NONE:
+            if m.is_disallowed[number]:
+                refused = i
+            if m.which[number] >= 0 and (which < 0 or m.which[number] < which):
+                which = m.which[number]
+                best = i
         if i == end:
-            if m.nodes[node].child >= 0 and not final and refused == 0:
+            if goes_on(t, node) and not final and refused == 0:
                 found.kind = PARTIAL
                 found.end = end
                 return found
             break
-        node = child_at(m, node, p[i])
+        node = child_of(t, node, p[i])
     if refused:
         found.kind = DISALLOWED
         found.end = refused
@@ -227,91 +264,53 @@ cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end,
 
 cdef Found refused_at(SpecialMatcher m, const u8* p, size_t start, size_t end,
                       bint final) noexcept nogil:
+    cdef const Trie* t = &m.trie
     cdef Found found
-    cdef i32 node = m.roots[p[start]]
+    cdef u32 node = t.begins[p[start]]
     cdef size_t i = start
     found.kind = NOTHING
     found.start = start
     found.end = start
     found.which = -1
-    while node >= 0:
+    while node != NONE:
         i += 1
-        if m.nodes[node].is_disallowed:
+        if t.values[node] != NONE and m.is_disallowed[t.values[node]]:
             found.kind = DISALLOWED
             found.end = i
         if i == end:
-            if m.nodes[node].child >= 0 and not final and found.kind == NOTHING:
+            if goes_on(t, node) and not final and found.kind == NOTHING:
                 found.kind = PARTIAL
             break
-        node = child_at(m, node, p[i])
+        node = child_of(t, node, p[i])
     return found
 
 
-cdef i32 child_at(SpecialMatcher m, i32 node, u8 byte) noexcept nogil:
-    """The node below `node` for `byte`, or -1."""
-    cdef i32 child = m.nodes[node].child
-    while child >= 0 and m.nodes[child].byte < byte:
-        child = m.nodes[child].sibling
-    return child if child >= 0 and m.nodes[child].byte == byte else -1
-
-
-cdef size_t common_start(bytes one, bytes other):
-    """How many bytes they begin with are the same."""
-    cdef size_t i = 0, size = min(len(one), len(other))
-    cdef const char* a = one
-    cdef const char* b = other
-    while i < size and a[i] == b[i]:
-        i += 1
-    return i
-
-
-cdef int plant(SpecialMatcher m, list strings) except -1:
-    """Make the trie of (bytes, (which, is disallowed)), which are sorted by their bytes.
-
-    So each one shares a path with the one before it, and the nodes below a node come in order.
-    """
-    cdef size_t total = 0, shared, depth
-    cdef i32 node = 0, i
-    cdef i32* path = <i32*>malloc((m.longest + 1) * sizeof(i32))   # of the string before
-    cdef bytes text, before = b""
-    cdef const u8* p
-    for text, _ in strings:
-        total += len(text) - common_start(before, text)
-        before = text
-    m.nodes = <TrieNode*>malloc((total + 1) * sizeof(TrieNode))
-    if m.nodes == NULL or path == NULL or total > 0x7FFFFFFF:
-        free(path)
-        raise MemoryError("no memory for the special tokens")
-    for i in range(256):
-        m.roots[i] = -1
-    before = b""
-    for text, (which, is_disallowed) in strings:
-        p = <const u8*><const char*>text
-        shared = common_start(before, text)
-        for depth in range(shared, len(text)):
-            m.nodes[node].byte = p[depth]
-            m.nodes[node].is_disallowed = False
-            m.nodes[node].which = m.nodes[node].child = m.nodes[node].sibling = -1
-            if depth == 0:
-                m.roots[p[0]] = node
-            elif depth == shared and <size_t>len(before) > shared:
-                m.nodes[path[depth]].sibling = node
-            else:
-                m.nodes[path[depth - 1]].child = node
-            path[depth] = node
-            node += 1
-        m.nodes[node - 1].which = which
-        m.nodes[node - 1].is_disallowed = is_disallowed
-        before = text
-    free(path)
+cdef int plant(SpecialMatcher m, list texts, dict strings) except -1:
+    """Make the trie of `texts`, the keys of `strings` in order: {bytes: (which, is disallowed)}."""
+    cdef size_t i, n = len(texts)
+    cdef bytes blob = b"".join(texts)
+    cdef u32* bounds = <u32*>malloc((2 * n + 1) * sizeof(u32))     # and then the numbers
+    cdef const Trie* t = &m.trie
+    cdef u32 node
+    m.which = <i32*>malloc((n + 1) * sizeof(i32))
+    m.is_disallowed = <u8*>malloc(n + 1)
+    try:
+        if bounds == NULL or m.which == NULL or m.is_disallowed == NULL or <size_t>len(blob) >= NONE:
+            raise MemoryError("no memory for the special tokens")
+        bounds[0] = 0
+        for i, text in enumerate(texts):
+            m.which[i], m.is_disallowed[i] = strings[text]
+            bounds[i + 1] = bounds[i] + <u32>len(text)
+            bounds[n + 1 + i] = <u32>i
+        trie_open(&m.trie, <const u8*><const char*>blob, bounds, bounds + n + 1, <u32>n)
+    finally:
+        free(bounds)
     m.single = m.second = -1
-    if strings and strings[0][0][0] == strings[len(strings) - 1][0][0]:       # in order: so are all between them
-        m.single = strings[0][0][0]
-        node = m.roots[m.single]
-        i = m.nodes[node].child
-        if (i >= 0 and m.nodes[i].sibling < 0 and m.nodes[node].which < 0
-                and not m.nodes[node].is_disallowed):
-            m.second = m.nodes[i].byte
+    node = t.first[ROOT]
+    if t.first[ROOT + 1] - node == 1:
+        m.single = t.labels[node]
+        if t.first[node + 1] - t.first[node] == 1 and t.values[node] == NONE:
+            m.second = t.labels[t.first[node]]
     return 0
 
 
@@ -319,16 +318,18 @@ cdef object list_finds(SpecialMatcher m, const u8* p, size_t size, Py_ssize_t le
                        Py_ssize_t first, bint final):
     """`SpecialMatcher.finds` in UTF-8 of `length` characters."""
     cdef Found found
+    cdef Watch watch
     cdef bint is_ascii = <size_t>length == size
     cdef size_t begin = first if is_ascii else skip_characters(p, size, first)
     cdef Py_ssize_t start = first, end
     cdef list result = []
+    watch.looked = 0
     while True:
         if size - begin >= RELEASE_FROM:
             with nogil:
-                found = m.find(p, begin, size, final)
+                m.search(&watch, p, begin, size, final, &found)
         else:
-            found = m.find(p, begin, size, final)
+            m.search(&watch, p, begin, size, final, &found)
         if found.kind == NOTHING:
             return length, result
         start += found.start - begin if is_ascii else count_characters(p, begin, found.start)

@@ -142,7 +142,7 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
             foresee(tail.encoder._spares, w, n // 3)
         put_before(tail, &draft, w)
         while True:
-            found = tail.matcher.find(p, begin, n, final)
+            tail.matcher.search(&w.watch, p, begin, n, final, &found)
             if found.kind == DISALLOWED:
                 return base + note.grown + found.start, p[found.start:found.end].decode("utf-8")
             stop = found.start

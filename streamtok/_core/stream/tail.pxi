@@ -147,6 +147,16 @@ cdef class Tail:
             self.mark.partial_size = 0
         st_leave(&self.busy)
 
+    def hurry(self):
+        """Let the next call look for ids of the open pre-token that are final, however short it is.
+
+        Until then, there is no state to be saved.
+        """
+        enter(&self.busy)
+        with cython.critical_section(self):
+            self.mark.retry_at = 0
+        st_leave(&self.busy)
+
     def copy(self):
         """An independent Tail in the same state."""
         cdef Tail twin = Tail(
@@ -375,7 +385,7 @@ cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, SpecialMatcher mat
     w.origin = m.offset
     while True:
         if matcher is not None:
-            found = matcher.find(tail.bytes, m.searched, m.size, final)
+            matcher.search(&w.watch, tail.bytes, m.searched, m.size, final, &found)
         if found.kind == DISALLOWED:
             refused[0] = found
             return 0

@@ -12,11 +12,10 @@ cdef enum:
     SMALLEST_RUN = 1 << 14  # characters or bytes
     LARGEST_RUN = 1 << 18   # so that ids stay in the cache until they are in lists
     RUNS_LEFT = 4           # for each thread, so that a slow one is made up for by the others
+    LOOK_BYTES = 1 << 14    # or characters between two looks at signals
 
 
 cdef extern from "Python.h":
-    void PyObject_GC_Track(object value)
-    void PyObject_GC_UnTrack(object value)
     bint PyObject_GC_IsTracked(object value)
 
 
@@ -145,11 +144,15 @@ cdef class Batch:
             source_close(&run.sources[i])
 
     cdef int encode_run(self, Run* run, Work* w) except -1 nogil:
-        cdef size_t i, total, before, size
+        cdef size_t i, total, before, size, unseen = 0
         cdef const u8* p
         cdef Found refused
         for i in range(run.count):
             before = w.count
+            unseen += run.sources[i].size
+            if unseen > LOOK_BYTES:
+                unseen = 0
+                look(&w.watch)
             if not run.is_refused[i]:
                 refused.kind = PARTIAL
                 p = source_utf8(&run.sources[i], &w.room, 0, run.sources[i].size, &size)
@@ -201,7 +204,7 @@ def encode_documents(Encoder encoder not None, SpecialMatcher matcher not None, 
         with nogil:
             for i in range(n):
                 refused.kind = PARTIAL
-                if bytes - looked > LARGEST_RUN:
+                if bytes - looked > LOOK_BYTES:
                     looked = bytes
                     look(&w.watch)
                 p = source_utf8(&sources[i], &w.room, 0, sources[i].size, &size)

@@ -168,14 +168,19 @@ cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, SpecialMatche
     cdef Pretokens pretokens
     cdef Scan s
     cdef Marks marks
-    cdef Found refused
+    cdef Found special, refused
+    cdef size_t looked = 0
     pretokens.start = pretokens.count = 0
     for i in range(count):
+        if at - looked > LOOK_BYTES:
+            looked = at
+            look(&w.watch)
         found = next_delimiter(p + at, p + b.size, b.delimiter, b.width)
         if found == NULL:
             return False
         stop = found - p
-        if not matcher.is_empty and matcher.find(p, at, stop, True).start < stop:
+        matcher.search(&w.watch, p, at, stop, True, &special)
+        if special.start < stop:
             flush(b, encoder, w, &pretokens)
             refused.kind = PARTIAL
             encode_whole(encoder, w, matcher, p + at, stop - at, False, &total, &refused)

@@ -60,7 +60,7 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
     cdef const Tokens* t = encoder.table.tokens()
     cdef size_t certain = s.position if encoder.scanner.tables().settled[s.state] else s.accept
     cdef size_t done
-    if certain < s.start or certain - s.start < retry_at[0]:
+    if certain <= s.start or certain - s.start < retry_at[0]:
         return 0
     if t.model != NULL:
         return commit_pieces(encoder.table, w, buffer, s, certain, retry_at)
@@ -102,7 +102,7 @@ cdef int encode_searched(Encoder encoder, Work* w, SpecialMatcher matcher, const
     refused.start = stop
     while True:
         if matcher is not None:
-            refused[0] = matcher.find(p, begin, stop, True)
+            matcher.search(&w.watch, p, begin, stop, True, refused)
         if refused.kind == DISALLOWED:
             return 0
         encode_stretch(encoder, w, p, n, begin, refused.start, total)
@@ -131,9 +131,9 @@ cdef int encode_changed(Encoder encoder, Work* w, SpecialMatcher matcher, Transf
         while True:
             if n - begin >= RELEASE_FROM:
                 with nogil:
-                    found = matcher.find(p, begin, n, True)
+                    matcher.search(&w.watch, p, begin, n, True, &found)
             else:
-                found = matcher.find(p, begin, n, True)
+                matcher.search(&w.watch, p, begin, n, True, &found)
             if found.kind == DISALLOWED:
                 refused[0] = found
                 return 0

@@ -68,6 +68,8 @@ cdef class LargeText:
                   SpecialMatcher matcher not None, text, str errors not None, str into not None, size_t part_size):
         """part_size: characters or bytes of a part, about. into: as for `Encoder.encode`."""
         cdef size_t most, place, i
+        cdef Watch watch
+        watch.looked = 0
         need_scanner(encoder)
         if part_size == 0:
             raise ValueError("part_size must be positive")
@@ -96,7 +98,7 @@ cdef class LargeText:
             for i in range(1, most):
                 if i * part_size <= self.places[self.n_parts - 1]:
                     continue
-                place = cuts.next(&self.source, matcher, i * part_size, self.source.size)
+                place = cuts.next(&self.source, matcher, &watch, i * part_size, self.source.size)
                 if place == self.source.size:
                     break
                 self.places[self.n_parts] = place

@@ -5,15 +5,21 @@ Nothing is written before something changes, so a text that is left costs a look
 
 cdef enum WalkEnd:
     WALKED
+    PAUSED                  # only to look at signals
     ASKS_FOR_CHARACTER      # it must be learned about: `asked`
     ASKS_FOR_ELEMENT        # start:stop
     NO_MEMORY_LEFT
+
+
+cdef enum:
+    PAUSE_EVERY = 1 << 18   # bytes
 
 
 cdef struct Walk:
     const u8* p
     size_t n
     size_t at               # up to which all is looked at
+    size_t pause            # from where on to pause
     size_t left             # up to which all is in `out`; what follows is left as it is up to here
     size_t taken            # in the end: the bytes that were taken in
     u8 begins               # AT_BEGIN and AT_FIRST, of the next element
@@ -37,6 +43,7 @@ cdef void walk_begin(Walk* w, const u8* p, size_t n, u8 begins, bint ends, bint 
     memset(w, 0, sizeof(Walk))
     w.p, w.n, w.begins, w.ends, w.wants_rows = p, n, begins, ends, wants_rows
     w.mask_at = <size_t>0 - 2 * ST_TOGETHER         # nowhere
+    w.pause = PAUSE_EVERY
 
 
 cdef void walk_free(Walk* w) noexcept nogil:
@@ -163,6 +170,9 @@ cdef WalkEnd go_on(CharacterTable t, Walk* w) noexcept nogil:
         if at >= n:
             w.at = n
             break
+        if at >= w.pause:
+            w.at, w.pause = at, at + PAUSE_EVERY
+            return PAUSED
         code = character_at(w.p, at, &size)
         kind = kind_of(t, code)
         w.at = at
@@ -270,7 +280,9 @@ cdef int walk_through(CharacterTable t, Walk* w) except -1:
                 free(given)
             is_kept, given = True, NULL
             w.given = NULL
-            if end == ASKS_FOR_CHARACTER:
+            if end == PAUSED:
+                PyErr_CheckSignals()
+            elif end == ASKS_FOR_CHARACTER:
                 t.learn_about(w.asked)
             elif end == ASKS_FOR_ELEMENT:
                 given = w.given = t.ask_about(w.p + w.start, w.stop - w.start, w.where,

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 from ..._core.encode import find_documents
 from .records import Places
 
+LONGEST_DELIMITER = 1 << 10  # bytes: what a search costs for each byte of a text, at the most
 _TOGETHER = 1 << 20  # characters, at most, of texts that are joined
 
 
@@ -151,10 +152,14 @@ class Delimited(Splitter):
     """
 
     def __init__(self, delimiter: bytes, start: Start = BEGINNING):
-        """Raises ValueError for an empty delimiter."""
+        """Raises ValueError for an empty delimiter, and for one of more than LONGEST_DELIMITER."""
         super().__init__(start)
         if not delimiter:
             raise ValueError("a delimiter must have at least one byte")
+        if len(delimiter) > LONGEST_DELIMITER:
+            raise ValueError(
+                f"a delimiter has at most {LONGEST_DELIMITER} bytes, this one has {len(delimiter)}"
+            )
         self._delimiter = delimiter
         self.unit = "line" if delimiter == b"\n" else "document"
         self._rest = b""
