@@ -54,10 +54,12 @@ class EncodingDefinition(Protocol):
     def decode_bytes(self, tokens: Iterable[int] | IdArray) -> bytes: ...
 
 
-def pretoken_spans(encoding: EncodingDefinition, text: str) -> Iterable[tuple[int, int]]:
-    """Where the pre-tokens of a text are, in characters."""
+def pretoken_spans(
+    encoding: EncodingDefinition, text: str, until: int | None = None
+) -> Iterable[tuple[int, int]]:
+    """Where the pre-tokens of a text are, in characters. until: as for `Automaton.spans`."""
     if encoding.pattern is not None:
-        return encoding.pattern.spans(text)
+        return encoding.pattern.spans(text, until)
     from .reference import bpe
 
     found = bpe.MatchTime(len(text)).spans(bpe.compile_pattern(encoding._pat_str), text)

@@ -22,14 +22,22 @@ if TYPE_CHECKING:
     from .definition import EncodingDefinition
 
 _BLANKS = b" \n\t"
+_MOST = 1 << 10  # bytes that may go on: there are thousands of answers, each with all of their ids
 
 
 def encode_with_unstable(
     encoding: EncodingDefinition, text: Text, matcher: SpecialMatcher
 ) -> tuple[list[int], list[list[int]]]:
-    """(stable ids, completions) of `text`. Raises as `Encoding.encode`, also for surrogates."""
+    """(stable ids, completions) of `text`. Raises as `Encoding.encode`, also for surrogates, and
+    ValueError where the last pre-token is too long.
+    """
     merge = encoding._encoder.encode_pretoken
     stable, rest = _stable_and_rest(encoding, text, matcher)
+    if len(rest) > _MOST:
+        raise ValueError(
+            f"encode_with_unstable answers for a last pre-token of at most {_MOST} bytes; this one "
+            f"has {len(rest)}. A stream_encoder has no such limit"
+        )
     if not rest:
         return stable, []
     vocabulary = encoding._vocabulary

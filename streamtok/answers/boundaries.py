@@ -126,10 +126,10 @@ class Boundaries:
         """Where pre-tokens end, before `until`."""
         is_str = isinstance(text, str)
         characters = text if is_str else text.decode("utf-8", "surrogateescape")
-        at = range(len(text) + 1) if is_str else character_ends(text, 0, len(text))
+        at = range(until) if is_str else character_ends(text, 0, until - 1)
         ends: list[int] = []
-        for _, end in pretoken_spans(self._settings.encoding, characters):
-            if at[end] >= until:
+        for _, end in pretoken_spans(self._settings.encoding, characters, len(at)):
+            if end >= len(at):
                 break
             ends.append(at[end])
         return ends

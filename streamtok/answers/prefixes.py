@@ -61,6 +61,7 @@ class Prefixes:
         step = max(_SMALL_STEP, min(int(budget * each * 0.9), 1 << 20))
         is_whole = isinstance(self._chain, _Whole)
         while True:
+            tail.hurry()  # the sooner ids are certain, the fewer places are tried
             before = tail.copy()
             is_end = source.is_end(position + step)
             piece = source.at(position, position + step)
@@ -165,6 +166,9 @@ class _Parts(list[Any]):
 
     def copy(self) -> _Parts:
         return _Parts(self)
+
+    def hurry(self) -> None:
+        """Nothing is certain before the end."""
 
 
 class _Whole:

@@ -65,19 +65,25 @@ class Automaton:
         return int(self.class_blocks[self.class_pages[page], offset])
 
     @cached_property
-    def _lists(self) -> tuple[list[list[int]], list[list[int]], dict[str, int]]:
-        """`transitions`, `accepts`, and the classes of the characters that were met."""
-        return self.transitions.tolist(), self.accepts.tolist(), {}
+    def _lists(self) -> tuple[list[list[int]], list[list[int]], list[int], dict[str, int]]:
+        """`transitions`, `accepts`, `settled`, and the classes of the characters that were met."""
+        return self.transitions.tolist(), self.accepts.tolist(), self.settled.tolist(), {}
 
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where the pre-tokens of `text` are: the slow walk that says what the tables mean."""
-        transitions, accepts, classes = self._lists
+    def spans(self, text: str, until: int | None = None) -> Iterator[tuple[int, int]]:
+        """Where the pre-tokens of `text` are: the slow walk that says what the tables mean.
+
+        until: the walk may leave out the pre-tokens from the first that ends there or later.
+        """
+        transitions, accepts, settled, classes = self._lists
         at_end = self.n_classes
+        until = len(text) if until is None else until
         start = 0
         while start < len(text):
             state = 1
             end = position = start
             while state and position < len(text):
+                if position >= until and settled[state]:
+                    return
                 character = text[position]
                 following = classes.get(character)
                 if following is None:

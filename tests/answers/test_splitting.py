@@ -15,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
+from streamtok.answers.prefixes import Prefixes
+from streamtok.patterns.automaton import Automaton
 
 from .slowly import (
     any_encoding,
@@ -28,6 +30,7 @@ from .slowly import (
 from .test_truncation import clustered
 
 CL100K = streamtok.get_encoding("cl100k_base")
+GPT2 = streamtok.get_encoding("gpt2")
 SENTENCE = r"(?<=[.!?])\s+|\n"
 TEXT = (
     "It began. Nobody knew why! Or did they?\nA second line, naïve and 日本語.\n\n"
@@ -228,3 +231,42 @@ def test_errors_have_the_offset_in_the_source() -> None:
     for source in (text + "<|endoftext|>", [text, "<|endof", "text|>"]):
         with pytest.raises(ValueError, match=f"at byte {len(text.encode())}"):
             list(CL100K.split(source, 10, disallowed_special="all"))
+
+
+@pytest.mark.parametrize("encoding", [GPT2, CL100K], ids=["gpt2", "cl100k"])
+@pytest.mark.parametrize("text", ["\u6f22", "ab", "!", "x\u00e9", "7"])
+@pytest.mark.parametrize("kind", [str, str.encode])
+def test_a_chunk_of_a_long_pretoken_costs_what_it_is_long(
+    encoding: streamtok.Encoding, text: str, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few places are tried for it, and few characters are walked after it."""
+    tried: list[int] = []
+    steps: list[int] = []
+    count, spans = Prefixes.count, Automaton.spans
+
+    def counted(prefixes: Prefixes, stop: int) -> int:
+        tried.append(stop)
+        return count(prefixes, stop)
+
+    def walked(pattern: Automaton, text: str, until: int | None = None) -> Iterator[Any]:
+        watched = Watched(text)
+        watched.steps = steps
+        yield from spans(pattern, watched, until)
+
+    monkeypatch.setattr(Prefixes, "count", counted)
+    monkeypatch.setattr(Automaton, "spans", walked)
+    source = kind(text * 3_000)
+    chunks = list(encoding.split(source, 10))
+    assert sum(chunk.n_tokens for chunk in chunks) >= len(encoding.encode(source))
+    assert len(tried) < 100 * len(chunks)
+    assert len(steps) < 10 * len(source) + 100 * len(chunks)
+
+
+class Watched(str):
+    """Notes each character that is looked at."""
+
+    steps: list[int]
+
+    def __getitem__(self, at: Any) -> str:
+        self.steps.append(at)
+        return super().__getitem__(at)

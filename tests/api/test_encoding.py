@@ -90,6 +90,17 @@ def test_unstable(enc, twin, text):
     assert sorted(ours[1]) == sorted(map(list, theirs[1]))
 
 
+def test_unstable_has_a_limit(enc):
+    """Each of thousands of answers has all ids of the last pre-token."""
+    text = "x " + "ab" * 511
+    stable, completions = enc.encode_with_unstable(text)
+    assert enc.decode(stable) == "x"
+    assert all(enc.decode(ids).startswith(text[1:-1]) for ids in completions)
+    for long in (text + "ab", "x" + " " * 1_100, "ab" * 100_000):
+        with pytest.raises(ValueError, match=r"at most 1024 bytes; this one has \d+"):
+            enc.encode_with_unstable(long)
+
+
 def test_same_exceptions(enc, twin):
     name = next(iter(enc._special_tokens))
     calls = [

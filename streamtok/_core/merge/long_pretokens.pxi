@@ -24,9 +24,7 @@ cdef size_t commit_section(TokenTable table, Work* w, const u8* p, size_t n) exc
 
 
 cdef size_t commit_certain(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
-    """As `commit_section`, for n >= SECTION bytes; asks `stable_tokens` once or twice, not once a
-    window.
-    """
+    """As `commit_section`, for any n; asks `stable_tokens` once or twice, not once a window."""
     cdef size_t done = 0, step
     # An endless run repeats its windows, and then their ids need not be found again.
     while n - done >= SECTION:
@@ -36,7 +34,7 @@ cdef size_t commit_certain(TokenTable table, Work* w, const u8* p, size_t n) exc
         done += step
         if n - done < SECTION or memcmp(p + done, w.section, SECTION) != 0:
             break
-    if n - done > SECTION:
+    if n - done > SECTION or n < SECTION:
         done += commit_section(table, w, p + done, n - done)
     return done
 
