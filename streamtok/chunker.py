@@ -106,8 +106,9 @@ class StreamEncoder(FastStreamEncoder):
         """(ids, spans): as `Encoding.encode_with_offsets`; offsets are those in the stream.
 
         A stream counts from its first chunk on, so the first call must be this one; it costs more
-        from then on. Such a stream can be copied, not saved or pickled. The ids of
-        `add_special_tokens` have empty spans, at the beginning and at the end. Raises ValueError
+        from then on. Such a stream can be copied, not saved or pickled. Where text is changed, the
+        last id waits for the next text, which may be left out and so make its span longer. The ids
+        of `add_special_tokens` have empty spans, at the beginning and at the end. Raises ValueError
         where text came in before, UnsupportedPatternError for a pattern that leaves text out.
 
         >>> stream = enc.stream_encoder()
@@ -183,6 +184,9 @@ class StreamEncoder(FastStreamEncoder):
     @property
     def pending(self) -> int:
         """int: bytes taken in whose ids have not been emitted yet."""
+        trace = self._trace
+        if trace is not None and trace.held:
+            return self.bytes_in - trace.source.base[0]  # type: ignore[no-any-return]
         return self._tail.pending
 
     @property
@@ -193,7 +197,8 @@ class StreamEncoder(FastStreamEncoder):
     @property
     def tokens_out(self) -> int:
         """int: ids emitted since the stream began."""
-        return self._tail.tokens_out
+        held = () if self._trace is None else self._trace.held
+        return self._tail.tokens_out - len(held)
 
     def _twin(self) -> StreamEncoder:
         """StreamEncoder: a new stream with the same settings."""

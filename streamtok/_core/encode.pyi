@@ -230,11 +230,12 @@ def places_before(
     now: int,
     source: int,
     last: int,
+    is_begun: bool,
     places: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]: ...
 def rows_from(
-    rows: npt.NDArray[np.int64], now: int, source: int, last: int, before: int
-) -> tuple[npt.NDArray[np.int64], int, int, int]: ...
+    rows: npt.NDArray[np.int64], now: int, source: int, last: int, is_begun: bool, before: int
+) -> tuple[npt.NDArray[np.int64], int, int, int, bool]: ...
 def runs_behind(
     runs: tuple[tuple[int, int, int], ...], rows: npt.NDArray[np.int64], waiting: int
 ) -> tuple[tuple[tuple[int, int, int], ...], int]: ...

@@ -4,7 +4,10 @@ It is made of rows (`normalizers/compiled.py`): how many characters, and how man
 now and had before. A byte that did not change is a row of one byte and one byte. Of all others:
 
 - a character that changed, and what became something else as a whole, stands for all of it;
-- text that was put in stands for what was left out before and after it, often nothing.
+- what was left out goes with the character before it, and at the beginning of a stretch with the
+  first one: a stretch is the text between two tokens;
+- white space that a token takes goes with it;
+- text that was put in stands for nothing.
 """
 
 from __future__ import annotations
@@ -27,31 +30,46 @@ if TYPE_CHECKING:
 __all__ = ["AlignmentMap"]
 
 _NO_ROWS = np.empty((0, 4), np.int64)
+_OF_STRETCH, _OF_TOKEN, _TAKEN = range(3)  # as in the core
 
 
 class AlignmentMap(NamedTuple):
     """The rows from a certain place on. Immutable; places are bytes of UTF-8."""
 
-    rows: Offsets = _NO_ROWS  # and whether it is left out as part of a token
+    rows: Offsets = _NO_ROWS  # and the kind of each
     now: int = 0  # where the first row's text begins
     source: int = 0  # where its source begins
     last: int = 0  # where the source of the text before it ends; no more than `source`
+    is_begun: bool = False  # that is of the same stretch
 
-    def fed(self, blocks: Iterable[Block | Offsets]) -> AlignmentMap:
-        """With what comes after the rows that are known: blocks, or rows.
+    def fed(self, blocks: Iterable[Block | bytes]) -> AlignmentMap:
+        """With what comes after the rows that are known: blocks, or rows as the core gives them.
 
-        A tuple is what a token takes with it, or text that is left.
+        A tuple is white space that a token takes, or text that is left.
         """
         rows = [self.rows]
         for block in blocks:
-            if isinstance(block, tuple) and not isinstance(block, Changed):
+            if isinstance(block, int):
+                rows.append(np.array([(1, block, block, _OF_TOKEN)]))
+            elif isinstance(block, tuple) and not isinstance(block, Changed):
                 size = utf8_size(block[1], True)
-                rows.append(np.array([(size, 1, 1, 0) if block[0] else (1, 0, size, 1)]))
+                rows.append(
+                    np.array([(size, 1, 1, _OF_STRETCH) if block[0] else (1, 0, size, _TAKEN)])
+                )
             else:
-                known = block.rows if isinstance(block, Changed) else block
-                rows.append(np.zeros((len(known), 4), np.int64))
+                known = block.rows if isinstance(block, Changed) else _rows_in(block)
+                rows.append(np.full((len(known), 4), _OF_STRETCH, np.int64))
                 rows[-1][:, :3] = known
         return self._replace(rows=np.concatenate(rows))
+
+    @property
+    def certain_to(self) -> int:
+        """Up to where all that the text stands for is known: its last character may come to stand
+        for more.
+        """
+        n, now, _, _ = self.rows.T
+        begins = self.now + np.cumsum(n * now) - now
+        return int(begins[now > 0].max(initial=self.now))
 
     def back(self, spans: Offsets) -> Offsets:
         """What of the source the stretches of the text stand for."""
@@ -71,3 +89,7 @@ class AlignmentMap(NamedTuple):
     def forget(self, before: int) -> AlignmentMap:
         """Without the characters whose text ends before byte `before`, or there."""
         return AlignmentMap(*rows_from(*self, before))
+
+
+def _rows_in(data: bytes) -> Offsets:
+    return np.frombuffer(data, np.int64).reshape(-1, 3)

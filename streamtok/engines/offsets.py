@@ -31,7 +31,8 @@ __all__ = [
 Run: TypeAlias = "tuple[int, int, int]"
 Runs: TypeAlias = "tuple[Run, ...]"
 _NO_ROWS = np.empty((0, 3), np.int64)
-Block: TypeAlias = "tuple[str, str] | Changed"  # as normalizers or their tables give it
+# As normalizers or their tables give it; or the bytes that an added token takes.
+Block: TypeAlias = "tuple[str, str] | Changed | int"
 
 
 def runs_of_end(
@@ -56,6 +57,8 @@ def _rows_of(block: Block, waiting: int, has_escapes: bool) -> npt.NDArray[np.in
     """The rows of a block, as far as `waiting` bytes of it go."""
     if isinstance(block, Changed):
         return block.rows
+    if isinstance(block, int):
+        return np.array([(1, block, block)])
     text, source = block
     if text is source or text == source:
         return np.array([(utf8_size(text, has_escapes), 1, 1)])
@@ -85,6 +88,6 @@ def is_identity(runs: Runs) -> bool:
     return all([run[1:] == (1, 1) for run in runs])
 
 
-def sources(blocks: list[Block], has_escapes: bool) -> int:
-    """The bytes that the blocks stand for."""
+def sources(blocks: list[Any], has_escapes: bool) -> int:
+    """The bytes that a normalizer's blocks stand for."""
     return sum([x.size if isinstance(x, Changed) else utf8_size(x[1], has_escapes) for x in blocks])

@@ -65,8 +65,9 @@ class Chain(Protocol):
         limit: int,
     ) -> Any:
         """As `Engine.encode`; `into` may be "buffer": the ids go into `out`, or "places", as for
-        `Tail.encode`, and behind these what `AlignmentMap.fed` takes of each change, the first one
-        first. `limit`: bytes that may wait. A call that raises changes nothing.
+        `Tail.encode`, and after these, of each change, the first one first, what
+        `AlignmentMap.fed` takes, and whether the last of it may take in more text. `limit`: bytes
+        that may wait. A call that raises changes nothing.
         """
         ...
 

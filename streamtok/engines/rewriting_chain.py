@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .._core.encode import ChangedNote, Tail, bytes_of, feed_changed
 from ..errors import PendingLimitExceeded, StateError
 from ..normalizers.compiled import AT_BEGIN, AT_FIRST
@@ -66,7 +64,8 @@ class RewritingChain:
             result = feed_changed(self.transform, tail, chunk, final, into, out, limit)
             if result is not None:
                 if is_traced and type(result) is list:
-                    result[2] = [np.frombuffer(result[2], np.int64).reshape(-1, 3)]
+                    note = tail.note
+                    result[2] = result[2], note is not None and not note.where
                 return result
         before, place = self._place_of(known)
         taken, text = characters_of(before, chunk, final, self.errors)
@@ -94,7 +93,7 @@ class RewritingChain:
             offset, found = result
             return end - walk.bytes_from(offset), found
         if is_traced:
-            result += [walk.first_blocks, walk.second_blocks][: 1 + walk.has_second]
+            result += walk.traced()
         return result
 
     def _place_of(self, known: ChangedNote | None) -> tuple[BytesTaken, Place]:

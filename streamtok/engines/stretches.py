@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from .._core.encode import utf8_size
 from ..normalizers.compiled import Changed, feed
 from ..normalizers.links import held_by
@@ -122,17 +120,30 @@ class Walk:
     def _end_stretch(self, taken: str, id: int | None, is_raw: bool) -> None:
         """What comes next was not text of the stage: a token, or only what one takes with it."""
         size = self._size(taken)
-        block: Block = ("", taken)
+        block: Block = ("", taken) if id is None else size
         self.is_first = False
         if id is None:
             self.parts.append(None)
         else:
             self.parts.append((id, size))
-            block = Changed("", np.array([(1, size, size)]), size)
         if is_raw:
             self.first_blocks.append(block)
         if self.has_second and not (is_raw and id is None):
             self.second_blocks.append(block)
+
+    def traced(self) -> list[tuple[list[Block], bool]]:
+        """Of each change its blocks, and whether the last of them may take in more text: what a
+        normalizer leaves out, or the white space after a token.
+        """
+        stages = self.stages
+        grows = self.raw.takes_blanks or (stages.normalizer is not None and self.first is not None)
+        found = [(self.first_blocks, grows)]
+        if self.has_second:
+            grows = self.normalized.takes_blanks or (
+                stages.second is not None and self.second is not None
+            )
+            found.append((self.second_blocks, grows))
+        return found
 
     def next_place(self, waiting: int) -> tuple[Place, int]:
         """The position of the stream then, and the bytes of its text that wait.

@@ -1,7 +1,9 @@
 """Where in its text each id of a stream came from.
 
 A `Trace` is what a stream keeps for that beside its tail: the text that waits, how far that is from
-the beginning in each unit, and the way back (`alignment.py`) from a text that was changed.
+the beginning in each unit, the way back (`alignment.py`) from a text that was changed, and the last
+ids, as long as the next text may make their spans longer: by what a normalizer leaves out, or white
+space after a token.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ class Trace(NamedTuple):
     source: SourceText = BEGIN
     first: AlignmentMap = AlignmentMap()  # from normalized text to the source
     second: AlignmentMap = AlignmentMap()  # from the core's text to normalized text
+    held: tuple[int, ...] = ()  # ids that are certain, and whose spans may become longer,
+    places: tuple[tuple[int, int], ...] = ()  # and where they are in the core's text
 
 
 BEGINNING = Trace()
@@ -64,25 +68,40 @@ class Tracer:
         found = self._chain.encode(tail, chunk, final, "places", None, limit)
         if type(found) is tuple:
             return found
-        ids, places, *rows = found
-        maps = [known.fed(new) for known, new in zip(trace[1:], rows, strict=False)]
+        ids, places, *changes = found
+        known = trace.first, trace.second
+        maps = [one.fed(new) for one, (new, _) in zip(known, changes, strict=False)]
         source = trace.source.fed(chunk, final, errors)
         begin, end = self._template
         added = Template(() if is_begun else begin, end if final else ())
-        spans = self._spans(ids, places, reached)
-        spans = spans[len(added.before) : len(ids) - len(added.after)]
-        for one in reversed(maps):
+        inner = slice(len(added.before), len(ids) - len(added.after))
+        places = self._spans(ids, places, reached)[inner]
+        ids = ids[inner]
+        if trace.held:
+            ids = np.concatenate([np.array(trace.held, ids.dtype), ids])
+            places = np.concatenate([np.array(trace.places, np.int64), places])
+        n, spans = len(ids), places
+        for one, (_, grows) in zip(reversed(maps), reversed(changes), strict=True):
+            if grows and not final:
+                late = np.flatnonzero(spans[:n, 1] > one.certain_to)
+                n = int(late[0]) if len(late) else n
             spans = one.back(spans)
-        spans = source.in_unit(spans, unit, errors)
+        spans = source.in_unit(spans[:n], unit, errors)
         if self._template != NO_TEMPLATE:
             spans = added.around_spans(spans, source, unit, errors)
+        given = added.around(ids[:n], "array")
         if final:
-            return ids, spans, BEGINNING
-        low = tail.reached
+            return given, spans, BEGINNING
+        held, places = ids[n:].tolist(), places[n:].tolist()
+        low = min([tail.reached, *(start for start, _ in places)])
         for number in reversed(range(len(maps))):
             maps[number] = maps[number].forget(low)
             low = maps[number].last
-        return ids, spans, Trace(source.forget(low, errors), *maps)
+        first, second = [*maps, *known[len(maps) :]]
+        trace = Trace(
+            source.forget(low, errors), first, second, tuple(held), tuple(map(tuple, places))
+        )
+        return given, spans, trace
 
     def _spans(self, ids: IdArray, places: Offsets, reached: int) -> Offsets:
         """The bytes of the core's text that each id stands for."""

@@ -379,24 +379,17 @@ def _without(blocks: list[tuple[str, str, bool]], sample: str) -> list[tuple[str
 def rows_of(blocks: Iterable[tuple[str, str, bool]]) -> tuple[Row, ...]:
     """Which bytes of the text stand for which of the source; what is one whole is one row.
 
-    A character that did not change stands for itself, and so do those that a changed block begins
-    and ends with, on both sides. Equal numbers of characters on both sides correspond one by one.
+    A character that did not change stands for itself. Equal numbers of characters on both sides
+    correspond one by one.
     """
     rows: list[Row] = []
     for text, source, is_whole in blocks:
-        if text == source:
-            rows.append((utf8_size(text, True), 1, 1))
-        elif is_whole or not text or not source:
+        if is_whole or len(text) != len(source):
+            rows.append((1, utf8_size(text, True), utf8_size(source, True)))
+        elif text == source:
             rows.append(_row(text, source))
-        elif len(text) == len(source):
-            for now, before in zip(text, source, strict=True):
-                rows.append(_row(now, before))
         else:
-            begin = _n_common(text, source)
-            end = _n_common(text[begin:][::-1], source[begin:][::-1])
-            rows += [(utf8_size(text[:begin], True), 1, 1)]
-            rows += [_row(text[begin : len(text) - end], source[begin : len(source) - end])]
-            rows += [(utf8_size(text[len(text) - end :], True), 1, 1)]
+            rows += map(_row, text, source)
     some = [row for row in rows if row[0] and row[1:] != (0, 0)]
     groups = groupby(some, lambda row: row[1:])
     return tuple((sum([row[0] for row in group]), *sizes) for sizes, group in groups)
@@ -405,12 +398,6 @@ def rows_of(blocks: Iterable[tuple[str, str, bool]]) -> tuple[Row, ...]:
 def _row(text: str, source: str) -> Row:
     size = utf8_size(text, True)
     return (size, 1, 1) if text == source else (1, size, utf8_size(source, True))
-
-
-def _n_common(text: str, source: str) -> int:
-    """How many of the first characters are the same."""
-    pairs = enumerate(zip(text, source, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(text), len(source)))
 
 
 @lru_cache(maxsize=1)

@@ -27,6 +27,7 @@ __all__ = ["Form"]
 
 FormName = Literal["NFC", "NFD", "NFKC", "NFKD"]
 MOST_RESULTS = 4096
+MOST_KEPT = 16  # marks at the end of a run; see `_n_kept`
 LONG = 32  # characters; Python sorts the marks of longer runs in quadratic time
 
 
@@ -125,14 +126,20 @@ class Form(Step):
             elif start > done:
                 part = text[done:start]
                 blocks.append((part, part))
-            if len(result) == len(source):
-                blocks += whole_block(result, source)
-            else:
-                blocks.append((result, source))
-            done = same = end
+            kept = self._n_kept(source, result)
+            blocks += whole_block(result[: len(result) - kept], source[: len(source) - kept])
+            done = same = end - kept
         if done < len(text):
             parts.append(text[same:])
             blocks.append(("".join(parts), text[done:]))
+
+    def _n_kept(self, run: str, result: str) -> int:
+        """How many marks, of a few, a run ends with that stay as they are, whatever is before."""
+        most = min(len(run), len(result), MOST_KEPT + 1) - 1
+        n = next((n for n in range(most) if run[-1 - n] != result[-1 - n]), most)
+        while n and _normalized(self.form, run[:-n]) != result[:-n]:
+            n -= 1
+        return n
 
 
 def _remember(results: dict[str, str], form: FormName, run: str) -> str:

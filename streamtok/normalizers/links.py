@@ -152,6 +152,8 @@ class _Walk:
 
     def take_whole(self, result: str, taken: str) -> None:
         """`result` stands for `taken`."""
+        if not taken and not self.ahead:  # put in: what was left out before it comes first
+            self._close_left_out()
         if len(result) == len(taken) > self.ahead:  # aligned: only its beginning is in the group
             size = self.ahead
             self.texts.append(result[:size])
@@ -182,15 +184,19 @@ class _Walk:
             self.queue.append((self.last[-self.ahead :], self.sources.pop(), False))
             self._close()
         else:
-            while self.queue and not self.queue[-1][0]:
-                self.sources.append(self.queue.pop()[1])
-            if self.sources:
-                self._close()
+            self._close_left_out()
             self._join_run()
         if self.used:
             text, source, _ = self.queue[-1]
             self.queue[-1] = (text[self.used :], source[self.used :], True)
         return _shortened(self.queue), self.blocks
+
+    def _close_left_out(self) -> None:
+        """Make what the first step left out next a block."""
+        while self.queue and not self.queue[-1][0]:
+            self.sources.append(self.queue.pop()[1])
+        if self.sources:
+            self._close()
 
     def _use(self, size: int, length: int) -> None:
         """Take `size` characters of the next entry, which is aligned and has `length`."""

@@ -12,7 +12,7 @@ import re
 from .char_sets import one_of
 from .edges import BLANKS
 from .growth import Growth, n_bytes
-from .step import Blocks, Interest, Step
+from .step import Blocks, Interest, Step, whole_block
 
 __all__ = ["ReplaceRuns"]
 
@@ -71,7 +71,7 @@ class ReplaceRuns(Step):
                 if run.start() > done:
                     part = text[done : run.start()]
                     blocks.append((part, part))
-                blocks.append((self.new, run[0]))
+                blocks += whole_block(self.new, run[0])
                 done = run.end()
             elif is_open:
                 end = run.start()

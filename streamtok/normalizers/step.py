@@ -83,7 +83,7 @@ class Step:
 
 def whole_block(text: str, source: str) -> Blocks:
     """`text` stands for `source` as a whole, even if both have the same number of characters."""
-    if len(text) == len(source) > 1 and text != source:
+    if len(text) == len(source) > 1:
         return [(text, ""), ("", source)]
     return [(text, source)]
 

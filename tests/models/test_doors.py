@@ -82,7 +82,9 @@ def test_offsets(made: Made) -> None:
         assert ids.tolist() == expected.ids
         for (start, end), other in zip(spans.tolist(), expected.offsets, strict=True):
             # A mark that Metaspace alone puts in stands for nothing here, there for what follows.
-            assert (start, end) == other or (start == end == other[0]), (text, other)
+            # What BERT leaves out after a character goes with it here, and is in no span there.
+            assert (start, end) == other or start in (end, other[0]), (text, other)
+            assert (start, end) == other or start == end or not text[other[1] : end].isalnum()
 
 
 def test_budgets_and_documents(made: Made) -> None:

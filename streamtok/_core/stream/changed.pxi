@@ -57,8 +57,9 @@ cdef ChangedNote AT_THE_BEGINNING = ChangedNote("", b"", 0, 0, 0, None, AT_BEGIN
 
 def feed_changed(Transform transform not None, Tail tail not None, chunk, bint final,
                  str into not None, out, size_t limit):
-    """As `Tail.encode`; None: the chunk is left to the caller. "places" come with the rows of the
-    changed text, as bytes of int64 (characters, bytes of each now, bytes of each before).
+    """As `Tail.encode`; None: the chunk is left to the caller. "places" come with a list: of each stretch
+    the rows, as bytes of int64 (characters, bytes of each now, bytes of each before), and of each token
+    between them its size.
     """
     return feed_chunk(transform, tail, chunk, final, form_of(into), out, limit)
 
@@ -133,7 +134,6 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
     cdef ChangedNote after = None
     cdef bint follows = form == AS_PLACES
     cdef list rows = []
-    cdef i64[3] row = [1, 0, 0]
     passage_begin(t, &x, &alone)
     try:
         refused.kind = PARTIAL
@@ -164,8 +164,7 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
                 break
             put_token(w, &draft, tail.matcher.ids[found.which], found.end - found.start)
             if follows:
-                row[1] = row[2] = <i64>(found.end - found.start)
-                rows.append((<const char*>row)[:sizeof(row)])
+                rows.append(found.end - found.start)
             begin = found.end
         held = n - begin
         if final:
@@ -184,7 +183,7 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
         draft.tokens_out += w.count
         result = ids_as(form, tail.encoder.table, tail.encoder._spares, w, out)
         if follows:
-            result.append(b"".join(rows))
+            result.append(rows)
     finally:
         passage_free(&x)
         tail.encoder.give(workspace)

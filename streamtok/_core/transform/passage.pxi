@@ -283,6 +283,11 @@ cdef inline i64 left_of_row(Rows* r) noexcept:
     return (r.row[0] if r.row < r.last else r.last_used) - r.used
 
 
+cdef inline bint is_exact(const i64* row) noexcept nogil:
+    """Whether each byte stands for itself."""
+    return row[1] == 1 and row[2] == 1
+
+
 cdef bint compose_rows(Rows* a, Rows* b, Walk* made) noexcept:
     """The rows of what `a` says of a text, and then `b` of what became of it. False: no memory.
 
@@ -290,17 +295,17 @@ cdef bint compose_rows(Rows* a, Rows* b, Walk* made) noexcept:
     """
     cdef i64 more_a, more_b, n, now, source, ahead
     while True:
-        more_b = left_of_row(b)
-        if more_b and b.row[2] == 0:            # put in
-            if not add_row(made, more_b, b.row[1], 0):
-                return False
-            b.used += more_b
-            continue
         more_a = left_of_row(a)
         if more_a and a.row[1] == 0:            # left out
             if not add_row(made, more_a, 0, a.row[2]):
                 return False
             a.used += more_a
+            continue
+        more_b = left_of_row(b)
+        if more_b and b.row[2] == 0:            # put in
+            if not add_row(made, more_b, b.row[1], 0):
+                return False
+            b.used += more_b
             continue
         if not more_a or not more_b:
             return True
