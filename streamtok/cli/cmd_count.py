@@ -58,12 +58,8 @@ def add_parser(subparsers: Any) -> None:
     group = parser.add_argument_group("what is printed (default: a line for each file)")
     add_option(group, "--json", "JSON, one object a line")
     add_option(group, "--each", "a line for each document, instead of for each file")
-    live = parser.add_argument_group("live inputs")
     add_option(
-        live, "--follow", "keep counting as FILE grows, is rotated or truncated, until a signal"
-    )
-    add_option(
-        live,
+        input_options.add_live_options(parser),
         "--every SECONDS",
         "a line at this interval: the time, its tokens, all tokens; with "
         "--follow, the first line counts what FILE already had",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from . import options
 from .argument_types import parse_delimiter, parse_natural
@@ -49,9 +50,19 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     options.add_no_unpack(group)
 
 
-def add_live_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of inputs that may never end."""
+def add_live_options(parser: argparse.ArgumentParser) -> Any:
+    """Add the options of inputs that may never end. Returns their group."""
     group = parser.add_argument_group("live inputs")
     add_option(
-        group, "--follow", "keep reading as FILE grows, is rotated or truncated, until a signal"
+        group,
+        "--follow",
+        "keep reading as FILE grows, is rotated or is truncated, until a signal; rotated files "
+        "beside it (FILE.1, FILE-20260101.gz) are read where text is in no other file any more",
     )
+    add_option(
+        group,
+        "--accept-gap",
+        "with --follow: if text of the log is lost, say so and continue after the gap, instead of "
+        "an error",
+    )
+    return group

@@ -49,6 +49,8 @@ def input_paths(args: argparse.Namespace) -> list[str]:
 
     Warns of files of records that are to be taken as plain text.
     """
+    if getattr(args, "accept_gap", False) and not args.follow:
+        raise Misused("--accept-gap needs --follow")
     if getattr(args, "follow", False):
         if len(args.files) != 1 or args.files[0] == "-" or args.glob or args.parquet is not None:
             raise Misused("--follow needs exactly one text file")
@@ -129,6 +131,7 @@ def _open_followed(args: argparse.Namespace, path: str) -> Input:
         size=args.chunk_size,
         waiting=_waiting(args),
         missing=lambda path: say(f"waiting for {shown(path)}"),
+        accept_gap=say if args.accept_gap else None,
     )
     look = functools.partial(_look, args)
     return FollowInput(input_name(path), _make_splitter(args), follower, look)

@@ -66,6 +66,7 @@ class Run:
         self._every = every
         self._skip_log = skip_log or SkipLog()
         self._saved = time.monotonic()
+        self._covered: tuple[int, int] | None = None  # what the last checkpoint has of the feed
         self._before = Totals()  # what earlier processes have done
         self.totals = Totals()
         self.has_begun = False
@@ -179,10 +180,18 @@ class Run:
         totals.skipped_because = self._skip_log.because
 
     def _step(self) -> None:
-        """Between two groups: publish complete files, and save a checkpoint if it is due."""
+        """Between two groups: publish complete files, and save a checkpoint if it is due.
+
+        Of an input that may wait, the first is due at once, because a followed file may be rotated
+        at any time; later ones are due if anything has come, also while nothing comes.
+        """
         if self._files is None:
             return
         is_due = time.monotonic() - self._saved >= self._every
+        if self._feed.may_wait and self._covered is None:
+            is_due = self._feed.has_opened
+        elif self._feed.may_wait:
+            is_due = is_due and self._covered != (self._feed.done, self._feed.read)
         if self._files.has_complete or (self._checkpoint is not None and is_due):
             self.save()
             self._files.publish()
@@ -209,3 +218,4 @@ class Run:
             }
         )
         self._saved = time.monotonic()
+        self._covered = self._feed.done, self._feed.read

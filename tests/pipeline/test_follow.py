@@ -1,9 +1,13 @@
-"""Rotations between two looks at a followed file: no file is skipped, and none is read twice."""
+"""Rotations between two looks at a followed file: no file is skipped, and none is read twice.
+
+What is lost is a gap, which is an error unless gaps are accepted.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import gzip
+import json
 import os
 import random
 from collections.abc import Iterator
@@ -15,17 +19,24 @@ import pytest
 import streamtok
 from streamtok.pipeline.sources import Follower
 
+from .. import followers
+
 
 class Over(BaseException):
     """The follower waits, and nobody will write any more."""
 
 
 class Looks:
-    """A follower of `path`; whenever it has read all, the next of `steps` happens."""
+    """A follower of `path`; whenever it has read all, the next of `steps` happens.
 
-    def __init__(self, path: Path, steps: list[Any], patience: int = 4):
+    accepts: gaps are accepted, and kept in `gaps`.
+    """
+
+    def __init__(self, path: Path, steps: list[Any], patience: int = 8, accepts: bool = False):
         self.steps = steps
-        self.follower = Follower(str(path), interval=0.0)
+        self.gaps: list[str] = []
+        accept = self.gaps.append if accepts else None
+        self.follower = Follower(str(path), interval=0.0, accept_gap=accept)
         self.follower._sleep = self._look  # type: ignore[method-assign]
         self._patience = patience
         self.data = b""
@@ -39,6 +50,7 @@ class Looks:
             raise Over
 
     def read(self, position: dict[str, Any] | None = None) -> bytes:
+        self.begin, self.is_reading = position["at"] if position else 0, True
         with contextlib.suppress(Over):
             for block in self.follower.blocks(position):
                 self.data += block
@@ -71,10 +83,10 @@ class Log:
                 name(number).rename(name(number + 1))
         self.path.rename(name(1))
 
-    def pack(self, number: int) -> None:
+    def pack(self, number: int, suffix: str = ".gz") -> None:
         plain = self.path.with_name(f"{self.path.name}.{number}")
-        packed = plain.with_name(f"{plain.name}.gz")
-        packed.write_bytes(gzip.compress(plain.read_bytes()))
+        packed = plain.with_name(f"{plain.name}{suffix}")
+        packed.write_bytes(followers.COMPRESSIONS[suffix](plain.read_bytes()))
         times = plain.stat().st_mtime_ns
         os.utime(packed, ns=(times, times))
         plain.unlink()
@@ -91,7 +103,7 @@ def log(tmp_path: Path) -> Log:
 
 
 def test_what_was_read_is_truncated(log: Log, tmp_path: Path) -> None:
-    """Also where more than was there is written meanwhile; and a late writer's text is read."""
+    """Without a copy: three gaps. A late writer's text is read."""
     longer = "three, and this is longer than what was there\n"
 
     def rename_under_its_writer() -> None:
@@ -101,10 +113,13 @@ def test_what_was_read_is_truncated(log: Log, tmp_path: Path) -> None:
         log.stamp(tmp_path / "app.log.1")
         log.write("four\n")
 
+    nothing = [lambda: None] * 4  # it looks again before it takes the text for lost
     steps = [
         lambda: os.truncate(log.path, 0),
+        *nothing,
         lambda: log.write("two\n"),
         lambda: log.write(longer, "w"),
+        *nothing,
         rename_under_its_writer,
         lambda: None,
         log.path.unlink,
@@ -112,7 +127,31 @@ def test_what_was_read_is_truncated(log: Log, tmp_path: Path) -> None:
     ]
     log.write("one\n")
     expected = f"one\ntwo\n{longer}late\nfour\nfive\n"
-    assert Looks(log.path, steps, 9).read().decode() == expected
+    looks = Looks(log.path, steps, 9, accepts=True)
+    assert looks.read().decode() == expected
+    assert ["byte 4" in gap for gap in looks.gaps] == [True, True, False]
+    assert all(str(log.path) in gap and "lost" in gap for gap in looks.gaps)
+
+
+@pytest.mark.parametrize("suffix", ["", *followers.COMPRESSIONS])
+def test_the_rest_of_a_copy_is_read(log: Log, suffix: str) -> None:
+    """Also where the log has become longer than it was, and begins as it did."""
+    copy = log.path.with_name(f"app.log-20300101{suffix}")
+
+    def rotate() -> None:
+        log.write("lines\n")
+        data = log.path.read_bytes()
+        copy.write_bytes(followers.COMPRESSIONS[suffix](data) if suffix else data)
+        log.stamp(copy)
+        log.write("# begin\nmany more lines than there were\n", "w")
+
+    log.write("# begin\nsome ")
+    expected = b"# begin\nsome lines\n# begin\nmany more lines than there were\n"
+    live = Looks(log.path, [rotate])
+    assert live.read() == expected
+    for at in range(9, len(expected) + 1):
+        position = live.follower.position(at)
+        assert Looks(log.path, []).read(position) == expected[at:]
 
 
 @pytest.mark.parametrize("how", ["gone", "cut", "other"])
@@ -128,8 +167,33 @@ def test_what_cannot_be_gone_on_from(log: Log, tmp_path: Path, how: str) -> None
         os.truncate(log.path, 3)
     else:
         log.path.write_text("ONE\ntwo\n")
-    with pytest.raises(streamtok.CheckpointError, match="lost"):
+    with pytest.raises(streamtok.CheckpointError, match=r"byte 8 .* lost.*--accept-gap"):
         Looks(log.path, []).read(position)
+    looks = Looks(log.path, [], accepts=True)
+    assert looks.read(position) == log.path.read_bytes()
+    assert len(looks.gaps) == 1
+
+
+def test_a_gap_ends_the_line_that_it_cuts(log: Log) -> None:
+    log.write("one\ntw")
+    first = Looks(log.path, [lambda: log.write("three\n", "w")], accepts=True)
+    assert first.read() == b"one\ntw\nthree\n"
+    first = Looks(log.path, [])
+    log.write("one\ntw", "w")
+    first.read()
+    position = first.follower.position(6)
+    assert "at least 2 bytes" in lost(log, first.follower.position(4))
+    log.write("three\n", "w")
+    again = Looks(log.path, [], accepts=True)
+    assert again.read(position) == b"\nthree\n"
+
+
+def lost(log: Log, position: dict[str, Any]) -> str:
+    """The message for a log that has become empty."""
+    os.truncate(log.path, 0)
+    with pytest.raises(streamtok.CheckpointError) as error:
+        Looks(log.path, []).read(position)
+    return str(error.value)
 
 
 def test_rotations_while_what_is_between_is_read(log: Log) -> None:
@@ -142,12 +206,14 @@ def test_rotations_while_what_is_between_is_read(log: Log) -> None:
 
 @pytest.mark.parametrize("keep", [1, 2, 3])
 def test_the_file_that_was_read_is_deleted(log: Log, keep: int) -> None:
-    """What is still there of the files in between is read: `keep` of them."""
+    """Nobody can tell whether others came and went, so that is a gap; what is there is read."""
     log.write("zero\n")
     log.write_and_rotate("one\n")
     steps = [lambda: log.write_and_rotate("two\n", "three\n", "four\n", keep=keep)]
+    looks = Looks(log.path, steps, accepts=True)
     expected = ["one\n", *["two\n", "three\n"][-keep:], "four\n"]
-    assert Looks(log.path, steps).read().decode() == "".join(expected)
+    assert looks.read().decode() == "".join(expected)
+    assert len(looks.gaps) == (keep < 3)
 
 
 def test_the_name_is_missing_for_a_while(log: Log) -> None:
@@ -209,18 +275,73 @@ def test_what_was_packed_after_it_was_read_is_left_alone(log: Log) -> None:
     assert Looks(log.path, [rotate]).read() == b"one\ntwo\n"
 
 
-def test_what_was_packed_before_it_was_read_is_an_error(log: Log) -> None:
+@pytest.mark.parametrize("suffix", followers.COMPRESSIONS)
+def test_what_was_packed_before_it_was_read_is_unpacked(log: Log, suffix: str) -> None:
     log.write("one\n")
 
     def rotate() -> None:
-        log.write_and_rotate("two\n", "three\n")
-        log.pack(2)
-        log.pack(1)
+        log.write_and_rotate("two\n", "three\n" * 30_000, "four\n")
+        for number in 3, 2, 1:
+            log.pack(number, suffix)
 
+    live = Looks(log.path, [rotate])
+    expected = b"one\ntwo\n" + b"three\n" * 30_000 + b"four\n"
+    assert live.read() == expected
+    for at in 0, 2, 4, 7, 8, 100, 100_000, len(expected):
+        assert Looks(log.path, []).read(live.follower.position(at)) == expected[at:]
+
+
+@pytest.mark.parametrize("damage", ["cut", "lz4"])
+def test_what_cannot_be_unpacked_is_a_gap(log: Log, damage: str) -> None:
+    def rotate() -> None:
+        log.write_and_rotate("two\n", "three\n")
+        log.pack(1)
+        packed = log.path.with_name("app.log.1.gz")
+        if damage == "cut":
+            os.truncate(packed, 15)
+        else:
+            packed.write_bytes(b"\x04\x22\x4d\x18" * 9)
+            packed.rename(packed.with_suffix(".lz4"))
+
+    log.write("one\n")
     looks = Looks(log.path, [rotate])
-    with pytest.raises(streamtok.CheckpointError, match=r"app\.log\.1\.gz .*compressed before"):
+    with pytest.raises(streamtok.CheckpointError, match=r"app\.log\.1\.(gz|lz4)"):
         looks.read()
-    assert looks.data == b"one\n"
+    looks = Looks(log.path, [], accepts=True)
+    assert looks.read(looks.follower.position(0)).decode().endswith("three\n")
+    assert len(looks.gaps) == 1
+
+
+def test_a_copy_that_is_still_being_packed(log: Log) -> None:
+    """Both files are there until the compressed one is complete."""
+    log.write("one\n")
+    first = Looks(log.path, [])
+    first.read()
+    log.write("two\n")
+    log.write_and_rotate("three\n")
+    packed = gzip.compress(log.path.with_name("app.log.1").read_bytes())
+    log.path.with_name("app.log.1.gz").write_bytes(packed[:12])
+    assert Looks(log.path, []).read(first.follower.position(4)) == b"two\nthree\n"
+
+
+@pytest.mark.parametrize("has_log", [False, True])
+def test_what_is_older_than_the_start_is_not_read(log: Log, has_log: bool) -> None:
+    """Neither at once nor by a process that continues before anything was there."""
+    log.write("old\n")
+    log.write_and_rotate("old, too\n")
+    log.rotate()
+    log.pack(2)
+    if has_log:
+        log.path.touch()
+        log.stamp(log.path)
+    first = Looks(log.path, [])
+    assert first.read() == b""
+    position = first.follower.position(0)
+    log.write("one\n")
+    log.write_and_rotate("two\n")
+    log.pack(1)
+    assert Looks(log.path, []).read(position) == b"one\ntwo\n"
+    assert Looks(log.path, []).read() == b"two\n"
 
 
 def test_going_on_behind_rotations_of_every_number(log: Log) -> None:
@@ -246,9 +367,7 @@ def test_a_state_from_between(log: Log) -> None:
     looks = Looks(log.path, [lambda: log.write_and_rotate(*texts())])
     whole = looks.read()
     for at in range(len(whole) + 1):
-        one = Looks(log.path, [])
-        one.follower._segments = [dict(row) for row in looks.follower._segments]
-        position = one.follower.position(at)
+        position = looks.follower.position(at)
         assert Looks(log.path, [], 9).read(position) == whole[at:]
 
 
@@ -288,7 +407,9 @@ def test_a_folder_that_cannot_be_listed(log: Log, monkeypatch: pytest.MonkeyPatc
 
     log.write("one\n")
     monkeypatch.setattr("os.scandir", refuse)
-    assert Looks(log.path, [lambda: log.write_and_rotate("two\n")]).read() == b"one\ntwo\n"
+    looks = Looks(log.path, [lambda: log.write_and_rotate("two\n")], accepts=True)
+    assert looks.read() == b"one\ntwo\n"
+    assert len(looks.gaps) == 1
 
 
 def test_random_rotations(tmp_path: Path) -> None:
@@ -321,3 +442,50 @@ def test_random_rotations(tmp_path: Path) -> None:
             position = looks.follower.position(at)
             before = (before + read)[:at]
             act()
+
+
+def test_random_logs(tmp_path: Path) -> None:
+    """As `python -m tests.followers`, in this process: all lines come once, or a gap is named."""
+    for seed in range(60):
+        follow_at_random(seed, tmp_path / str(seed))
+
+
+def follow_at_random(seed: int, folder: Path) -> None:
+    folder.mkdir()
+    rng = random.Random(seed)
+    is_losing = rng.random() < 0.4
+    banner = b"" if is_losing or rng.random() < 0.5 else b"# a new file\n"
+    log = followers.Log(folder, rng, rng.random() < 0.3, banner, is_stamped=True)
+    for _ in range(rng.choice([0, 0, 2, 5])):
+        rng.choice(log.steps)()
+    log.forget()
+
+    def act() -> None:
+        if not gaps:
+            log.note_read(looks.follower._read if looks.is_reading else len(text))
+        for _ in range(rng.choice([0, 1, 1, 2, 5])):
+            steps = log.losing if is_losing and rng.random() < 0.1 else log.steps
+            rng.choice(steps)()
+
+    gaps: list[str] = []
+    position: dict[str, Any] | None = None
+    text = b""
+    for life in range(4):
+        steps = [act] * rng.randrange(5)
+        if life == 3:
+            steps += [lambda: log.put(log.line()), lambda: log.put(b"the end\n")]
+        looks = Looks(log.path, steps, 12, accepts=True)
+        looks.gaps = gaps
+        looks.follower._accept_gap = gaps.append
+        text += looks.read(position)
+        at = rng.randrange(looks.begin, len(text) + 1) if life < 3 else len(text)
+        looks.follower.release(at)
+        position = json.loads(json.dumps(looks.follower.position(at)))
+        text, looks.is_reading = text[:at], False
+        log.history.append(f"stopped at {at}")
+        if life < 3:
+            act()
+        if gaps and not log.lost:
+            raise AssertionError(f"seed {seed}: {gaps} {log.history}")
+    error = log.check(text, bool(gaps))
+    assert error is None, f"seed {seed}: {error} {log.history}"

@@ -36,6 +36,11 @@ class Feed:
         """Whether the next group may take a while to arrive."""
         return self._is_before_wait or (self._input is not None and self._input.may_wait)
 
+    @property
+    def has_opened(self) -> bool:
+        """Whether an input that may wait is open: only then its position is known."""
+        return not self._is_before_wait
+
     def groups(self, is_open: bool = False) -> Iterator[list[Part]]:
         """Yield groups of parts; is_open: the position is inside a document."""
         for one in self._inputs[self._number :]:

@@ -1,13 +1,14 @@
 """Follows a growing file as `tail -F` does: by name, from its first byte, forever.
 
 When another file takes the name (rotation by rename), the old one is read to its end first, then
-any files rotated in between, then the new one. When the file gets shorter or its beginning changes
-(copytruncate), it is read again from its beginning. All of this is one stream of bytes. Bytes
-written between the last look and a truncation are lost, as for every reader of such logs. The
-process sleeps between two looks.
+the files rotated in between, then the new one. When the file is truncated (copytruncate), the rest
+of the old text is read from its copy first. All of this is one stream of bytes. The process sleeps
+between two looks.
 
-Rotated files are those named PATH.1, PATH-20240101 and the like, in the order of their modification
-times. A file that was compressed before it was read raises an error.
+Rotated files are those named PATH.1, PATH-20240101 and the like, compressed or not, in the order of
+their modification times. What was read is found again by its contents, because names change and
+systems give inodes again. Every byte comes once, or `Follower` reports a gap: text that was in the
+log, or may have been, and that no file has any more.
 """
 
 from __future__ import annotations
@@ -15,30 +16,77 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import itertools
 import os
 import re
 import stat
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...errors import CheckpointError
-from ...files.named_errors import naming
+from ...errors import ArchiveError, CheckpointError, MissingLibraryError
+from ...files.named_errors import naming, shown
 from .blocks import BLOCK_SIZE, Waiting, read_descriptor, read_once
 from .compression import START_SIZE, detect, unpack
 
-_HEAD = 256  # bytes that distinguish a file from another one with the same inode
+_SAMPLE = 1 << 12  # bytes at the beginning and before an offset that tell a file from others
+_LOOKS = 5  # in a row, before a file is taken for lost: names change while a folder is listed
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _DATE = 6  # digits of the shortest date; fewer digits are a number that grows with age
 # What rotation appends to a name. Other neighbours, such as app.log.lock, are not part of the log.
-_ROTATED = re.compile(r"[.-](\d[\dTZ.:_-]*?|old|prev)(\.(?:gz|bz2|xz|zst|lz4|Z|zip))?")
+_ROTATED = re.compile(r"[.-](\d[\dTZ.:_-]*?|old|prev)(\.(?:gz|bgz|bz2|xz|zst|zstd|lz4|Z|zip))?")
+
+
+class Mark(NamedTuple):
+    """How far a file was read, and what tells it from others, whatever name it has then.
+
+    file: device and inode. head: a digest of its first `head_size` bytes. tail: one of up to
+    _SAMPLE bytes before `offset`. size, time: its size and modification time when it was looked at
+    last. is_cut: what was read ends inside a line.
+    """
+
+    file: tuple[int, int]
+    offset: int
+    head_size: int
+    head: str
+    tail: str
+    size: int
+    time: int
+    is_cut: bool
+
+    @property
+    def tail_size(self) -> int:
+        return min(self.offset, _SAMPLE)
+
+
+@dataclass
+class _Segment:
+    """A part of the stream from one file. start: its offset in the stream; offset: in the file.
+
+    head: the first bytes of the file; file, size, time: as those of `Mark`.
+    """
+
+    start: int
+    offset: int
+    head: bytes
+    file: tuple[int, int]
+    size: int
+    time: int
+
+    def reaches(self, at: int) -> bool:
+        """Whether the byte of the stream before `at` is in the file, so that it tells which it is.
+
+        Before the first byte of a file, the position is at the end of the previous one.
+        """
+        return self.start <= at and self.offset + at - self.start > 0
 
 
 class Follower:
-    """Reads a followed file. `position(n)` tells which file holds byte n of the stream, and where.
+    """Reads a followed file. `position(n)` tells which file has byte n of the stream, and where.
 
-    The position is JSON: "at" (offset in the stream), "file" (device and inode, or null), "offset"
-    (in that file), "size" and "sha256" (of its first bytes).
+    The position is JSON: "at" (offset in the stream) with "file" null before the first byte and
+    "time", after which files are read; or with the fields of `Mark`.
     """
 
     def __init__(
@@ -49,25 +97,34 @@ class Follower:
         size: int = BLOCK_SIZE,
         waiting: Waiting = contextlib.nullcontext,
         missing: Callable[[str], None] = lambda path: None,
+        accept_gap: Callable[[str], None] | None = None,
     ):
-        """missing: called once with the path if the file is not there yet."""
+        """missing: called once with the path if the file is not there yet.
+
+        accept_gap: called with the description of each gap, after which the follower continues;
+        None: a gap raises CheckpointError.
+        """
         self.path = path
         self._missing = missing
+        self._accept_gap = accept_gap
         self._interval = interval
         self._size = size
         self._waiting = waiting
         self._fd = -1
-        self._offset = 0  # in the open file
+        self._texts: Iterator[bytes] | None = None  # of the open file, if it is compressed
+        self._offset = 0  # in the open file, decompressed
         self._read = 0  # bytes of the stream
-        self._segments: list[dict[str, Any]] = []  # the files in order: where each one began
+        self._recent = bytearray()  # the last bytes of the stream
+        self._segments: list[_Segment] = []
+        self._since = -1  # without an open file: older files, by modification time, are not read
+        self._ends_line = False  # a gap begins inside a line, which ends there
         self._saved: dict[str, Any] | None = None  # the position to continue from
-        self._is_catching_up = False  # from the file of that position to the named one
 
     def blocks(self, position: dict[str, Any] | None = None) -> Iterator[bytes]:
-        """Yield blocks forever, from a saved position if there is one.
+        """Yield blocks forever, from a saved position if there is one; b"" before each wait.
 
         Waits if the file does not exist. Raises OSError if it cannot be read, and CheckpointError
-        if the file of the position is missing or a file was compressed before it was read.
+        for a gap.
         """
         self._saved = position
         try:
@@ -77,145 +134,219 @@ class Follower:
             self._close()
 
     def _read_on(self, position: dict[str, Any] | None) -> Iterator[bytes]:
-        if position is not None:
+        with self._waiting():  # a signal that came meanwhile
+            pass
+        if position is None:
+            self._start()
+        else:
             self._go_on(position)
+        yield b""
         while True:
-            if self._fd < 0 and not self._open(self.path):
-                self._say_missing()
-                self._sleep()
-                continue
-            block = read_once(self._fd, self.path, self._size, self._waiting)
-            if block and self._is_same_file():
+            if block := self._next_block():
                 yield self._took(block)
-            elif not self._switch_file():
+            elif not self._switch():
+                yield b""
                 self._sleep()
 
     def position(self, at: int) -> dict[str, Any]:
-        """The position of byte `at` of the stream, for JSON. `at` must not decrease."""
-        while len(self._segments) > 1 and self._segments[1]["start"] <= at:
+        """The position of byte `at` of the stream, for JSON. Not before that of `release`."""
+        for one in reversed(self._segments):
+            if one.reaches(at):
+                return {"at": at, **self._mark(one, at)._asdict()}
+        saved = self._saved or {"at": at, "file": None, "time": self._since, "is_cut": False}
+        # After a gap, only the end of a line that it cuts comes from no file.
+        return {**saved, "at": at, "is_cut": saved["is_cut"] and at == saved["at"]}
+
+    def release(self, at: int) -> None:
+        """No position before byte `at` of the stream will be asked for."""
+        while len(self._segments) > 1 and self._segments[1].reaches(at):
             del self._segments[0]
-        if not self._segments:
-            return self._saved or {"at": at, "file": None}
-        one = self._segments[0]
-        offset = one["offset"] + at - one["start"]
-        return {"at": at, "file": [one["device"], one["inode"]], "offset": offset, **one["head"]}
+        del self._recent[: max(0, len(self._recent) - (self._read - at) - _SAMPLE)]
 
-    def _say_missing(self) -> None:
-        missing, self._missing = self._missing, lambda path: None
-        missing(self.path)
+    def _mark(self, one: _Segment, at: int) -> Mark:
+        offset = one.offset + at - one.start
+        end = at - (self._read - len(self._recent))
+        tail = self._recent[max(0, end - min(offset, _SAMPLE)) : end]
+        is_cut = bool(tail) and not tail.endswith(b"\n")
+        digests = len(one.head), _digest(one.head), _digest(tail)
+        return Mark(one.file, offset, *digests, one.size, one.time, is_cut)
 
-    def _open(self, path: str, offset: int = 0) -> bool:
-        try:
-            check_regular(path)  # to open a pipe would wait for its writer
-            self._fd = os.open(path, _READ)
-        except FileNotFoundError:
-            return False
-        os.lseek(self._fd, offset, os.SEEK_SET)
-        self._begin(offset)
-        return True
+    # The beginning
 
-    def _begin(self, offset: int) -> None:
-        status = os.fstat(self._fd)
+    def _start(self) -> None:
+        """Begin with the named file; if it has no text yet, with the first that has some."""
+        self._since = max((one.time for one in _rotated(self.path)), default=-1)
+        with contextlib.suppress(FileNotFoundError):
+            check_regular(self.path)  # to open a pipe would wait for its writer
+            fd = os.open(self.path, _READ)
+            if os.fstat(fd).st_size:
+                self._begin(_Opened(fd, None, b"", b""), 0)
+            else:
+                os.close(fd)
+            return
+        self._missing(self.path)
+
+    def _go_on(self, position: dict[str, Any]) -> None:
+        """Open the file of a saved position at its offset."""
+        self._read = position["at"]
+        if position["file"] is None:
+            self._since = position["time"]
+            return
+        device, inode = position["file"]
+        fields = {name: position[name] for name in Mark._fields[1:]}
+        self._find(Mark((device, inode), **fields))
+
+    # The open file
+
+    def _begin(self, opened: _Opened, offset: int) -> None:
+        """Continue with this file, at this offset."""
+        self._close()
+        self._fd, self._texts, head, tail = opened
         self._offset = offset
-        self._segments.append(
-            {
-                "start": self._read,
-                "offset": offset,
-                "device": status.st_dev,
-                "inode": status.st_ino,
-                "head": _head(self._fd, offset),
-            }
-        )
+        if offset:
+            self._recent[len(self._recent) - min(len(tail), len(self._recent)) :] = tail
+        status = os.fstat(self._fd)
+        where = _inode(status), status.st_size, status.st_mtime_ns
+        self._segments.append(_Segment(self._read, offset, head, *where))
 
     def _close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+            self._texts = None
+
+    def _next_block(self) -> bytes:
+        """What is in the open file at its offset; b"" if there is no more, or it was truncated."""
+        if self._ends_line:
+            return b"\n"
+        if self._fd < 0:
+            return b""
+        if self._texts is None:
+            block = read_once(self._fd, self.path, self._size, self._waiting)
+            return block if block and self._is_same() else b""
+        try:
+            return next(self._texts, b"")
+        except ArchiveError as error:
+            self._texts = iter(())
+            self._gap(f"{error}; the rest of it is lost", self._mark_now().is_cut)
+            return self._next_block()
 
     def _took(self, block: bytes) -> bytes:
-        self._offset += len(block)
         self._read += len(block)
-        head = self._segments[-1]["head"]
-        if head["size"] < _HEAD:
-            head.update(_head(self._fd, self._offset))
+        self._recent += block
+        if self._ends_line:  # the block is not from a file
+            self._ends_line = False
+            return block
+        one = self._segments[-1]
+        if len(one.head) < _SAMPLE:
+            known = len(one.head) - self._offset  # the head may reach further than the offset
+            one.head += block[known : known + _SAMPLE - len(one.head)]
+        self._offset += len(block)
         return block
 
-    def _is_same_file(self) -> bool:
-        # A file truncated and then written past our offset between two looks differs only in its
-        # first bytes.
-        head = self._segments[-1]["head"]
-        return bool(_head(self._fd, head["size"]) == head)
+    def _mark_now(self) -> Mark:
+        return self._mark(self._segments[-1], self._read)
 
-    def _switch_file(self) -> bool:
-        """At the end of the open file: open another one, or the same from its start, if due."""
-        status = os.fstat(self._fd)
-        if status.st_size < self._offset or not self._is_same_file():
-            os.lseek(self._fd, 0, os.SEEK_SET)
-            self._begin(0)
-            return True
-        if self._named_inode() == _inode(status):
-            self._is_catching_up = False
-            return False
-        # The writer may still have the old file open and append a last line to it.
-        self._sleep()
-        if os.fstat(self._fd).st_size > self._offset:
-            return True
-        return self._next_file()
+    def _is_same(self) -> bool:
+        """Whether the open file still has what was read from it.
 
-    def _next_file(self) -> bool:
-        """Open the file that came after the open one. False if there is none yet."""
-        status = os.fstat(self._fd)
+        One that was truncated and written past our offset between two looks differs in nothing
+        else.
+        """
+        head = self._segments[-1].head
+        tail = self._recent[-min(self._offset, _SAMPLE) :] if self._offset else b""
+        start = self._offset - len(tail)
+        return (
+            os.pread(self._fd, len(head), 0) == head
+            and os.pread(self._fd, len(tail), start) == tail
+        )
+
+    # The next file
+
+    def _switch(self) -> bool:
+        """At the end of the open file: find what comes next. False if nothing is there yet."""
+        if self._fd >= 0 and self._texts is None:
+            status = os.fstat(self._fd)
+            if status.st_size < self._offset or not self._is_same():
+                self._find(self._mark_now())
+                return True
+            one = self._segments[-1]
+            one.size, one.time = status.st_size, status.st_mtime_ns
+            if status.st_size > self._offset:
+                return True
+            if self._named_inode() == _inode(status):
+                return False
+        return self._open_next()
+
+    def _open_next(self) -> bool:
+        """Open the file that came after the open one. False if there is none with text yet."""
+        has_waited = self._fd < 0 or self._texts is not None
         while True:
-            try:
-                path, inode = self._place_after(status)
-                if inode is None or inode == _inode(status):
-                    return False  # the new file does not exist yet
-                fd = os.open(path, _READ)
-            except FileNotFoundError:
-                continue  # rotated again meanwhile
-            with contextlib.ExitStack() as stack:
-                stack.callback(os.close, fd)
-                with contextlib.suppress(FileNotFoundError):
-                    again = self._place_after(status)
-                    # It is still the right file, and no other one has come before it.
-                    if _inode(os.fstat(fd)) == inode and again == (path, inode):
-                        stack.pop_all()
-                        self._close()
-                        self._fd = fd
-                        self._begin(0)
-                        return True
+            files = self._files()
+            later = self._later(files)
+            if later is None:
+                if not (files[-1:] and files[-1].path == self.path and files[-1].size):
+                    return False  # nothing has taken its place yet
+                self._find(self._mark_now())
+                return True
+            if not later:
+                return False
+            if not has_waited:
+                # The writer may still have the old file open and append a last line to it.
+                self._sleep()
+                if os.fstat(self._fd).st_size > self._offset:
+                    return True
+                has_waited = True
+                continue
+            if self._open(later[0]):
+                return True
 
-    def _place_after(self, status: os.stat_result) -> tuple[str, tuple[int, int] | None]:
-        """The path, device and inode of the oldest file newer than the open one with `status`."""
-        rotated = _rotated(self.path)
-        places = [i for i, one in enumerate(rotated) if one.inode == _inode(status)]
-        if places:
-            later = rotated[places[0] + 1 :]
-        else:  # the open file was deleted or compressed
-            later = [one for one in rotated if one.time >= status.st_mtime_ns]
-        for one in later:
-            if not (one.has_compressed_name or _is_compressed(one.path)):
-                return one.path, one.inode
-            # While the open file exists uncompressed, only older files are compressed.
-            if self._is_catching_up or not (places or self._is_copy(one.path)):
-                raise CheckpointError(
-                    f"{one.path} was rotated and compressed before it was read: decompress it first"
-                )
-        return self.path, self._named_inode()
-
-    def _is_copy(self, path: str) -> bool:
-        """Whether a compressed file begins with the same bytes as the open file."""
-        head = self._segments[-1]["head"]
-        fd = os.open(path, _READ)
+    def _open(self, one: _Rotated) -> bool:
+        """Begin to read a file, if it is still the one that comes next."""
         try:
-            start = b""
-            for text in unpack(read_descriptor(fd, path), path):
-                start += text
-                if len(start) >= _HEAD:
-                    break
-        finally:
-            os.close(fd)
-        return bool(_head_of(start[: head["size"]]) == head)
+            fd = os.open(one.path, _READ)
+        except FileNotFoundError:  # rotated again meanwhile
+            return False
+        with contextlib.ExitStack() as stack:
+            stack.callback(os.close, fd)
+            again = self._later(self._files())
+            if _inode(os.fstat(fd)) != one.inode or not again or again[0][3:5] != one[3:5]:
+                return False
+            texts = self._unpacked(fd, one.path)
+            if texts is None and one.has_compressed_name:
+                is_cut = bool(self._segments) and self._mark_now().is_cut
+                self._close()
+                self._since = one.time
+                self._gap(
+                    f"{shown(one.path)}: this file of {one.size:,} bytes was rotated before it was "
+                    "read, and its compression cannot be read: decompress it and start again",
+                    is_cut,
+                )
+                return True
+            stack.pop_all()
+            self._begin(_Opened(fd, texts, b"", b""), 0)
+        return True
+
+    def _later(self, files: list[_Rotated]) -> list[_Rotated] | None:
+        """Those of the files that are newer than the open one; None if that is not among them."""
+        if self._fd < 0:
+            later = [one for one in files if one.time > self._since or one.path == self.path]
+        else:
+            own = _inode(os.fstat(self._fd))
+            places = [i for i, one in enumerate(files) if one.inode == own]
+            if not places:
+                return None
+            later = files[places[0] + 1 :]
+        return [one for one in later if one.size]
+
+    def _files(self) -> list[_Rotated]:
+        """The files of the log, oldest first: the rotated ones and the named one."""
+        files = _rotated(self.path)
+        with contextlib.suppress(FileNotFoundError):
+            status = check_regular(self.path)
+            place = _inode(status), self.path, status.st_size, False
+            files.append(_Rotated(status.st_mtime_ns, 0, "", *place))
+        return files
 
     def _named_inode(self) -> tuple[int, int] | None:
         try:
@@ -227,37 +358,101 @@ class Follower:
         with self._waiting():
             time.sleep(self._interval)
 
-    def _go_on(self, position: dict[str, Any]) -> None:
-        """Open the file of a saved position at its place."""
-        self._read = position["at"]
-        if position["file"] is None:
-            return
-        path = self._path_of(*position["file"])
-        if not self._open(path, position["offset"]):
-            raise CheckpointError(f"{path} was removed while it was being opened")
-        found = {"size": position["size"], "sha256": position["sha256"]}
-        size = os.fstat(self._fd).st_size
-        if size < position["offset"] or _head(self._fd, position["size"]) != found:
-            raise CheckpointError(
-                f"{path} was truncated or rewritten since the checkpoint: its old content is lost"
-            )
-        self._is_catching_up = True
+    # Files that are found by what was read
 
-    def _path_of(self, device: int, inode: int) -> str:
-        """The path that the file of a checkpoint has now. Raises CheckpointError."""
-        if self._named_inode() == (device, inode):
-            return self.path
-        for one in _siblings(self.path):
-            if one.inode() == inode and one.is_file():
-                return one.path
-        raise CheckpointError(
-            f"{self.path} was rotated since the checkpoint, and neither {self.path}.* nor "
-            f"{self.path}-* is the file that was read then: its rest is lost"
+    def _find(self, mark: Mark) -> None:
+        """Open the file that has what was read, or report a gap."""
+        failed: list[str] = []
+        for look in range(_LOOKS):
+            if look:
+                self._sleep()
+            failed.clear()
+            if opened := self._open_marked(mark, failed):
+                self._begin(opened, mark.offset)
+                return
+        self._close()
+        self._since = mark.time
+        lost = max(0, mark.size - mark.offset)
+        name = shown(self.path)
+        self._gap(
+            f"{name}: the file that was read up to byte {mark.offset:,} is neither {name} nor a "
+            f"rotated file beside it ({name}.N, {name}-DATE) any more; of its later text, "
+            + (
+                f"at least {lost:,} bytes are lost"
+                if lost
+                else "an unknown number of bytes is lost"
+            )
+            + "".join(f"; {one}" for one in failed),
+            mark.is_cut,
         )
+
+    def _open_marked(self, mark: Mark, failed: list[str]) -> _Opened | None:
+        """Open the file with this mark. failed: receives why files could not be compared."""
+        found: list[tuple[os.stat_result, _Opened]] = []
+        for one in self._files():
+            try:
+                opened = self._open_at(one.path, mark)
+                if opened is not None:
+                    found.append((os.fstat(opened.fd), opened))
+            except FileNotFoundError:  # rotated again meanwhile
+                pass
+            except (ArchiveError, MissingLibraryError, PermissionError) as error:
+                failed.append(str(error))
+        # Others may begin with the same lines, if little was read, or be copies.
+        same = [(status, one) for status, one in found if _inode(status) == mark.file]
+        later = [(status, one) for status, one in found if status.st_mtime_ns >= mark.time]
+        chosen = next((one for _, one in same or later or found[-1:]), None)
+        for _, opened in found:
+            if opened is not chosen:
+                os.close(opened.fd)
+        return chosen
+
+    def _open_at(self, path: str, mark: Mark) -> _Opened | None:
+        """Open a file at the offset of the mark. None if it does not have what was read."""
+        with contextlib.ExitStack() as stack:
+            fd = os.open(path, _READ)
+            stack.callback(os.close, fd)
+            texts = self._unpacked(fd, path)
+            if texts is None:
+                head = os.pread(fd, mark.head_size, 0)
+                tail = os.pread(fd, mark.tail_size, mark.offset - mark.tail_size)
+                os.lseek(fd, mark.offset, os.SEEK_SET)
+            else:
+                head, tail, texts = _skip(texts, mark)
+            if (_digest(head), _digest(tail)) != (mark.head, mark.tail):
+                return None
+            stack.pop_all()
+            return _Opened(fd, texts, head, tail)
+
+    def _unpacked(self, fd: int, path: str) -> Iterator[bytes] | None:
+        """The text of a compressed file; None for another one. The named file is never one."""
+        if path == self.path or detect(os.pread(fd, START_SIZE, 0)) is None:
+            return None
+        return unpack(read_descriptor(fd, path, waiting=self._waiting), shown(path))
+
+    def _gap(self, what: str, is_cut: bool) -> None:
+        """Report that text is lost; raise CheckpointError unless that is accepted.
+
+        is_cut: it begins inside a line, which then ends there.
+        """
+        if self._accept_gap is None:
+            raise CheckpointError(f"{what}. --accept-gap continues with the oldest newer text")
+        self._accept_gap(what)
+        self._ends_line = is_cut
+
+
+class _Opened(NamedTuple):
+    """An open file; texts: its text from there on, if it is compressed; head, tail: its first bytes
+    and those before its offset."""
+
+    fd: int
+    texts: Iterator[bytes] | None
+    head: bytes
+    tail: bytes
 
 
 class _Rotated(NamedTuple):
-    """A rotated file. Sorts by age, oldest first.
+    """A file of the log. Sorts by age, oldest first.
 
     Of files with the same time, the one with the highest number or the earliest date is the oldest.
     """
@@ -267,12 +462,16 @@ class _Rotated(NamedTuple):
     suffix: str
     inode: tuple[int, int]
     path: str
+    size: int
     has_compressed_name: bool
 
 
 def _rotated(path: str) -> list[_Rotated]:
-    """The files that had the name `path` before, oldest first."""
-    found = []
+    """The files that had the name `path` before, oldest first.
+
+    While a file is being compressed, it is there twice; only the complete one counts.
+    """
+    found: dict[str, _Rotated] = {}
     skipped = len(os.path.basename(path))
     siblings: list[os.DirEntry[str]] = []
     with contextlib.suppress(PermissionError):  # the folder can be searched but not listed
@@ -283,27 +482,24 @@ def _rotated(path: str) -> list[_Rotated]:
             if name and one.is_file():
                 status = one.stat()
                 number = -int(name[1]) if name[1].isdecimal() and len(name[1]) < _DATE else 0
-                place = status.st_mtime_ns, number, name[1]
-                found.append(_Rotated(*place, _inode(status), one.path, bool(name[2])))
-    return sorted(found)
+                place = status.st_mtime_ns, number, name[1], _inode(status), one.path
+                if not name[2] or name[1] not in found:
+                    found[name[1]] = _Rotated(*place, status.st_size, bool(name[2]))
+    return sorted(found.values())
 
 
-def check_regular(path: str) -> None:
-    """Raise OSError if what has the name is not a regular file, or there is nothing."""
-    mode = os.stat(path).st_mode
-    if stat.S_ISDIR(mode):
+def check_regular(path: str) -> os.stat_result:
+    """Its status. Raises OSError if what has the name is not a regular file, or nothing has it."""
+    status = os.stat(path)
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.ESPIPE, "only a regular file can be followed", path)
+    return status
 
 
 def _inode(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
-
-
-def _is_compressed(path: str) -> bool:
-    with open(path, "rb") as file:
-        return detect(file.read(START_SIZE)) is not None
 
 
 def _siblings(path: str) -> list[os.DirEntry[str]]:
@@ -312,9 +508,24 @@ def _siblings(path: str) -> list[os.DirEntry[str]]:
         return [e for e in entries if e.name.startswith((f"{name}.", f"{name}-"))]
 
 
-def _head(fd: int, size: int) -> dict[str, Any]:
-    return _head_of(os.pread(fd, min(size, _HEAD), 0))
+def _skip(texts: Iterator[bytes], mark: Mark) -> tuple[bytes, bytes, Iterator[bytes]]:
+    """The first bytes of a text, those before the offset of the mark, and what comes after it.
+
+    Reads no further if the first bytes are others. Raises ArchiveError.
+    """
+    head = b""
+    while len(head) < mark.head_size and (text := next(texts, b"")):
+        head += text
+    texts = itertools.chain([head] if head else [], texts)
+    head = head[: mark.head_size]
+    tail, left = b"", mark.offset if _digest(head) == mark.head else 0
+    while left and (text := next(texts, b"")):
+        tail = (tail + text[:left])[-_SAMPLE:]
+        if left < len(text):
+            texts = itertools.chain([text[left:]], texts)
+        left -= min(left, len(text))
+    return head, tail[-mark.tail_size :] if mark.tail_size else b"", texts
 
 
-def _head_of(data: bytes) -> dict[str, Any]:
-    return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+def _digest(data: bytes | bytearray) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -118,10 +118,8 @@ class ByteInput(Input):
         splitter = self._splitter = self._make_splitter(self.name, start)
         blocks = self._blocks(position)
         try:
-            if not start.at:
-                yield splitter.split(self._begin(blocks, splitter))
-            for block in blocks:
-                yield splitter.split(block)
+            for block in blocks if start.at else self._from_beginning(blocks, splitter):
+                yield splitter.split(block) if block else []
             self._check_unchanged()  # before the rest is taken for the last line
             last = splitter.finish()
             self.is_done = True
@@ -152,19 +150,20 @@ class ByteInput(Input):
             texts = skip_known(texts, at, position["crc"], changed)
         return texts
 
-    def _begin(self, blocks: Iterator[bytes], splitter: Splitter) -> bytes:
-        """The first bytes, without a byte order mark if the splitter strips it."""
+    def _from_beginning(self, blocks: Iterator[bytes], splitter: Splitter) -> Iterator[bytes]:
+        """The blocks, without a byte order mark if the splitter strips it."""
         mark, start = codecs.BOM_UTF8, b""
-        while len(start) < len(mark) and mark.startswith(start):
-            block = next(blocks, b"")
-            if not block:
-                break
+        for block in blocks:
             start += block
+            if len(start) >= len(mark) or not mark.startswith(start):
+                break
+            yield b""
         self._look(self.name, start)
         if splitter.strips_mark and start.startswith(mark):
             splitter.leave_out(mark)
             start = start[len(mark) :]
-        return start
+        yield start
+        yield from blocks
 
     def stop(self) -> list[Part]:
         if self._splitter is None or not self.read:
@@ -306,7 +305,9 @@ class FramesInput(ByteInput):
 
 
 class FollowInput(ByteInput):
-    """A file that another process appends to. It never ends."""
+    """A file that another process appends to. It never ends; a group without parts comes before
+    each wait.
+    """
 
     def __init__(
         self, name: str, make_splitter: MakeSplitter, follower: Follower, look: Look = _no_look
@@ -322,9 +323,11 @@ class FollowInput(ByteInput):
         return {"name": self.name, "followed": True}
 
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
+        assert self._splitter is not None
         for block in self._follower.blocks(position):
             self.read += len(block)
             yield block
+            self._follower.release(self._splitter.consumed)
 
     def position(self) -> dict[str, Any]:
         own = super().position()
