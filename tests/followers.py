@@ -37,7 +37,7 @@ from streamtok.files.part_file import hidden_path
 ROOT = Path(__file__).resolve().parent.parent
 GPT2 = streamtok.get_encoding("gpt2")
 ACCEPT = "--accept-gap"
-PATIENCE = 20.0  # seconds for a start, and to read what is there
+PATIENCE = 60.0  # seconds for a start, and to read what is there
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress
 }  # fmt: skip
@@ -436,7 +436,8 @@ def run_once(seed: int, folder: Path, steps: int = 12) -> Process:
         finish(log, process)
     except Failure as failure:
         history = "\n  ".join(log.history)
-        raise Failure(f"{failure}\n  {history}\n{process.said}") from None
+        covered = f"the last checkpoint covers {process.at} of {len(log.written)} bytes"
+        raise Failure(f"{failure}\n  {history}\n{covered}\n{process.said}") from None
     finally:
         if process.is_running:
             process.end(signal.SIGKILL)
@@ -491,7 +492,7 @@ def finish(log: Log, process: Process) -> None:
     else:
         raise Failure("the end of the log never came out")
     if not process.is_lines:  # the last token of a text is not final
-        text += bytes(log.written[len(text) :]) if log.written[-210:-150] in text else b""
+        text += log.written[len(text) :] if len(log.written) - len(text) < len(last) else b""
     if error := log.check(text, process.has_gap):
         raise Failure(error)
 

@@ -223,7 +223,10 @@ class Follower:
             return b""
         if self._texts is None:
             block = read_once(self._fd, self.path, self._size, self._waiting)
-            return block if block and self._is_same() else b""
+            if block and not self._is_same():
+                os.lseek(self._fd, self._offset, os.SEEK_SET)
+                return b""
+            return block
         try:
             return next(self._texts, b"")
         except ArchiveError as error:
