@@ -97,7 +97,7 @@ class StateError(StreamtokError, ValueError):
 
 
 class CheckpointError(StreamtokError, ValueError):
-    """A run cannot continue from its checkpoint: a file is damaged, missing or changed."""
+    """A run cannot continue: a file is damaged, missing or changed, or text of a log is lost."""
 
 
 class PlanError(StreamtokError, ValueError):

@@ -131,10 +131,18 @@ def _open_followed(args: argparse.Namespace, path: str) -> Input:
         size=args.chunk_size,
         waiting=_waiting(args),
         missing=lambda path: say(f"waiting for {shown(path)}"),
-        accept_gap=say if args.accept_gap else None,
+        accept_gap=functools.partial(_say_gap, args) if args.accept_gap else None,
     )
     look = functools.partial(_look, args)
     return FollowInput(input_name(path), _make_splitter(args), follower, look)
+
+
+def _say_gap(args: argparse.Namespace, what: str) -> None:
+    """Say which text is lost, also where notes are not wanted."""
+    if hasattr(args, "quiet") and getattr(args, "json", False):  # then standard error is JSON
+        say(json.dumps({"gap": what}), prefix="")
+    else:
+        say(what)
 
 
 def _make_splitter(args: argparse.Namespace) -> MakeSplitter:

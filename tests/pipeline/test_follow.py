@@ -324,6 +324,29 @@ def test_a_copy_that_is_still_being_packed(log: Log) -> None:
     assert Looks(log.path, []).read(first.follower.position(4)) == b"two\nthree\n"
 
 
+def test_text_that_comes_too_late_is_a_gap(log: Log) -> None:
+    """A process writes to the renamed file, while others have begun the new one."""
+    old = log.path.with_name("app.log.1")
+
+    def write_late() -> None:
+        with old.open("a") as file:
+            file.write("too late\n")
+
+    def looks(accepts: bool) -> Looks:
+        log.write("one\n", "w")
+        steps: list[Any] = [lambda: log.write_and_rotate("two\n"), *[lambda: None] * 3]
+        return Looks(log.path, [*steps, write_late, lambda: log.write("3\n")], accepts=accepts)
+
+    accepting = looks(True)
+    assert accepting.read() == b"one\ntwo\n3\n"
+    (gap,) = accepting.gaps
+    assert "9 bytes" in gap
+    assert "byte 4 " in gap
+    old.unlink()
+    with pytest.raises(streamtok.CheckpointError, match=r"9 bytes were written .*--accept-gap"):
+        looks(False).read()
+
+
 @pytest.mark.parametrize("has_log", [False, True])
 def test_what_is_older_than_the_start_is_not_read(log: Log, has_log: bool) -> None:
     """Neither at once nor by a process that continues before anything was there."""

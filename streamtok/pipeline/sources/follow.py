@@ -118,6 +118,7 @@ class Follower:
         self._segments: list[_Segment] = []
         self._since = -1  # without an open file: older files, by modification time, are not read
         self._ends_line = False  # a gap begins inside a line, which ends there
+        self._left: _Left | None = None  # the file that was read before the open one
         self._saved: dict[str, Any] | None = None  # the position to continue from
 
     def blocks(self, position: dict[str, Any] | None = None) -> Iterator[bytes]:
@@ -132,6 +133,7 @@ class Follower:
                 yield from self._read_on(position)
         finally:
             self._close()
+            self._leave()
 
     def _read_on(self, position: dict[str, Any] | None) -> Iterator[bytes]:
         with self._waiting():  # a signal that came meanwhile
@@ -231,7 +233,7 @@ class Follower:
             return next(self._texts, b"")
         except ArchiveError as error:
             self._texts = iter(())
-            self._gap(f"{error}; the rest of it is lost", self._mark_now().is_cut)
+            self._gap(f"{error}: the rest of its text is lost", self._mark_now().is_cut)
             return self._next_block()
 
     def _took(self, block: bytes) -> bytes:
@@ -277,6 +279,7 @@ class Follower:
             one.size, one.time = status.st_size, status.st_mtime_ns
             if status.st_size > self._offset:
                 return True
+            self._check_left()
             if self._named_inode() == _inode(status):
                 return False
         return self._open_next()
@@ -321,14 +324,37 @@ class Follower:
                 self._close()
                 self._since = one.time
                 self._gap(
-                    f"{shown(one.path)}: this file of {one.size:,} bytes was rotated before it was "
-                    "read, and its compression cannot be read: decompress it and start again",
+                    f"{shown(one.path)}: {one.size:,} bytes, compressed before they were read, in "
+                    "an unsupported format: decompress the file and start again",
                     is_cut,
                 )
                 return True
             stack.pop_all()
+            if self._fd >= 0 and self._texts is None:
+                self._leave()
+                self._left = _Left(os.dup(self._fd), self._offset)
             self._begin(_Opened(fd, texts, b"", b""), 0)
         return True
+
+    def _leave(self) -> None:
+        left, self._left = self._left, None
+        if left is not None:
+            os.close(left.fd)
+
+    def _check_left(self) -> None:
+        """Report what was written to the previous file too late. A removed file is not kept."""
+        if self._left is None:
+            return
+        status = os.fstat(self._left.fd)
+        late = status.st_size - self._left.offset
+        if late > 0 or not status.st_nlink:
+            self._leave()
+        if late > 0:
+            self._gap(
+                f"{shown(self.path)}: {late:,} bytes were written to the file that had this name "
+                f"before, after its byte {status.st_size - late:,} and after the new file had text",
+                is_cut=False,
+            )
 
     def _later(self, files: list[_Rotated]) -> list[_Rotated] | None:
         """Those of the files that are newer than the open one; None if that is not among them."""
@@ -377,15 +403,12 @@ class Follower:
         self._since = mark.time
         lost = max(0, mark.size - mark.offset)
         name = shown(self.path)
+        known = f"at least {lost:,} bytes" if lost else "how many bytes is unknown"
+        reasons = "".join(f"; {one}" for one in failed)
         self._gap(
-            f"{name}: the file that was read up to byte {mark.offset:,} is neither {name} nor a "
-            f"rotated file beside it ({name}.N, {name}-DATE) any more; of its later text, "
-            + (
-                f"at least {lost:,} bytes are lost"
-                if lost
-                else "an unknown number of bytes is lost"
-            )
-            + "".join(f"; {one}" for one in failed),
+            f"{name}: text after byte {mark.offset:,} of a file is lost ({known}): neither {name} "
+            "nor a rotated file beside it, such as NAME.1 or NAME-20260101.gz, has what was read "
+            f"up to there{reasons}",
             mark.is_cut,
         )
 
@@ -439,8 +462,8 @@ class Follower:
         is_cut: it begins inside a line, which then ends there.
         """
         if self._accept_gap is None:
-            raise CheckpointError(f"{what}. --accept-gap continues with the oldest newer text")
-        self._accept_gap(what)
+            raise CheckpointError(f"{what}; --accept-gap continues with the next text there is")
+        self._accept_gap(f"{what}; continuing with the next text there is")
         self._ends_line = is_cut
 
 
@@ -452,6 +475,13 @@ class _Opened(NamedTuple):
     texts: Iterator[bytes] | None
     head: bytes
     tail: bytes
+
+
+class _Left(NamedTuple):
+    """A file that was read up to `offset`."""
+
+    fd: int
+    offset: int
 
 
 class _Rotated(NamedTuple):
