@@ -35,12 +35,18 @@ def fill_rows(
 ):
     """Write each text's ids into a row, between `before` and `after`, and fill the row.
 
-    ends: where each text's ids end. most: ids of a text that are kept, for which there is room in a
-    row; cuts_left: the last ones. mask: 0 for padding and 1 for all else, or None.
+    ends: where each text's ids end. most: ids of a text that are kept; cuts_left: the last ones.
+    mask: 0 for padding and 1 for all else, or None. Raises ValueError, with nothing written, for
+    rows that do not fit the matrix.
     """
     cdef const int64_t[::1] head = _numbers(before), tail = _numbers(after)
     cdef Py_ssize_t n_head = len(before), n_tail = len(after), width = matrix.shape[1]
     cdef Py_ssize_t row, i, n, first, at, end, stop = 0
+    _check(ends, ids.shape[0], most, n_head + n_tail, width)
+    if matrix.shape[0] != ends.shape[0]:
+        raise ValueError(f"{ends.shape[0]} texts, but the matrix has {matrix.shape[0]} rows")
+    if mask is not None and (mask.shape[0] != matrix.shape[0] or mask.shape[1] != width):
+        raise ValueError("the mask has another shape than the matrix")
     with nogil:
         for row in range(matrix.shape[0]):
             first = stop
@@ -68,6 +74,31 @@ def fill_rows(
                 matrix[row, at + i] = tail[i]
 
 
+cdef int _check(const int64_t[::1] ends, Py_ssize_t n_ids, Py_ssize_t most, Py_ssize_t n_around,
+                Py_ssize_t width) except -1:
+    """Raise ValueError if rows would be read or written outside of the arrays.
+
+    n_around: ids that are put around those of a text. width: columns; below 0 where rows have no
+    fixed length.
+    """
+    cdef Py_ssize_t row, stop = 0, before
+    if most < 0:
+        raise ValueError(f"each text may keep {most} ids: expected 0 or more")
+    for row in range(ends.shape[0]):
+        before = stop
+        stop = ends[row]
+        if not before <= stop <= n_ids:
+            raise ValueError(
+                f"the ids of text {row} end at {stop}: expected a place from {before} to {n_ids}"
+            )
+        if 0 <= width < min(stop - before, most) + n_around:
+            raise ValueError(
+                f"row {row} has {min(stop - before, most) + n_around} ids, the matrix {width} "
+                "columns"
+            )
+    return 0
+
+
 cdef const int64_t[::1] _numbers(tuple values):
     from array import array
 
@@ -92,6 +123,7 @@ def list_rows(
     """
     cdef Py_ssize_t n_rows = ends.shape[0], row, n, first, size, stop = 0
     cdef list result = PyList_New(n_rows), head = list(before), tail = list(after), made, fill
+    _check(ends, ids.shape[0], most, 0, -1)
     for row in range(n_rows):
         first = stop
         stop = ends[row]
@@ -123,6 +155,10 @@ def span_rows(
     """
     cdef Py_ssize_t n_rows = ends.shape[0], row, first, stop = 0
     cdef list result = PyList_New(n_rows)
+    _check(ends, ids.shape[0], 0, 0, -1)
+    _check_trims(trims)
+    if len(texts) != n_rows:
+        raise ValueError(f"{n_rows} texts have ids, but {len(texts)} texts are given")
     cdef Py_ssize_t longest = max([len(text) for text in texts if text is not None], default=0)
     cdef tuple shared = tuple(range(longest + 1)) if longest < ids.shape[0] else ()
     for row in range(n_rows):
@@ -178,10 +214,20 @@ def pairs(const int64_t[:, ::1] spans not None, const uint32_t[::1] ids not None
     one space counts at the beginning of a text.
     """
     cdef Py_ssize_t n = spans.shape[0], i
-    cdef _Pairs made = _Pairs((), n, trims, keeps_first)
+    cdef _Pairs made
+    _check_trims(trims)
+    if ids.shape[0] != n or (n and spans.shape[1] != 2):
+        raise ValueError(f"{ids.shape[0]} ids and {n} spans of {spans.shape[1]} places")
+    made = _Pairs((), n, trims, keeps_first)
     for i in range(n):
         made.add(ids[i], spans[i, 0], spans[i, 1])
     return made.list
+
+
+cdef int _check_trims(const uint16_t[:, ::1] trims) except -1:
+    if trims is not None and trims.shape[0] and trims.shape[1] != 2:
+        raise ValueError(f"trims have 2 columns, not {trims.shape[1]}")
+    return 0
 
 
 cdef class _Pairs:
@@ -204,7 +250,7 @@ cdef class _Pairs:
     cdef int add(self, uint32_t id, Py_ssize_t start, Py_ssize_t end) except -1:
         cdef Py_ssize_t lead, trail
         cdef tuple pair
-        if self.trims_any and id < self.trims.shape[0]:
+        if self.trims_any and id < <size_t>self.trims.shape[0]:
             lead, trail = self.trims[id, 0], self.trims[id, 1]
             if lead and not (lead == 1 and self.keeps_first and (self.n == 0 or start == 0)):
                 start = min(start + lead, end)

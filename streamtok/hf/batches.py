@@ -15,15 +15,16 @@ import numpy as np
 from .._core.encode import ALL, NO_SPECIAL, encode_documents
 from .._core.hf_rows import fill_rows, list_rows
 from ..parallel.threads import map_in_threads
-from .backend import Tokenizer, is_text, threads
+from .backend import is_text, threads
 from .lazy import Encoding, padded_length
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._types import IdArray
+    from .backend import Snapshot, Tokenizer
     from .compiled_tokenizer import Compiled, Frame
-    from .lazy import Padding, Truncation
+    from .lazy import Padding
 
 __all__ = ["answer", "is_simple"]
 
@@ -58,8 +59,7 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     is_single = type(texts) is str
     if not is_single and (not isinstance(texts, list | tuple) or not texts):
         return None
-    backend: Tokenizer = tokenizer._tokenizer
-    is_plain, max_length, tensors = True, None, None
+    settings, tensors = None, None
     if options and not is_simple(options):
         if (
             not options.keys() <= _KNOWN
@@ -67,18 +67,13 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
             or not all(name in options for name in _SETTINGS)
         ):
             return None
-        max_length, tensors = options["max_length"], options.get("return_tensors")
-        tokenizer.set_truncation_and_padding(**{name: options[name] for name in _SETTINGS})
-        is_plain = backend._truncation is None and backend._padding is None and tensors is None
-    else:
-        if backend._truncation is not None:
-            backend.no_truncation()
-        if backend._padding is not None:
-            backend.no_padding()
+        settings = {name: options[name] for name in _SETTINGS}
+        tensors = options.get("return_tensors")
     asked = options.get("split_special_tokens")
-    encode_special = tokenizer.split_special_tokens if asked is None else asked
-    if backend.encode_special_tokens != encode_special:
-        backend.encode_special_tokens = encode_special
+    encode_special = bool(tokenizer.split_special_tokens if asked is None else asked)
+    now = _settled(tokenizer, settings, encode_special)
+    max_length = None if settings is None else settings["max_length"]
+    is_plain = now.truncation is None and now.padding is None and tensors is None
     names = tokenizer.model_input_names
     asked = options.get("return_token_type_ids")
     has_types = "token_type_ids" in names if asked is None else asked
@@ -87,24 +82,19 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     has_spans = options.get("return_offsets_mapping", False)
     if has_spans and tensors is not None:
         return None
-    compiled = backend._engine()
     special = options.get("add_special_tokens", True)
-    if compiled is None or backend._is_refused(compiled, special):
+    if now.is_refused(special):
         return None
     if is_single:
         if not is_text(texts):
             return None
         if is_plain and not has_spans:
-            return _of_one(tokenizer, compiled, texts, special, encode_special, has_types, has_mask,
-                           max_length, options.get("verbose", True))  # fmt: skip
+            return _of_one(tokenizer, now, texts, special, has_types, has_mask, max_length,
+                           options.get("verbose", True))  # fmt: skip
         texts = [texts]
     elif not all(type(text) is str and is_text(text) for text in texts):
         return None
-    ids, ends = _flat(compiled, texts, encode_special)
-    batch = _Batch(
-        backend, compiled, texts, ids, ends, special, encode_special, backend._truncation,
-        backend._padding,
-    )  # fmt: skip
+    batch = _Batch(now, texts, *_flat(now, texts), special)
     encodings = [Encoding.later(functools.partial(batch.make, row)) for row in range(len(texts))]
     found = (batch.lists if tensors is None else batch.matrices)(has_types, has_mask)
     if found is None:
@@ -120,21 +110,43 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     return _made(found, encodings, tensors)
 
 
+def _settled(tokenizer: Any, settings: dict[str, Any] | None, encode_special: bool) -> Snapshot:
+    """What the call goes by. The tokenizer keeps it, as after a call of transformers; but what
+    another thread asks for meanwhile is not this call's.
+    """
+    backend: Tokenizer = tokenizer._tokenizer
+    now = backend._now()
+    if (
+        settings is None
+        and now.truncation is None
+        and now.padding is None
+        and now.encode_special_tokens == encode_special
+    ):
+        return now
+    with backend._lock:
+        if settings is None:
+            backend.no_truncation()
+            backend.no_padding()
+        else:
+            tokenizer.set_truncation_and_padding(**settings)
+        if backend.encode_special_tokens != encode_special:
+            backend.encode_special_tokens = encode_special
+        return backend._now()
+
+
 def _of_one(
     tokenizer: Any,
-    compiled: Compiled,
+    now: Snapshot,
     text: str,
     add_special_tokens: bool,
-    encode_special: bool,
     has_types: bool,
     has_mask: bool,
     max_length: int | None,
     verbose: bool,
 ) -> Any:
     """`answer` for one text that is neither padded nor cut: without rows."""
-    backend: Tokenizer = tokenizer._tokenizer
-    ids = backend._ids(compiled, text, encode_special)
-    frame = compiled.frame(add_special_tokens)
+    ids = now.ids_of(text)
+    frame = now.compiled.frame(add_special_tokens)  # type: ignore[union-attr]
     n = len(ids)
     if frame.size:
         ids = [*frame.before, *ids, *frame.after]
@@ -147,8 +159,7 @@ def _of_one(
         found["attention_mask"] = [1] * len(ids)
 
     def make() -> Encoding:
-        ids = backend._ids(compiled, text, encode_special)
-        return backend._made(compiled, text, ids, add_special_tokens, encode_special, True, None)
+        return now.encoding_of(text, now.ids_of(text), add_special_tokens)
 
     return _made(found, [Encoding.later(make)], None)
 
@@ -175,15 +186,19 @@ def _batch_encoding() -> tuple[Any, bool]:
 class _Batch(NamedTuple):
     """Texts and their ids, and what is done with them."""
 
-    tokenizer: Tokenizer
-    compiled: Compiled
+    now: Snapshot
     texts: Any
     ids: IdArray
     ends: npt.NDArray[np.int64]
     add_special_tokens: bool
-    encode_special_tokens: bool
-    truncation: Truncation | None
-    padding: Padding | None
+
+    @property
+    def compiled(self) -> Compiled:
+        return self.now.compiled  # type: ignore[return-value]
+
+    @property
+    def padding(self) -> Padding | None:
+        return self.now.padding
 
     @property
     def frame(self) -> Frame:
@@ -192,7 +207,7 @@ class _Batch(NamedTuple):
     @property
     def most(self) -> int:
         """How many ids of a text are kept."""
-        truncation = self.truncation
+        truncation = self.now.truncation
         return len(self.ids) if truncation is None else truncation.max_length - self.frame.size
 
     @property
@@ -208,7 +223,8 @@ class _Batch(NamedTuple):
 
     @property
     def cuts_left(self) -> bool:
-        return self.truncation is not None and self.truncation.direction == "left"
+        truncation = self.now.truncation
+        return truncation is not None and truncation.direction == "left"
 
     @property
     def pads_left(self) -> bool:
@@ -217,15 +233,8 @@ class _Batch(NamedTuple):
     def make(self, row: int) -> Encoding:
         """The encoding of a row."""
         first = int(self.ends[row - 1]) if row else 0
-        made = self.tokenizer._made(
-            self.compiled,
-            self.texts[row],
-            self.ids[first : self.ends[row]].tolist(),
-            self.add_special_tokens,
-            self.encode_special_tokens,
-            True,
-            self.truncation,
-        )
+        ids = self.ids[first : self.ends[row]].tolist()
+        made = self.now.encoding_of(self.texts[row], ids, self.add_special_tokens)
         if self.padding is not None:
             made._pad(self.width, self.padding)
         return made
@@ -301,12 +310,10 @@ class _Batch(NamedTuple):
         return made  # type: ignore[return-value]
 
 
-def _flat(
-    compiled: Compiled, texts: Any, encode_special: bool
-) -> tuple[IdArray, npt.NDArray[np.int64]]:
+def _flat(now: Snapshot, texts: Any) -> tuple[IdArray, npt.NDArray[np.int64]]:
     """The ids of all texts in a row, and where those of each end."""
-    encoding = compiled.encoding
-    allowed: Any = NO_SPECIAL if encode_special else ALL
+    encoding = now.compiled.encoding  # type: ignore[union-attr]
+    allowed: Any = NO_SPECIAL if now.encode_special_tokens else ALL
     if len(texts) == 1:
         ids = encoding.encode_to_numpy(texts[0], allowed_special=allowed, disallowed_special=())
         return ids, np.array([len(ids)], np.int64)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import is_normalized
 
 import numpy as np
+from tokenizers import Tokenizer as RealTokenizer  # also where streamtok's is in its place
 from tokenizers.pre_tokenizers import ByteLevel
 
 from .._core.encode import ALL
@@ -23,14 +25,16 @@ from ..engines.rules import MARK
 from ..errors import StreamtokError
 from ..formats.tokenizer_objects import from_object
 from ..normalizers.char_sets import one_of, ranges_of
+from ..vocabulary.byte_alphabet import to_bytes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._types import IdArray
     from ..encoding import Encoding
+    from .lazy import Origin
 
-__all__ = ["Compiled", "Frame", "Refusal", "compile_tokenizer", "texts_of"]
+__all__ = ["Compiled", "Frame", "Piece", "Refusal", "compile_tokenizer"]
 
 _PROBES = (
     "", "a", " a", "Hello, world! It's 2024.\n\n  def f(x):\treturn x", "naïve e\u0301 日本語 ﬁ Ａ",
@@ -39,10 +43,12 @@ _PROBES = (
 
 
 class Frame(NamedTuple):
-    """The ids around those of a text, and the type of each part."""
+    """The ids around those of a text with their tokens, and the type of each part."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
+    before_tokens: tuple[str, ...]
+    after_tokens: tuple[str, ...]
     before_types: tuple[int, ...]
     type: int
     after_types: tuple[int, ...]
@@ -57,12 +63,33 @@ class Refusal(Exception):
     """Why a tokenizer is not compiled."""
 
 
-class Compiled:
-    """An encoding with the two frames of a tokenizer: with special tokens, and without."""
+class Piece(NamedTuple):
+    """What an id gives to a stream of text."""
 
-    def __init__(self, encoding: Encoding, frames: tuple[Frame, Frame], settings: Any) -> None:
-        """settings: the tokenizer's JSON."""
+    data: bytes  # of nothing if there is no such id, or it is skipped
+    text: str | None  # of these bytes; None where they are not whole characters, or `is_byte`
+    is_byte: bool  # a byte of byte_fallback, whose neighbours say what it is
+
+
+class Compiled:
+    """An encoding with the two frames of a tokenizer: with special tokens, and without.
+
+    It never changes, and neither does what it says of the real tokenizer.
+    """
+
+    def __init__(
+        self, encoding: Encoding, frames: tuple[Frame, Frame], json_text: str, bare: Any
+    ) -> None:
+        """json_text: the tokenizer's JSON. bare: a real tokenizer of the same parts that is this
+        object's own.
+        """
+        settings = json.loads(json_text)
         self.encoding = encoding
+        self._json = json_text
+        self._bare = bare  # until its vocabulary may change
+        self._is_fixed = True  # until its parts may change
+        self._again: Any = None  # a tokenizer of the JSON, once it may
+        self._lock = threading.Lock()  # for these
         self.plain, self.framed = frames
         self.names_are_tokens = settings["model"]["type"] in ("BPE", "WordPiece", "WordLevel")
         added = settings["added_tokens"]
@@ -93,10 +120,21 @@ class Compiled:
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
         self.decodes_spaces = _is_of_spaces(decoder)
         self.drops_space = self.decodes_spaces and len(decoder["decoders"]) == 4
-        self.texts: list[bytes | None] = []  # of each id, for such a decoder; when it is needed
-        self.names: dict[int, str] = {}  # of ids that were asked for
-        self._pieces: tuple[dict[int, tuple[str, str] | None], ...] = {}, {}
-        self.json: str | None = None  # of the tokenizer as it was, once it has changed
+        self.texts: list[bytes | None] = []  # of each id, for such a decoder
+        contents = {token["content"]: token["id"] for token in added}
+        if self.decodes_spaces:
+            self.texts = texts_of(_ids_of(settings["model"]["vocab"]) | contents)
+        self._added_ids = frozenset(contents.values())
+        # Ids whose text in a decoded one may be other than what the encoding decodes them to.
+        self.decodes_otherwise = self.renamed
+        if self.decodes_bytes:
+            self.decodes_otherwise |= {
+                id
+                for text, id in contents.items()
+                if not text.isascii() and to_bytes(text) is not None
+            }
+        self._names: dict[int, str] = {}  # of ids that were asked for
+        self._pieces: tuple[dict[int, Piece], dict[int, Piece]] = {}, {}
 
     def spans(self, text: str, encode_special_tokens: bool) -> list[tuple[int, int]] | None:
         """The characters of each id of a text; None where those of the real one may be others."""
@@ -138,59 +176,149 @@ class Compiled:
             kept = [text if keeps else None for text, keeps in zip(kept, steady, strict=True)]
         return span_rows(ids, ends, kept, sizes, self._trims, self.keeps_first)
 
-    def piece(self, id: int, skip_special_tokens: bool) -> tuple[str, str] | None:
-        """The text of an id after whole characters, and that of the id alone; None where it is not
-        sure, or the id ends inside a character.
-        """
+    def encode_again(self, origin: Origin) -> Any:
+        """The real encoding of a text, without padding."""
+        with self._lock:
+            real = self._real()
+            real.encode_special_tokens = origin.encode_special_tokens
+            if origin.truncation is None:
+                real.no_truncation()
+            else:
+                real.enable_truncation(**origin.truncation._asdict())
+            if origin.has_offsets:
+                return real.encode(origin.text, add_special_tokens=origin.add_special_tokens)
+            (made,) = real.encode_batch_fast(
+                [origin.text], add_special_tokens=origin.add_special_tokens
+            )
+            return made
+
+    def _real(self) -> Any:
+        """A real tokenizer as this was compiled of. Under the lock."""
+        if self._is_fixed:
+            return self._bare
+        if self._again is None:
+            self._again = RealTokenizer.from_str(self._json)
+        return self._again
+
+    def _name(self, id: int) -> Any:
+        """The token of an id, or None. Under the lock."""
+        return (self._bare if self._bare is not None else self._real()).id_to_token(id)
+
+    def let_go_of_parts(self) -> None:
+        """Somebody may change a part of the real tokenizer from now on."""
+        with self._lock:
+            self._is_fixed = False
+
+    def let_go(self) -> None:
+        """The real tokenizer is about to change."""
+        with self._lock:
+            self._is_fixed = False
+            self._bare = None
+
+    def names_of(self, ids: list[int]) -> list[str] | None:
+        """The tokens of these ids in an encoding; None where an id does not tell."""
+        if not self.names_are_tokens or (self.renamed and not self.renamed.isdisjoint(ids)):
+            return None
+        names = self._names
+        try:
+            return [*map(names.__getitem__, ids)]
+        except KeyError:
+            with self._lock:
+                names.update((id, self._name(id)) for id in {*ids}.difference(names))
+            return [*map(names.__getitem__, ids)]
+
+    @property
+    def decodes_pieces(self) -> bool:
+        """Whether the text of ids is that of each, one after the other."""
+        return self.decodes_bytes or self.decodes_spaces
+
+    def piece(self, id: int, skip_special_tokens: bool) -> Piece:
+        """What an id gives to a text, where `decodes_pieces`."""
         pieces = self._pieces[skip_special_tokens]
         try:
             return pieces[id]
         except KeyError:
             if not 0 <= id <= self.encoding.max_token_value:
-                return None
+                return _NOTHING
             found = pieces[id] = self._piece(id, skip_special_tokens)
             return found
 
-    def _piece(self, id: int, skip_special_tokens: bool) -> tuple[str, str] | None:
-        if id in self.renamed or (skip_special_tokens and id in self.special_ids):
-            return None
+    def _piece(self, id: int, skip_special_tokens: bool) -> Piece:
+        if self.decodes_bytes and id not in self._added_ids:
+            try:
+                data = self.encoding._decoder.token_bytes(id)
+            except KeyError:
+                return _NOTHING
+        else:
+            with self._lock:
+                name = self._name(id)
+                is_skipped = skip_special_tokens and id in self.special_ids
+                # A token that its normalizer changes is not known to be special there.
+                if is_skipped and id in self.renamed:
+                    is_skipped = not self._real().decode([id], True)
+            if name is None or is_skipped:
+                return _NOTHING
+            if self.decodes_bytes:
+                letters = to_bytes(name)
+                data = name.encode() if letters is None else letters
+            else:
+                found = _BYTE.fullmatch(name)
+                if found is not None:
+                    return Piece(bytes.fromhex(found[1]), None, True)
+                data = name.replace(MARK, " ").encode()
         try:
-            data = self.encoding._decoder.token_bytes(id) if self.decodes_bytes else self.texts[id]
-            text = data.decode() if data is not None else ""
-        except (KeyError, IndexError, UnicodeDecodeError):
-            return None
-        if not text or text.endswith("\ufffd"):
-            return None
-        return text, text.removeprefix(" ") if self.drops_space else text
+            return Piece(data, data.decode(), False)
+        except UnicodeDecodeError:
+            return Piece(data, None, False)
 
     def frame(self, add_special_tokens: bool) -> Frame:
         return self.framed if add_special_tokens else self.plain
 
 
+_NOTHING = Piece(b"", None, False)
+
+
 def compile_tokenizer(real: Any) -> Compiled:
-    """real: a `tokenizers.Tokenizer` without truncation and padding. Raises Refusal."""
+    """real: a `tokenizers.Tokenizer`, which stays as it is. Raises Refusal."""
     try:
-        text = real.to_str()
+        bare = _without_settings(real)
+        text = bare.to_str()
     except Exception as error:  # a part is written in Python
         raise Refusal(str(error)) from None
     try:
-        encoding = from_object(real, None)
+        encoding = from_object(bare, None)
     except StreamtokError as error:
         raise Refusal(str(error)) from None
     assert encoding is not None
     try:
-        frames = _frame(real, encoding, False), _frame(real, encoding, True)
+        frames = _frame(bare, encoding, False), _frame(bare, encoding, True)
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # it is not an Exception
             raise
         raise Refusal(f"the real tokenizer panics: {error}") from None
-    return Compiled(encoding, frames, json.loads(text))
+    return Compiled(encoding, frames, text, bare)
+
+
+def _without_settings(real: Any) -> Any:
+    """A tokenizer of the same parts that neither truncates nor pads. Its settings are its own."""
+    bare = RealTokenizer(real.model)
+    for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
+        part = getattr(real, name)
+        if part is not None:
+            setattr(bare, name, part)
+    added = real.get_added_tokens_decoder()
+    bare.add_tokens([added[id] for id in sorted(added)])
+    ids = {id: token.content for id, token in bare.get_added_tokens_decoder().items()}
+    if ids != {id: token.content for id, token in added.items()}:
+        raise Refusal("the added tokens have other ids than tokenizers would give them")
+    return bare
 
 
 def _frame(real: Any, encoding: Encoding, add_special_tokens: bool) -> Frame:
     template = encoding._template if add_special_tokens else type(encoding._template)()
     n_before, n_after = len(template.before), len(template.after)
     types: tuple[Any, ...] = ()
+    tokens: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
     for text in _PROBES:
         ids = encoding.encode(text, allowed_special="all")
         found = real.encode(text, add_special_tokens=add_special_tokens)
@@ -212,10 +340,11 @@ def _frame(real: Any, encoding: Encoding, add_special_tokens: bool) -> Frame:
         ):
             raise Refusal("the post-processor does more than to add special tokens")
         if inner:
+            tokens = tuple(found.tokens[:n_before]), tuple(found.tokens[end:])
             types = tuple(found_types[:n_before]), *inner, tuple(found_types[end:])
     if not types:
         raise Refusal("no text has ids")
-    return Frame(template.before, template.after, *types)
+    return Frame(template.before, template.after, *tokens, *types)
 
 
 def _steps(part: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:
@@ -368,6 +497,13 @@ _SPACES = [
 ]
 _FIRST_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
+
+
+def _ids_of(vocabulary: Any) -> dict[str, int]:
+    """The ids of a vocabulary as a file has it: those of Unigram are places in a list."""
+    if isinstance(vocabulary, dict):
+        return vocabulary
+    return {token: id for id, (token, _) in enumerate(vocabulary)}
 
 
 def texts_of(vocabulary: dict[str, int]) -> list[bytes | None]:

@@ -17,7 +17,7 @@ import tokenizers
 from ..errors import StreamtokError
 
 if TYPE_CHECKING:
-    from .compiled_tokenizer import Compiled, Frame
+    from .compiled_tokenizer import Compiled
 
 __all__ = [
     "Encoding",
@@ -50,45 +50,103 @@ class Padding(NamedTuple):
     direction: str
 
 
-class Origin(NamedTuple):
-    """How an encoding was made: enough to make the real one."""
-
-    tokenizer: Any
-    compiled: Compiled
-    text: str
-    add_special_tokens: bool
-    encode_special_tokens: bool
-    has_offsets: bool
-    truncation: Truncation | None
+_RealEncoding = tokenizers.Encoding
+_merge = _RealEncoding.merge  # of one, without growing offsets, it is a copy
 
 
-class Encoding:
+class _Kind(type):
+    """What `streamtok.hf.Tokenizer` gives is of one class for `isinstance`: pairs, merged and
+    unpickled encodings are real ones.
+    """
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _RealEncoding)
+
+
+class Origin:
+    """A text that was encoded, and how: enough to make the real encoding of each of its parts.
+
+    Shared by the encoding of what was kept and those of what was cut off, and never changed but for
+    what it remembers.
+    """
+
+    __slots__ = (
+        "_real", "_spans", "add_special_tokens", "compiled", "encode_special_tokens", "frame",
+        "has_offsets", "ids", "ranges", "text", "truncation",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        text: str,
+        ids: list[int],
+        add_special_tokens: bool,
+        encode_special_tokens: bool,
+        has_offsets: bool,
+        truncation: Truncation | None,
+    ) -> None:
+        """ids: those of the text, without the frame, and before truncation."""
+        self.compiled = compiled
+        self.text = text
+        self.ids = ids
+        self.add_special_tokens = add_special_tokens
+        self.encode_special_tokens = encode_special_tokens
+        self.has_offsets = has_offsets
+        self.truncation = truncation
+        self.frame = frame = compiled.frame(add_special_tokens)
+        n = len(ids)
+        self.ranges: Sequence[tuple[int, int]] = ((0, n),)  # of the ids of each part
+        if truncation is not None and n + frame.size > truncation.max_length:
+            most = truncation.max_length - frame.size
+            self.ranges = cut_ranges(n, most, truncation.stride, truncation.direction)
+        self._real: list[Any] | None = None
+        self._spans: list[tuple[int, int]] | None = None
+
+    def real(self, part: int) -> Any:
+        """A new real encoding of this part, without padding."""
+        parts = self._real
+        if parts is None:
+            whole = self.compiled.encode_again(self)
+            parts = self._real = [whole, *whole.overflowing]
+        return _merge([parts[part]], False)
+
+    def spans(self) -> list[tuple[int, int]] | None:
+        """The characters of each id of the text; None where the real encoding must be asked."""
+        if self._spans is not None:
+            return self._spans
+        is_cut = len(self.ranges) > 1
+        # The first id of a part may keep a space that it loses inside of a text.
+        if self._real is not None or (is_cut and self.compiled.keeps_first):
+            return None
+        spans = None
+        with contextlib.suppress(ValueError, StreamtokError):  # an id of several texts
+            spans = self.compiled.spans(self.text, self.encode_special_tokens)
+        if is_cut:  # the other parts will ask for them
+            self._spans = spans
+        return spans
+
+
+class Encoding(metaclass=_Kind):
     """The ids of one text, and what is known of each, as `tokenizers.Encoding`.
 
     `streamtok.hf.Tokenizer` makes it. Lists are new at each call.
     """
 
-    __slots__ = (
-        "_first", "_frame", "_ids", "_later", "_length", "_made", "_origin", "_overflowing",
-        "_padding", "_spans",
-    )  # fmt: skip
+    __slots__ = ("_later", "_made", "_origin", "_pad_to", "_padding", "_part")
 
     _made: Any  # the real encoding, once it is needed
     _later: Callable[[], Encoding]  # makes the encoding, where there is nothing else yet
 
-    def __init__(self, ids: list[int], frame: Frame, origin: Any, first: int = 0) -> None:
-        """ids: with those of the frame. origin: an `Origin`; of a part that was cut off, the
-        encoding that it was cut off from, and its place there. first: how many ids of the text are
-        before these.
+    def __init__(
+        self, origin: Origin, part: int = 0, padding: Padding | None = None, pad_to: int = 0
+    ) -> None:
+        """part: 0 is what was kept of the text, and all others what was cut off. padding: what
+        fills it up to `pad_to` ids.
         """
-        self._ids = ids
-        self._first = first
-        self._spans: list[tuple[int, int]] | None = None  # of all ids of the text
-        self._frame = frame
         self._origin = origin
-        self._overflowing: list[Encoding] = []
-        self._length = len(ids)  # with padding
-        self._padding: Padding | None = None
+        self._part = part
+        self._padding = padding
+        self._pad_to = pad_to
         self._made = None
 
     @staticmethod
@@ -105,8 +163,6 @@ class Encoding:
         with _MAKING:
             if hasattr(self, "_later"):
                 made = self._later()
-                for place, part in enumerate(made._overflowing):
-                    part._origin = self, place
                 for field in _FIELDS:
                     setattr(self, field, getattr(made, field))
                 del self._later
@@ -114,39 +170,30 @@ class Encoding:
 
     def _pad(self, length: int, padding: Padding) -> None:
         """Pad to `length`, with all that was cut off."""
-        for part in self._overflowing:
-            part._pad(length, padding)
-        self._length = max(self._length, length)
+        self._pad_to = length
         self._padding = padding
 
     def _real(self) -> Any:
-        """The real encoding."""
+        """The real encoding, which no other object has."""
         if self._made is None:
-            origin = self._origin
-            if type(origin) is tuple:
-                whole, place = origin
-                self._made = whole._real().overflowing[place]
-            else:
-                made = origin.tokenizer._encode_again(origin)
-                if self._padding is not None:
-                    _, _, pad_id, type_id, token, direction = self._padding
-                    made.pad(
-                        self._length,
-                        direction=direction,
-                        pad_id=pad_id,
-                        pad_type_id=type_id,
-                        pad_token=token,
-                    )
-                self._made = made
+            made = self._origin.real(self._part)
+            if self._padding is not None:
+                _, _, pad_id, type_id, token, direction = self._padding
+                made.pad(
+                    self._pad_to,
+                    direction=direction,
+                    pad_id=pad_id,
+                    pad_type_id=type_id,
+                    pad_token=token,
+                )
+            self._made = made
         return self._made
 
-    def _whole(self) -> Encoding:
-        """What this was cut off from, or itself."""
-        origin = self._origin
-        return origin[0] if type(origin) is tuple else self
+    def _framed(self, before: Sequence[Any], inner: list[Any], after: Sequence[Any]) -> list[Any]:
+        return [*before, *inner, *after] if self._origin.frame.size else inner
 
     def _padded(self, values: list[Any], filling: Any) -> list[Any]:
-        n = self._length - len(values)
+        n = self._pad_to - len(values)
         if n <= 0:
             return values
         assert self._padding is not None
@@ -158,28 +205,27 @@ class Encoding:
         """list[int]: the ids."""
         if self._made is not None:
             return self._made.ids  # type: ignore[no-any-return]
-        ids = self._ids[:]
-        return ids if self._length == len(ids) else self._padded(ids, self._pad_id)
-
-    @property
-    def _pad_id(self) -> int:
-        assert self._padding is not None
-        return self._padding.pad_id
+        origin, padding = self._origin, self._padding
+        start, stop = origin.ranges[self._part]
+        frame = origin.frame
+        ids = self._framed(frame.before, origin.ids[start:stop], frame.after)
+        return ids if padding is None else self._padded(ids, padding.pad_id)
 
     @property
     def attention_mask(self) -> list[int]:
         """list[int]: 0 for padding, 1 for all else."""
         if self._made is not None:
             return self._made.attention_mask  # type: ignore[no-any-return]
-        return self._padded([1] * len(self._ids), 0)
+        return self._padded([1] * self._n, 0)
 
     @property
     def special_tokens_mask(self) -> list[int]:
         """list[int]: 1 for ids that were added to those of the text, and for padding."""
         if self._made is not None:
             return self._made.special_tokens_mask  # type: ignore[no-any-return]
-        before, after = len(self._frame.before), len(self._frame.after)
-        inner = len(self._ids) - before - after
+        frame = self._origin.frame
+        before, after = len(frame.before), len(frame.after)
+        inner = self._n - before - after
         return self._padded([1] * before + [0] * inner + [1] * after, 1)
 
     @property
@@ -187,18 +233,22 @@ class Encoding:
         """list[int]: the type of each id, as the post-processor says."""
         if self._made is not None:
             return self._made.type_ids  # type: ignore[no-any-return]
-        frame = self._frame
-        inner = len(self._ids) - frame.size
-        types = [*frame.before_types, *[frame.type] * inner, *frame.after_types]
+        frame = self._origin.frame
+        types = [frame.type] * (self._n - frame.size)
+        types = self._framed(frame.before_types, types, frame.after_types)
         return self._padded(types, self._padding.pad_type_id if self._padding else 0)
 
     @property
     def tokens(self) -> list[str]:
         """list[str]: each id's token as the vocabulary writes it."""
-        if self._made is None:
-            origin = self._whole()._origin
-            names = origin.tokenizer._names_of(self._ids, origin)
+        origin = self._origin
+        # Without offsets, the real one has no tokens either.
+        if self._made is None and origin.has_offsets:
+            start, stop = origin.ranges[self._part]
+            names = origin.compiled.names_of(origin.ids[start:stop])
             if names is not None:
+                frame = origin.frame
+                names = self._framed(frame.before_tokens, names, frame.after_tokens)
                 return self._padded(names, self._padding.pad_token if self._padding else "")
         return self._real().tokens  # type: ignore[no-any-return]
 
@@ -207,7 +257,12 @@ class Encoding:
         """list[Encoding]: what was cut off, in pieces."""
         if self._made is not None:
             return self._made.overflowing  # type: ignore[no-any-return]
-        return [*self._overflowing]
+        if self._part:
+            return []
+        return [
+            Encoding(self._origin, part, self._padding, self._pad_to)
+            for part in range(1, len(self._origin.ranges))
+        ]
 
     @property
     def n_sequences(self) -> int:
@@ -219,27 +274,18 @@ class Encoding:
         """list[tuple[int, int]]: the characters that each id stands for."""
         if self._made is not None:
             return self._made.offsets  # type: ignore[no-any-return]
-        whole = self._whole()
-        origin = whole._origin
-        frame = self._frame
+        origin = self._origin
         none = (0, 0)
         if not origin.has_offsets:
-            return [none] * self._length
-        spans = whole._spans
+            return [none] * len(self)
+        spans = origin.spans()
         if spans is None:
-            # The first id of a part may keep a space that it loses inside of a text.
-            if whole._overflowing and origin.compiled.keeps_first:
-                return self._real().offsets  # type: ignore[no-any-return]
-            with contextlib.suppress(ValueError, StreamtokError):  # an id of several texts
-                spans = origin.compiled.spans(origin.text, origin.encode_special_tokens)
-            if spans is None:
-                return self._real().offsets  # type: ignore[no-any-return]
-            if whole._overflowing:  # others will ask for them
-                whole._spans = spans
-        if whole._overflowing:
-            spans = spans[self._first : self._first + len(self._ids) - frame.size]
-        if frame.size:
-            spans = [*[none] * len(frame.before), *spans, *[none] * len(frame.after)]
+            return self._real().offsets  # type: ignore[no-any-return]
+        if len(origin.ranges) > 1:
+            start, stop = origin.ranges[self._part]
+            spans = spans[start:stop]
+        frame = origin.frame
+        spans = self._framed([none] * len(frame.before), spans, [none] * len(frame.after))
         return self._padded(spans, none)
 
     @property
@@ -309,19 +355,25 @@ class Encoding:
     @staticmethod
     def merge(encodings: Sequence[Any], growing_offsets: bool = True) -> Any:
         """tokenizers.Encoding: these one after another."""
-        return tokenizers.Encoding.merge([*map(real_encoding, encodings)], growing_offsets)
+        return _merge([*map(real_encoding, encodings)], growing_offsets)
 
     def __len__(self) -> int:
-        return len(self._made) if self._made is not None else self._length
+        return len(self._made) if self._made is not None else max(self._n, self._pad_to)
+
+    @property
+    def _n(self) -> int:
+        """Ids without padding."""
+        start, stop = self._origin.ranges[self._part]
+        return stop - start + self._origin.frame.size
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _same, (self._real(),)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return _copied(self._real())
+        return _merge([self._real()], False)
 
     def __copy__(self) -> Any:
-        return _copied(self._real())
+        return _merge([self._real()], False)
 
     def __repr__(self) -> str:
         return (
@@ -332,7 +384,7 @@ class Encoding:
     # So that isinstance(encoding, tokenizers.Encoding) holds, which callers ask.
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return tokenizers.Encoding
+        return _RealEncoding
 
 
 _FIELDS = [name for name in Encoding.__slots__ if name != "_later"]
@@ -341,12 +393,6 @@ _MAKING = threading.RLock()
 
 def _same(encoding: Any) -> Any:
     return encoding
-
-
-def _copied(encoding: Any) -> Any:
-    import pickle
-
-    return pickle.loads(pickle.dumps(encoding))
 
 
 def real_encoding(encoding: Any) -> Any:

@@ -80,9 +80,10 @@ def _of_tiktoken(held: Any) -> Any:
 def patch_transformers(*, prompt_cache: int = 0) -> None:
     """Let every tokenizer that transformers loads from now on have streamtok's engine.
 
-    `from_pretrained` of all classes calls `accelerate` with what it gives, what their calls give is
-    made at once, without an Encoding of each text, and `tokenizers.decoders.DecodeStream` is
-    `streamtok.hf.DecodeStream`, also where it was imported before. Once is enough. Raises
+    `accelerate` is called with all that `from_pretrained` of any class gives, and with all that
+    fast classes make. What their calls give is made at once, without an Encoding of each text.
+    `tokenizers.decoders.DecodeStream` is `streamtok.hf.DecodeStream`, also where it was imported
+    before. Once is enough. Raises
     MissingLibraryError without transformers.
     """
     global _patch  # noqa: PLW0603
@@ -91,7 +92,8 @@ def patch_transformers(*, prompt_cache: int = 0) -> None:
     patch = _Patch()
     fast, slow = _classes()
     for kind in (fast, slow):
-        patch.put(kind, "from_pretrained", _accelerating(kind.from_pretrained, prompt_cache))
+        patch.put(kind, "from_pretrained", _loading(kind.from_pretrained, prompt_cache))
+    patch.put(fast, "__init__", _making(fast.__init__, prompt_cache))
     _answer_calls()
     real = tokenizers.decoders.DecodeStream
     for module in [*sys.modules.values()]:
@@ -113,16 +115,31 @@ def _answer_calls() -> None:
         _answers.put(fast, "__call__", _calling(fast.__call__, name, encode))
 
 
-def _accelerating(before: Any, prompt_cache: int) -> Any:
+def _loading(before: Any, prompt_cache: int) -> Any:
     """The class method `from_pretrained`, which gives tokenizers with streamtok's engine."""
 
     @functools.wraps(before.__func__)
     def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        made = before.__func__(cls, *args, **kwargs)
-        accelerate(made[0] if isinstance(made, tuple) else made, prompt_cache=prompt_cache)
-        return made
+        found = before.__func__(cls, *args, **kwargs)
+        made = found[0] if isinstance(found, tuple) else found
+        backend = getattr(made, "_tokenizer", None)
+        if type(backend) is Tokenizer:  # nobody has the parts any more that were set meanwhile
+            made._tokenizer = Tokenizer(backend, prompt_cache=prompt_cache)
+        accelerate(made, prompt_cache=prompt_cache)
+        return found
 
     return classmethod(from_pretrained)
+
+
+def _making(before: Any, prompt_cache: int) -> Any:
+    """`__init__` of fast tokenizers, which have streamtok's engine after it."""
+
+    @functools.wraps(before)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        before(self, *args, **kwargs)
+        accelerate(self, prompt_cache=prompt_cache)
+
+    return __init__
 
 
 def _answering(before: Any) -> Any:

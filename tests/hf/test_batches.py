@@ -131,7 +131,9 @@ def both(kind: str) -> tuple[Any, Any]:
     real = ours.backend_tokenizer.real
     names = ("bos_token", "eos_token", "unk_token", "pad_token")
     special = {name: getattr(ours, name) for name in names}
-    return ours, transformers.PreTrainedTokenizerFast(tokenizer_object=real, **special)
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_object=real, **special)
+    theirs._tokenizer = theirs._tokenizer.real  # its constructor is patched, too
+    return ours, theirs
 
 
 def test_a_tokenizer_that_is_accelerated(monkeypatch: pytest.MonkeyPatch) -> None:

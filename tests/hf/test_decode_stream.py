@@ -10,30 +10,173 @@ import pytest
 import tokenizers
 
 from streamtok.hf import DecodeStream, Tokenizer
+from streamtok.vocabulary.byte_alphabet import to_text
 
 from .shapes import KINDS, TEXTS
 from .test_matrix import written
 
+TEXT_KINDS = ("bert", "unigram", "word_level")  # their tokens are texts, never bytes
+SPACE_KINDS = ("llama2", "metaspace")  # tokens are texts, or bytes where there is no other
+BYTE_KINDS = [kind for kind in KINDS if kind not in (*TEXT_KINDS, *SPACE_KINDS)]
+
 
 @pytest.mark.parametrize("skip", [True, False])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*TEXT_KINDS, *SPACE_KINDS])
 def test_steps(kind: str, skip: bool) -> None:
-    ours = Tokenizer.from_str(written(kind))
-    real = tokenizers.Tokenizer.from_str(written(kind))
-    rng = random.Random(kind)
-    rows = [real.encode(text).ids for text in TEXTS]
-    rows += [[rng.randrange(real.get_vocab_size()) for _ in range(30)] for _ in range(60)]
-    for ids in rows:
-        place = rng.randrange(3)
+    ours, real = pair_of(kind)
+    for ids in rows_of(kind, real):
+        place = random.Random(len(ids)).randrange(3)
         mine = DecodeStream(ids[:place], skip_special_tokens=skip)
         theirs = tokenizers.decoders.DecodeStream(ids[:place], skip_special_tokens=skip)
-        for id in ids[place:]:
-            expected = step(theirs, real, id)
-            assert step(mine, ours, id) == expected
+        for at in range(place, len(ids)):
+            if kind in SPACE_KINDS and "\ufffd" in real.decode(ids[: at + 1]) + real.decode(ids):
+                break  # tokenizers waits or raises
+            expected = step(theirs, real, ids[at])
+            assert step(mine, ours, ids[at]) == expected
             if isinstance(expected, tuple):
                 break
     mine, theirs = DecodeStream(), tokenizers.decoders.DecodeStream()
-    assert mine.step(ours, rows[3]) == theirs.step(real, rows[3])
+    ids = real.encode(TEXTS[3]).ids
+    assert mine.step(ours, ids) == theirs.step(real, ids)
+
+
+def pair_of(kind: str) -> tuple[Tokenizer, tokenizers.Tokenizer]:
+    return Tokenizer.from_str(written(kind)), tokenizers.Tokenizer.from_str(written(kind))
+
+
+def rows_of(kind: str, real: tokenizers.Tokenizer) -> list[list[int]]:
+    rng = random.Random(kind)
+    rows = [real.encode(text).ids for text in TEXTS]
+    size = real.get_vocab_size()
+    return rows + [[rng.randrange(size) for _ in range(30)] for _ in range(60)]
+
+
+def letters(data: bytes) -> list[str]:
+    """The tokens of these bytes in a vocabulary of the byte alphabet."""
+    return [to_text(data[at : at + 1]) for at in range(len(data))]
+
+
+# What may come after any bytes: something else, and the rest of each kind of character.
+GOES_ON = [b"x", *(bytes([first, 0x80, 0x80]) for first in (0x80, 0x90, 0xA0, 0xBF))]
+
+
+def certain(real: tokenizers.Tokenizer, ids: list[int], skip: bool) -> str:
+    """The text of the ids that no later id can change."""
+    tails = [[real.token_to_id(letter) for letter in letters(data)] for data in GOES_ON]
+    texts = [real.decode(ids + tail, skip) for tail in tails]
+    first, last = min(texts), max(texts)
+    n = next((at for at, (a, b) in enumerate(zip(first, last)) if a != b), len(first))  # noqa: B905
+    return first[:n]
+
+
+@pytest.mark.parametrize("skip", [True, False])
+@pytest.mark.parametrize("kind", BYTE_KINDS)
+def test_all_text_that_is_certain(kind: str, skip: bool) -> None:
+    """At once, and only that, wherever the ids before the stream end."""
+    ours, real = pair_of(kind)
+    single = [real.token_to_id(letter) for letter in letters(bytes(range(256)))]
+    rng = random.Random(kind)
+    rows = rows_of(kind, real)[3:16]
+    cut = b"ab\xf0\x9f\x8c\xb6\xef\xbf\xbd\xf0\x9f\xffc\xc3\xa9\xe6\x97"
+    rows += [[single[byte] for byte in cut], [single[rng.choice(cut)] for _ in range(40)]]
+    for ids in rows:
+        known = [certain(real, ids[:at], skip) for at in range(len(ids) + 1)]
+        for place in {0, 1, *rng.sample(range(len(ids)), min(4, len(ids)))}:
+            stream = DecodeStream(ids[:place], skip_special_tokens=skip)
+            text = known[place]
+            for at in range(place, len(ids)):
+                text += stream.step(ours, ids[at]) or ""
+                assert text == known[at + 1], (ids[:place], ids[place : at + 1])
+            if place < len(ids):
+                at_once = DecodeStream(ids[:place], skip_special_tokens=skip)
+                assert known[place] + (at_once.step(ours, ids[place:]) or "") == known[-1]
+
+
+@pytest.mark.parametrize("kind", SPACE_KINDS)
+def test_bytes_that_are_no_characters(kind: str) -> None:
+    """As in tokenizers' decode: no byte of a row that is not UTF-8 counts."""
+    ours, real = pair_of(kind)
+
+    def ids_of(data: bytes) -> list[int]:
+        return [real.token_to_id(f"<0x{byte:02X}>") for byte in data]
+
+    x = real.token_to_id("x")
+    for rows in (
+        [b"\xe6\x97", b""],
+        [b"\xff"],
+        [b"\xe6\x97\xe6\x97\xa5", b"\xe6\x97\xa5"],
+        ["日本".encode(), b"\xc3", b"\xc3\xa9"],
+        [b"A", b"\xffA", b" ", "\ufffd".encode()],
+    ):
+        ids = [id for data in rows for id in [*ids_of(data), x]]
+        stream = DecodeStream()
+        made = [stream.step(ours, id) or "" for id in ids]
+        assert "".join(made) == real.decode(ids)
+        for place in range(len(ids)):
+            begun = DecodeStream(ids[:place])
+            rest = "".join(begun.step(ours, id) or "" for id in ids[place:])
+            assert rest == "".join(made[place:]), (rows, place)
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_replacement_character_that_is_in_the_text(is_ours: bool) -> None:
+    """It comes, also by a real tokenizer, and costs what any other text does."""
+    ours, real = pair_of("llama3")
+
+    class Counting:
+        """A tokenizer that nothing else is known of."""
+
+        n = 0
+
+        def decode(self, ids: list[int], skip_special_tokens: bool = True) -> str:
+            Counting.n += len(ids)
+            return real.decode(ids, skip_special_tokens)
+
+    text = " \ufffd" * 200 + " \U0001f336\ufe0f " + "\ufffd" * 9
+    ids = real.encode(text, add_special_tokens=False).ids
+    tokenizer: Any = ours if is_ours else Counting()
+    # Text does not tell a part of U+FFFD from the whole.
+    for n_prompt in (0, 1, 2, 401) if is_ours else (0, 1):
+        stream = DecodeStream(ids[:n_prompt])
+        shown = certain(real, ids[:n_prompt], False) if n_prompt else ""
+        for at, id in enumerate(ids[n_prompt:], n_prompt + 1):
+            shown += stream.step(tokenizer, id) or ""
+            known = certain(real, ids[:at], False)
+            if is_ours:
+                assert shown == known
+            else:
+                assert known.startswith(shown.rstrip("\ufffd"))
+        assert text.startswith(shown)
+        assert len(text) - len(shown) <= (0 if is_ours else 6)
+    assert Counting.n < 4 * 20 * len(ids)
+
+
+@pytest.mark.parametrize("kind", ["llama3", "llama2"])
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_ids_before_that_end_inside_a_character(kind: str, is_ours: bool) -> None:
+    """Nothing of their text comes again, by a real tokenizer neither."""
+    ours, real = pair_of(kind)
+    ids = real.encode("So hot \U0001f336 here, \u65e5 there", add_special_tokens=False).ids
+    whole = real.decode(ids)
+    for place in range(1, len(ids)):
+        stream = DecodeStream(ids[:place])
+        before = real.decode(ids[:place]).rstrip("\ufffd")
+        tokenizer: Any = ours if is_ours else real
+        text = "".join(stream.step(tokenizer, id) or "" for id in ids[place:])
+        assert before + text == whole, place
+
+
+def test_a_tokenizer_that_changes_within_a_stream() -> None:
+    """From one that is compiled to one that is not, and back."""
+    ours, real = pair_of("llama3")
+    text = "So \U0001f336 \ufffd hot, \u65e5 is it? " * 9
+    ids = real.encode(text, add_special_tokens=False).ids
+    for turn in (1, 2, 3, 5):
+        stream = DecodeStream()
+        made = [
+            stream.step(ours if at // turn % 2 else real, id) or "" for at, id in enumerate(ids)
+        ]
+        assert "".join(made).replace("\ufffd", "") == text.replace("\ufffd", "")
 
 
 def step(stream: Any, tokenizer: Any, id: Any) -> Any:

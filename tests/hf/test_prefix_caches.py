@@ -57,7 +57,7 @@ def test_ids_are_those_of_the_whole_prompt(prompts: list[str], limit: int) -> No
     cached, plain = loaded(limit), loaded(0)
     for prompt in prompts:
         check(cached, plain, prompt)
-    stats = cached.backend_tokenizer._cache.stats
+    stats = cached.backend_tokenizer._now().cache.stats
     assert stats.bytes <= limit
     assert (stats.hits > 0) == (len(prompts[0]) > 4096)
 

@@ -301,7 +301,7 @@ def test_a_prompt_cache_under_transformers() -> None:
     for turns in range(390, 400):
         prompt = real.apply_chat_template(chat[:turns], tokenize=False)
         assert ours(prompt).input_ids == real(prompt).input_ids
-    assert ours._tokenizer._cache.stats.hits > ours._tokenizer._cache.stats.misses
+    assert ours._tokenizer._now().cache.stats.hits > ours._tokenizer._now().cache.stats.misses
 
 
 def test_datasets_know_the_same_tokenizer_again() -> None:
