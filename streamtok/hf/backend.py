@@ -50,17 +50,18 @@ class Snapshot(NamedTuple):
     padding: Padding | None = None
     encode_special_tokens: bool = False
 
-    def is_refused(self, add_special_tokens: bool) -> bool:
+    @property
+    def is_refused(self) -> bool:
         """Whether the real tokenizer must encode: nothing is compiled, or the settings ask for what
-        only it knows: truncation that raises or cuts to nothing, or special tokens that are text
-        and hide others.
+        only it knows: truncation that it would not let be set now, as when the special tokens leave
+        less than the stride, or special tokens that are text and hide others.
         """
         compiled, truncation = self.compiled, self.truncation
         if compiled is None or (compiled.special_hides and self.encode_special_tokens):
             return True
         if truncation is None:
             return False
-        most = truncation.max_length - compiled.frame(add_special_tokens).size
+        most = truncation.max_length - compiled.framed.size
         return most <= truncation.stride or truncation.strategy != "longest_first"
 
     def ids_of(self, text: str) -> list[int]:
@@ -197,10 +198,7 @@ class Tokenizer:
         """
         with self._lock:
             self._forget()
-            try:
-                yield self._real
-            finally:
-                self._forget()  # what it may have been asked for meanwhile, as training does
+            yield self._real
 
     def _forget(self) -> None:
         if self._snapshot.compiled is not None:
@@ -241,7 +239,7 @@ class Tokenizer:
             pair is not None
             or is_pretokenized
             or type(sequence) is not str
-            or now.is_refused(add_special_tokens)
+            or now.is_refused
             or not is_text(sequence)
         ):
             return self._real.encode(sequence, pair, is_pretokenized, add_special_tokens)
@@ -269,7 +267,7 @@ class Tokenizer:
         if (
             is_pretokenized
             or not isinstance(input, list | tuple)
-            or now.is_refused(add_special_tokens)
+            or now.is_refused
             or not all(type(text) is str and is_text(text) for text in input)
         ):
             real = self._real

@@ -83,7 +83,7 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     if has_spans and tensors is not None:
         return None
     special = options.get("add_special_tokens", True)
-    if now.is_refused(special):
+    if now.is_refused:
         return None
     if is_single:
         if not is_text(texts):
