@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from .definition import pretoken_spans
 from .engines.protocol import encode_whole
+from .surrogates import repair
 from .vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ _MOST = 1 << 10  # bytes that may go on: there are thousands of answers, each wi
 def encode_with_unstable(
     encoding: EncodingDefinition, text: Text, matcher: SpecialMatcher
 ) -> tuple[list[int], list[list[int]]]:
-    """(stable ids, completions) of `text`. Raises as `Encoding.encode`, also for surrogates, and
-    ValueError where the last pre-token is too long.
+    """(stable ids, completions) of `text`. Raises as `Encoding.encode`, and ValueError where the last
+    pre-token is too long.
     """
     merge = encoding._encoder.encode_pretoken
     stable, rest = _stable_and_rest(encoding, text, matcher)
@@ -84,8 +85,8 @@ def _stable_and_rest(
 
     Blank tokens before one that is blank are of it, too, since `\\s*[\\r\\n]+` looks ahead.
     """
-    ids = encode_whole(encoding._engine, text, matcher, "strict", "list", repairs=False)
-    data = text.encode() if isinstance(text, str) else bytes(text)
+    data = repair(text, "strict").encode() if isinstance(text, str) else bytes(text)
+    ids = encode_whole(encoding._engine, data, matcher, "strict", "list")
     start, end, _ = matcher.split(data)[-1]
     segment = data[start:end].decode()
     pretokens = [segment[first:last] for first, last in pretoken_spans(encoding, segment)]

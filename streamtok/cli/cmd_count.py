@@ -52,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers, "count", run, "count the tokens of each file", _EXAMPLES
     )
     input_options.add_source_options(parser)
-    encoding_options.add_text_options(parser, plain_specials=True, errors="replace")
+    encoding_options.add_text_options(parser, errors="replace")
     encoding_options.add_template(parser)
     options.add_chunk_size(parser)
     group = parser.add_argument_group("what is printed (default: a line for each file)")
@@ -113,7 +113,10 @@ def run(args: argparse.Namespace) -> int:
         )
         _print_count(args, total, is_named=True)
     if replaced:
-        what = "1 byte was" if replaced == 1 else f"{replaced:,} bytes were"
+        one, many = "byte", "bytes"
+        if args.jsonl is not None:  # half of a surrogate pair is an escape
+            one, many = "byte or escape", "bytes or escapes"
+        what = f"1 {one} was" if replaced == 1 else f"{replaced:,} {many} were"
         say(f"{what} not UTF-8 and counted as U+FFFD; --errors strict names the first")
     if stopped is not None and not args.follow:
         raise stopped

@@ -86,14 +86,12 @@ def encode_whole(
     matcher: SpecialMatcher,
     errors: str,
     into: str,
-    *,
-    repairs: bool = True,
 ) -> Any:
     """What `engine.encode` gives; a special token that is refused raises ValueError.
 
-    repairs: lone surrogates in a str become U+FFFD, as in tiktoken, instead of raising.
+    Lone surrogates in a str become U+FFFD, or bytes under "surrogateescape".
     """
-    result = encode_or_refuse(engine, text, matcher, errors, into, repairs=repairs)
+    result = encode_or_refuse(engine, text, matcher, errors, into)
     if type(result) is tuple:
         raise_disallowed_special(*result)
     return result
@@ -105,8 +103,6 @@ def encode_or_refuse(
     matcher: SpecialMatcher,
     errors: str,
     into: str,
-    *,
-    repairs: bool = True,
 ) -> Any:
     """As `encode_whole`, but (offset, text) for a special token that is refused."""
     if errors != "strict":
@@ -114,6 +110,6 @@ def encode_or_refuse(
     try:
         return engine.encode(text, matcher, errors, into)
     except UnicodeEncodeError:
-        if not repairs or not isinstance(text, str):
+        if not isinstance(text, str):
             raise
         return engine.encode(surrogates.repair(text, errors), matcher, errors, into)

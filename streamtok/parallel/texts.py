@@ -82,8 +82,7 @@ class TextEncoder:
         if num_threads != 1 or (into == "count" and size_of(text) >= LARGE):
             ids = self._encode_large(text, matcher, errors, into, num_threads)
         if ids is None:
-            repairs = into != "array"  # as in tiktoken
-            ids = encode_or_refuse(self.engine, text, matcher, errors, into, repairs=repairs)
+            ids = encode_or_refuse(self.engine, text, matcher, errors, into)
             if type(ids) is tuple:
                 raise_disallowed_special(*ids)
         return self.template.around(ids, into) if add_special_tokens else ids

@@ -87,10 +87,9 @@ cdef class FastEncoding:
                         errors="strict", add_special_tokens=False, num_threads=1):
         """numpy.uint32 [n]: as `encode`, without a list.
 
-        Lone surrogates in a str raise UnicodeEncodeError, as in tiktoken. num_threads: a text of a
-        megabyte or more is cut where that changes no id and shared between so many threads, but not
-        more than there are cores. A text that others can write to meanwhile (bytearray, mmap) is
-        copied first.
+        num_threads: a text of a megabyte or more is cut where that changes no id and shared between
+        so many threads, but not more than there are cores. A text that others can write to meanwhile
+        (bytearray, mmap) is copied first.
         """
         if add_special_tokens is False and num_threads is one:
             ids = self.quickly(text, allowed_special, disallowed_special, errors, AS_ARRAY)

@@ -11,7 +11,9 @@ import json
 import zlib
 from typing import Any
 
+from ..._core.encode import has_surrogate
 from ...errors import DocumentError
+from ...surrogates import repair
 from .records import BadRecord, OnBad
 from .replaced_bytes import count_replaced
 from .splitters import BEGINNING, Part, Splitter, Start, together
@@ -53,8 +55,9 @@ class JsonLines(Splitter):
         """name: the input, for errors. on_bad: skips broken lines; None: they are errors.
 
         max_line: bytes; a longer line is broken. errors: for bytes that are not UTF-8, before the
-        line is parsed: "strict" makes the line a broken one, "replace" makes them U+FFFD,
-        "surrogateescape" keeps them in the text.
+        line is parsed, and for an escape that is half of a surrogate pair: "strict" makes the line a
+        broken one, "replace" makes them U+FFFD. "surrogateescape" keeps bytes in
+        the text; half of a pair makes the line a broken one.
         """
         super().__init__(start)
         self._errors = errors
@@ -171,15 +174,15 @@ class JsonLines(Splitter):
     def _add_fast(self, texts: list[str | bytes], lines: str) -> None:
         """`_add` each line, with fewer calls for objects that have a text in the field."""
         field = self._field
-        is_lossless = self._errors == "surrogateescape"
         for line in lines.split("\n"):
-            if line[:1] == "{" and not (is_lossless and "\\u" in line):
+            if line[:1] == "{":
                 try:
                     row, end = _parse(line)
                     text = row[field] if field in row else text_field(row, field, self._path)
                 except (ValueError, RecursionError):
                     text = None
-                if type(text) is str and (end == len(line) or not line[end:].strip(_BLANKS)):
+                is_text = type(text) is str and not ("\\u" in line and _has_surrogate(text))
+                if is_text and (end == len(line) or not line[end:].strip(_BLANKS)):
                     self.records += 1
                     texts.append(text)
                     continue
@@ -218,15 +221,24 @@ class JsonLines(Splitter):
         except RecursionError:
             raise _BadLine("JSON that is nested too deeply") from None
         found = text_field(row, self._field, self._path)
-        if self._errors != "surrogateescape" or found.isascii():
+        if not _has_surrogate(found):
             return found
+        if self._errors == "replace":
+            fixed = repair(found, self._errors)
+            self.replaced += fixed.count("\ufffd") - found.count("\ufffd")
+            return fixed
         try:
-            return found.encode("utf-8", "surrogateescape")
+            return found.encode("utf-8", self._errors)
         except UnicodeEncodeError as error:
             raise _BadLine(
                 "half of a surrogate pair, which has no UTF-8 bytes",
                 f"character {error.start} of the text",
+                "--errors replace keeps the line",
             ) from None
+
+
+def _has_surrogate(text: str) -> bool:
+    return not text.isascii() and has_surrogate(text, 0, len(text))
 
 
 def text_field(row: Any, field: str, path: list[str]) -> str:

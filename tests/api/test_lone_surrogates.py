@@ -1,0 +1,134 @@
+"""A str with lone surrogates has one meaning in every call: that of the bytes it becomes.
+
+A pair is its character and any other surrogate U+FFFD, as in tiktoken. Under "surrogateescape",
+U+DC80 to U+DCFF are bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import streamtok
+
+from .test_surrogates import rewriting
+
+Encoding = streamtok.Encoding
+Call = Callable[[Encoding, str, dict[str, Any]], Any]
+
+
+def of_stream(enc: Encoding, text: str, more: dict[str, Any]) -> list[int]:
+    stream = enc.stream_encoder(**more)
+    middle = text.find(" ")  # between two characters of text that is not broken
+    return [*stream.encode(text[:middle]), *stream.encode(text[middle:]), *stream.flush()]
+
+
+def of_counter(enc: Encoding, text: str, more: dict[str, Any]) -> int:
+    counter = enc.counter(**more)
+    counter.update(text)
+    return counter.finish()
+
+
+def of_edits(enc: Encoding, text: str, more: dict[str, Any]) -> list[int]:
+    document = enc.document("a b", **more)
+    document.append(text)
+    document.replace(0, 3, "")
+    return list(document.ids)
+
+
+IDS: dict[str, Call] = {
+    "encode": lambda e, t, m: e.encode(t, **m),
+    "encode_ordinary": lambda e, t, m: e.encode_ordinary(t, **m),
+    "max_tokens": lambda e, t, m: e.encode(t, max_tokens=1 << 30, **m),
+    "to_numpy": lambda e, t, m: e.encode_to_numpy(t, **m).tolist(),
+    "to_numpy, threads": lambda e, t, m: e.encode_to_numpy(t, num_threads=2, **m).tolist(),
+    "batch": lambda e, t, m: e.encode_batch(["x", t], **m)[1],
+    "ordinary_batch": lambda e, t, m: e.encode_ordinary_batch([t, "x"], **m)[0],
+    "with_offsets": lambda e, t, m: e.encode_with_offsets(t, **m)[0].tolist(),
+    "batch_with_offsets": lambda e, t, m: e.encode_batch_with_offsets([t], **m)[0][0].tolist(),
+    "stream": of_stream,
+    "stream to numpy": lambda e, t, m: e.stream_encoder(**m).encode_to_numpy(t, True).tolist(),
+    "stream offsets": lambda e, t, m: (
+        e.stream_encoder(**m).encode_with_offsets(t, True)[0].tolist()
+    ),
+    "iterencode": lambda e, t, m: sum(e.iterencode([t], **m), []),
+    "document": lambda e, t, m: list(e.document(t, **m).ids),
+    "edits": of_edits,
+    "show": lambda e, t, m: [one.token.id for one in e.show(t, **m).tokens],
+}
+COUNTS: dict[str, Call] = {
+    "count": lambda e, t, m: e.count(t, **m),
+    "count, threads": lambda e, t, m: e.count(t, num_threads=2, **m),
+    "counter": of_counter,
+    "truncate": lambda e, t, m: e.truncate(t, 1 << 30, **m).n_tokens,
+    "truncate left": lambda e, t, m: e.truncate(t, 1 << 30, "left", **m).n_tokens,
+    "split": lambda e, t, m: next(e.split(t, 1 << 30, **m)).n_tokens,
+}
+LONE = ["\ud83d", "\ude00", "\udc80", "\ud83d\ude00", "\ud83d\udc80"]
+WORDS = "naïve words, 漢字 and <|endoftext of 😀. "
+
+
+def placed(lone: str, words: str) -> Iterator[str]:
+    """The surrogates at the start, inside and at the end."""
+    yield from (lone + words, words + lone + words, words + lone)
+
+
+def as_bytes(text: str, errors: str) -> bytes:
+    """What `text` is, by CPython's codecs alone."""
+    if errors != "surrogateescape":
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text.encode()
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return b"".join(
+        "\ufffd".encode() if "\ud800" <= one <= "\udfff" and not "\udc80" <= one <= "\udcff"
+        else one.encode("utf-8", "surrogateescape")
+        for one in joined
+    )  # fmt: skip
+
+
+KINDS = {"gpt2": lambda: streamtok.get_encoding("gpt2"), "nfc": rewriting}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def enc(request: pytest.FixtureRequest) -> Encoding:
+    return KINDS[request.param]()
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+@pytest.mark.parametrize("lone", LONE, ids=ascii)
+def test_every_call_has_one_answer(enc: Encoding, lone: str, errors: str) -> None:
+    more = {"errors": errors}
+    for words in (WORDS, WORDS * 90):  # more than the fast path takes
+        for text in placed(lone, words):
+            wanted = enc.encode(as_bytes(text, errors), **more)
+            for name, call in IDS.items():
+                assert call(enc, text, more) == wanted, name
+            for name, call in COUNTS.items():
+                assert call(enc, text, more) == len(wanted), name
+            assert enc.fits(text, len(wanted), **more)
+            assert not enc.fits(text, len(wanted) - 1, **more)
+
+
+@pytest.mark.parametrize("lone", LONE, ids=ascii)
+def test_with_unstable(lone: str) -> None:
+    enc = streamtok.get_encoding("gpt2")
+    for text in placed(lone, WORDS):
+        text += " ab"  # the last pre-token is not stable
+        data = as_bytes(text, "strict")
+        stable, completions = enc.encode_with_unstable(text)
+        assert stable == enc.encode(data)[:-1]
+        assert (stable, completions) == enc.encode_with_unstable(data)
+
+
+@pytest.mark.parametrize("lone", ["\ud83d", "\ud83d\udc80"], ids=ascii)
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_texts_that_threads_share(lone: str, errors: str) -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    for text in placed(lone, WORDS * 20_000):
+        wanted = enc.encode(as_bytes(text, errors), errors=errors)
+        for name in ("to_numpy", "to_numpy, threads", "batch", "stream"):
+            assert IDS[name](enc, text, {"errors": errors}) == wanted, name
+        for name in ("count", "count, threads", "counter"):
+            assert COUNTS[name](enc, text, {"errors": errors}) == len(wanted), name
