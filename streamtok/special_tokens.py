@@ -10,18 +10,31 @@ matters only for special tokens that begin with one another.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ._core.encode import ALL, NO_SPECIAL, SpecialMatcher, check_special_size
 from ._types import AllowedSpecial, DisallowedSpecial
 from .parallel.cached import cached_property
 
-__all__ = ["SpecialTokens", "in_order_of_preference"]
+__all__ = ["SPECIAL_POLICIES", "SpecialTokens", "in_order_of_preference", "special_settings"]
+
+SPECIAL_POLICIES = ("plain", "allow", "refuse")
 
 _MATCHERS_KEPT = 128  # for settings that calls have used
 
 _MASK = (1 << 64) - 1
 _GROUP = 16
 _PROBES = 1 << 20  # slots looked at, beside a hundred for each text; usually there are ten
+
+
+def special_settings(policy: str) -> dict[str, Any]:
+    """The keyword arguments of `Encoding.encode` for one of SPECIAL_POLICIES: the text of a special
+    token is plain text, becomes its id, or is an error.
+    """
+    return {
+        "allowed_special": ALL if policy == "allow" else NO_SPECIAL,
+        "disallowed_special": ALL if policy == "refuse" else (),
+    }
 
 
 class SpecialTokens:

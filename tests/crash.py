@@ -37,8 +37,8 @@ from streamtok.cli.main import main as streamtok_main
 ROOT = Path(__file__).resolve().parent.parent
 RESUME = ["--resume", "--chunk-size", "1k"]
 POLICIES = [
-    [], ["--max-bad-lines", "9000"], ["--disallowed-special", "none"], ["--errors", "replace"],
-    ["--allowed-special", "all"], ["--max-pending", "1M"],
+    [], ["--max-bad-lines", "9000"], ["--special", "plain"], ["--errors", "replace"],
+    ["--special", "allow"], ["--max-pending", "1M"],
 ]  # fmt: skip
 LARGE = ["--resume", "--chunk-size", "150k", "--threads", "2"]  # enough to be cut between threads
 WORDS = ["the", "of", "and", "12", "345", "x", "==", "naïve", "日本語", "🎉", "streaming"]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import encoding_options, options
 from .options import add_option
-
-if TYPE_CHECKING:
-    from ..encoding import Encoding
 
 
 def add_budget_options(parser: argparse.ArgumentParser, parse: Callable[[str], int]) -> None:
@@ -22,14 +19,13 @@ def add_budget_options(parser: argparse.ArgumentParser, parse: Callable[[str], i
         parse,
         required=True,
     )
-    encoding_options.add_text_options(parser, None, plain_specials=True)
+    encoding_options.add_text_options(parser, None)
     encoding_options.add_template(parser)
     reading = parser.add_argument_group("reading")
     options.add_chunk_size(reading)
     options.add_no_unpack(reading)
 
 
-def budget_settings(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:
-    """The keyword arguments of `split` and `truncate`. Raises Refused."""
-    settings = encoding_options.text_settings(args, encoding)
-    return settings | {"add_special_tokens": args.add_special_tokens}
+def budget_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of `split` and `truncate`."""
+    return encoding_options.text_settings(args) | {"add_special_tokens": args.add_special_tokens}

@@ -46,7 +46,7 @@ def add_parser(subparsers: Any) -> None:
     )
     input_options.add_source_options(parser)
     input_options.add_live_options(parser)
-    encoding_options.add_text_options(parser)
+    encoding_options.add_text_options(parser, special="refuse")
     ends = parser.add_argument_group("ends of documents")
     add_option(ends, "--prepend --bos TOKEN", "a special token or id to put before each document")
     add_option(ends, "--append --eos TOKEN", "a special token or id to put after each document")
@@ -172,6 +172,7 @@ def run(args: argparse.Namespace) -> int:
                     f"{args.output}: continuing after {totals.documents:,} documents, "
                     f"{totals.bytes:,} bytes, {totals.tokens:,} tokens"
                 )
+        args.continues = args.resume
         with taking_up(True):
             _go(args, pipeline, progress)
     if not args.quiet:

@@ -52,7 +52,9 @@ def add_parser(subparsers: Any) -> None:
         1 << 28,
     )
     add_option(web, "--max-model-len N", "what /tokenize says of the model", parse_positive)
-    encoding_options.add_text_options(parser, max_pending=1 << 20)
+    encoding_options.add_text_options(
+        parser, 1 << 20, special=None, otherwise="refuse; plain with --http"
+    )
     add_option(
         parser,
         "--format",
@@ -101,6 +103,8 @@ def run(args: argparse.Namespace) -> int:
     from .. import serve
     from ..serve.log import Log
 
+    if args.special is None:
+        args.special = "plain" if args.http else "refuse"
     if args.http:
         return _run_http(args)
     encoding = encoding_options.load_encoding(args)
@@ -123,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
                 max_lifetime=args.max_lifetime,
                 grace=args.grace,
                 metrics=args.metrics,
-                **encoding_options.stream_settings(args, encoding),
+                **encoding_options.stream_settings(args),
             )
     except ModuleNotFoundError as error:
         raise Refused(str(error)) from None

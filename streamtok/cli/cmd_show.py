@@ -53,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
     add_option(group, "--json", "JSON: a line for each token, chunk or pre-token")
     add_color(group)
     add_option(group, "-q --quiet", "do not print the totals on standard error")
-    encoding_options.add_text_options(parser, plain_specials=True)
+    encoding_options.add_text_options(parser)
     reading = parser.add_argument_group("reading")
     options.add_chunk_size(reading)
     options.add_no_unpack(reading)
@@ -167,8 +167,7 @@ def _line(start: str, id: str, rank: str, data: str, text: str) -> str:
 
 
 def _refuse_specials(args: argparse.Namespace, option: str) -> None:
-    given = [args.allowed_special, args.disallowed_special]
-    if args.special != "plain" or given != [None, None]:
+    if args.special != "plain":
         raise Misused(f"{option} takes special tokens for plain text: leave out --special")
 
 

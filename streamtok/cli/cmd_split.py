@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if args.overlap >= args.max_tokens:
         raise Misused(f"--overlap must be less than --max-tokens, which is {args.max_tokens}")
     encoding = encoding_options.load_encoding(args)
-    settings = budget_options.budget_settings(args, encoding)
+    settings = budget_options.budget_settings(args)
     boundary: Any = args.boundary
     if args.regex is not None:
         try:

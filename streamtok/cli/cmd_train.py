@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
+from ..files.named_errors import is_folder
 from ..parts import counted_documents
 from ..parts.counted_files import CountedFiles, count_inputs
 from ..pipeline.sources import MAX_LINE, Reading, check_file
@@ -48,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
         [
             "@ *.txt --vocab-size 32k -o my.tiktoken",
             "@ --jsonl text data/*.jsonl.zst --vocab-size 32k -o tokenizer.json",
-            "@ *.txt.gz --vocab-size 32k --special '<|endoftext|>' --tie hf -o tokenizer.json",
+            "@ *.txt.gz --vocab-size 32k --special-token '<|end|>' --tie hf -o tokenizer.json",
             "@ *.txt --model wordpiece --vocab-size 30k -o tokenizer.json",
             "@ *.txt --vocab-size 100k --memory-limit 4GiB --save-counts c.npz -o my.tiktoken",
         ],
@@ -92,7 +93,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_option(
         merges,
-        "--special TEXT",
+        "--special-token TEXT",
         "a special token, whose id follows those of the merges; may be given several times "
         "(of wordpiece: the ids come first; default: [PAD], [UNK], [CLS], [SEP] and [MASK])",
         default=[],
@@ -212,8 +213,8 @@ def _check_vocabulary(args: argparse.Namespace) -> None:
     if args.model == "wordpiece":
         _train(args, Trainer("bert"), args.vocab_size, None)
         return
-    check_specials(args.special)
-    check_merging(args.vocab_size - len(args.special), args.min_frequency, args.tie or "raw")
+    check_specials(args.special_token)
+    check_merging(args.vocab_size - len(args.special_token), args.min_frequency, args.tie or "raw")
 
 
 def _train(
@@ -221,10 +222,12 @@ def _train(
 ) -> Encoding:
     settings: dict[str, Any] = {"min_frequency": args.min_frequency, "progress": progress}
     if args.model == "wordpiece":
-        if args.special:
-            settings["special_tokens"] = args.special
+        if args.special_token:
+            settings["special_tokens"] = args.special_token
         return trainer.train_wordpiece(vocab_size, limit_alphabet=args.limit_alphabet, **settings)
-    return trainer.train(vocab_size, special_tokens=args.special, tie=args.tie or "raw", **settings)
+    return trainer.train(
+        vocab_size, special_tokens=args.special_token, tie=args.tie or "raw", **settings
+    )
 
 
 # The output
@@ -243,7 +246,7 @@ def _check_format(args: argparse.Namespace, trainer: Trainer, format: str) -> No
         return
     from ..training.trainer import Trainer
 
-    smallest = _train(args, Trainer(trainer.pattern), 256 + len(args.special), None)
+    smallest = _train(args, Trainer(trainer.pattern), 256 + len(args.special_token), None)
     with tempfile.TemporaryDirectory() as folder:
         _save(smallest, os.path.join(folder, "vocabulary"), format)
 
@@ -384,7 +387,7 @@ def _check_output(name: str, format: str) -> None:
     """Raise now, not after hours, if the output cannot be written."""
     folder = os.path.dirname(os.path.abspath(name))
     if os.path.isdir(name) and format != "gpt2":  # a pair of files in a folder
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        raise is_folder(name)
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
     if not os.access(folder, os.W_OK):

@@ -47,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
-    settings = budget_options.budget_settings(args, encoding)
+    settings = budget_options.budget_settings(args)
     with one_text.errors_of(args.file):
         text: Any = one_text.blocks_of(args, args.file)
         if args.side == "left":

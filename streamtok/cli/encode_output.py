@@ -56,17 +56,12 @@ def check_format(args: argparse.Namespace, max_id: int) -> str:
 def job_options(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:
     """The options of the command as `parts.settings` takes them. Raises Refused."""
     options = {name: getattr(args, name) for name in Settings.options() if hasattr(args, name)}
-    specials = encoding_options.text_settings(args, encoding)
-    return (
-        options
-        | specials
-        | {  # those that the command line says in another way
-            "add_special_tokens": args.add_special_tokens,
-            "prepend": encoding_options.special_id(args.prepend, encoding),
-            "append": encoding_options.special_id(args.append, encoding),
-            "sidecar": args.sidecar is not False,
-        }
-    )
+    return options | {  # those that the command line says in another way
+        "add_special_tokens": args.add_special_tokens,
+        "prepend": encoding_options.special_id(args.prepend, encoding),
+        "append": encoding_options.special_id(args.append, encoding),
+        "sidecar": args.sidecar is not False,
+    }
 
 
 def refuse_inputs(args: argparse.Namespace, family: sinks.Family, names: Sequence[str]) -> None:

@@ -33,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
     overwriting.refuse_inputs([args.output], [*vocabulary_files(args.encoding), *paths])
     made = _plan(args, paths)
     made.save()
+    args.continues = True
     done = Totals()
     share = range(args.task[0], len(made), args.task[1]) if args.task else range(len(made))
     waiting = array("q", (number for number in missing_parts(made) if number in share))

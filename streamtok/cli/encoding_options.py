@@ -11,12 +11,12 @@ from ..chunker import DEFAULT_MAX_PENDING, StreamEncoder
 from ..encoding import Encoding
 from ..errors import StreamtokError
 from ..formats.opening import open_encoding
+from ..special_tokens import SPECIAL_POLICIES, special_settings
 from .argument_types import parse_size
 from .messages import Refused
 from .options import add_errors, add_option
 
 DEFAULT_ENCODING = "cl100k_base"
-_SPECIAL = {"allow": ("all", "none"), "plain": ("none", "none"), "refuse": ("none", "all")}
 
 
 def add_encoding(
@@ -38,37 +38,24 @@ def add_encoding(
 def add_text_options(
     parser: argparse.ArgumentParser,
     max_pending: int | None = DEFAULT_MAX_PENDING,
-    plain_specials: bool = False,
+    special: str | None = "plain",
+    otherwise: str = "",
     errors: str = "strict",
 ) -> None:
-    """Add -e, the special tokens, --errors and, unless its default in bytes is None, --max-pending.
+    """Add -e, --special, --errors and, unless its default in bytes is None, --max-pending.
 
-    plain_specials: for commands that take the text of special tokens for plain text unless told
-    otherwise, with --special. errors: the default of --errors.
+    special: the default of --special; otherwise: that default for the help, if it depends on other
+    options. errors: the default of --errors.
     """
     add_encoding(parser)
     group = parser.add_argument_group("text and special tokens")
-    if plain_specials:
-        add_option(
-            group,
-            "--special",
-            "the text of a special token is one token, plain text, or an error (default: plain)",
-            default="plain",
-            choices=tuple(_SPECIAL),
-        )
     add_option(
         group,
-        "--allowed-special all|none|NAME,...",
-        "special tokens whose text becomes their id "
-        f"(default: {'as --special says' if plain_specials else 'none'})",
-        default=None if plain_specials else "none",
-    )
-    add_option(
-        group,
-        "--disallowed-special all|none|NAME,...",
-        "special tokens whose text is an error "
-        f"(default: {'as --special says' if plain_specials else 'all that are not allowed'})",
-        default=None if plain_specials else "all",
+        "--special",
+        "the text of a special token, such as <|endoftext|>, is plain text, becomes the token "
+        f"(allow), or is an error (default: {otherwise or special})",
+        default=special,
+        choices=SPECIAL_POLICIES,
     )
     add_errors(group, errors)
     if max_pending is None:
@@ -107,42 +94,19 @@ def load_named(name: str) -> Encoding:
         raise Refused(str(error)) from None
 
 
-def stream_settings(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:
-    """The keyword arguments of `Encoding.stream_encoder`. Raises Refused."""
-    return {**text_settings(args, encoding), "max_pending": args.max_pending}
+def stream_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of `Encoding.stream_encoder`."""
+    return {**text_settings(args), "max_pending": args.max_pending}
 
 
-def text_settings(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:
-    """The keyword arguments of `Encoding.encode`. Raises Refused."""
-    allowed, disallowed = _SPECIAL[getattr(args, "special", "refuse")]
-    if args.allowed_special is not None:
-        allowed = args.allowed_special
-    if args.disallowed_special is not None:
-        disallowed = args.disallowed_special
-    return {
-        "allowed_special": _specials(allowed, encoding),
-        "disallowed_special": _specials(disallowed, encoding),
-        "errors": args.errors,
-    }
+def text_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of `Encoding.encode`."""
+    return special_settings(args.special) | {"errors": args.errors}
 
 
 def open_stream(args: argparse.Namespace, encoding: Encoding) -> StreamEncoder:
-    """A stream encoder with the settings of the command line. Raises Refused."""
-    return encoding.stream_encoder(**stream_settings(args, encoding))
-
-
-def _specials(given: str, encoding: Encoding) -> Any:
-    if given == "all":
-        return given
-    if given == "none":
-        return frozenset()
-    names = frozenset(given.split(","))
-    for name in sorted(names):
-        if name not in encoding.special_tokens_set:
-            raise Refused(
-                f"{name!r} is not a special token of {encoding.name}{_list_specials(encoding)}"
-            )
-    return names
+    """A stream encoder with the settings of the command line."""
+    return encoding.stream_encoder(**stream_settings(args))
 
 
 def special_id(name: str | None, encoding: Encoding) -> int | None:

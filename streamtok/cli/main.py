@@ -99,14 +99,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             complain(f"{error} (try: {args.parser.prog} --help)")
             return 2
         except PlanError as error:
-            complain(joined(error))
+            complain(joined(error) + _then(args))
         except (Refused, StreamtokError) as error:
             complain(str(error))
         except OSError as error:
-            complain(describe(error))
+            complain(describe(error) + _then(args))
         except MemoryError:
-            complain("not enough memory")
+            complain("not enough memory" + _then(args))
         return 1
+
+
+def _then(args: argparse.Namespace) -> str:
+    """The end of a message if what was done before the failure is kept."""
+    if not getattr(args, "continues", False):
+        return ""
+    return f"; then the same command continues {shown(args.output)}"
 
 
 class _StoreOnce(argparse.Action):

@@ -42,8 +42,8 @@ def describe(error: OSError) -> str:
     if error.filename is None:
         return what
     path = os.fsdecode(error.filename)
-    if isinstance(error, IsADirectoryError):
-        what += "; expected a file: give one in it, or all of them with *"
+    if what == os.strerror(errno.EISDIR):
+        what = f"is a folder; give a file in it, or all of them: {shown(os.path.join(path, '*'))}"
     elif isinstance(error, FileNotFoundError):
         folder = os.path.dirname(path)
         if folder and "://" not in path and not os.path.isdir(folder):

@@ -58,8 +58,7 @@ def errors_of(path: str) -> Iterator[None]:
     except StreamtokError:
         raise
     except ValueError as error:
-        special = "--special plain takes it for text, --special allow for one token"
-        raise explain(error, input_name(path), special) from None
+        raise explain(error, input_name(path)) from None
 
 
 def written(text: Any, errors: str) -> str:

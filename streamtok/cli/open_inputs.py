@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from ..errors import PendingLimitExceeded, StreamtokError
 from ..pipeline import sinks
+from ..pipeline.documents import with_advice
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import (
@@ -185,26 +186,11 @@ def _waiting(args: argparse.Namespace) -> Waiting:
     return waiting
 
 
-def explain(
-    error: Exception,
-    where: str,
-    special: str = "--allowed-special encodes it as its id, "
-    "--disallowed-special none as plain text",
-) -> Exception:
+def explain(error: Exception, where: str) -> Exception:
     """The exception to raise for an error in the text of an input or of a document.
 
-    where: names it; offsets are those in it. special: which options take a special token.
+    where: names it; offsets are those in it.
     """
-    if isinstance(error, UnicodeDecodeError):
-        return Refused(
-            f"{where}: byte {error.start} is not UTF-8 ({error.reason}); "
-            "--errors replace or --errors surrogateescape accepts it"
-        )
-    if isinstance(error, PendingLimitExceeded):
-        return Refused(f"{where}: {error} (--max-pending)")
-    if isinstance(error, StreamtokError):
+    if isinstance(error, StreamtokError) and not isinstance(error, PendingLimitExceeded):
         return error
-    what = str(error).partition("\n")[0].rstrip(".")
-    if "disallowed special token" in what:
-        what += f"; {special}"
-    return Refused(f"{where}: {what}")
+    return Refused(f"{where}: {with_advice(error)}")

@@ -1,9 +1,14 @@
-"""Errors of the system that name the file they are about."""
+"""What messages say of files: errors of the system that name them, names, reasons of bad JSON."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from json import JSONDecodeError
 
 
 @contextlib.contextmanager
@@ -20,3 +25,18 @@ def naming(name: str) -> Iterator[None]:
 def shown(name: str) -> str:
     """The file name as one printable line, whatever bytes it has."""
     return name if name.isprintable() else ascii(name)
+
+
+def is_folder(name: str) -> IsADirectoryError:
+    """The error for an output that is a folder."""
+    return IsADirectoryError(errno.EISDIR, "is a folder; give a file name", name)
+
+
+def json_reason(error: JSONDecodeError) -> str:
+    """Why a text is not JSON, for a message that goes on with the position.
+
+    Some of Python's reasons end for one, as "Unterminated string starting at" does.
+    """
+    if "BOM" in error.msg:
+        return "unexpected byte order mark"
+    return error.msg.removesuffix(" at").rstrip(": ")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DocumentError, PlanError, StreamtokError
 from ..parallel.threads import map_in_threads
 from ..pipeline import sinks
+from ..pipeline.documents import with_advice
 from ..pipeline.run import Run, Totals
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import Feed
@@ -250,10 +251,6 @@ def _named(
         return PlanError(str(error))
     where = encoder.failed_place or part.input.path
     where += f", part {part.number} (bytes {part.start} … {part.stop})"
-    if isinstance(error, UnicodeDecodeError):
-        is_whole = encoder.failed_place == part.input.path
-        behind = text.behind if text is not None and is_whole else ""
-        reason = f"byte {error.start}{behind} is not UTF-8: {error.reason}"
-    else:
-        reason = str(error).partition("\n")[0]
-    return PlanError(f"{where}: {reason}")
+    is_whole = encoder.failed_place == part.input.path
+    behind = text.behind if text is not None and is_whole else ""
+    return PlanError(f"{where}: {with_advice(error, behind)}")

@@ -14,6 +14,7 @@ from ..pipeline import sinks
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sources import Reading
 from ..registry import get_encoding, list_encoding_names
+from ..special_tokens import SPECIAL_POLICIES, special_settings
 from .bounds import Cuts, clean_cuts, cuts_behind
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ class Settings:
     digest: str
     format: str
     part_size: int
-    allowed_special: str | tuple[str, ...] = ()
-    disallowed_special: str | tuple[str, ...] = "all"
+    special: str = "refuse"
     errors: str = "strict"
     max_pending: int = DEFAULT_MAX_PENDING
     prepend: int | tuple[int, ...] | None = None
@@ -103,11 +103,11 @@ class Settings:
         if values.pop("add_special_tokens", False):
             if values.get("prepend") is not None or values.get("append") is not None:
                 raise ValueError("give add_special_tokens, or prepend and append, not both")
-            values["prepend"], values["append"] = map(tuple, loaded._template)
-        for key in ("allowed_special", "disallowed_special"):
-            if not isinstance(values.get(key, ""), str):
-                values[key] = tuple(sorted(values[key] or ()))
+            values["prepend"], values["append"] = (tuple(ids) or None for ids in loaded._template)
         made = cls(name, loaded.digest, chosen, part_size, **values)
+        if made.special not in SPECIAL_POLICIES:
+            known = ", ".join(SPECIAL_POLICIES)
+            raise ValueError(f"special must be one of {known}, not {made.special!r}")
         kinds = ("lines", "delimiter", "jsonl", "parquet")
         if sum(getattr(made, kind) not in (None, False) for kind in kinds) > 1:
             raise ValueError("only one of lines, delimiter, jsonl and parquet can be given")
@@ -182,8 +182,7 @@ class Settings:
     def open_stream(self, encoding: Encoding) -> StreamEncoder:
         """A stream with these settings."""
         return encoding.stream_encoder(
-            allowed_special=_special(self.allowed_special),
-            disallowed_special=_special(self.disallowed_special),
+            **special_settings(self.special),
             errors=self.errors,
             max_pending=self.max_pending,
         )
@@ -197,10 +196,6 @@ class Settings:
             skip_empty=self.skip_empty,
             num_threads=num_threads,
         )
-
-
-def _special(chosen: str | tuple[str, ...]) -> Any:
-    return chosen if isinstance(chosen, str) else frozenset(chosen)
 
 
 @functools.lru_cache(_OPEN)

@@ -19,6 +19,7 @@ import numpy as np
 
 from .._core.encode import encode_delimited, encode_documents, find_documents
 from ..chunker import StreamEncoder
+from ..errors import PendingLimitExceeded
 from ..parallel.ordered_pool import OrderedPool
 from .sources import Documents, Places
 
@@ -347,6 +348,24 @@ class DocumentEncoder:
         """
         self._stream._setstate_of(base64.b64decode(state["stream"]), state["policy"])
         self.is_open = state["open"]
+
+
+def with_advice(error: Exception, behind: str = "") -> str:
+    """What is wrong with the text of a document, and which options of the command accept it.
+
+    behind: what else the offset of bytes that are not UTF-8 counts from.
+    """
+    if isinstance(error, UnicodeDecodeError):
+        return (
+            f"byte {error.start}{behind} is not UTF-8 ({error.reason}); "
+            "--errors replace or --errors surrogateescape accepts it"
+        )
+    if isinstance(error, PendingLimitExceeded):
+        return f"{error} (--max-pending)"
+    what = str(error).partition("\n")[0].rstrip(".")
+    if "disallowed special token" in what:
+        what += "; --special plain takes it as text, --special allow as one token"
+    return what
 
 
 def _ids(given: int | Sequence[int] | None) -> IdArray:

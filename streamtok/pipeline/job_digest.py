@@ -1,4 +1,7 @@
-"""Which job made an output: a digest of its settings and of the contents of its inputs."""
+"""Which job made an output: a digest of its settings and of the contents of its inputs.
+
+Also says in which option two jobs differ.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,9 @@ import hashlib
 import json
 from typing import Any
 
-POLICY = (
-    "allowed_special", "disallowed_special", "errors", "max_pending", "skip_bad_lines",
-    "max_bad_lines",
-)  # fmt: skip
+from ..files.named_errors import shown
+
+POLICY = "special", "errors", "max_pending", "skip_bad_lines", "max_bad_lines"
 """Options that only decide about text that has not been read: they may change as a job goes on."""
 
 
@@ -27,3 +29,13 @@ def job_digest(settings: dict[str, Any]) -> str | None:
         return None
     row = json.dumps(settings | {"inputs": inputs}, sort_keys=True)
     return hashlib.sha256(row.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def in_words(option: str, value: Any) -> str:
+    """A run's option in words. value: in JSON, with true for a switch and null for none."""
+    if value is None or value is False:
+        return f"without {option}"
+    if value is True:
+        return f"with {option}"
+    values = value if isinstance(value, list) else [value]
+    return f"with {option} {','.join(shown(str(one)) for one in values)}"

@@ -6,6 +6,8 @@ import errno
 import os
 import re
 
+from ..files.named_errors import is_folder
+
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 # Stores in which an object appears when it is complete. In others, such as SFTP, a reader would
@@ -48,4 +50,4 @@ def check_writable(url: str) -> None:
         reason = f"outputs can be paths, or URLs of {known}"
         raise OSError(errno.EROFS, reason, url)
     if not url.partition("://")[2].rpartition("/")[2]:
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), url)
+        raise is_folder(url)

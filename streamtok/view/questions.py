@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import StreamtokError
+from ..special_tokens import SPECIAL_POLICIES, special_settings
 from .optional_starlette import JSONResponse, Request, Response, run_in_threadpool
 
 if TYPE_CHECKING:
@@ -91,11 +92,7 @@ class Question:
 
     def specials(self) -> dict[str, Any]:
         """The keyword arguments of `Encoding.encode`, for the policy of special tokens."""
-        policy = self.choice("special", "plain", "allow", "refuse")
-        return {
-            "allowed_special": "all" if policy == "allow" else frozenset(),
-            "disallowed_special": "all" if policy == "refuse" else frozenset(),
-        }
+        return special_settings(self.choice("special", *SPECIAL_POLICIES))
 
 
 class Bodies:

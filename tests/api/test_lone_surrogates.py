@@ -53,7 +53,7 @@ IDS: dict[str, Call] = {
     "stream offsets": lambda e, t, m: (
         e.stream_encoder(**m).encode_with_offsets(t, True)[0].tolist()
     ),
-    "iterencode": lambda e, t, m: sum(e.iterencode([t], **m), []),
+    "iterencode": lambda e, t, m: [id for ids in e.iterencode([t], **m) for id in ids],
     "document": lambda e, t, m: list(e.document(t, **m).ids),
     "edits": of_edits,
     "show": lambda e, t, m: [one.token.id for one in e.show(t, **m).tokens],

@@ -168,9 +168,8 @@ def test_an_id_can_be_appended() -> None:
 def test_an_encoding_without_special_tokens(tmp_path: Path) -> None:
     path = tmp_path / "v.tiktoken"
     path.write_text("".join(f"{_base64(i)} {i}\n" for i in range(256)))
-    for args in (["--append", "<|end|>"], ["--allowed-special", "<|end|>"]):
-        message = fails("encode", "-e", f"{path}@gpt2", *args)
-        assert message.endswith(", which has no special tokens")
+    message = fails("encode", "-e", f"{path}@gpt2", "--append", "<|end|>")
+    assert message.endswith(", which has no special tokens")
 
 
 def _base64(byte: int) -> str:
@@ -447,3 +446,35 @@ sys.exit(main(["count", "x"]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+# The commands that read text, with what they need, and what a special token is by default.
+TEXT_COMMANDS = {
+    "encode": ([], "refuse"),
+    "count": ([], "plain"),
+    "split": (["-n", "99"], "plain"),
+    "truncate": (["-n", "99"], "plain"),
+    "show": (["-q"], "plain"),
+}
+
+
+@pytest.mark.parametrize("command", TEXT_COMMANDS)
+def test_all_commands_know_the_same_policies(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed, default = TEXT_COMMANDS[command]
+    data = b"naive <|endoftext|>"
+    answers = {}
+    for policy in ("plain", "allow"):
+        answers[policy] = run(command, *needed, "--special", policy, stdin=data).stdout
+    said = fails(command, *needed, "--special", "refuse", stdin=data)
+    assert said.endswith("; --special plain takes it as text, --special allow as one token")
+    if default == "refuse":
+        assert fails(command, *needed, stdin=data) == said
+    else:
+        assert run(command, *needed, stdin=data).stdout == answers[default]
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert f"(default: {default})" in " ".join(capsys.readouterr().out.split())
+    for gone in ("--allowed-special", "--disallowed-special"):
+        assert f"unrecognized arguments: {gone}" in usage(command, *needed, gone, "all")

@@ -258,19 +258,12 @@ def test_a_job_in_parts_says_what_was_done_before(file: Path, tmp_path: Path) ->
 
 def test_special_tokens(tmp_path: Path) -> None:
     data = b"a<|endoftext|>b<|fim_prefix|>"
-    assert b"100257" in run("encode", "--allowed-special", "all", stdin=data).stdout
     enc = streamtok.get_encoding(LARGE)
-    cases: list[tuple[list[str], dict[str, Any]]] = [
-        (["--disallowed-special", "none"], {"disallowed_special": ()}),
-        (["--allowed-special", "all"], {"allowed_special": "all"}),
-        (
-            ["--allowed-special", "<|endoftext|>", "--disallowed-special", "none"],
-            {"allowed_special": {"<|endoftext|>"}, "disallowed_special": ()},
-        ),
-    ]
-    for args, settings in cases:
-        done = run("encode", *args, stdin=data)
-        assert [int(x) for x in done.stdout.split()] == enc.encode(data, **settings)
+    plain, allowed = enc.encode_ordinary(data), enc.encode(data, allowed_special="all")
+    for policy, ids in (("plain", plain), ("allow", allowed)):
+        done = run("encode", "--special", policy, stdin=data)
+        assert [int(x) for x in done.stdout.split()] == ids
+        assert int(run("count", "--special", policy, stdin=data).stdout) == len(ids)
 
 
 # As it comes
@@ -426,7 +419,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 def test_unreadable_input(command: str, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
     assert fails(command, missing) == f"{missing}: No such file or directory"
-    what = "Is a directory; expected a file: give one in it, or all of them with *"
+    what = f"is a folder; give a file in it, or all of them: {tmp_path}/*"
     assert fails(command, str(tmp_path)) == f"{tmp_path}: {what}"
 
 
@@ -442,8 +435,10 @@ def test_unwritable_output(file: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "no folder" / "out.bin")
     what = f"No such file or directory; there is no folder {tmp_path / 'no folder'}"
     assert fails("encode", str(file), "-o", out) == f"{out}: {what}"
-    error = fails("encode", str(file), "-o", str(tmp_path))
-    assert error.startswith(f"{tmp_path}: Is a directory; expected a file")
+    for command in (["encode"], ["decode"], ["train", "--vocab-size", "257"]):
+        error = fails(*command, str(file), "-o", str(tmp_path))
+        assert error == f"{tmp_path}: is a folder; give a file name"
+    assert fails("convert", "gpt2", "--to", "tiktoken", str(tmp_path)) == error
     out = str(file / "out.bin")
     assert fails("encode", str(file), "-o", out) == f"{out}: Not a directory"
 
@@ -511,10 +506,10 @@ def test_disallowed_special_token(tmp_path: Path) -> None:
     error = fails("encode", str(bad), "-o", str(tmp_path / "out.bin"))
     assert error.startswith(f"{bad}: ")
     assert f"'<|endoftext|>' at byte {len(TEXT.encode())};" in error
-    assert "--allowed-special" in error
-    assert "--disallowed-special none" in error
-    error = fails("encode", "--allowed-special", "<|nope|>")
-    assert "'<|nope|>' is not a special token of cl100k_base" in error
+    parts = ("-o", str(tmp_path / "parts"), "--workers", "1")
+    for given in ([], ["--resume", "-o", str(tmp_path / "out")], parts):
+        said = fails("encode", str(bad), *given)
+        assert said.endswith("; --special plain takes it as text, --special allow as one token")
 
 
 def test_max_pending() -> None:

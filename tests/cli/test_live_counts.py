@@ -127,7 +127,7 @@ def test_what_cannot_be_followed(tmp_path: Path) -> None:
         assert "only a regular file can be followed" in fails(
             command, "--follow", str(tmp_path / "fifo")
         )
-        assert f"{tmp_path}: Is a directory" in fails(command, "--follow", str(tmp_path))
+        assert f"{tmp_path}: is a folder" in fails(command, "--follow", str(tmp_path))
 
 
 def rows(data: bytes) -> list[dict[str, Any]]:

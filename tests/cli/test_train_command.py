@@ -40,7 +40,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 def test_command(files, tmp_path, capsys):
     out = tmp_path / "mine.tiktoken"
-    assert run_cli(*files, "--vocab-size", 700, "-o", out, "--special", "<|end|>") == 0
+    assert run_cli(*files, "--vocab-size", 700, "-o", out, "--special-token", "<|end|>") == 0
     said = capsys.readouterr()
     assert said.out == ""
     assert "700 tokens in" in said.err
@@ -78,7 +78,7 @@ def test_command_for_wordpiece(files, tmp_path, capsys):
     assert enc.n_vocab == 300
     for args, message in (
         (["--tie", "raw"], "--tie cannot be used with --model wordpiece"),
-        (["--special", "[PAD]"], "'[UNK]' is not one of the special tokens"),
+        (["--special-token", "[PAD]"], "'[UNK]' is not one of the special tokens"),
         (["--to", "tiktoken"], "tiktoken"),
     ):
         assert run_cli(*files, *options, "-o", tmp_path / "new.json", *args) != 0
@@ -98,8 +98,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("args", "message"),
     [
         (["--vocab-size", 200], "must be at least 256"),
-        (["--vocab-size", 256, "--special", "x"], "must be at least 256"),
-        (["--vocab-size", 300, "--special", "x", "--special", "x"], "special tokens"),
+        (["--vocab-size", 256, "--special-token", "x"], "must be at least 256"),
+        (["--vocab-size", 300, "--special-token", "x", "--special-token", "x"], "special tokens"),
         (["--vocab-size", 300, "--pattern", "("], "pattern"),
         (["--vocab-size", 300, "--pattern", "(?<=a)b"], "look-behind"),
         (["--vocab-size", 300, "--memory-limit", "1k"], "memory_limit"),
@@ -191,7 +191,7 @@ def test_a_file_that_is_named_twice_counts_twice(two):
 
 def test_the_name_says_the_format(files, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    options = "--vocab-size", 400, "--special", "<|end|>", "--pattern", "gpt2"
+    options = "--vocab-size", 400, "--special-token", "<|end|>", "--pattern", "gpt2"
     assert run_cli(*files, *options, "-o", "tokenizer.json") == 0
     said = capsys.readouterr().err
     assert "'<|end|>' has id 399\n" in said
@@ -218,7 +218,7 @@ def test_formats_that_cannot_hold_it_are_refused_at_once(folder, monkeypatch, ca
     for args, message in (
         (["-o", "ids.json"], "does not tell the format"),
         (["-o", "mine.model"], "does not tell the format"),
-        (["-o", "tekken.json", "--special", "<|x|>"], "must have the first ids"),
+        (["-o", "tekken.json", "--special-token", "<|x|>"], "must have the first ids"),
     ):
         assert run_cli("many", "--vocab-size", 300, *args) == 1
         assert message in capsys.readouterr().err

@@ -18,7 +18,7 @@ from ..frames import MAKERS, bgzf, pieces
 from .test_run_part import ENC, KINDS, ids_of, texts
 
 FORMS = ["bgzf", "zstd"]  # seekable zstd is in frames, too, and only in stores read differently
-OPTIONS: dict[str, Any] = {"disallowed_special": (), "append": 50256, "prepend": 0}
+OPTIONS: dict[str, Any] = {"special": "plain", "append": 50256, "prepend": 0}
 
 
 def put(path: Path, kind: str, data: bytes, size: int) -> int:
@@ -92,20 +92,17 @@ def test_bytes_that_are_not_utf8(tmp_path: Path, kind: str, errors: str) -> None
 
 
 @pytest.mark.parametrize("kind", ["plain", "bgzf"])
-@pytest.mark.parametrize("special", ["all", ()])
-def test_no_cut_lies_inside_a_special_token(tmp_path: Path, special: Any, kind: str) -> None:
+@pytest.mark.parametrize("special", ["allow", "plain"])
+def test_no_cut_lies_inside_a_special_token(tmp_path: Path, special: str, kind: str) -> None:
     text = "a <|endoftext|> b<|endoftext|><|endoftext|>.\n" * 12
     path = tmp_path / "in"
     part_size = put(path, kind, text.encode(), 11)
     made = plan(
-        path, tmp_path / "out", encoding="gpt2", part_size=part_size,
-        allowed_special=special, disallowed_special=(),
+        path, tmp_path / "out", encoding="gpt2", part_size=part_size, special=special
     )  # fmt: skip
     assert len(made) > 40
-    expected = ENC.encode(
-        text, allowed_special=set() if special == () else "all", disallowed_special=()
-    )
-    assert ids_of(made) == expected
+    allowed = "all" if special == "allow" else ()
+    assert ids_of(made) == ENC.encode(text, allowed_special=allowed, disallowed_special=())
 
 
 @pytest.mark.parametrize("strip", [False, True])

@@ -205,7 +205,7 @@ def test_the_command_line_writes_the_same(kind: str, tmp_path: Path) -> None:
     for i, content in enumerate(contents):
         names.append(tmp_path / f"{i}.txt")
         names[-1].write_text(content, encoding="utf-8", newline="")
-    common = [*names, *options, "--disallowed-special", "none"]
+    common = [*names, *options, "--special", "plain"]
     expected = run_cli(tmp_path, *common, "--threads", 1, "--chunk-size", "64k")
     for threads, size in ((1, "1M"), (2, "1M"), (4, "3k"), (3, "100k")):
         found = run_cli(tmp_path, *common, "--threads", threads, "--chunk-size", size)

@@ -23,7 +23,7 @@ def test_no_id_is_lost_or_mixed_up(tmp_path: Path, door: str) -> None:
     assert len(set(texts)) == CLIENTS
     expected = [enc.encode_to_numpy(text, disallowed_special=()) for text in texts]
     where = ["--tcp", "127.0.0.1:0"] if door == "tcp" else ["--unix", str(tmp_path / "s")]
-    options = ["--format", "u32", "--disallowed-special", "none"]
+    options = ["--format", "u32", "--special", "plain"]
     with serve_load.server(*where, *options) as (process, address):
         row = asyncio.run(serve_load.drive(process, address, texts, expected))
         assert row["idle"] < 40 * 1024  # bytes a connection; about 11 KiB where it is measured

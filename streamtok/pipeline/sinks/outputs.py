@@ -5,13 +5,13 @@ object in a store.
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import os
 import re
 import stat
 from typing import TypeAlias
 
+from ...files.named_errors import is_folder
 from ...files.part_file import PartFile, named, write_all
 from ...stores import places
 from ...stores.urls import check_writable, is_url
@@ -71,7 +71,7 @@ def check_output(path: str) -> bool:
     with contextlib.suppress(FileNotFoundError):
         kind = os.stat(path).st_mode
         if stat.S_ISDIR(kind):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+            raise is_folder(path)
         return stat.S_ISREG(kind)
     return True
 
