@@ -176,7 +176,7 @@ def _load_file(path: Path, options: _Options) -> Encoding:
         return load_tiktoken(path, pattern=pattern, special_tokens=special_tokens, name=name)
     if format == "gpt2":
         return _load_pair(path, pattern, name)
-    if pattern is not None or special_tokens:
+    if format is not None and (pattern is not None or special_tokens):
         raise VocabularyError(
             f"{source}: a file of this format ({format}) has its own pattern and special tokens: "
             "give neither"

@@ -15,7 +15,7 @@ from ..models.pieces import Pieces, symbol
 from ..normalizers import ByteLetters
 from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import CHARACTERS, to_bytes
-from ..vocabulary.table import Vocabulary
+from ..vocabulary.table import Vocabulary, check_numbers
 from .character_merges import from_character_merges
 from .huggingface_decoders import Decoding, decoded_bytes
 from .huggingface_models import Model, TableModel, as_objects
@@ -62,6 +62,8 @@ def symbol_model(
             "Symbols", tuple(names), words.prefix, words.suffix, words.unknown, words.fuses,
             model.byte_fallback,
         )  # fmt: skip
+        # By their texts: what from_character_merges sees are symbols.
+        check_numbers(sorted((ids[name], name.encode()) for name in spelled), "id")
         vocabulary = from_character_merges(
             {spelling: ids[name] for name, spelling in spelled.items()},
             merges,

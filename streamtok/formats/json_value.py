@@ -14,6 +14,7 @@ import numpy as np
 
 from .._core.json_tables import TextIds, read_tables
 from ..errors import VocabularyError
+from ..files.named_errors import json_reason
 from ..models.serde_float import serde_float
 from ..patterns.budget import shortened
 from .loading import MAX_MESSAGE, decode_utf8, shown
@@ -73,7 +74,7 @@ def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] | N
         )
     except json.JSONDecodeError as error:
         raise VocabularyError(
-            f"{source}, line {error.lineno}, column {error.colno}: {error.msg}"
+            f"{source}, line {error.lineno}, column {error.colno}: {json_reason(error)}"
         ) from None
     except RecursionError:
         raise VocabularyError(f"{source}: nested too deep") from None

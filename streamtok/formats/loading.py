@@ -6,6 +6,7 @@ read whole, up to 128 MiB; the largest known vocabulary has 35 MB.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import reprlib
@@ -37,11 +38,18 @@ MAX_MESSAGE = 500  # characters, because a value in a file can have megabytes
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _BYTE_SIZE = len("<0x00>")
 _BLOCK = 1 << 20  # bytes read at a time where the size is unknown
+_MARKS = {
+    codecs.BOM_UTF8: "UTF-8",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
 MAX_SPECIAL_BYTES = 1 << 24  # of all special and added tokens, which become a tree in memory
 
 
 def read_bytes(path: Path) -> bytes:
-    """The whole file. Raises OSError, and VocabularyError if it is too large."""
+    """The whole file. Raises OSError, and VocabularyError if it is too large or begins with a byte
+    order mark, which no format has.
+    """
     with open(path, "rb") as file:
         # read(n) takes memory for n bytes at once: it is asked for no more than there seem to be.
         expected = min(os.fstat(file.fileno()).st_size, MAX_FILE_BYTES)
@@ -57,6 +65,12 @@ def read_bytes(path: Path) -> bytes:
             f"{os.fspath(path)}: a vocabulary file must not have more than "
             f"{MAX_FILE_BYTES >> 20} MiB"
         )
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            raise VocabularyError(
+                f"{os.fspath(path)}: the file begins with a byte order mark, of {encoding}; save "
+                "it as UTF-8 without one"
+            )
     return data
 
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
-from ..registry import encoding_for_model, get_encoding, list_encoding_names
+from ..files.named_errors import shown
+from ..registry import (
+    MODEL_TO_ENCODING,
+    encoding_for_model,
+    get_encoding,
+    list_encoding_names,
+)
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -50,14 +57,38 @@ def vocabulary_of(name: str) -> str | None:
 
 
 def _unknown(name: str) -> str:
-    import difflib
-
-    similar = difflib.get_close_matches(name, list_encoding_names(), 1)
-    hint = f"; did you mean {similar[0]}?" if similar else ""
-    if os.path.splitext(name)[1]:
+    hint = ""
+    if similar := _similar(name):
+        hint = f"; did you mean {similar}?"
+    elif os.path.splitext(name)[1]:
         hint = "; there is no such file"
     return (
-        f"Unknown encoding {name}: expected one of {', '.join(list_encoding_names())}, a model "
-        "of OpenAI such as gpt-4o, a vocabulary file, a model's folder, or the name of a model on "
-        f"Hugging Face's hub (org/model){hint}"
+        f"Unknown encoding {shown(name)}: expected one of {', '.join(list_encoding_names())}, a "
+        "model of OpenAI such as gpt-4o, a vocabulary file, a model's folder, or the name of a "
+        f"model on Hugging Face's hub (org/model){hint}"
     )
+
+
+def _similar(name: str) -> str | None:
+    """The encoding or model that a mistyped name most likely means, or None.
+
+    Hyphens and dots do not count. Numbers do: gpt-3 is a mistyped gpt-3.5, but not gpt-2.
+    """
+    import difflib
+
+    def letters(text: str) -> str:
+        return re.sub("[-_. ]", "", text.lower())
+
+    def digits(text: str) -> str:
+        return re.sub("[^0-9]", "", text)
+
+    if os.path.splitext(name)[1][1:].isalpha():  # the name of a file
+        return None
+    known = {letters(one): one for one in (*MODEL_TO_ENCODING, *list_encoding_names())}
+    fitting = [one for one in known if digits(one).startswith(digits(name))]
+    found = difflib.get_close_matches(letters(name), fitting, 1)
+    if not found:
+        return None
+    meant = known[found[0]]
+    encoding = MODEL_TO_ENCODING.get(meant, meant)
+    return meant if meant == encoding else f"{meant}, which uses {encoding}"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PlanError
 from ..files.part_file import is_hidden
 from ..pipeline import sinks
-from ..pipeline.job_digest import POLICY
+from ..pipeline.job_digest import POLICY, in_words
 from ..pipeline.sources import is_compressed
 from ..stores import places
 from ..stores.urls import check_writable, is_url
@@ -217,7 +217,11 @@ def _difference(old: Plan, new: Plan) -> str:
     before, now = old.settings.as_json(), new.settings.as_json()
     for key in before:
         if before[key] != now[key] and key not in POLICY:
-            return f"its {key} is {before[key]!r}, not {now[key]!r}"
+            option, values = f"--{key.replace('_', '-')}", (before[key], now[key])
+            if key == "unpack":
+                option, values = "--no-unpack", (not before[key], not now[key])
+            then, this = (in_words(option, value) for value in values)
+            return f"that one is {then}, this one {this}"
     for one, other in zip(old.inputs, new.inputs, strict=False):
         if one != other:
             what = "has changed since" if one.path == other.path else f"was {one.path}"

@@ -20,6 +20,7 @@ from typing import Any
 from ..errors import CheckpointError
 from ..files.own_files import ForeignFileError, check_own, open_own, remove_own
 from ..files.part_file import remove_left, write_whole
+from .job_digest import in_words
 
 _MAGIC = "streamtok checkpoint 4"
 _STATE_ERRORS = (
@@ -97,9 +98,9 @@ class Checkpoint:
             if name == "inputs" and before and now:
                 raise CheckpointError(f"{_changed(before, now)} since {self.path} was saved")
             raise CheckpointError(
-                f"{self.path} comes from a run with {name} {before!r}, not {now!r}, and the ids "
-                "already written depend on that: give it as before, or remove this file to start "
-                "again"
+                f"{self.path} comes from a run {in_words(name, before)}, this one is "
+                f"{in_words(name, now)}, and the ids already written depend on that: give it as "
+                "before, or remove this file to start again"
             )
 
     def save(self, state: dict[str, Any]) -> None:

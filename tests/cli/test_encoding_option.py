@@ -57,8 +57,27 @@ def test_models(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     error = fails(capsys, "-e", "gpt-9")
     for part in ("Unknown encoding gpt-9: expected one of gpt2, ", "gpt-4o", "org/model", "folder"):
         assert part in error
-    assert fails(capsys, "-e", "cl100k").endswith("; did you mean cl100k_base?\n")
     assert fails(capsys, "-e", "mine.json").endswith("; there is no such file\n")
+    assert r"Unknown encoding 'gpt\x1b2'" in fails(capsys, "-e", "gpt\x1b2")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("cl100k", "cl100k_base"), ("o200k-base", "o200k_base"), ("clk100_base", "cl100k_base"),
+        ("gpt4", "gpt-4, which uses cl100k_base"), ("GPT4o", "gpt-4o, which uses o200k_base"),
+        ("gpt3", "gpt-3.5, which uses cl100k_base"), ("gtp2", "gpt2"),
+        ("gpt4.1", "gpt-4.1, which uses o200k_base"), ("gpt-9", None), ("llama", None),
+        ("text-embedding-3", "text-embedding-3-small, which uses cl100k_base"),
+    ],
+)  # fmt: skip
+def test_mistyped_names(
+    name: str, meant: str | None, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = fails(capsys, "-e", name)
+    _, has_hint, hint = error.partition("; did you mean ")
+    assert hint == (f"{meant}?\n" if has_hint else "")
+    assert bool(has_hint) == (meant is not None)
 
 
 def test_a_file_without_a_pattern(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,7 +158,8 @@ def test_a_checkpoint_knows_the_template(file: Path, capsys: pytest.CaptureFixtu
     assert main([*command, "--add-special-tokens"]) == 1
     assert "is not UTF-8" in capsys.readouterr().err
     assert main(command) == 1
-    assert "out.npy.checkpoint comes from a run with --" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "out.npy.checkpoint comes from a run with --prepend 257, this one is without" in said
     assert main([*command, "--add-special-tokens"]) == 1
     assert "is not UTF-8" in capsys.readouterr().err
 

@@ -190,6 +190,8 @@ HIDDEN = [["h", "e"], ["t", "h"], ["th", "e"]]  # "the" becomes t and he
         ({"merges": [["t", "h"], ["t", "zz"]]}, "'zz' is not in the vocabulary"),
         ({"unk_token": "<unk>"}, "unk_token '<unk>' is not in the vocabulary"),
         ({"continuing_subword_prefix": "##"}, "must begin with '##'"),
+        ({"vocab": {"t": 0, "h": 0}}, "id 0 is given twice: to b'h' and to b't'"),
+        ({"vocab": {"é": -1}}, r"the id of b'\\xc3\\xa9' is -1"),
         (
             {"merges": [["t", "he"], ["th", "e"], *HIDDEN], "end_of_word_suffix": "e"},
             "of other symbols",
@@ -198,8 +200,8 @@ HIDDEN = [["h", "e"], ["t", "h"], ["th", "e"]]  # "the" becomes t and he
 )
 def test_refusals(changes, message, tmp_path):
     file = json.loads(left_out().to_str())
-    file["model"] |= changes
-    file["model"]["vocab"] |= {"he": 6}
+    vocab = file["model"]["vocab"] | {"he": 6} | changes.get("vocab", {})
+    file["model"] |= changes | {"vocab": vocab}
     path = write(tmp_path / "tokenizer.json", json.dumps(file))
     with pytest.raises(streamtok.VocabularyError, match=message):
         formats.load_huggingface(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import json
 import os
 import subprocess
@@ -210,3 +211,19 @@ def test_nothing_is_imported_for_it(tmp_path: Path) -> None:
     assert "streamtok.formats.tokenizer_objects" in loaded
     others = {"tokenizers", "tiktoken", "sentencepiece", "mistral_common", "huggingface_hub"}
     assert not others & loaded
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE])
+@pytest.mark.parametrize("pattern", [None, "gpt2"])
+def test_a_byte_order_mark_is_named(mark: bytes, pattern: str | None, tmp_path: Path) -> None:
+    tokens = "".join(f"{base64.b64encode(bytes([i])).decode()} {i}\n" for i in range(256))
+    sound = {
+        "x.tiktoken": tokens.encode(),
+        "tokenizer.json": b"{}",
+        "merges.txt": b"#version: 1",
+    }
+    for name, data in sound.items():
+        (tmp_path / name).write_bytes(mark + data)
+        kind = "UTF-8" if mark == codecs.BOM_UTF8 else "UTF-16"
+        with pytest.raises(VocabularyError, match=f"{name}: .* byte order mark, of {kind}; save"):
+            formats.load(tmp_path / name, pattern=pattern)

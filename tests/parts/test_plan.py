@@ -49,7 +49,7 @@ def test_it_is_the_same_whoever_makes_it(text: Path) -> None:
 
 
 def test_saved_and_loaded(text: Path) -> None:
-    made = make(text, delimiter=b"\x00\xff", allowed_special={"<|endoftext|>"})
+    made = make(text, delimiter=b"\x00\xff", special="allow")
     path = made.save()
     assert Plan.load(path) == made == Plan.load(made.output)
     assert Plan.load(path).settings == made.settings
@@ -71,7 +71,9 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
 
 def test_another_plan_is_refused(text: Path) -> None:
     make(text).save()
-    with pytest.raises(PlanError, match="its part_size is 500, not 400"):
+    with pytest.raises(
+        PlanError, match="that one is with --part-size 500, this one with --part-size 400"
+    ):
         make(text, part_size=400).save()
     text.write_text("other text")
     with pytest.raises(PlanError, match=r"in\.txt has changed since"):

@@ -24,6 +24,7 @@ from streamtok.pipeline.sinks import About, Family, Files
 
 from .. import crash
 from ..cli.test_cli import FOREGROUND, POSIX, Live, fails, only_error, run, spawn, wrapped
+from ..full_disk import at_most
 
 pytestmark = POSIX
 SCENARIOS = {one.name: one for one in crash.scenarios(6_000)}
@@ -363,3 +364,17 @@ def test_standard_input_must_come_again(tmp_path: Path) -> None:
     packed = gzip.compress(TEXT)  # the text counts, not how it is packed
     assert run(*resumed(Path("-"), out), stdin=packed).returncode == 0
     assert run("decode", str(out)).stdout == TEXT
+
+
+def test_a_full_disk_says_that_the_same_command_continues(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    command = resumed(text, out, "-q", "--checkpoint-every", "0")
+    error = only_error(spawn(wrapped(at_most(50_000), *command)))
+    assert error.startswith(str(out))
+    assert error.endswith(f"File too large; then the same command continues {out}")
+    assert run(*command).returncode == 0
+    whole = tmp_path / "whole.bin"
+    plain = ["encode", str(text), "-q", "-o", str(whole)]
+    assert "continues" not in only_error(spawn(wrapped(at_most(50_000), *plain)))
+    assert run(*plain).returncode == 0
+    assert out.read_bytes() == whole.read_bytes()

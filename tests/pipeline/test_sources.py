@@ -248,6 +248,10 @@ def test_json_lines(texts: list[str], size: int) -> None:
         (b'{"text": [true]}', "holds a list"),
         (b'["text"]', "no field 'text'"),
         (b'{"text": "\xff"}', "not UTF-8: byte 10"),
+        (b'{"text": "a\tb"}', "invalid JSON: Invalid control character at character 11"),
+        (b'{"text": "a', "invalid JSON: Unterminated string starting at character 9"),
+        (b'{"text": "\\x"}', r"invalid JSON: Invalid \\escape at character 10"),
+        (b'\xef\xbb\xbf{"text": "a"}', "invalid JSON: unexpected byte order mark at character 0"),
         (b"[" * 100_000, "nested too deeply|no JSON"),
     ],
 )

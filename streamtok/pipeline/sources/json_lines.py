@@ -13,6 +13,7 @@ from typing import Any
 
 from ..._core.encode import has_surrogate
 from ...errors import DocumentError
+from ...files.named_errors import json_reason
 from ...surrogates import repair
 from .records import BadRecord, OnBad
 from .replaced_bytes import count_replaced
@@ -55,9 +56,9 @@ class JsonLines(Splitter):
         """name: the input, for errors. on_bad: skips broken lines; None: they are errors.
 
         max_line: bytes; a longer line is broken. errors: for bytes that are not UTF-8, before the
-        line is parsed, and for an escape that is half of a surrogate pair: "strict" makes the line a
-        broken one, "replace" makes them U+FFFD. "surrogateescape" keeps bytes in
-        the text; half of a pair makes the line a broken one.
+        line is parsed, and for an escape that is half of a surrogate pair: "strict" makes the
+        line a broken one, "replace" makes them U+FFFD. "surrogateescape" keeps bytes in the text;
+        half of a pair makes the line a broken one.
         """
         super().__init__(start)
         self._errors = errors
@@ -181,8 +182,11 @@ class JsonLines(Splitter):
                     text = row[field] if field in row else text_field(row, field, self._path)
                 except (ValueError, RecursionError):
                     text = None
-                is_text = type(text) is str and not ("\\u" in line and _has_surrogate(text))
-                if is_text and (end == len(line) or not line[end:].strip(_BLANKS)):
+                if (
+                    type(text) is str
+                    and (end == len(line) or not line[end:].strip(_BLANKS))
+                    and not ("\\u" in line and _has_surrogate(text))
+                ):
                     self.records += 1
                     texts.append(text)
                     continue
@@ -214,7 +218,7 @@ class JsonLines(Splitter):
         try:
             row = json.loads(text)
         except json.JSONDecodeError as error:
-            what = f"{error.msg} at character {error.pos}"
+            what = f"{json_reason(error)} at character {error.pos}"
             raise _BadLine("invalid JSON", what) from None
         except ValueError as error:  # a number of too many digits
             raise _BadLine("invalid JSON", str(error).partition(";")[0]) from None
