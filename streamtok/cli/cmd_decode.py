@@ -22,7 +22,7 @@ from ..errors import SidecarError
 from ..parts.job_outputs import find_plan, outputs_of_job
 from ..parts.plan import PLAN_FILE
 from ..pipeline import sinks
-from ..pipeline.sinks.finished import Finished, format_inside, read_documents
+from ..pipeline.sinks.finished import Finished, first_file, format_inside, read_documents
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources import check_file, open_blocks
 from ..stores.urls import is_url
@@ -50,8 +50,8 @@ def add_parser(subparsers: Any) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="files of ids, decoded one after another; the folder of a job in parts; URLs; - or "
-        "none: standard input",
+        help="files of ids, decoded one after another; Megatron's prefix; the folder of a job in "
+        "parts; URLs; - or none: standard input",
     )
     encoding_options.add_encoding(
         parser, None, f"the one in the file's sidecar, else {DEFAULT_ENCODING}"
@@ -90,6 +90,10 @@ def run(args: argparse.Namespace) -> int:
     if "-" in given and len(given) > 1:
         raise Misused("give files, or - alone")
     plans = [find_plan(one) if one != "-" and _is_folder(one) else None for one in given]
+    given = [
+        one if one == "-" or plan is not None else first_file(one)
+        for one, plan in zip(given, plans, strict=True)
+    ]
     read = [*given, *vocabulary_files(args.encoding or "-")]
     read += [sidecar_path(one) for one in given if one != "-"]
     read += [one for one in plans if one is not None]

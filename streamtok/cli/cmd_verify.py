@@ -24,7 +24,7 @@ def add_parser(subparsers: Any) -> None:
         "outputs",
         nargs="+",
         metavar="OUTPUT",
-        help="files of ids, of any format; folders of jobs in parts; URLs",
+        help="files of ids, of any format; Megatron's prefix; folders of jobs in parts; URLs",
     )
     add_option(parser, "-q --quiet", "print faults only, no notes and no summary")
     add_option(parser, "--json", "the report as one line of JSON on standard output")

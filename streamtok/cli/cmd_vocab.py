@@ -38,7 +38,9 @@ def add_parser(subparsers: Any) -> None:
     encoding_options.add_encoding(parser)
     kinds = parser.add_argument_group("which tokens (one of these)")
     kind = kinds.add_mutually_exclusive_group(required=True)
-    add_option(kind, "--search TEXT", "tokens that contain this text")
+    add_option(
+        kind, "--search TEXT", "tokens that contain this text; exit code 1 if there are none"
+    )
     add_option(kind, "--bytes HEX", "tokens that contain these bytes, such as 'e6 9d'")
     add_option(kind, "--id N", "all about one token, with its merges", parse_natural)
     for name, text in (
@@ -58,6 +60,9 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
     found = _find(args, encoding)
+    if not found and args.list is None:  # as grep
+        say(f"no token of {shown(encoding.name)} contains that")
+        return 1
     kept = found[: args.limit or len(found)]
     if len(kept) < len(found):
         say(f"{len(kept)} of {len(found):,} are shown; --limit 0 shows all")

@@ -33,7 +33,9 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
         parse_delimiter,
     )
     add_option(
-        kind, "--jsonl FIELD", "each line is JSON with the text in FIELD, such as a.b or a.0.b"
+        kind,
+        "--jsonl FIELD",
+        "each line is JSON with the text in FIELD, such as a.b or a.0.b; blank lines are ignored",
     )
     add_option(kind, "--parquet COLUMN", "each row of this column is a document")
     add_option(

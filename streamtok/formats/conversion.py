@@ -61,6 +61,7 @@ FORMATS = {
     for name, about in formats.WRITTEN.items()
 }
 _SUFFIXES = {
+    ".json": "huggingface",
     ".streamtok": "streamtok",
     ".tiktoken": "tiktoken",
     ".pkl": "nanochat",
@@ -77,11 +78,13 @@ _SAMPLE = (
 def format_of(path: str) -> str:
     """The format that the file name `path` stands for. Raises ValueError if there is none."""
     base = os.path.basename(os.path.normpath(path))
+    of_several = False
     for name, format in FORMATS.items():
         if base in format.files and len(format.files) == 1:
             return name
+        of_several |= base in format.files
     suffix = os.path.splitext(base)[1]
-    if suffix in _SUFFIXES:
+    if suffix in _SUFFIXES and not of_several:
         return _SUFFIXES[suffix]
     raise ValueError(f"the file name {base!r} does not tell the format")
 

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import io
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -478,3 +479,49 @@ def test_all_commands_know_the_same_policies(
     assert f"(default: {default})" in " ".join(capsys.readouterr().out.split())
     for gone in ("--allowed-special", "--disallowed-special"):
         assert f"unrecognized arguments: {gone}" in usage(command, *needed, gone, "all")
+
+
+# Help
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        (["encod", "a.txt"], "there is no command 'encod'; did you mean encode?"),
+        (["help", "vocabs"], "there is no command 'vocabs'; did you mean vocab?"),
+        (["Count"], "there is no command 'Count'; did you mean count?"),
+        (["a\x1bb"], r"there is no command 'a\x1bb'; expected one of encode, decode, "),
+    ],
+)
+def test_mistyped_commands(given: list[str], hint: str) -> None:
+    said = usage(*given)
+    assert said.startswith(hint)
+    assert said.endswith("(try: streamtok --help)")
+
+
+def printed(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    with pytest.raises(SystemExit) as stop:
+        main(args)
+    assert stop.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_names_each_command_in_a_group(capsys: pytest.CaptureFixture[str]) -> None:
+    said = printed(capsys, "--help")
+    assert said == printed(capsys, "-h") == printed(capsys, "help")
+    listed = re.findall(r"^  ([a-z]+) +[a-z]", said, re.MULTILINE)
+    assert sorted(listed) == sorted(_COMMANDS)
+    assert said.index("\nvocabularies:\n") < said.index("\n  train ")
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_short_and_long_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    long = printed(capsys, command, "--help")
+    assert long == printed(capsys, "help", command)
+    short = printed(capsys, command, "-h")
+    assert len(short.splitlines()) <= 30
+    assert short.startswith(f"usage: streamtok {command} ")
+    for option in COMMANDS[command]._option_string_actions:
+        if option.startswith("--") and option not in ("--help", "--bos", "--eos", "--no-sidecar"):
+            assert f" {option}" in short
+    assert all(line in long for line in short.splitlines() if line.startswith("  streamtok "))

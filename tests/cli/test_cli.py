@@ -443,6 +443,22 @@ def test_unwritable_output(file: Path, tmp_path: Path) -> None:
     assert fails("encode", str(file), "-o", out) == f"{out}: Not a directory"
 
 
+def test_decode_takes_what_verify_takes(tmp_path: Path) -> None:
+    text, prefix = tmp_path / "text", tmp_path / "corpus"
+    text.write_bytes(b"one\ntwo\n")
+    assert (
+        run("encode", "--lines", str(text), "--format", "megatron", "-o", str(prefix)).returncode
+        == 0
+    )
+    for name in ("corpus", "corpus.bin", "corpus.idx", "corpus.bin.json"):
+        assert run("verify", str(tmp_path / name)).returncode == 0
+        assert run("decode", str(tmp_path / name)).stdout == b"onetwo"
+    said = fails("decode", str(prefix), "--force", "-o", f"{prefix}.bin")
+    assert "is also an input" in said
+    prefix.write_bytes(b"1 2")  # a file of that name is meant
+    assert run("decode", "--format", "text", str(prefix)).stdout == b'"#'
+
+
 @NO_SPACE
 def test_full_device(file: Path) -> None:
     assert fails("encode", str(file), "-o", "/dev/full") == "/dev/full: No space left on device"
@@ -509,7 +525,9 @@ def test_disallowed_special_token(tmp_path: Path) -> None:
     parts = ("-o", str(tmp_path / "parts"), "--workers", "1")
     for given in ([], ["--resume", "-o", str(tmp_path / "out")], parts):
         said = fails("encode", str(bad), *given)
-        assert said.endswith("; --special plain takes it as text, --special allow as one token")
+        assert "; --special plain takes it as text, --special allow as one token" in said
+        then = f"; then the same command continues {tmp_path / 'parts'}"
+        assert said.endswith(then) == (given is parts)
 
 
 def test_max_pending() -> None:

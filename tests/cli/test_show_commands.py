@@ -370,8 +370,11 @@ def test_vocab_search() -> None:
     assert done.stderr.decode() == f"streamtok: 5 of {every} are shown; --limit 0 shows all\n"
     rows = rows_of("vocab", "--bytes", "e6 9d", "--json")
     assert {row["bytes"].find("e69d") >= 0 for row in rows} == {True}
-    assert rows_of("vocab", "--search", "zqzqzqzq", "--json") == []
-    assert lines_of(run("vocab", "--search", "zqzqzqzq")) == ["id  rank  size  bytes  text"]
+    for args in (["--search", "zqzqzqzq"], ["--bytes", "ff ff ff"]):
+        for more in ([], ["--json"]):  # as grep
+            done = run("vocab", *args, *more)
+            assert (done.returncode, done.stdout) == (1, b"")
+            assert done.stderr == b"streamtok: no token of cl100k_base contains that\n"
 
 
 def test_vocab_page() -> None:

@@ -204,6 +204,8 @@ def test_the_name_says_the_format(files, tmp_path, monkeypatch, capsys):
     assert loaded.encode(text, allowed_special="all") == ids
     assert run_cli(*files, *options, "-o", "mine", "--to", "huggingface", "-q") == 0
     assert Path("mine").read_bytes() == Path("tokenizer.json").read_bytes()
+    assert run_cli(*files, *options, "-o", "my.json", "-q") == 0  # loads, whatever its name
+    assert Path("my.json").read_bytes() == Path("tokenizer.json").read_bytes()
     for to in "tiktoken", "minbpe", "tekken", "nanochat":
         specials = () if to == "tekken" else options[2:4]  # which has them before all others
         args = *options[:2], *specials, *options[4:], "--to", to, "-o", f"as-{to}", "-q"
@@ -216,7 +218,7 @@ def test_the_name_says_the_format(files, tmp_path, monkeypatch, capsys):
 def test_formats_that_cannot_hold_it_are_refused_at_once(folder, monkeypatch, capsys):
     monkeypatch.setattr(Trainer, "update", None)  # nothing is counted
     for args, message in (
-        (["-o", "ids.json"], "does not tell the format"),
+        (["-o", "encoder.json"], "does not tell the format"),
         (["-o", "mine.model"], "does not tell the format"),
         (["-o", "tekken.json", "--special-token", "<|x|>"], "must have the first ids"),
     ):

@@ -117,7 +117,7 @@ def first_file(path: str) -> str:
             for one in (f"{base}.bin", base) if suffix == ".idx" else (base,):
                 if base and places.exists(one):
                     return one
-    if places.exists(f"{path}.bin") and places.exists(f"{path}.idx") and not places.exists(path):
+    if not places.exists(path) and all(places.exists(f"{path}{one}") for one in (".bin", ".idx")):
         return f"{path}.bin"
     return path
 
