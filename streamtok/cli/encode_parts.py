@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from array import array
 
 from ..parts.commit import add_record, commit, missing_parts
@@ -30,6 +31,8 @@ def run(args: argparse.Namespace) -> int:
     paths = open_inputs.input_paths(args)
     if args.output == "-" or "-" in paths:
         raise Misused("--workers, --ray and --task need files as inputs and a folder as -o")
+    if os.path.isfile(args.output):
+        raise Refused(f"{shown(args.output)} is a file; --workers, --ray and --task make a folder")
     overwriting.refuse_inputs([args.output], [*vocabulary_files(args.encoding), *paths])
     made = _plan(args, paths)
     made.save()

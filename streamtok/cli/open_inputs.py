@@ -155,6 +155,8 @@ def _look(args: argparse.Namespace, name: str, start: bytes) -> None:
     if args.jsonl is None and not args.strip_bom and start.startswith(codecs.BOM_UTF8):
         what = "begins with a byte order mark, which becomes a token; --strip-bom removes it"
         _note_once(args, name, what)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        _note_once(args, name, "begins as UTF-16 does; iconv -f UTF-16 -t UTF-8 converts it")
     if args.lines and start[: start.find(b"\n") + 1].endswith(b"\r\n"):
         what = r"lines end with \r\n and keep their \r; --delimiter '\r\n' removes it"
         _note_once(args, f"{name}:", what)

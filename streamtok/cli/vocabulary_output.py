@@ -43,6 +43,8 @@ def check_vocabulary(
     for path in outputs:
         if not check_output(path):
             raise Refused(f"{shown(path)} is not a regular file: a vocabulary needs one")
+    for path in also:
+        check_output(path)
     overwriting.refuse_inputs([*outputs, *also], inputs)
     overwriting.refuse_existing(outputs, is_forced)
 

@@ -22,11 +22,6 @@ def naming(name: str) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, name) from error
 
 
-def shown(name: str) -> str:
-    """The file name as one printable line, whatever bytes it has."""
-    return name if name.isprintable() else ascii(name)
-
-
 def is_folder(name: str) -> IsADirectoryError:
     """The error for an output that is a folder."""
     return IsADirectoryError(errno.EISDIR, "is a folder; give a file name", name)
@@ -40,3 +35,8 @@ def json_reason(error: JSONDecodeError) -> str:
     if "BOM" in error.msg:
         return "unexpected byte order mark"
     return error.msg.removesuffix(" at").rstrip(": ")
+
+
+def shown(name: str) -> str:
+    """The file name as one printable line, whatever bytes it has."""
+    return name if name.isprintable() else ascii(name)

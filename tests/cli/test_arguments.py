@@ -372,6 +372,9 @@ def test_a_byte_order_mark_is_said_and_left_out(tmp_path: Path) -> None:
     assert rows_of("--strip-bom", *names) == [CL100K.encode("one")] * 2
     row = json.loads(run("encode", "--json", names[0]).stderr.splitlines()[0])
     assert "byte order mark" in row["note"]
+    for encoding in ("utf-16-le", "utf-16-be"):
+        said = run("encode", stdin="\ufeffone".encode(encoding))
+        assert b"begins as UTF-16 does; iconv -f UTF-16 -t UTF-8 converts it" in said.stderr
 
 
 def test_a_run_without_its_byte_order_mark_goes_on(tmp_path: Path) -> None:

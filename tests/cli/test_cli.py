@@ -439,6 +439,10 @@ def test_unwritable_output(file: Path, tmp_path: Path) -> None:
         error = fails(*command, str(file), "-o", str(tmp_path))
         assert error == f"{tmp_path}: is a folder; give a file name"
     assert fails("convert", "gpt2", "--to", "tiktoken", str(tmp_path)) == error
+    train = ["train", str(file), "--vocab-size", "257", "-o", str(tmp_path / "v")]
+    assert fails(*train, "--save-counts", str(tmp_path)) == error
+    assert fails("encode", str(file), "-o", f"{tmp_path}/new/").endswith("; give a file name")
+    assert fails("encode", str(file), "--workers", "1", "-o", str(file)).startswith(f"{file} is ")
     out = str(file / "out.bin")
     assert fails("encode", str(file), "-o", out) == f"{out}: Not a directory"
 

@@ -68,6 +68,8 @@ def check_output(path: str) -> bool:
         return True
     if descriptor_of(path) is not None:
         return False
+    if not os.path.basename(path):
+        raise is_folder(path)
     with contextlib.suppress(FileNotFoundError):
         kind = os.stat(path).st_mode
         if stat.S_ISDIR(kind):

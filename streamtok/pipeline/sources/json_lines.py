@@ -185,7 +185,7 @@ class JsonLines(Splitter):
                 if (
                     type(text) is str
                     and (end == len(line) or not line[end:].strip(_BLANKS))
-                    and not ("\\u" in line and _has_surrogate(text))
+                    and (text.isascii() or "\\u" not in line or not _has_surrogate(text))
                 ):
                     self.records += 1
                     texts.append(text)
