@@ -35,7 +35,7 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     add_option(
         kind,
         "--jsonl FIELD",
-        "each line is JSON with the text in FIELD, such as a.b or a.0.b; blank lines are ignored",
+        "each line is JSON with the text in FIELD, such as a.b or a.0.b; empty lines are ignored",
     )
     add_option(kind, "--parquet COLUMN", "each row of this column is a document")
     add_option(
