@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import streamtok
@@ -23,6 +24,11 @@ def of_stream(enc: Encoding, text: str, more: dict[str, Any]) -> list[int]:
     stream = enc.stream_encoder(**more)
     middle = text.find(" ")  # between two characters of text that is not broken
     return [*stream.encode(text[:middle]), *stream.encode(text[middle:]), *stream.flush()]
+
+
+def into_buffer(enc: Encoding, text: str, more: dict[str, Any]) -> list[int]:
+    out = np.zeros(4 * len(text), np.uint32)
+    return out[: enc.stream_encoder(**more).encode_into(text, out, True)].tolist()
 
 
 def of_counter(enc: Encoding, text: str, more: dict[str, Any]) -> int:
@@ -53,6 +59,7 @@ IDS: dict[str, Call] = {
     "stream offsets": lambda e, t, m: (
         e.stream_encoder(**m).encode_with_offsets(t, True)[0].tolist()
     ),
+    "stream into a buffer": into_buffer,
     "iterencode": lambda e, t, m: [id for ids in e.iterencode([t], **m) for id in ids],
     "document": lambda e, t, m: list(e.document(t, **m).ids),
     "edits": of_edits,
