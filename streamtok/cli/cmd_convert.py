@@ -32,7 +32,8 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         parser,
         "--to FORMAT",
-        f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of OUT)",
+        f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of OUT; "
+        "huggingface for .json)",
         choices=vocabulary_output.FORMAT_NAMES,
     )
     options.add_force(parser)

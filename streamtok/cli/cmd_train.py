@@ -67,7 +67,8 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         output,
         "--to FORMAT",
-        f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of the output)",
+        f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of the output; "
+        "huggingface for .json)",
         choices=vocabulary_output.FORMAT_NAMES,
     )
     add_option(
