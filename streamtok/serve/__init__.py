@@ -8,8 +8,8 @@ message.
 
 `server.py` starts and stops; `connection.py` handles one client; `fair_turns.py` decides whose text
 is encoded next; `listening.py` opens sockets, accepts clients and raises system limits;
-`counters.py` holds the counters, which `metrics.py` exposes to Prometheus over the HTTP of
-`scrape.py`; `log.py` writes to standard error.
+`counters.py` holds the counters, which `metrics.py` exposes to Prometheus; `log.py` writes to
+standard error. `http_app.py` is another service, over HTTP.
 
 The server does not authenticate clients and does not encrypt.
 

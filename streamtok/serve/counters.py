@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
@@ -22,3 +23,15 @@ class Counters:
     special_refusals: int = 0  # streams ended by a disallowed special token
     decoding_errors: int = 0  # streams ended by bytes that are not UTF-8
     limits: dict[Limit, int] = field(default_factory=lambda: dict.fromkeys(LIMITS, 0))
+
+
+@dataclass
+class HttpCounters:
+    """Totals of the service over HTTP since it started, except for `open`."""
+
+    bytes: int = 0  # of encoded text
+    tokens: int = 0  # ids sent
+    open: int = 0  # requests under way
+    requests: collections.Counter[tuple[str, int]] = field(  # by path and status
+        default_factory=collections.Counter
+    )

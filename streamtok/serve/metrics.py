@@ -1,21 +1,21 @@
-"""Exposes the counters of a server as Prometheus metrics, through the official client library.
+"""Exposes the counters of a server as Prometheus metrics, by the official client library.
 
-This module defines the metrics. `scrape.py` serves them over HTTP.
+The library's own HTTP server answers scrapes, in threads. It limits neither clients nor time, so
+only Prometheus should reach its address.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterable
+import os
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..pipeline.host_port import format_host_port
 from .counters import LIMITS
-from .listening import accept, open_tcp
-from .scrape import Scrapes
 
 try:
-    from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
+    from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
     from prometheus_client.registry import Collector
 except ModuleNotFoundError as error:
@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
     ) from None
 
 if TYPE_CHECKING:
-    from .counters import Counters
+    from .counters import Counters, HttpCounters
 
 PREFIX = "streamtok_"
 _COUNTERS = [  # name, attribute of Counters, help
@@ -67,26 +67,49 @@ class CountersCollector(Collector):
         yield limits
 
 
-def make_registry(counters: Counters) -> CollectorRegistry:
-    """A registry of these counters and of the process's memory, CPU time and descriptors."""
+class HttpCountersCollector(Collector):
+    """The same for the service over HTTP."""
+
+    def __init__(self, counters: HttpCounters):
+        self._counters = counters
+
+    def collect(self) -> Iterable[Metric]:
+        counters = self._counters
+        for name, attribute, text in _COUNTERS[:2]:
+            yield CounterMetricFamily(PREFIX + name, text, value=getattr(counters, attribute))
+        yield GaugeMetricFamily(
+            PREFIX + "requests_open", "Requests that are under way.", value=counters.open
+        )
+        requests = CounterMetricFamily(
+            PREFIX + "requests", "Requests that were answered.", labels=["path", "status"]
+        )
+        for (path, status), n in dict(counters.requests).items():  # a copy: this is another thread
+            requests.add_metric([path, str(status)], n)
+        yield requests
+
+
+def make_registry(collector: Collector) -> CollectorRegistry:
+    """A registry of these metrics and of the process's memory, CPU time and descriptors."""
     registry = CollectorRegistry()
-    registry.register(CountersCollector(counters))
+    registry.register(collector)
     ProcessCollector(registry=registry)
     return registry
 
 
-@contextlib.asynccontextmanager
-async def expose(counters: Counters, host: str, port: int) -> AsyncIterator[str]:
-    """Answer Prometheus from the event loop inside this block. Gives the URL.
+@contextlib.contextmanager
+def expose(collector: Collector, host: str, port: int) -> Iterator[str]:
+    """Answer Prometheus from other threads inside this block. Gives the URL.
 
     port: 0 for any free one. Raises OSError if the server cannot listen there.
     """
-    listeners = await open_tcp(host, port)
-    scrapes = Scrapes(make_wsgi_app(make_registry(counters)))
-    servers = await accept(listeners, scrapes.make_protocol)
     try:
-        yield f"http://{format_host_port(*listeners[0].getsockname()[:2])}/metrics"
+        server, thread = start_http_server(port, host, make_registry(collector))
+    except OSError as error:
+        code = error.errno or 0
+        raise OSError(code, os.strerror(code), format_host_port(host, port)) from None
+    try:
+        yield f"http://{format_host_port(*server.server_address[:2])}/metrics"
     finally:
-        for one in servers:
-            one.close()
-        scrapes.abort()
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -264,9 +264,9 @@ async def _run(
         ready = server.addresses
         try:
             if metrics is not None:
-                from .metrics import expose
+                from .metrics import CountersCollector, expose
 
-                url = await stack.enter_async_context(expose(server.counters, *metrics))
+                url = stack.enter_context(expose(CountersCollector(server.counters), *metrics))
                 ready = [*ready, url]
             for address in ready:
                 if on_ready is not None:

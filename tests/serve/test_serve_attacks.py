@@ -1,20 +1,17 @@
-"""Attacks on the socket server: on metrics, descriptors, standard error and with signals."""
+"""Attacks on the socket server: on descriptors, standard error and with signals."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import gzip
 import logging
 import os
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,14 +21,12 @@ import pytest
 import streamtok
 from streamtok.cli.main import main
 from streamtok.parallel import threads
-from streamtok.serve import Counters, serve
+from streamtok.serve import serve
 from streamtok.serve.listening import open_unix, remove_unix
 from streamtok.serve.log import Log
-from streamtok.serve.metrics import expose
-from streamtok.serve.scrape import MAX_REQUEST, MAX_SCRAPES
 
 from ..live_threads import refused, stillborn
-from ..serve_clients import ENV, command, go, hang_up, receive, talk
+from ..serve_clients import ENV, command, go, receive, talk
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
@@ -49,149 +44,6 @@ def ask(address: str, text: bytes = b"hello") -> bytes:
         client.sendall(text)
         client.shutdown(socket.SHUT_WR)
         return receive(client)
-
-
-# Metrics
-
-
-async def request(url: str, data: bytes, *, is_ended: bool = False) -> bytes:
-    """All that comes back, or b"" for a client that is dropped."""
-    host, port = url[len("http://") : -len("/metrics")].split(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    try:
-        writer.write(data)
-        await writer.drain()
-        if is_ended:
-            writer.write_eof()
-        return await reader.read()
-    except ConnectionError:
-        return b""
-    finally:
-        await hang_up(writer)
-
-
-GOOD = b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n"
-
-
-@pytest.mark.parametrize(
-    ("data", "status"),
-    [
-        (GOOD, b"200 OK"),
-        (GOOD.replace(b"\r\n", b"\n"), b"200 OK"),
-        (b"GET / HTTP/1.0\r\nno colon\r\n\xff: \xff\r\n\r\n", b"200 OK"),
-        (GOOD + b"x" * 100_000, b"200 OK"),
-        (b"POST /metrics HTTP/1.1\r\n\r\n", b"405 Method Not Allowed"),
-        (b"hello\r\n\r\n", b"400 Bad Request"),
-        (b"\r\n\r\n", b"400 Bad Request"),
-        (b"GET / HTTP/1.1\r\na: " + b"x" * 1_000_000, b"431 Request Header Fields Too Large"),
-    ],
-)
-@pytest.mark.parametrize("is_ended", [False, True])
-def test_requests(data: bytes, status: bytes, is_ended: bool) -> None:
-    """A megabyte of headers is refused when the first KB have come; the rest is not kept."""
-
-    async def test() -> None:
-        async with expose(Counters(), "127.0.0.1", 0) as url:
-            answer = await request(url, data, is_ended=is_ended)
-            head, _, body = answer.partition(b"\r\n\r\n")
-            assert head.startswith(b"HTTP/1.1 " + status + b"\r\n")
-            assert f"Content-Length: {len(body)}".encode() in head.split(b"\r\n")
-            assert (b"streamtok_bytes_total" in body) == (status == b"200 OK")
-
-    go(test)
-
-
-def test_a_gzipped_answer() -> None:
-    async def test() -> None:
-        async with expose(Counters(), "127.0.0.1", 0) as url:
-            zipped = await request(url, GOOD[:-2] + b"Accept-Encoding: gzip\r\n\r\n")
-            head, _, body = zipped.partition(b"\r\n\r\n")
-            assert b"Content-Encoding: gzip" in head
-            assert b"streamtok_bytes_total" in gzip.decompress(body)
-
-    go(test)
-
-
-def test_silent_clients_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of more than there may be the oldest is dropped; the others end by their time."""
-    timeouts: list[float] = []
-    call_later = asyncio.BaseEventLoop.call_later
-
-    def spy(self: Any, delay: float, function: Any, *args: Any, **more: Any) -> Any:
-        if function.__qualname__ == "Scrape.abort":
-            timeouts.append(delay)
-            delay = 0.3
-        return call_later(self, delay, function, *args, **more)
-
-    async def test() -> None:
-        async with expose(Counters(), "127.0.0.1", 0) as url:
-            host, port = url[len("http://") : -len("/metrics")].split(":")
-            silent = [await asyncio.open_connection(host, int(port)) for _ in range(60)]
-            assert b"200 OK" in await request(url, GOOD)
-            for reader, writer in silent[: 60 - MAX_SCRAPES]:
-                with contextlib.suppress(ConnectionError):
-                    assert await reader.read() == b""
-                await hang_up(writer)
-            monkeypatch.setattr(asyncio.BaseEventLoop, "call_later", spy)
-            late = [await asyncio.open_connection(host, int(port)) for _ in range(60)]
-            for reader, writer in late:
-                with contextlib.suppress(ConnectionError):
-                    assert await reader.read() == b""
-                await hang_up(writer)
-            assert timeouts
-            assert max(timeouts) <= 10
-            for _, writer in silent:
-                await hang_up(writer)
-            assert b"200 OK" in await request(url, GOOD)
-
-    go(test)
-
-
-def test_clients_that_close_at_once_or_break_off() -> None:
-    async def test() -> None:
-        async with expose(Counters(), "127.0.0.1", 0) as url:
-            host, port = url[len("http://") : -len("/metrics")].split(":")
-            for data in (b"", b"GET", GOOD, GOOD * 100, b"x" * MAX_REQUEST * 2):
-                for is_reset in (False, True):
-                    with socket.create_connection((host, int(port))) as client:
-                        if is_reset:
-                            linger = struct.pack("ii", 1, 0)
-                            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                        client.sendall(data)
-                        await asyncio.sleep(0)
-            assert b"200 OK" in await request(url, GOOD)
-
-    go(test)
-
-
-@LINUX
-def test_the_metrics_door_does_not_cost_the_service_its_descriptors(tmp_path: Path) -> None:
-    """400 that say nothing, where 392 files may be open: the service and the metrics answer."""
-    script = 'ulimit -n 392 && exec "$0" "$@"'
-    args = ["bash", "-c", script, *COMMAND, "--tcp", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]
-    process = subprocess.Popen(args, stderr=subprocess.PIPE, env=ENV)
-    assert process.stderr
-    try:
-        address, url = (
-            process.stderr.readline().decode().strip().partition("listening on ")[2]
-            for _ in range(2)
-        )
-        door = url[len("http://") : -len("/metrics")]
-        with contextlib.ExitStack() as stack:
-            for _ in range(400):
-                stack.enter_context(contextlib.closing(connect(door)))
-            assert ask(address) == b"15339\n"
-            with urllib.request.urlopen(url, timeout=HANG) as answer:
-                assert b"streamtok_connections_open 0.0" in answer.read()
-            assert len(os.listdir(f"/proc/{process.pid}/fd")) < 100
-            assert len(os.listdir(f"/proc/{process.pid}/task")) < 10
-        process.terminate()
-        assert process.wait(HANG) == 0
-        assert process.stderr.read() == b""
-    finally:
-        process.kill()
-        process.wait()
-        process.stderr.close()
 
 
 # Descriptors

@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 import streamtok
-from streamtok.serve import Server, serve
+from streamtok.serve import Counters, Server, serve
 from streamtok.serve.counters import LIMITS
-from streamtok.serve.metrics import expose, make_registry
+from streamtok.serve.metrics import CountersCollector, expose, make_registry
 
 from ..serve_clients import ENV, go, hang_up, open_client, receive, talk, until
 
@@ -35,6 +36,10 @@ def values(text: str) -> dict[str, float]:
         for sample in family.samples
         if sample.name.startswith("streamtok_")
     }
+
+
+def sampled(server: Server) -> dict[str, float]:
+    return values(generate_latest(make_registry(CountersCollector(server.counters))).decode())
 
 
 async def say(server: Server, data: bytes) -> None:
@@ -56,13 +61,13 @@ def test_every_metric(enc: streamtok.Encoding) -> None:
             clients = [await open_client(server) for _ in range(2)]
             await until(lambda: server.counters.open == 2)
             await say(server, b"one too many")
-            now = values(generate_latest(make_registry(server.counters)).decode())
+            now = sampled(server)
             assert now["streamtok_connections_open"] == 2
             for reader, writer in clients:
                 await reader.read()  # they idle for too long
                 await hang_up(writer)
             await until(lambda: server.counters.open == 0)
-            now = values(generate_latest(make_registry(server.counters)).decode())
+            now = sampled(server)
             tokens = len(enc.encode(text))
             assert now == {
                 "streamtok_bytes_total": len(text),
@@ -85,7 +90,7 @@ def test_the_limit_of_pending_bytes_is_counted(enc: streamtok.Encoding) -> None:
     async def test() -> None:
         async with await serve(enc, port=0, max_pending=0) as server:
             await talk(server, b"hello")
-            now = values(generate_latest(make_registry(server.counters)).decode())
+            now = sampled(server)
             assert now["streamtok_limits_hit_total pending"] == 1
 
     go(test)
@@ -150,12 +155,24 @@ def test_without_the_library(tmp_path: Path) -> None:
     )
 
 
-def test_the_port_is_free_again(enc: streamtok.Encoding) -> None:
-    async def test() -> None:
-        async with await serve(enc, port=0) as server:
-            async with expose(server.counters, "127.0.0.1", 0) as url:
-                port = int(url.split(":")[2].split("/")[0])
-            with contextlib.closing(socket.create_server(("127.0.0.1", port))):
-                pass
+def test_the_port_is_free_again() -> None:
+    with expose(CountersCollector(Counters()), "127.0.0.1", 0) as url:
+        port = int(url.split(":")[2].split("/")[0])
+    with contextlib.closing(socket.create_server(("127.0.0.1", port))):
+        pass
 
-    go(test)
+
+@pytest.mark.parametrize("kind", ["*/*", "application/openmetrics-text; version=1.0.0"])
+def test_requests(kind: str) -> None:
+    """What the library makes of a request is the library's; the next one is answered."""
+    with expose(CountersCollector(Counters()), "127.0.0.1", 0) as url:
+        with pytest.raises(urllib.error.HTTPError, match="431"):
+            scrape(url, kind + "x" * 70_000)
+        assert "streamtok_bytes_total 0.0" in scrape(url, kind)
+
+
+def scrape(url: str, kind: str) -> str:
+    request = urllib.request.Request(url, headers={"Accept": kind})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        text: str = answer.read().decode()
+    return text
