@@ -202,6 +202,20 @@ def transformers_4(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "tests/hf", *session.posargs, env=HERE)
 
 
+@nox.session
+def vllm(session: nox.Session) -> None:
+    """The plug-in inside vLLM itself. Its environment takes 6 GB, so it is no part of `.ci/run`."""
+    use_checkout(session)
+    tools = ("pytest", "hypothesis")
+    needs = [need for need in EXTRAS["test"] if need.startswith(tools)]
+    session.install("--no-cache-dir", "vllm>=0.33", *EXTRAS["hf"], *needs)
+    # vLLM finds the plug-in by the entry points in streamtok.egg-info.
+    session.run("python", "setup.py", "-q", "egg_info", silent=True)
+    session.run("python", "-c", "import vllm; print('vLLM', vllm.__version__)")
+    tests = ("python", "-m", "pytest", "-q", "tests/hf/with_vllm.py")
+    session.run(*tests, *session.posargs, env=HERE)
+
+
 @nox.session(reuse_venv=False)
 def wheel(session: nox.Session) -> None:
     """All tests on the wheel that the sdist builds, outside of the checkout."""

@@ -10,13 +10,11 @@ import os
 
 __all__ = ["register"]
 
-_CACHE = 1 << 28  # bytes for prompts, of each process
-
 
 def register() -> None:
-    """Patch transformers, with a cache of prompts, if the environment asks for it."""
+    """Patch transformers if the environment asks for it."""
     if os.environ.get("STREAMTOK_VLLM", "") in ("", "0"):
         return
     from . import patch_transformers
 
-    patch_transformers(prompt_cache=_CACHE)
+    patch_transformers()

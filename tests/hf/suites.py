@@ -1,8 +1,7 @@
-"""Runs the tests of tokenizers, of transformers and of vLLM with streamtok in tokenizers' place.
+"""Runs the tests of tokenizers and of transformers with streamtok in tokenizers' place.
 
     python -m tests.hf.suites tokenizers tokenizers-0.23.3/bindings/python/tests --files FOLDER
     python -m tests.hf.suites transformers transformers-5.24.0/tests
-    python -m tests.hf.suites vllm vllm-0.33.0 --gemma FOLDER
 
 The folders are those of the source distributions on PyPI, or of the repositories. Each test is run
 twice: as it is, and with streamtok. What passes as it is must pass with streamtok, but for
@@ -14,8 +13,7 @@ hf-internal-testing/tokenizers-test-data; with `--files` they take those, or oth
 contents, from a folder. The exit code is 1 if a test that must pass does not.
 
 transformers' tests need the package parameterized; its test classes are run over tokenizers that
-are made here. vLLM's need Gemma 3's tokenizer, and vLLM itself is a stand-in but for the file that
-is tested.
+are made here. vLLM itself is tested by `nox -s vllm`.
 """
 
 from __future__ import annotations
@@ -113,33 +111,6 @@ _CLASSES = [
     *(("bert", name) for name in ("BertTokenizer", "MPNetTokenizer")),
     *(("unigram", name) for name in ("T5Tokenizer", "XLMRobertaTokenizer", "AlbertTokenizer")),
 ]
-_VLLM = {
-    "vllm/__init__.py": "",
-    "vllm/logger.py": "import logging\n\ninit_logger = logging.getLogger\n",
-    "vllm/sampling_params.py": """\
-from types import SimpleNamespace
-
-DEFAULTS = dict(
-    stop=[], min_tokens=0, include_stop_str_in_output=False, skip_special_tokens=True,
-    spaces_between_special_tokens=True,
-)
-
-
-def SamplingParams(**given):
-    return SimpleNamespace(**(DEFAULTS | given))
-""",
-    "vllm/tokenizers/__init__.py": "TokenizerLike = object\n",
-    "vllm/tokenizers/detokenizer_utils.py": """\
-convert_prompt_ids_to_tokens = detokenize_incrementally = None
-""",
-    "vllm/utils/__init__.py": "length_from_prompt_token_ids_or_embeds = None\n",
-    "vllm/v1/__init__.py": "",
-    "vllm/v1/engine/__init__.py": """\
-from types import SimpleNamespace
-
-EngineCoreRequest = SimpleNamespace
-""",
-}
 
 
 def run(root: Path, tests: list[str], in_place: str, options: list[str], files: str = "") -> int:
@@ -223,41 +194,18 @@ def _transformers(root: Path, folder: Path) -> list[str]:
     return ["tests/test_of_folders.py"]
 
 
-def _vllm(root: Path, folder: Path, gemma: Path) -> list[str]:
-    for name, text in _VLLM.items():
-        file = root / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    tested = "vllm/v1/engine/detokenizer.py"
-    shutil.copy(folder / tested, root / tested)
-    # The test names the model on the Hub: a folder of that name, below the root, is taken first.
-    shutil.copytree(gemma, root / "google" / "gemma-3-1b-it")
-    test = "tests/v1/engine/test_fast_incdec_prefix_err.py"
-    (root / test).parent.mkdir(parents=True)
-    shutil.copy(folder / test, root / test)
-    return [test]
-
-
 def main() -> int:
     """Read the arguments and run the tests."""
     parser = argparse.ArgumentParser(prog="python -m tests.hf.suites", description=__doc__)
-    parser.add_argument("whose", choices=["tokenizers", "transformers", "vllm"])
+    parser.add_argument("whose", choices=["tokenizers", "transformers"])
     parser.add_argument("folder", type=Path, help="of the source: see above")
-    parser.add_argument("--gemma", type=Path, help="a folder with Gemma 3's tokenizer.json")
     parser.add_argument("--files", type=Path, help="a folder with what tests download, offline")
     arguments, options = parser.parse_known_args()
     folder, whose = arguments.folder, arguments.whose
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / "bindings" / "python"  # tokenizers' tests ask for such a place
         root.mkdir(parents=True)
-        if whose == "tokenizers":
-            tests = _tokenizers(root, folder)
-        elif whose == "transformers":
-            tests = _transformers(root, folder)
-        elif arguments.gemma is None:
-            parser.error("vLLM's test needs --gemma")
-        else:
-            tests = _vllm(root, folder, arguments.gemma)
+        tests = (_tokenizers if whose == "tokenizers" else _transformers)(root, folder)
         files = arguments.files.resolve() if arguments.files else ""
         return run(root, tests, whose, options, str(files))
 
