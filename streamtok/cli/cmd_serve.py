@@ -6,9 +6,10 @@ import argparse
 import contextlib
 from typing import Any
 
+from ..encoding import Encoding
 from . import encoding_options, options
 from .argument_types import parse_mode, parse_positive, parse_seconds, parse_size, parse_tcp_address
-from .messages import Misused, Refused, say
+from .messages import Misused, Refused
 from .options import add_option
 from .stop_signals import Signals
 
@@ -44,14 +45,12 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         web, "--max-request SIZE", "bytes of a request (default: 16MiB)", parse_size, 16 << 20
     )
+    add_option(web, "--max-model-len N", "what /tokenize says of the model", parse_positive)
     add_option(
         web,
-        "--prompt-cache SIZE",
-        "bytes for prompts that begin alike (default: 256MiB)",
-        parse_size,
-        1 << 28,
+        "--hosts NAME,...",
+        "names of this machine that clients may ask for, beside its addresses and localhost",
     )
-    add_option(web, "--max-model-len N", "what /tokenize says of the model", parse_positive)
     encoding_options.add_text_options(
         parser, 1 << 20, special=None, otherwise="refuse; plain with --http"
     )
@@ -66,7 +65,8 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         clients,
         "--max-connections N",
-        "default: 1000, or fewer if the limit of open files requires it",
+        "with --http: requests at a time; default: 1000, or fewer if the limit of open files "
+        "requires it",
         parse_positive,
     )
     add_option(
@@ -99,61 +99,64 @@ def add_parser(subparsers: Any) -> None:
     add_option(parser, "-q --quiet", "do not print the address")
 
 
+# Options of one of the two services only.
+_OF_SOCKET = ("unix", "unix_mode", "format", "max_pending")
+_OF_HTTP = ("max_request", "max_model_len", "hosts")
+
+
 def run(args: argparse.Namespace) -> int:
     from .. import serve
     from ..serve.log import Log
 
     if args.special is None:
         args.special = "plain" if args.http else "refuse"
-    if args.http:
-        return _run_http(args)
+    given: set[str] = getattr(args, "given_options", set())
+    for name in _OF_SOCKET if args.http else _OF_HTTP:
+        if name in given:
+            option = f"--{name.replace('_', '-')}"
+            raise Misused(f"{option} is not for --http" if args.http else f"{option} needs --http")
     encoding = encoding_options.load_encoding(args)
-    encoding_options.open_stream(args, encoding)  # raises if no connection could have a stream
-    if args.unix_mode is not None and args.unix is None:
-        raise Misused("--unix-mode needs --unix")
     host, port = args.tcp or ("127.0.0.1", serve.DEFAULT_PORT)
+    settings: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "max_connections": args.max_connections,
+        "idle_timeout": args.idle_timeout,
+        "max_lifetime": args.max_lifetime,
+        "grace": args.grace,
+        "metrics": args.metrics,
+    }
     try:
         with Log() as log:
+            if not args.quiet:
+                settings["on_ready"] = lambda where: log.say(f"listening on {where}")
+            if args.http:
+                return _run_http(args, encoding, settings)
+            encoding_options.open_stream(args, encoding)  # raises if no connection could have one
+            if args.unix_mode is not None and args.unix is None:
+                raise Misused("--unix-mode needs --unix")
             return serve.run(
                 encoding,
-                host=host,
-                port=port,
                 path=args.unix,
                 mode=0o600 if args.unix_mode is None else args.unix_mode,
-                on_ready=None if args.quiet else lambda where: log.say(f"listening on {where}"),
                 format=args.format,
-                max_connections=args.max_connections,
-                idle_timeout=args.idle_timeout,
-                max_lifetime=args.max_lifetime,
-                grace=args.grace,
-                metrics=args.metrics,
+                **settings,
                 **encoding_options.stream_settings(args),
             )
     except ModuleNotFoundError as error:
         raise Refused(str(error)) from None
 
 
-def _run_http(args: argparse.Namespace) -> int:
-    from .. import serve
-    from ..serve.http_app import make_http_app
-    from ..view.web_server import Server
-
-    for name, value in (("--unix", args.unix), ("--metrics", args.metrics)):
-        if value is not None:
-            raise Misused(f"{name} is not for --http")
-    host, port = args.tcp or ("127.0.0.1", serve.DEFAULT_PORT)
-    app = make_http_app(
-        encoding_options.load_encoding(args),
-        prompt_cache=args.prompt_cache,
-        max_request=args.max_request,
-        max_model_len=args.max_model_len,
-    )
-    server = Server(app, host, port, args.max_connections or serve.DEFAULT_MAX_CONNECTIONS)
-
-    def ready(url: str) -> None:
-        if not args.quiet:
-            say(f"listening on {url}")
+def _run_http(args: argparse.Namespace, encoding: Encoding, settings: dict[str, Any]) -> int:
+    from ..serve import http_app
 
     with contextlib.suppress(Signals.Stopped):
-        server.run(ready)
+        return http_app.run_http(
+            encoding,
+            hosts=args.hosts.split(",") if args.hosts else (),
+            max_request=args.max_request,
+            max_model_len=args.max_model_len,
+            **settings,
+            **encoding_options.text_settings(args),
+        )
     return 0

@@ -27,7 +27,10 @@ class Counters:
 
 @dataclass
 class HttpCounters:
-    """Totals of the service over HTTP since it started, except for `open`."""
+    """Totals of the service over HTTP since it started, except for `open`.
+
+    Its threads change `bytes` and `tokens` under a lock.
+    """
 
     bytes: int = 0  # of encoded text
     tokens: int = 0  # ids sent

@@ -6,68 +6,140 @@
     POST /detokenize/stream  ids as they come, any number in a line  ->  events with their text
     GET  /health
 
-Prompts that begin alike are encoded once: their ids come from a `PromptCache`. A long text is
-encoded on another thread, as many at once as there are processors, in the order in which they came;
-a short one is encoded at once, so it does not wait for long ones. The bytes of a request and of all
-requests that are under way are limited. Errors are those of OpenAI's API.
+Unlike in vLLM, the text of a special token is plain text unless the service is told otherwise: a
+prompt may be that of a user. A long text is encoded on another thread, as many at once as there are
+processors, in the order in which they came; a short one is encoded at once, so it does not wait for
+long ones. The requests under way, their bytes and their time are limited; `/health` is answered
+whatever the others do. Errors are those of OpenAI's API.
 
-The server does not authenticate clients and does not encrypt.
+The server does not authenticate clients and does not encrypt. It answers no web page: `Host` must
+be an address, localhost or a name that was given, and `Origin` must be the service itself.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from ..answers.prompt_cache import PromptCache
 from ..errors import StreamtokError
-from ..view.guard import Application, Receive, Scope, Send
+from ..view.guard import Application, Message, Receive, Scope, Send, cross_site, is_local
 from ..view.optional_starlette import (
     ClientDisconnect,
+    Headers,
     Request,
     Response,
     Route,
     Starlette,
     run_in_threadpool,
 )
-from ..view.questions import Refused, answer_of, answered, in_time, said
+from ..view.questions import Refused, answer_of, answered, in_time, message_of, said
+from .counters import HttpCounters
+from .listening import reserve_descriptors
+from .server import DEFAULT_GRACE, DEFAULT_MAX_CONNECTIONS, DEFAULT_PORT
 
 if TYPE_CHECKING:
+    from .._types import AllowedSpecial, DisallowedSpecial
     from ..encoding import Encoding
 
 DEFAULT_MAX_REQUEST = 16 << 20
+DEFAULT_IDLE_TIMEOUT = 300.0
 _MAX_BODIES = 16  # times the bytes of a request: of all requests that are under way
 _SMALL = 1 << 14  # bytes of a body that is answered at once
-_PAUSE = 300.0  # seconds between two parts of a stream of ids
 _MAX_LINE = 1 << 16  # bytes of ids in a line
 _MOST = (1 << 32) - 1  # there is no greater id
+_ENDS = "the service is shutting down"  # uvicorn cancels what goes on after the grace
+_SPARE = 64  # connections beyond the requests at a time, which are told so or ask for /health
 
 
 def make_http_app(
     encoding: Encoding,
     *,
-    prompt_cache: int = 1 << 28,
+    allowed_special: AllowedSpecial = frozenset(),
+    disallowed_special: DisallowedSpecial = frozenset(),
+    errors: str = "strict",
+    hosts: Collection[str] = (),
+    max_requests: int = DEFAULT_MAX_CONNECTIONS,
     max_request: int = DEFAULT_MAX_REQUEST,
     max_model_len: int | None = None,
-) -> Application:
-    """Application: an ASGI application, which other applications can mount.
+    idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
+) -> HttpApp:
+    """HttpApp: an ASGI application, which other applications can mount.
 
-    prompt_cache: bytes of the cache of prompts. max_request: bytes of a request. max_model_len:
-    what `/tokenize` says of the model. Raises UnsupportedPatternError for an encoding that has no
+    allowed_special, disallowed_special: as for `Encoding.encode`, but the text of special tokens is
+    plain text by default. errors: for requests that are not UTF-8. hosts: names that `Host` may
+    have beside addresses in numbers and localhost. max_requests: at a time. max_request: bytes of a
+    request. max_model_len: what `/tokenize` says of the model. idle_timeout: seconds between two
+    lines of ids; 0 or None: no limit. Raises UnsupportedPatternError for an encoding that has no
     streams, MissingLibraryError without Starlette.
     """
-    service = _Service(encoding, prompt_cache, max_request, max_model_len)
-    return Starlette(
-        routes=[
-            Route("/health", _health, methods=["GET"]),
-            Route("/tokenize", service.endpoint(service.tokenize), methods=["POST"]),
-            Route("/detokenize", service.endpoint(service.detokenize), methods=["POST"]),
-            Route("/detokenize/stream", _IdStream(encoding), methods=["POST"]),
-        ]
-    )
+    encoding.stream_decoder()  # raises now if the encoding has no streams
+    text = {
+        "allowed_special": allowed_special,
+        "disallowed_special": disallowed_special,
+        "errors": errors,
+    }
+    service = _Service(encoding, text, max_request, max_model_len)
+    routes: dict[str, Any] = {
+        "/health": _health,
+        "/tokenize": service.endpoint(service.tokenize),
+        "/detokenize": service.endpoint(service.detokenize),
+        "/detokenize/stream": _IdStream(encoding, idle_timeout),
+    }
+    return HttpApp(service.counters, routes, frozenset(map(str.lower, hosts)), max_requests)
+
+
+class HttpApp:
+    """The application that `make_http_app` makes. `counters` has its totals.
+
+    Every request passes here first: it must not be that of another site, and there must be a place
+    for it.
+    """
+
+    def __init__(
+        self, counters: HttpCounters, routes: dict[str, Any], hosts: frozenset[str], places: int
+    ) -> None:
+        self.counters = counters
+        self._hosts = hosts
+        self._places = places
+        self._paths = frozenset(routes)
+        self._app: Application = Starlette(
+            routes=[
+                Route(path, to, methods=["GET" if path == "/health" else "POST"])
+                for path, to in routes.items()
+            ]
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        path = path if path in self._paths else "other"
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.counters.requests[path, message["status"]] += 1
+            await send(message)
+
+        why = cross_site(scope["method"], Headers(scope=scope), self._is_host)
+        if why is None and path != "/health" and self.counters.open >= self._places:
+            why = 503, f"{self._places} requests are under way already: try again"
+        if why is not None:
+            await _error(*why, {"connection": "close"})(scope, receive, counted)
+            return
+        self.counters.open += path != "/health"
+        try:
+            await self._app(scope, receive, counted)
+        finally:
+            self.counters.open -= path != "/health"
+
+    def _is_host(self, name: str) -> bool:
+        return is_local(name) or name in self._hosts
 
 
 async def _health(request: Request) -> Response:
@@ -78,10 +150,16 @@ class _Service:
     """What all requests share. Its methods run on the event loop, except for the two answers."""
 
     def __init__(
-        self, encoding: Encoding, prompt_cache: int, max_request: int, max_model_len: int | None
+        self,
+        encoding: Encoding,
+        text: dict[str, Any],
+        max_request: int,
+        max_model_len: int | None,
     ) -> None:
         self._encoding = encoding
-        self._cache = PromptCache(encoding, prompt_cache)
+        self.counters = HttpCounters()
+        self._lock = threading.Lock()  # of the counters: long texts are encoded on other threads
+        self._text = text
         self._max_request = max_request
         self._max_model_len = max_model_len
         self._under_way = 0  # bytes of bodies
@@ -92,16 +170,23 @@ class _Service:
 
         async def asked(request: Request) -> Response:
             body = bytearray()
+            errors = self._text["errors"]
             try:
+                # A page of another site can send the other types without asking first.
+                kind = request.headers.get("content-type", "").partition(";")[0].strip()
+                if kind.lower() != "application/json":
+                    raise Refused("Content-Type must be application/json", 415)
                 await in_time(self._fill(body, request))
                 if len(body) <= _SMALL:
-                    return said(answered(answer, body))
+                    return said(answered(answer, body, errors))
                 async with self._turns:
-                    return said(await run_in_threadpool(answered, answer, body))
+                    return said(await run_in_threadpool(answered, answer, body, errors))
             except Refused as error:
                 return _error(error.status, str(error))
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
+            except asyncio.CancelledError:
+                return _error(503, _ENDS)
             finally:
                 self._under_way -= len(body)
 
@@ -123,15 +208,19 @@ class _Service:
         prompt = fields.get("prompt")
         if not isinstance(prompt, str):
             raise Refused("prompt must be text")
-        encoding = self._encoding
-        ids = self._cache.encode(prompt)
-        if _flag(fields, "add_special_tokens", True):
-            template = encoding._template
-            ids = [*template.before, *ids, *template.after]
+        add = _flag(fields, "add_special_tokens", True)
+        with_strings = _flag(fields, "return_token_strs", False)
+        try:
+            ids = self._encoding.encode(prompt, add_special_tokens=add, **self._text)
+        except ValueError as error:  # a disallowed special token
+            raise Refused(f"prompt: {message_of(error).rstrip('.')}") from None
         strings = None
-        if _flag(fields, "return_token_strs", False):
-            tokens = encoding.decode_tokens_bytes(ids)
+        if with_strings:
+            tokens = self._encoding.decode_tokens_bytes(ids)
             strings = [token.decode("utf-8", "replace") for token in tokens]
+        with self._lock:
+            self.counters.bytes += len(prompt.encode("utf-8", "surrogatepass"))
+            self.counters.tokens += len(ids)
         return {
             "count": len(ids),
             "max_model_len": self._max_model_len,
@@ -147,7 +236,7 @@ class _Service:
         try:
             return {"prompt": self._encoding.decode(ids)}
         except (KeyError, StreamtokError) as error:
-            raise Refused(f"tokens: {error}") from None
+            raise Refused(f"tokens: {message_of(error)}") from None
 
 
 def _is_id(value: Any) -> bool:
@@ -163,11 +252,12 @@ def _flag(fields: dict[str, Any], name: str, default: bool) -> bool:
     return value
 
 
-def _error(status: int, text: str) -> Response:
+def _error(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
     kind = "BadRequestError" if status < 500 else "ServiceUnavailableError"
-    return answer_of(
-        {"error": {"message": text, "type": kind, "param": None, "code": status}}, status
-    )
+    error = {"message": text, "type": kind, "param": None, "code": status}
+    response = answer_of({"error": error}, status)
+    response.headers.update(headers or {})
+    return response
 
 
 class _IdStream:
@@ -176,15 +266,16 @@ class _IdStream:
     An ASGI application of its own, because an answer of Starlette's begins when the body is read.
     """
 
-    def __init__(self, encoding: Encoding) -> None:
+    def __init__(self, encoding: Encoding, idle_timeout: float | None) -> None:
         self._encoding = encoding
+        self._idle_timeout = idle_timeout
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         decoder = self._encoding.stream_decoder()
         headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         try:
-            async for line in _lines(receive):
+            async for line in _lines(receive, self._idle_timeout):
                 text = decoder.decode(_ids_of(line))
                 if text:
                     await _say(send, {"text": text})
@@ -195,9 +286,11 @@ class _IdStream:
         except Refused as error:
             await _say(send, {"error": {"message": str(error), "code": error.status}})
         except (KeyError, StreamtokError) as error:
-            await _say(send, {"error": {"message": f"tokens: {error}", "code": 400}})
+            await _say(send, {"error": {"message": f"tokens: {message_of(error)}", "code": 400}})
         except ClientDisconnect:
             return
+        except asyncio.CancelledError:
+            await _say(send, {"error": {"message": _ENDS, "code": 503}})
         await send({"type": "http.response.body"})
 
 
@@ -207,14 +300,17 @@ async def _say(send: Send, value: Any) -> None:
     await send({"type": "http.response.body", "body": event, "more_body": True})
 
 
-async def _lines(receive: Receive) -> AsyncIterator[bytes]:
-    """The lines of the body as they come."""
+async def _lines(receive: Receive, idle_timeout: float | None) -> AsyncIterator[bytes]:
+    """The lines of the body as they come. Raises Refused if a line takes too long."""
     rest, more = b"", True
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
     while more:
+        left = begun + idle_timeout - loop.time() if idle_timeout else None
         try:
-            message = await asyncio.wait_for(receive(), _PAUSE)
+            message = await asyncio.wait_for(receive(), left)
         except asyncio.TimeoutError:
-            raise Refused(f"no ids came for {_PAUSE:.0f} seconds", 408) from None
+            raise Refused(f"no line of ids came for {idle_timeout:g} seconds", 408) from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         more = message.get("more_body", False)
@@ -223,6 +319,8 @@ async def _lines(receive: Receive) -> AsyncIterator[bytes]:
             raise Refused(f"a line has at most {_MAX_LINE:,} bytes", 413)
         for line in lines:
             yield line
+        if lines:
+            begun = loop.time()
     yield rest
 
 
@@ -234,3 +332,60 @@ def _ids_of(line: bytes) -> list[int]:
     if not all(map(_is_id, ids)):
         raise Refused("a line has ids in decimal, with spaces between them")
     return ids
+
+
+def run_http(
+    encoding: Encoding,
+    *,
+    host: str = "127.0.0.1",
+    port: int = DEFAULT_PORT,
+    hosts: Collection[str] = (),
+    on_ready: Callable[[str], None] | None = None,
+    max_connections: int | None = None,
+    idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
+    max_lifetime: float | None = None,
+    grace: float = DEFAULT_GRACE,
+    metrics: tuple[str, int] | None = None,
+    **settings: Any,
+) -> int:
+    """Serve over HTTP until SIGINT or SIGTERM, which is raised again after it has closed; 0.
+
+    max_connections: requests at a time; None for 1000, or fewer if the limit of open files requires
+    it. idle_timeout: seconds in which a client may neither send nor read; max_lifetime: seconds
+    that a connection may last; 0 or None: no limit. grace: seconds for requests that are under way.
+    Other settings: as for `make_http_app`; the rest as for `streamtok.serve.run`.
+    """
+    from ..view.web_server import Server
+
+    places = reserve_descriptors(max_connections, DEFAULT_MAX_CONNECTIONS)
+    app = make_http_app(
+        encoding,
+        hosts={host, *hosts},
+        max_requests=places,
+        idle_timeout=idle_timeout,
+        **settings,
+    )
+    server = Server(
+        app,
+        host,
+        port,
+        max_connections=places + _SPARE,
+        idle_timeout=idle_timeout,
+        max_lifetime=max_lifetime,
+        grace=grace,
+    )
+    with contextlib.ExitStack() as stack:
+        addresses = [server.url]
+        if metrics is not None:
+            from .metrics import HttpCountersCollector, expose
+
+            collector = HttpCountersCollector(app.counters)
+            addresses.append(stack.enter_context(expose(collector, *metrics)))
+
+        def ready(url: str) -> None:
+            for address in addresses:
+                if on_ready is not None:
+                    on_ready(address)
+
+        server.run(ready)
+    return 0

@@ -108,7 +108,7 @@ def expose(collector: Collector, host: str, port: int) -> Iterator[str]:
         code = error.errno or 0
         raise OSError(code, os.strerror(code), format_host_port(host, port)) from None
     try:
-        yield f"http://{format_host_port(*server.server_address[:2])}/metrics"
+        yield f"http://{format_host_port(host, server.server_port)}/metrics"
     finally:
         server.shutdown()
         server.server_close()

@@ -72,13 +72,13 @@ class Guard:
         asked = HTTPConnection(scope)
         why = self._refusal(scope["method"], asked.headers)
         if why is not None:
-            await _refuse(send, *why)
+            await refuse(send, *why)
             return
         is_new = self._token is not None and not self._is_token(asked.cookies.get(self.cookie, ""))
         if is_new:
             given = asked.query_params.getlist("token")
             if len(given) != 1 or not self._is_token(given[0]):
-                await _refuse(send, 403, "this page needs the token: open the URL that was printed")
+                await refuse(send, 403, "this page needs the token: open the URL that was printed")
                 return
         path = (scope.get("root_path") or "") + "/"
 
@@ -94,48 +94,63 @@ class Guard:
         await self._app(scope, receive, sent)
 
     def _refusal(self, method: str, headers: Headers) -> tuple[int, str] | None:
-        """The status and the reason if the request is not from the page or for it."""
         if method not in ("GET", "HEAD", "POST"):
             return 405, f"{method} is not a method of this page"
-        hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self._is_host(hosts[0]):
-            return 421, "the Host of this request is not that of this page"
-        origins = headers.getlist("origin")
-        if origins:
-            origin = urlsplit(origins[0]) if len(origins) == 1 else None
-            if (
-                origin is None
-                or origin.scheme not in ("http", "https")
-                or origin.netloc != hosts[0]
-            ):
-                return 403, "the Origin of this request is not this page"
-        sites = headers.getlist("sec-fetch-site")
-        modes = headers.getlist("sec-fetch-mode")
-        is_navigation = modes == ["navigate"] and method == "GET"
-        if not is_navigation and any(site not in ("same-origin", "none") for site in sites):
-            return 403, "another site may not ask this page"
-        return None
+        return cross_site(method, headers, self._is_host)
 
-    def _is_host(self, given: str) -> bool:
-        try:
-            name = urlsplit(f"//{given}").hostname or ""
-        except ValueError:
-            return False
-        if self._hosts is not None:
-            return name in self._hosts
-        if name == "localhost":
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
+    def _is_host(self, name: str) -> bool:
+        return is_local(name) if self._hosts is None else name in self._hosts
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token or b"")
 
 
-async def _refuse(send: Send, status: int, text: str) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), *HEADERS]
+def cross_site(
+    method: str, headers: Headers, is_host: Callable[[str], bool]
+) -> tuple[int, str] | None:
+    """The status and the reason if a browser sends this request for another site; else None.
+
+    is_host: whether a name, without its port, may be in `Host`.
+    """
+    hosts = headers.getlist("host")
+    if len(hosts) != 1 or not is_host(_name_of(hosts[0])):
+        return 421, "the Host of this request is not a name of this server"
+    origins = headers.getlist("origin")
+    if origins and origins not in ([f"http://{hosts[0]}"], [f"https://{hosts[0]}"]):
+        return 403, "the Origin of this request is not this server"
+    sites = headers.getlist("sec-fetch-site")
+    modes = headers.getlist("sec-fetch-mode")
+    is_navigation = modes == ["navigate"] and method == "GET"
+    if not is_navigation and any(site not in ("same-origin", "none") for site in sites):
+        return 403, "another site may not ask this server"
+    return None
+
+
+def is_local(name: str) -> bool:
+    """Whether no one can rebind this name of a host: localhost, or an address in numbers."""
+    if name == "localhost":
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _name_of(host: str) -> str:
+    """The name in the header `Host`, in lower case and without its port; "" if there is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+async def refuse(send: Send, status: int, text: str) -> None:
+    """Answer in plain text, and close the connection: the body of the request is not read."""
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"connection", b"close"),
+        *HEADERS,
+    ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": f"{text}\n".encode()})

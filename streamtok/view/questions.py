@@ -164,15 +164,28 @@ def refusal(error: Exception) -> Response:
     if isinstance(error, Refused):
         return answer_of({"error": str(error)}, error.status)
     if isinstance(error, StreamtokError | ValueError | LookupError):
-        # The first line of a long message says what is wrong and where.
-        return answer_of({"error": str(error).partition("\n")[0]}, 422)
+        return answer_of({"error": message_of(error)}, 422)
     raise error
 
 
-def answered(answer: Callable[[Answer], Answer], body: bytes | bytearray) -> bytes:
-    """The JSON of the answer to the fields of a body. Raises Refused, and what `answer` raises."""
+def message_of(error: Exception) -> str:
+    """The first line of the message, which says what is wrong and where."""
+    # str() of a KeyError puts the message in quotes.
+    text = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return str(text).partition("\n")[0]
+
+
+def answered(
+    answer: Callable[[Answer], Answer], body: bytes | bytearray, errors: str = "strict"
+) -> bytes:
+    """The JSON of the answer to the fields of a body. Raises Refused, and what `answer` raises.
+
+    errors: for bytes of the body that are not UTF-8.
+    """
     try:
-        fields = json.loads(body)
+        fields = json.loads(body.decode("utf-8", errors))
+    except UnicodeDecodeError as error:
+        raise Refused(f"byte {error.start} of the body is not UTF-8 ({error.reason})") from None
     except (ValueError, RecursionError):
         raise Refused("the body is not JSON") from None
     if not isinstance(fields, dict):

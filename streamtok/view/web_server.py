@@ -1,21 +1,24 @@
 """Serves a page, or a service over HTTP, by uvicorn: on the loopback unless told otherwise.
 
 Anybody on the machine can connect, and the token is asked for only when a request is complete. So
-connections that send none are bounded, as in `serve/scrape.py`: in number and in time, and a new
-client is always accepted, in the place of the one that has waited longest.
+connections are bounded in number and in time. A new client is always accepted, in the place of the
+connection that has waited longest for a request. What uvicorn and h11 let pass is refused here:
+long headers that arrive at once, and requests with two lengths.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import os
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ..errors import MissingLibraryError
 from ..pipeline.host_port import format_host_port
-from .guard import Application
+from .guard import Application, Receive, Scope, Send, refuse
 
 try:
     import uvicorn
@@ -24,37 +27,51 @@ except ModuleNotFoundError:
     what = "streamtok.view and streamtok serve --http"
     raise MissingLibraryError(what, "uvicorn", "web") from None
 
-_GRACE = 2  # seconds for answers that are under way when the server ends
+GRACE = 2.0  # seconds for answers that are under way when the server ends
 MAX_CONNECTIONS = 64  # a browser opens six; a service has a number of its own
 HEAD_TIMEOUT = 10.0  # seconds in which a request must begin, with all of its headers
+IDLE_TIMEOUT = 60.0  # seconds for a client that does not read its answer, or asks nothing more
+_MAX_HEAD = 1 << 16  # bytes of a request line and its headers
+_NEVER = 1 << 30  # seconds
+_TICKS = 4  # looks at the clock in the shortest of the limits
 # Connections that asyncio accepts before the first of them can be counted. It logs a traceback for
 # each one without a descriptor, so there must be fewer than descriptors.
 _BACKLOG = 32
 
 
 class _Connection(H11Protocol):
-    """A connection that is dropped if it sends no request, or if others need its place."""
+    """A connection that is dropped after its time, or if others need its place."""
 
-    max_connections = MAX_CONNECTIONS
+    max_connections: int
+    idle_timeout: float
+    max_lifetime: float
     waits_since: float | None = None  # for a request; None: one is being answered
     _timer: asyncio.TimerHandle | None = None
+    _has_answered = False
+    _unsent = 0  # bytes, at the last tick
+    _read_at = 0.0  # when the client last took bytes of its answer
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.waits_since = self.loop.time()
-        self._timer = self.loop.call_later(HEAD_TIMEOUT, self._look)
+        self._opened = self.waits_since = self.loop.time()
+        self._period = min(HEAD_TIMEOUT, self.idle_timeout, self.max_lifetime) / _TICKS
+        self._tick()
         if len(self.connections) > self.max_connections:
             known = [one for one in self.connections if isinstance(one, _Connection)]
             waiting = [(one.waits_since, id(one), one) for one in known if one.waits_since]
             min(waiting)[2].drop()  # this one waits, too
 
     def data_received(self, data: bytes) -> None:
+        has_begun = self.waits_since is not None and bool(self.conn.trailing_data[0])
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self.waits_since = None
+        elif self.waits_since is not None and not has_begun and self._has_answered:
+            self.waits_since = self.loop.time()  # the head must follow in HEAD_TIMEOUT
 
     def on_response_complete(self) -> None:
         self.waits_since = self.loop.time()
+        self._has_answered = True
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -67,37 +84,87 @@ class _Connection(H11Protocol):
         self.connections.discard(self)
         self.transport.abort()
 
-    def _look(self) -> None:
-        waited = 0.0 if self.waits_since is None else self.loop.time() - self.waits_since
-        if waited >= HEAD_TIMEOUT:
+    def _tick(self) -> None:
+        now = self.loop.time()
+        unsent = self.transport.get_write_buffer_size()
+        if not unsent or unsent != self._unsent:
+            self._read_at = now
+        self._unsent = unsent
+        if self._is_over(now):
             self.drop()
         else:
-            self._timer = self.loop.call_later(HEAD_TIMEOUT - waited, self._look)
+            self._timer = self.loop.call_later(self._period, self._tick)
+
+    def _is_over(self, now: float) -> bool:
+        if now - self._opened >= self.max_lifetime:
+            return True
+        if self._unsent:
+            return now - self._read_at >= self.idle_timeout
+        if self.waits_since is None:
+            return False  # the application limits the time of a body
+        is_between = self._has_answered and not self.conn.trailing_data[0]
+        limit = self.idle_timeout if is_between else HEAD_TIMEOUT
+        return now - self.waits_since >= limit
+
+
+def _checked(app: Application) -> Application:
+    """The application behind what every server here refuses."""
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = scope.get("headers", ())
+        size = len(scope.get("raw_path", b"")) + len(scope.get("query_string", b""))
+        names = {name for name, _ in headers}
+        if size + sum(len(name) + len(value) for name, value in headers) > _MAX_HEAD:
+            await refuse(send, 431, f"a request has at most {_MAX_HEAD:,} bytes of headers")
+        elif {b"transfer-encoding", b"content-length"} <= names:
+            # A proxy may take the other one for the end of the request.
+            await refuse(send, 400, "a request has one of Transfer-Encoding and Content-Length")
+        else:
+            await app(scope, receive, send)
+
+    return checked
 
 
 class Server:
     """A socket that listens, and the server after it. The socket is there before `run`."""
 
     def __init__(
-        self, app: Application, host: str, port: int, max_connections: int = MAX_CONNECTIONS
+        self,
+        app: Application,
+        host: str,
+        port: int,
+        *,
+        max_connections: int = MAX_CONNECTIONS,
+        idle_timeout: float | None = IDLE_TIMEOUT,
+        max_lifetime: float | None = None,
+        grace: float = GRACE,
     ) -> None:
-        """port 0: any that is free. Raises OSError."""
+        """port 0: any that is free. Times are in seconds; idle_timeout and max_lifetime: 0 or None
+        for no limit. grace: for answers that are under way when the server ends. Raises OSError.
+        """
         self._socket = _listen(host, port)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
+        limits = {
+            "max_connections": max_connections,
+            "idle_timeout": idle_timeout or math.inf,
+            "max_lifetime": max_lifetime or math.inf,
+        }
         config = uvicorn.Config(
-            app,
-            http=type("_Limited", (_Connection,), {"max_connections": max_connections}),
+            _checked(app),
+            http=type("_Limited", (_Connection,), limits),
             loop="asyncio",
             backlog=_BACKLOG,
             log_config=None,
+            log_level=logging.ERROR,  # strangers could write the warnings at will
             access_log=False,
             lifespan="off",
             ws="none",
             server_header=False,
             proxy_headers=False,
-            timeout_graceful_shutdown=_GRACE,
-            h11_max_incomplete_event_size=1 << 16,
+            timeout_keep_alive=_NEVER,  # the connections have timers of their own
+            timeout_graceful_shutdown=cast(Any, grace),  # declared as int
+            h11_max_incomplete_event_size=_MAX_HEAD,
         )
         self._server = uvicorn.Server(config)
 

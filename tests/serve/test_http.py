@@ -22,7 +22,7 @@ import pytest
 import streamtok
 from streamtok.serve import http_app
 from streamtok.serve.http_app import make_http_app
-from streamtok.view import questions
+from streamtok.view import questions, web_server
 from streamtok.view.web_server import Server
 
 from ..conftest import encoding_of
@@ -31,13 +31,25 @@ GPT2 = streamtok.get_encoding("gpt2")
 BERT_LIKE = encoding_of("llama3_style")
 
 
+JSON = {"Content-Type": "application/json"}
+
+
 @contextlib.contextmanager
 def served(encoding: Any = GPT2, connections: int = 100, **settings: Any) -> Iterator[httpx.Client]:
-    server = Server(make_http_app(encoding, **settings), "127.0.0.1", 0, connections)
+    """A client of a service. The settings are those of `make_http_app` and of `Server`."""
+    of_server = {
+        name: settings.pop(name)
+        for name in ("idle_timeout", "max_lifetime", "grace")
+        if name in settings
+    }
+    if "idle_timeout" in of_server:
+        settings["idle_timeout"] = of_server["idle_timeout"]
+    app = make_http_app(encoding, **settings)
+    server = Server(app, "127.0.0.1", 0, max_connections=connections, **of_server)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as client:
+        with httpx.Client(base_url=server.url, trust_env=False, timeout=60, headers=JSON) as client:
             yield client
     finally:
         server.stop()
@@ -47,22 +59,65 @@ def served(encoding: Any = GPT2, connections: int = 100, **settings: Any) -> Ite
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[httpx.Client]:
-    with served(max_model_len=1024) as made:
+    with served(max_model_len=1024, hosts=["tokens.INTERNAL"]) as made:
         yield made
 
 
 @pytest.mark.parametrize("text", ["", "Tea for two", "naïve 日本語 🎉 <|endoftext|>", "x" * 50_000])
 def test_tokenize_and_back(client: httpx.Client, text: str) -> None:
-    ids = GPT2.encode(text, allowed_special="all")
+    ids = GPT2.encode(text, disallowed_special=())
     said = client.post("/tokenize", json={"model": "any", "prompt": text}).json()
     assert said == {"count": len(ids), "max_model_len": 1024, "tokens": ids, "token_strs": None}
     assert client.post("/detokenize", json={"tokens": ids}).json() == {"prompt": text}
 
 
+CL100K = streamtok.get_encoding("cl100k_base")
+SPECIALS: list[dict[str, Any]] = [
+    {},
+    {"disallowed_special": "all"},
+    {"allowed_special": "all"},
+    {"allowed_special": {"<|endofprompt|>"}},
+    {"allowed_special": {"<|endofprompt|>"}, "disallowed_special": {"<|endoftext|>"}},
+]
+
+
+@pytest.mark.parametrize("settings", SPECIALS)
+def test_the_text_of_special_tokens(settings: dict[str, Any]) -> None:
+    """It is plain text unless the service is told otherwise; short or encoded on a thread."""
+    with served(CL100K, **settings) as client:
+        for special in ("<|endoftext|>", "<|endofprompt|>"):
+            for prompt in (f"Tea {special}", f"{'Tea ' * 10_000}{special}"):
+                response = client.post("/tokenize", json={"prompt": prompt})
+                try:
+                    ids = CL100K.encode(prompt, **{"disallowed_special": frozenset(), **settings})
+                except ValueError:
+                    assert response.status_code == 400
+                    message = response.json()["error"]["message"]
+                    at = prompt.index("<")
+                    assert message.endswith(f"disallowed special token {special!r} at byte {at}")
+                else:
+                    assert response.json()["tokens"] == ids
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+def test_bytes_that_are_not_utf8(errors: Any) -> None:
+    with served(errors=errors) as client:
+        for text in (b"caf\xe9", b"\xff", b"a\xed\xa0\x80b", b"na\xc3\xafve"):
+            response = client.post("/tokenize", content=b'{"prompt": "' + text + b'"}')
+            try:
+                wanted = GPT2.encode(text, errors=errors)
+            except UnicodeDecodeError as error:
+                assert response.status_code == 400
+                at = error.start + len(b'{"prompt": "')
+                assert f"byte {at} of the body" in response.json()["error"]["message"]
+            else:
+                assert response.json()["tokens"] == wanted
+
+
 def test_token_strings_and_special_tokens() -> None:
     with served(BERT_LIKE) as client:
         for add in (True, False):
-            ids = BERT_LIKE.encode("a 日", allowed_special="all", add_special_tokens=add)
+            ids = BERT_LIKE.encode("a 日", add_special_tokens=add)
             asked = {"prompt": "a 日", "add_special_tokens": add, "return_token_strs": True}
             said = client.post("/tokenize", json=asked).json()
             assert said["tokens"] == ids
@@ -99,7 +154,7 @@ def test_health(client: httpx.Client) -> None:
         ("/detokenize", b"{}", "must be a list of ids"),
         ("/detokenize", b'{"tokens": [true]}', "must be a list of ids"),
         ("/detokenize", b'{"tokens": [-1]}', "must be a list of ids"),
-        ("/detokenize", b'{"tokens": [999999]}', "tokens: "),
+        ("/detokenize", b'{"tokens": [999999]}', "tokens: Invalid token for decoding: 999999"),
     ],
 )
 def test_refusals(client: httpx.Client, path: str, body: bytes, message: str) -> None:
@@ -166,11 +221,11 @@ def test_short_requests_do_not_wait_for_long_ones(
     """All threads have a long one, and more wait, when a short one is answered."""
     answered, may_end, has_begun = http_app.answered, threading.Event(), threading.Semaphore(0)
 
-    def held(answer: Any, body: bytearray) -> bytes:
+    def held(answer: Any, body: bytearray, errors: str) -> bytes:
         if len(body) > http_app._SMALL:
             has_begun.release()
             may_end.wait()
-        return answered(answer, body)
+        return answered(answer, body, errors)
 
     monkeypatch.setattr(http_app, "answered", held)
     n_threads = os.cpu_count() or 1
@@ -195,7 +250,7 @@ def talk(client: httpx.Client) -> socket.socket:
     where = urlsplit(str(client.base_url))
     made = socket.create_connection((where.hostname, where.port), timeout=60)
     made.sendall(
-        b"POST /detokenize/stream HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"POST /detokenize/stream HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
     return made
 
@@ -249,39 +304,255 @@ def test_a_stream_that_is_no_ids(client: httpx.Client, body: bytes, message: str
     assert message in last["error"]["message"]
     (last,) = events(client.post("/detokenize/stream", content=b"999999\n").content)
     assert last["error"]["code"] == 400
+    assert last["error"]["message"].startswith("tokens: Invalid token for decoding: 999999")
 
 
-def test_a_stream_that_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_app, "_PAUSE", 0.2)
-    with served() as client, talk(client) as made:
-        assert b"no ids came for" in read_until(made, b'"code": 408')
+def test_a_stream_that_pauses() -> None:
+    with served(idle_timeout=0.2) as client, talk(client) as made:
+        assert b"no line of ids came for 0.2 seconds" in read_until(made, b'"code": 408')
+
+
+def test_a_line_that_comes_byte_by_byte() -> None:
+    """Each byte comes in time, the line does not."""
+    with served(idle_timeout=0.5) as client, talk(client) as made:
+        made.settimeout(0.1)
+        received = b""
+        for _ in range(600):
+            made.sendall(chunk(b"1"))
+            with contextlib.suppress(TimeoutError):
+                received += made.recv(1 << 16)
+            if b"no line of ids came" in received:
+                break
+        else:
+            pytest.fail("the stream goes on")
+
+
+def connect(client: httpx.Client) -> socket.socket:
+    where = urlsplit(str(client.base_url))
+    return socket.create_connection((where.hostname, where.port), 60)
+
+
+def rest_of(made: socket.socket) -> bytes:
+    """All that comes until the service closes the connection."""
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := made.recv(1 << 16):
+            received += part
+    return received
 
 
 def test_connections() -> None:
     with served(connections=3) as client, contextlib.ExitStack() as closing:
-        where = urlsplit(str(client.base_url))
-        first = [
-            closing.enter_context(socket.create_connection((where.hostname, where.port), 60))
-            for _ in range(3)
-        ]
+        first = [closing.enter_context(connect(client)) for _ in range(3)]
         assert client.get("/health").status_code == 200  # in the place of the first
         assert first[0].recv(1) == b""
 
 
+def test_health_while_all_places_are_taken() -> None:
+    """By streams, and by requests whose bodies do not come; others are told to try again."""
+    with served(max_requests=3, connections=10) as client, contextlib.ExitStack() as closing:
+        for _ in range(2):
+            read_until(closing.enter_context(talk(client)), b"200 OK")
+        slow = closing.enter_context(connect(client))
+        slow.sendall(
+            b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 15\r\n\r\n{"
+        )
+        deadline = time.monotonic() + 60  # until the server has read the last one
+        while (response := client.post("/tokenize", json={"prompt": ""})).status_code == 200:
+            assert time.monotonic() < deadline
+        assert response.status_code == 503
+        assert response.json()["error"]["type"] == "ServiceUnavailableError"
+        waiting = [closing.enter_context(connect(client)) for _ in range(30)]
+        assert client.get("/health").status_code == 200
+        assert client.post("/detokenize", json={"tokens": []}).status_code == 503
+        slow.sendall(b'"prompt": "a"}')
+        read_until(slow, b'"count":1')
+        assert client.post("/tokenize", json={"prompt": "a"}).status_code == 200
+        assert len(waiting) == 30
+
+
+@pytest.mark.parametrize(
+    "begin", [b"", b"POST /tok", b"GET /health HTTP/1.1\r\nHost: localhost\r\n"]
+)
+def test_a_head_must_come_in_time(monkeypatch: pytest.MonkeyPatch, begin: bytes) -> None:
+    """Byte by byte, on a new connection and after an answer."""
+    monkeypatch.setattr(web_server, "HEAD_TIMEOUT", 0.4)
+    whole = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for before in (b"", whole):
+        with served(idle_timeout=0.8) as client, connect(client) as made:
+            made.sendall(before + begin)
+            for _ in range(600):
+                time.sleep(0.05)
+                try:
+                    made.sendall(b"x" if begin else b"")
+                except OSError:
+                    break
+                made.setblocking(False)
+                with contextlib.suppress(BlockingIOError, ConnectionResetError):
+                    if not made.recv(1 << 16):
+                        break
+                made.setblocking(True)
+            else:
+                pytest.fail("the connection stays open")
+
+
+def test_a_client_that_asks_now_and_then_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "HEAD_TIMEOUT", 0.2)
+    with served(idle_timeout=60) as client, connect(client) as made:
+        for _ in range(3):
+            made.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            read_until(made, b"200 OK")
+            time.sleep(0.5)
+        made.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert rest_of(made).count(b"200 OK") == 1
+
+
+def test_a_client_that_does_not_read_its_answer() -> None:
+    """One that reads slowly gets all of it."""
+    ask = json.dumps({"prompt": "a b" * 1_000_000}).encode()
+    head = (
+        b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(ask)
+    )
+    with served(idle_timeout=0.5) as client:
+        for is_read in (True, False):
+            with connect(client) as made:
+                made.sendall(head + ask)
+                received = b""
+                if is_read:
+                    while part := made.recv(1 << 20):
+                        received += part
+                        time.sleep(0.1 if len(received) < 1 << 21 else 0)
+                    assert received.endswith(b"}")
+                else:
+                    time.sleep(3)
+                    assert not rest_of(made).endswith(b"}")
+
+
+def test_how_long_a_connection_lasts() -> None:
+    with served(max_lifetime=0.5) as client, talk(client) as stream, connect(client) as silent:
+        assert b"[DONE]" not in rest_of(stream)
+        assert rest_of(silent) == b""
+        assert client.post("/tokenize", json={"prompt": "a"}).status_code == 200
+
+
+def test_how_long_requests_go_on_when_the_service_ends() -> None:
+    """A stream that ends in time is whole; another ends with an error."""
+    for grace in (60, 0.2):
+        with contextlib.ExitStack() as closing:
+            client = closing.enter_context(served(grace=grace))
+            with talk(client) as stream, talk(client) as other, ThreadPoolExecutor() as pool:
+                for one in (stream, other):
+                    read_until(one, b"200 OK")
+                ended = pool.submit(closing.pop_all().close)
+                time.sleep(0.1)
+                stream.sendall(chunk(b"1 2\n") + b"0\r\n\r\n")
+                assert events(rest_of(stream))[-1] == b"[DONE]"
+                if grace == 60:
+                    other.sendall(b"0\r\n\r\n")
+                    assert events(rest_of(other)) == [b"[DONE]"]
+                else:
+                    assert events(rest_of(other))[-1]["error"]["code"] == 503
+                ended.result(60)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "localhost:1"}, 200),
+        ({"Host": "127.0.0.1"}, 200),
+        ({"Host": "[::1]:80"}, 200),
+        ({"Host": "10.1.2.3:7654"}, 200),
+        ({"Host": "Tokens.internal:7654"}, 200),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "localhost.evil.example"}, 421),
+        ({"Host": "127.0.0.1.evil.example:80"}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://["}, 403),
+        ({"Host": "localhost:5", "Origin": "http://localhost:6"}, 403),
+        ({"Host": "localhost:5", "Origin": "http://localhost:5"}, 200),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Content-Type": "multipart/form-data; boundary=x"}, 415),
+        ({"Content-Type": "application/json; charset=utf-8"}, 200),
+        ({"Content-Type": "Application/JSON"}, 200),
+    ],
+)
+def test_web_pages_get_no_answer(
+    client: httpx.Client, headers: dict[str, str], status: int
+) -> None:
+    for path, body in (
+        ("/tokenize", b'{"prompt": "a"}'),
+        ("/detokenize", b'{"tokens": [1]}'),
+        ("/detokenize/stream", b"1"),
+    ):
+        response = client.post(path, content=body, headers=headers)
+        assert response.status_code == (200 if (status, path[-1]) == (415, "m") else status)
+        if response.status_code != 200:
+            assert response.json()["error"]["code"] == status
+    if status != 415 and headers.get("Sec-Fetch-Mode") != "navigate":
+        assert client.get("/health", headers=headers).status_code == status
+
+
+@pytest.mark.parametrize("path", [b"/tokenize", b"/health", b"/detokenize/stream", b"/other"])
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", 400),
+        (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", 400),
+        (b"x: " + b"y" * 100_000 + b"\r\n", 431),
+        (b"".join(b"x%d: y\r\n" % i for i in range(20_000)), 431),
+    ],
+)
+def test_what_proxies_understand_in_another_way(
+    client: httpx.Client, path: bytes, headers: bytes, status: int
+) -> None:
+    """Refused, and the rest, which may be a request to a proxy, is not read."""
+    for pause in (0.0, 0.2):
+        with connect(client) as made:
+            head = b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + headers
+            made.sendall(head)
+            time.sleep(pause)
+            with contextlib.suppress(ConnectionError):
+                made.sendall(b"\r\n0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            received = rest_of(made)
+            assert received.count(b"HTTP/1.1 ") <= 1
+            # h11 refuses a head that comes in parts with another status.
+            assert not received or int(received.split()[1]) in (status, 400)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="there are no such signals")
-def test_the_command() -> None:
+def test_the_command_and_its_metrics() -> None:
     command = [sys.executable, "-m", "streamtok", "serve", "--http", "--tcp", "127.0.0.1:0"]
-    with subprocess.Popen(
-        [*command, "-e", "gpt2", "--max-model-len", "77"], stderr=subprocess.PIPE, text=True
-    ) as process:
+    command += ["-e", "gpt2", "--max-model-len", "77", "--metrics", "127.0.0.1:0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        url = process.stderr.readline().split()[-1]
+        url, metrics = (process.stderr.readline().split()[-1] for _ in range(2))
         with httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
-            said = client.post("/tokenize", json={"prompt": "Tea"}).json()
-            assert (said["tokens"], said["max_model_len"]) == (GPT2.encode("Tea"), 77)
+            for prompt in ("Tea", "Tea for <|endoftext|>"):
+                said = client.post("/tokenize", json={"prompt": prompt}).json()
+                wanted = GPT2.encode(prompt, disallowed_special=()), 77
+                assert (said["tokens"], said["max_model_len"]) == wanted
+            client.post("/tokenize", json={})
+            client.post("/detokenize", json={"tokens": [1]})
+            client.get("/nothing")
+            client.get("/health", headers={"Host": "evil.example"})
+            lines = client.get(metrics).text.splitlines()
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) in (0, -signal.SIGTERM)
-    for wrong in (["--unix", "x"], ["--metrics", "127.0.0.1:1"]):
-        found = subprocess.run([*command[:5], *wrong], capture_output=True, text=True, check=False)
-        assert found.returncode == 2
-        assert f"{wrong[0]} is not for --http" in found.stderr
+    for line in (
+        "streamtok_bytes_total 24.0",
+        f"streamtok_tokens_total {len(GPT2.encode('Tea')) + len(wanted[0])}.0",
+        "streamtok_requests_open 0.0",
+        'streamtok_requests_total{path="/tokenize",status="200"} 2.0',
+        'streamtok_requests_total{path="/tokenize",status="400"} 1.0',
+        'streamtok_requests_total{path="/detokenize",status="200"} 1.0',
+        'streamtok_requests_total{path="/health",status="421"} 1.0',
+        'streamtok_requests_total{path="other",status="404"} 1.0',
+    ):
+        assert line in lines
