@@ -1,11 +1,12 @@
-"""Token ids over a Unix socket, for systemd, and a client.
+"""Token ids over a Unix socket in a program of your own, for systemd, and a client.
 
     python socket_service.py serve /run/streamtok/socket
     python socket_service.py ask /run/streamtok/socket < book.txt
 
-`streamtok.service` beside this file is the unit. The service tells systemd when it is ready. On
-SIGTERM it lets clients finish. The client sends text while it reads ids, so that a text of any
-length passes through buffers of constant size.
+`streamtok.service` beside this file is the unit of `streamtok serve`. This service also tells
+systemd when it is ready: its unit has `Type=notify` and this command. On SIGTERM it lets clients
+finish. The client sends text while it reads ids, so that a text of any length passes through
+buffers of constant size.
 """
 
 from __future__ import annotations

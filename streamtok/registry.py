@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 # By their full names: this file is also read as `tiktoken.registry` (see its end).
 from streamtok.encoding import Encoding
+from streamtok.files.named_errors import shown
 from streamtok.patterns.named import CL100K_PATTERN, O200K_PATTERN, R50K_PATTERN
 from streamtok.vocabulary.bundled import load_bundled
 from streamtok.vocabulary.p50k import load_p50k
@@ -50,7 +51,8 @@ def get_encoding(encoding_name: str) -> Encoding:
     if encoding_name in ENCODINGS:
         return ENCODINGS[encoding_name]
     if encoding_name not in _SPECS:
-        raise ValueError(f"Unknown encoding {encoding_name}: expected one of {', '.join(_SPECS)}")
+        name = shown(encoding_name)
+        raise ValueError(f"Unknown encoding {name}: expected one of {', '.join(_SPECS)}")
     with _lock:
         if encoding_name not in ENCODINGS:
             spec = _SPECS[encoding_name]
@@ -90,7 +92,7 @@ def encoding_name_for_model(model_name: str) -> str:
         if model_name.startswith(prefix):
             return encoding_name
     raise KeyError(
-        f"Could not automatically map {model_name} to a tokeniser. "
+        f"Could not automatically map {shown(model_name)} to a tokeniser. "
         "Please use `streamtok.get_encoding` to explicitly get the tokeniser you expect."
     )
 

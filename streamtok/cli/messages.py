@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TextIO
 
-from ..files.named_errors import naming, shown
+from ..files.named_errors import naming, printable, shown
 
 __all__ = ["shown"]  # of another module
 
@@ -59,7 +59,7 @@ def joined(error: Exception) -> str:
 def say(text: str, prefix: str = "streamtok: ") -> None:
     """Write a line to standard error. Raises nothing."""
     with contextlib.suppress(OSError, AttributeError):  # it may be closed
-        sys.stderr.write(f"{prefix}{text}\n")
+        sys.stderr.write(f"{prefix}{printable(text)}\n")
         sys.stderr.flush()
 
 

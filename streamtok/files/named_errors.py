@@ -40,3 +40,12 @@ def json_reason(error: JSONDecodeError) -> str:
 def shown(name: str) -> str:
     """The file name as one printable line, whatever bytes it has."""
     return name if name.isprintable() else ascii(name)
+
+
+def printable(text: str) -> str:
+    """The text with escapes for what a terminal would obey; lines and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text
+    )

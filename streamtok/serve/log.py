@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+from ..files.named_errors import printable
 from ..parallel.threads import start_thread
 
 _WAITING = 64  # lines in the queue; further lines are dropped and counted
@@ -54,7 +55,7 @@ class Log(logging.Handler):
         left_out = self._left_out
         note = f"streamtok: {left_out} messages were left out\n" if left_out else ""
         try:
-            self._lines.put_nowait(f"{note}streamtok: {text}\n")
+            self._lines.put_nowait(f"{note}streamtok: {printable(text)}\n")
         except queue.Full:
             self._left_out += 1
         else:

@@ -182,3 +182,22 @@ def test_what_a_plain_command_has_no_use_for_is_not_imported(tmp_path: Path) -> 
         )
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    "name", ["\x1b[31mred", "a\x07b\x9b2J", "\u202egpt", "x\ud800y", "no\rgpt2"]
+)
+@pytest.mark.parametrize("option", ["-e", "--no-such-option", "--errors", "--max-pending"])
+def test_messages_have_no_character_that_a_terminal_obeys(
+    capsys: pytest.CaptureFixture[str], file: Path, name: str, option: str
+) -> None:
+    found = fails(capsys, f"{option}={name}" if option[1] == "-" else option + name)
+    assert found.removesuffix("\n").isprintable()
+    assert ascii(name)[1:-1] in found.replace("\\\\", "\\")
+
+
+def test_exceptions_have_none() -> None:
+    for call in (streamtok.get_encoding, streamtok.encoding_for_model):
+        with pytest.raises((ValueError, KeyError)) as error:
+            call("\x1b[31mred\n")
+        assert str(error.value.args[0]).isprintable()

@@ -28,7 +28,7 @@ from ..cli.test_cli import POSIX
 from ..crash import make_text
 from ..doc_blocks import module_at
 from ..pipeline.test_id_files import read_megatron
-from ..serve_clients import ENV
+from ..serve_clients import ENV, command, receive
 
 pytestmark = POSIX
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -266,19 +266,30 @@ def test_socket_client_raises_what_the_service_says(tmp_path: Path) -> None:
         assert found == [5, 6, 7]
 
 
-def test_unit_file() -> None:
-    """What it starts is there, and its limits are those that the service needs."""
+def test_unit_file(tmp_path: Path) -> None:
+    """Its command is `streamtok serve`, which runs, and its limits are those that it needs."""
     unit = configparser.ConfigParser(interpolation=None, strict=True)
     unit.optionxform = str  # type: ignore[assignment, method-assign]
     unit.read(EXAMPLES / "streamtok.service")
-    assert unit["Service"]["Type"] == "notify"
-    program, script, what, path = unit["Service"]["ExecStart"].split()
-    assert (EXAMPLES / Path(script).name).exists()
-    assert (Path(program).name, what) == ("python", "serve")
-    assert path.startswith(f"/run/{unit['Service']['RuntimeDirectory']}/")
+    service = unit["Service"]
+    assert service["Type"] == "exec"  # `streamtok serve` does not tell systemd that it is ready
+    program, *args = service["ExecStart"].split()
+    assert Path(program).name == "streamtok"
+    path = args[args.index("--unix") + 1]
+    assert path.startswith(f"/run/{service['RuntimeDirectory']}/")
+    here = str(tmp_path / "socket")
+    with command(*(here if arg == path else arg for arg in args[1:])):
+        assert os.stat(here).st_mode & 0o777 == 0o660
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(here)
+            client.sendall(b"hello world")
+            client.shutdown(socket.SHUT_WR)
+            assert receive(client) == b"15339\n1917\n"
     from streamtok.serve import DEFAULT_MAX_CONNECTIONS
+    from streamtok.serve.server import DEFAULT_GRACE
 
-    assert int(unit["Service"]["LimitNOFILE"]) == DEFAULT_MAX_CONNECTIONS + 192
+    assert int(service["LimitNOFILE"]) == DEFAULT_MAX_CONNECTIONS + 192
+    assert int(service["TimeoutStopSec"]) > DEFAULT_GRACE + 1
 
 
 def documents() -> list[str]:

@@ -49,7 +49,7 @@ CHAT = [
     {"role": "user", "content": TEXTS[8]},
 ]
 # Whole characters without U+FFFD. Where a prompt ends inside a character, or an answer has a
-# genuine U+FFFD, streamtok's stream is right and the one of tokenizers is not.
+# genuine U+FFFD, the stream of tokenizers is at fault, and streamtok's need not do the same.
 ANSWERS = [
     "",
     "Hello, world! How are you? STOP and more",
