@@ -8,6 +8,7 @@ for. A call that changes an encoding makes it a real one.
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -393,6 +394,24 @@ _MAKING = threading.RLock()
 
 def _same(encoding: Any) -> Any:
     return encoding
+
+
+def _reduced(encoding: Any) -> Any:
+    """How a real encoding is pickled: as ever, and also where `tokenizers.Encoding` is streamtok's,
+    though pickle looks for its class there.
+    """
+    if tokenizers.Encoding is _RealEncoding:
+        return encoding.__reduce_ex__(2)
+    return _restored, (encoding.__getstate__(),)
+
+
+def _restored(state: bytes) -> Any:
+    made = _RealEncoding()
+    made.__setstate__(state)
+    return made
+
+
+copyreg.pickle(_RealEncoding, _reduced)
 
 
 def real_encoding(encoding: Any) -> Any:

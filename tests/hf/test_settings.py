@@ -322,6 +322,20 @@ def test_all_encodings_are_of_one_class() -> None:
     assert not isinstance("a", Encoding)
 
 
+def test_pickles_where_streamtoks_class_is_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, real = pair_of("bert")
+    made = real.encode("a", "b")
+    before = pickle.dumps(made)
+    monkeypatch.setattr(tokenizers, "Encoding", Encoding)
+    for one in (made, ours.encode("a", "b"), ours.encode("a")):
+        again = pickle.loads(pickle.dumps(one))
+        assert isinstance(again, tokenizers.Encoding)
+        assert told(again) == told(one)
+    monkeypatch.undo()
+    assert pickle.dumps(made) == before
+    assert b"streamtok" not in before
+
+
 @pytest.mark.parametrize("is_cut", [True, False])
 def test_the_tokens_of_a_post_processor(is_cut: bool) -> None:
     """It has texts of its own for its ids."""

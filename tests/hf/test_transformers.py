@@ -236,6 +236,54 @@ def test_makers_own_classes(tmp_path: Any) -> None:
             assert plain(CALLS[call](ours)) == plain(CALLS[call](real)), (type(maker), call)
 
 
+def test_tokenizers_that_are_made_without_from_pretrained(tmp_path: Path) -> None:
+    """By a class's constructor, a subclass's that goes on after it, training, and copies."""
+
+    class Own(PreTrainedTokenizerFast):
+        def __init__(self, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self._tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+                "<s> $A", None, [("<s>", 1)]
+            )
+
+    file = tmp_path / "tokenizer.json"
+    file.write_text(written("llama3"))
+    ways: list[Callable[[], Any]] = [
+        lambda: PreTrainedTokenizerFast(tokenizer_file=str(file), pad_token="<pad>"),
+        lambda: PreTrainedTokenizerFast(
+            tokenizer_object=tokenizers.Tokenizer.from_file(str(file)), pad_token="<pad>"
+        ),
+        lambda: Own(tokenizer_file=str(file), pad_token="<pad>"),
+        lambda: PreTrainedTokenizerFast(tokenizer_file=str(file)).train_new_from_iterator(
+            ["Hello there"] * 9, 300, show_progress=False
+        ),
+        lambda: copy.deepcopy(Own(tokenizer_file=str(file))),
+    ]
+    real = [way() for way in ways]
+    with patched_transformers():
+        ours = [way() for way in ways]
+        again = PreTrainedTokenizerFast(tokenizer_object=ours[0].backend_tokenizer)
+        for one, other in zip([*ours, again], [*real, real[0]], strict=True):
+            assert one.backend_tokenizer.engine == "streamtok"
+            assert type(other.backend_tokenizer) is tokenizers.Tokenizer
+            assert one(BATCH).input_ids == [other.encode(text) for text in BATCH]
+    assert type(PreTrainedTokenizerFast(tokenizer_file=str(file))._tokenizer) is (
+        tokenizers.Tokenizer
+    )
+
+
+def test_loading_leaves_no_part_with_a_caller() -> None:
+    """Parts that are set while a tokenizer is loaded need not be compared at each call."""
+
+    class Own(PreTrainedTokenizerFast):
+        def __init__(self, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self._tokenizer.post_processor = self._tokenizer.post_processor
+
+    with patched_transformers():
+        assert not Own.from_pretrained(folder("bert"))._tokenizer._handed_out
+
+
 def names_of(owner: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(owner).items() if name != "__warningregistry__"}
 
