@@ -119,6 +119,8 @@ class Compiled:
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
         self.decodes_spaces = _is_of_spaces(decoder)
+        # Whether the text of ids is that of each, one after the other.
+        self.decodes_pieces = self.decodes_bytes or self.decodes_spaces
         self.drops_space = self.decodes_spaces and len(decoder["decoders"]) == 4
         self.texts: list[bytes | None] = []  # of each id, for such a decoder
         contents = {token["content"]: token["id"] for token in added}
@@ -226,11 +228,6 @@ class Compiled:
             with self._lock:
                 names.update((id, self._name(id)) for id in {*ids}.difference(names))
             return [*map(names.__getitem__, ids)]
-
-    @property
-    def decodes_pieces(self) -> bool:
-        """Whether the text of ids is that of each, one after the other."""
-        return self.decodes_bytes or self.decodes_spaces
 
     def piece(self, id: int, skip_special_tokens: bool) -> Piece:
         """What an id gives to a text, where `decodes_pieces`."""

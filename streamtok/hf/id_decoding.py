@@ -29,7 +29,7 @@ class DecodeStream:
     # a tokenizer whose ids have texts of their own: the bytes of an unfinished character, or None
     # if it was another tokenizer's turn.
     __slots__ = (
-        "_ids", "_is_at_start", "_is_broken", "_n_before", "_pending", "_prefix",
+        "_ids", "_is_at_start", "_is_between", "_is_broken", "_n_before", "_pending", "_prefix",
         "skip_special_tokens",
     )  # fmt: skip
 
@@ -44,6 +44,7 @@ class DecodeStream:
         self._n_before = len(self._ids)
         self._prefix: str | None = None
         self._pending: bytes | None = None
+        self._is_between = False  # whole characters, so that the next id's text is its own
         self._is_broken = False  # bytes of byte_fallback that are not UTF-8, up to the last id
         self._is_at_start = True  # there was no text yet, not even in the ids of the beginning
 
@@ -56,14 +57,12 @@ class DecodeStream:
         compiled = tokenizer._now().compiled if type(tokenizer) is Tokenizer else None
         if compiled is None or not compiled.decodes_pieces:
             return self._compare(tokenizer, _ids_in(id), id)
-        begun = ""
-        if self._pending is None:
-            begun = self._begin(compiled)
-        elif type(id) is int and not (self._pending or self._is_broken or self._is_at_start):
+        if self._is_between and type(id) is int:
             piece = compiled.piece(id, self.skip_special_tokens)
             if piece.text is not None:
                 self._ids, self._n_before = [id], 1
                 return piece.text or None
+        begun = self._begin(compiled) if self._pending is None else ""
         new = _ids_in(id)
         pieces = [compiled.piece(one, self.skip_special_tokens) for one in new]
         text = begun + self._text_of(compiled, pieces)
@@ -71,6 +70,7 @@ class DecodeStream:
         if not self._pending:
             self._ids, self._n_before = self._ids[-1:], 1
         self._prefix = None
+        self._is_between = not (self._pending or self._is_broken or self._is_at_start)
         return text or None
 
     def _begin(self, compiled: Compiled) -> str:
@@ -122,7 +122,7 @@ class DecodeStream:
         Whether U+FFFD at the end is an unfinished character is not known here: it waits for so many
         ids as that may have.
         """
-        self._pending = None
+        self._pending, self._is_between = None, False
         skip = self.skip_special_tokens
         ids, n_before, prefix = self._ids, self._n_before, self._prefix
         if prefix is None:

@@ -350,6 +350,13 @@ def test_asynchronous_calls() -> None:
         ]
 
     assert asyncio.run(ask(ours)) == asyncio.run(ask(real))
+    # tokenizers counts bytes here, and characters everywhere else.
+    found = asyncio.run(_asked(ours, TEXTS[5]))
+    assert told(found) == told(real.encode(TEXTS[5]))
+
+
+async def _asked(tokenizer: Any, text: str) -> Any:
+    return await tokenizer.async_encode(text)
 
 
 def test_pickles_have_the_same_bytes() -> None:
