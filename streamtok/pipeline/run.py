@@ -121,13 +121,16 @@ class Run:
         stopped: type[BaseException] | tuple[type[BaseException], ...],
     ) -> None:
         groups = self._feed.groups(self._encoder.is_open)
+        read = -1
         try:
             while (parts := self._next(groups)) is not None:
                 self._add(parts)
                 if self._feed.may_wait:
                     self._drain()
                 self.has_begun = True
-                advance(self._feed.read, self.totals)
+                if parts or self._feed.read != read:  # not while nothing comes
+                    read = self._feed.read
+                    advance(read, self.totals)
                 self._step()
         except stopped:
             self._add(self._feed.stop())

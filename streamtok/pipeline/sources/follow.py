@@ -329,8 +329,11 @@ class Follower:
                     is_cut,
                 )
                 return True
+            is_plain = self._fd >= 0 and self._texts is None
+            if is_plain and os.fstat(self._fd).st_size > self._offset:
+                return True  # there is a late line to read first
             stack.pop_all()
-            if self._fd >= 0 and self._texts is None:
+            if is_plain:
                 self._leave()
                 self._left = _Left(os.dup(self._fd), self._offset)
             self._begin(_Opened(fd, texts, b"", b""), 0)
