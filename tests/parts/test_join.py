@@ -193,7 +193,7 @@ def test_decode_names_what_it_cannot_take(
 ) -> None:
     job, one = encode(tmp_path, "npy", "--lines")
     assert main(["decode", str(tmp_path)]) == 1
-    assert "is a folder; give a file name" in capsys.readouterr().err
+    assert "is a folder; give a file in it" in capsys.readouterr().err
     other = tmp_path / "other.npy"
     command = ["encode", "-e", "cl100k_base", "-q", str(tmp_path / "text"), "-o", str(other)]
     assert main(command) == 0

@@ -103,7 +103,8 @@ def interrupt(text: Path, out: Path, *more: str) -> None:
     """A run that ends in the middle: its file may not grow over 50 KB."""
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))"
     done = spawn(wrapped(limit, *resumed(text, out, "--checkpoint-every", "0", *more)))
-    assert only_error(done) == f"{out}: File too large"
+    then = f"then the same command continues {out}"
+    assert only_error(done) == f"{out}: File too large; {then}"
     assert (out.parent / f"{out.name}.checkpoint").exists()
     assert not out.exists()
 
