@@ -63,6 +63,23 @@ def test_a_body_must_come_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "within" in response.json()["error"]
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (b"x: " + b"y" * 100_000, b"431"),
+        (b"Transfer-Encoding: chunked\r\nContent-Length: 5", b"400"),
+    ],
+)
+def test_heads_that_uvicorn_takes(url: str, headers: bytes, status: bytes) -> None:
+    """A long head is refused also if it arrives at once; two lengths are one too many."""
+    where = urlsplit(url)
+    with socket.create_connection((where.hostname, where.port), timeout=60) as link:
+        link.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n\r\n")
+        answer = link.makefile("rb").read()
+    assert answer.split()[1] == status
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
 @pytest.mark.parametrize("path", ["", "static/main.js", "api/about"])
 def test_without_a_token_there_is_nothing(url: str, path: str) -> None:
     with stranger(url) as client:
