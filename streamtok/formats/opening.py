@@ -6,7 +6,6 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from ..files.named_errors import shown
 from ..registry import (
     MODEL_TO_ENCODING,
     encoding_for_model,
@@ -63,9 +62,9 @@ def _unknown(name: str) -> str:
     elif os.path.splitext(name)[1]:
         hint = "; there is no such file"
     return (
-        f"Unknown encoding {shown(name)}: expected one of {', '.join(list_encoding_names())}, a "
-        "model of OpenAI such as gpt-4o, a vocabulary file, a model's folder, or the name of a "
-        f"model on Hugging Face's hub (org/model){hint}"
+        f"Unknown encoding {name}: expected one of {', '.join(list_encoding_names())}, a model "
+        "of OpenAI such as gpt-4o, a vocabulary file, a model's folder, or the name of a model on "
+        f"Hugging Face's hub (org/model){hint}"
     )
 
 
