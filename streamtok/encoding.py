@@ -135,10 +135,11 @@ class Encoding(FastEncoding):
                     f"the highest id is {self.max_token_value}"
                 )
         self._decoder = Decoder(
-            _table_without_ids() if rules.has_symbols else self._table,
+            self._table,
             {id: decoded[text] for text, id in specials.special.items()},
             self._decode_only,
             {id: text.encode() for id, text in rules.first_texts},
+            rules.drops_first_spaces,
         )
         pattern, unsupported = None, None
         try:
@@ -234,7 +235,7 @@ class Encoding(FastEncoding):
     def token_byte_values(self) -> list[bytes]:
         """list[bytes]: all tokens that text can become but special ones, in order of bytes."""
         vocabulary = self._vocabulary
-        if self._rules.has_symbols:
+        if vocabulary.model is not None:
             return sorted(vocabulary.decode_only.values())
         tokens = zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True)
         return sorted(token for token, id in tokens if id != NO_ID)
@@ -299,7 +300,8 @@ class Encoding(FastEncoding):
                 f"a token is looked up by a str or bytes, not by {type(text_or_bytes).__name__}"
             )
         text_or_bytes = bytes(text_or_bytes)
-        found = None if self._rules.has_symbols else self._table.find(text_or_bytes)
+        is_text = self._vocabulary.model is None  # or else the table has symbols
+        found = self._table.find(text_or_bytes) if is_text else None
         return self._other_ids[text_or_bytes] if found is None else found
 
     def decode_single_token_bytes(self, token: int) -> bytes:
@@ -373,7 +375,9 @@ class Encoding(FastEncoding):
         return encode_bytes(self, text)
 
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
-        if self._rules.has_symbols:  # what cuts into pre-tokens also writes them in symbols
+        if (
+            self._vocabulary.model is not None
+        ):  # what cuts into pre-tokens also writes them in symbols
             return self.encode_ordinary(text_or_bytes)
         if isinstance(text_or_bytes, str):
             text_or_bytes = text_or_bytes.encode("utf-8")
@@ -393,8 +397,10 @@ class Encoding(FastEncoding):
         """
         tokens = list(tokens)
         parts = self.decode_tokens_bytes(tokens)
-        if parts:
-            parts[0] = self.decode_bytes(tokens[:1])
+        for i in range(len(parts)):
+            parts[i] = self.decode_bytes(tokens[: i + 1])
+            if parts[i] or not self._rules.drops_first_spaces:
+                break
         characters = 0
         offsets = []
         for part in parts:
@@ -756,13 +762,3 @@ class Encoding(FastEncoding):
             )
         sizes = self._token_sizes if self._vocabulary.model is None else None
         return Tracer(chain, sizes, errors, template)
-
-
-@functools.lru_cache(maxsize=1)
-def _table_without_ids() -> TokenTable:
-    """For a decoder whose ids are all in `decode_only`."""
-    import numpy as np
-
-    none = np.full(256, NO_ID, np.uint32)
-    bounds = np.arange(257, dtype=np.uint32)
-    return TokenTable(bytes(range(256)), bounds, none, np.zeros(256, np.uint32), none)

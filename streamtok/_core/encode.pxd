@@ -123,7 +123,7 @@ cdef struct Model:
     ModelKind kind
     Trie trie
     u32 inside              # the node where pieces begin that are not a word's first, or NONE
-    u32 unknown             # the id of what has no pieces
+    u32 unknown             # the id of what has no pieces; NONE: that is an error
     u64 most_characters     # of a word that is not unknown
     u32 longest             # bytes of the longest piece
     const double* scores    # [n_scores] by id
@@ -170,7 +170,6 @@ cdef class TokenTable:
     cdef list _owners                          # of the memory that `c` points to
     cdef readonly u32 max_id
     cdef readonly bint is_dense                # the ids are 0 .. n - 1, in order
-    cdef readonly bint is_increasing           # the ids are in order
     cdef const Tokens* tokens(self) noexcept nogil
 
 # Lists of ids (base/shared_ints.pxi)

@@ -60,7 +60,6 @@ class PieceModel:
 class TokenTable:
     max_id: int
     is_dense: bool
-    is_increasing: bool
     def __new__(
         cls,
         blob: bytes,
@@ -248,6 +247,7 @@ class Decoder:
         specials: dict[int, bytes],
         decode_only: dict[int, bytes] | None = None,
         firsts: dict[int, bytes] | None = None,
+        begins_with_text: bool = False,
     ) -> Decoder: ...
     def token_bytes(self, id: int) -> bytes: ...
     def decode(

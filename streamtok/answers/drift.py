@@ -138,12 +138,12 @@ def _text_of(encoding: EncodingDefinition, ids: list[int], is_first: bool) -> by
     special = encoding._specials.special
     changed = (text for text, _ in encoding._rules.decoded_texts if text in special)
     own = {special[text]: text.encode() for text in changed}
-    if is_first and encoding._rules.first_texts and ids and ids[0] not in own:
-        return encoding.decode_bytes(ids[:1]) + _text_of(encoding, ids[1:], False)
     if own.keys().isdisjoint(ids):
-        data = encoding._decoder.decode(ids)
-    else:  # some are found in other text than they decode to
-        data = b"".join(own.get(id) or encoding._decoder.token_bytes(id) for id in ids)
+        return encoding.decode_bytes(ids) if is_first else encoding._decoder.decode(ids)
+    if is_first and encoding._rules.first_texts and ids[0] not in own:
+        return encoding.decode_bytes(ids[:1]) + _text_of(encoding, ids[1:], False)
+    # Some are found in other text than they decode to.
+    data = b"".join(own.get(id) or encoding._decoder.token_bytes(id) for id in ids)
     drops = is_first and encoding._rules.decodes_without_first_space
     return data.removeprefix(b" ") if drops else data
 

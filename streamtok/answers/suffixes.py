@@ -158,7 +158,8 @@ def _spell(settings: Settings, part: Any) -> _Spelled | None:
     """None where the text is changed in another way than by spaces, or has gaps."""
     rules, pattern = settings.encoding._rules, settings.encoding.pattern
     has_spaces = rules.normalizer == "spaces"
-    if pattern is None or not pattern.is_total or rules.has_symbols:
+    has_symbols = settings.encoding._vocabulary.model is not None
+    if pattern is None or not pattern.is_total or has_symbols:
         return None
     steps = getattr(rules.normalizer, "spec", ())
     if any(kind in ("JoinedSpaces", "LongestMap") for kind, *_ in steps):

@@ -113,7 +113,8 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         merges,
         "--limit-alphabet N",
-        "of wordpiece: only the N most frequent characters are pieces (default: all)",
+        "of wordpiece: only the N most frequent characters are pieces (default: all, which must "
+        "fit into --vocab-size)",
         parse_positive,
     )
     add_option(counting, "--threads N", "threads that count (default: all cores)", parse_positive)

@@ -42,11 +42,11 @@ class _Fields(NamedTuple):  # no dataclass: importing those takes longer than th
     # What special and added tokens decode to (bytes as "surrogateescape" has them), if not to
     # their own text.
     decoded_texts: tuple[tuple[str, str], ...] = ()
-    # The vocabulary merges symbols, not text: what its ids decode to is all in `decode_only`.
-    has_symbols: bool = False
     # What ids decode to where they begin a text, if that is not what they decode to elsewhere;
     # with `drops_first_space`, less a space.
     first_texts: tuple[tuple[int, str], ...] = ()
+    # With `drops_first_space`: of each id until there is text, not of the first id alone.
+    drops_first_spaces: bool = False
 
 
 class TextRules(_Fields):

@@ -91,11 +91,12 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     cutting = read_pre_tokenizer(file["pre_tokenizer"])
     second = _second_normalizer(cutting.steps, file["pre_tokenizer"])
     stated = normalizer
-    tokens = read_added_tokens(file["added_tokens"], model.ids, not normalizer.is_identity)
+    n_rows = model.n_rows if isinstance(model, PieceFile) else len(model.ids)
+    tokens = read_added_tokens(file["added_tokens"], model.ids, n_rows, not normalizer.is_identity)
     if "first" in (second.spec[-1:] or [()])[0]:
         _check_first(file["pre_tokenizer"], normalizer, tokens)
     pat_str: str | Pattern | None = None
-    is_of_symbols = True
+    made: Container[str] = ()
     if isinstance(model, PieceFile):
         added = [*tokens.special, *tokens.added]
         decoding = piece_decoding(decoding, file["decoder"], model, added)
@@ -103,9 +104,10 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         vocabulary, pat_str, steps = piece_cutting(model, cutting, decoding, place)
         second = _second_normalizer(steps, file["pre_tokenizer"])
     elif _needs_symbols(model, cutting, decoding, file["pre_tokenizer"].place):
+        made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
         vocabulary, pat_str = symbol_model(model, cutting, decoding, file["pre_tokenizer"].place)
     else:
-        is_of_symbols = False
+        made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
         parts = model.parts()
         _forget_added(model, tokens, parts)
         if decoding.word_end:
@@ -130,13 +132,12 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             token_flags=tuple(tokens.flags.items()),
             second_normalizer=None if second == IDENTITY else second,
             drops_first_space=decoding.drops_first_space or drops,
-            decoded_texts=decoded_texts(found, decoding),
-            has_symbols=is_of_symbols,
+            decoded_texts=decoded_texts(found, decoding, stated, made),
             first_texts=first,
         )
     except ValueError as error:
         raise VocabularyError(f"{file.place}: {error}") from None
-    made = make_encoding(
+    encoding = make_encoding(
         file.place,
         name,
         pat_str=pat_str or pattern_of(cutting.splits, file["pre_tokenizer"].place),
@@ -145,8 +146,8 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         rules=rules,
         template=template,
     )
-    made._model_settings = settings
-    return made
+    encoding._model_settings = settings
+    return encoding
 
 
 def _settings_in(field: JsonValue) -> dict[str, Any] | None:
@@ -203,8 +204,10 @@ def _first_texts(
     """What ids decode to at the beginning of a text, where that is not what they do elsewhere."""
     if decoding.words is None:
         return (), False
-    ids = model.ids if isinstance(model, PieceFile) else as_objects(model).ids
-    texts = {number: text for text, number in ids.items()}
+    if isinstance(model, PieceFile):
+        texts = model.texts()
+    else:
+        texts = {number: text for text, number in as_objects(model).ids.items()}
     texts |= {number: found[text] for text, number in (tokens.special | tokens.added).items()}
     return first_texts(texts, decoding.words)
 
@@ -217,6 +220,7 @@ def _needs_symbols(
         has_symbols(model, cutting.is_byte_level)
         or not decoding.replaced.is_identity
         or decoding.words is not None
+        or (decoding.is_byte_level and not cutting.is_byte_level)
         or not _has_one_pattern(cutting, place)
         or _looks_up_bytes(model, cutting, place)
     )
@@ -243,6 +247,15 @@ def _looks_up_bytes(model: Model | TableModel, cutting: PreTokenizer, place: str
     if isinstance(pattern, str):
         pattern = Pattern.compile(pattern)
     return pattern.findall("<0x20>") == ["<0x20>"]
+
+
+def _made(model: Model | TableModel, tokens: AddedTokens, is_byte_level: bool) -> list[str]:
+    """Those added tokens in letters of bytes that are tokens of several bytes, too."""
+    texts = [text for text in (*tokens.special, *tokens.added) if not text.isascii()]
+    if not (is_byte_level and texts):
+        return []
+    parts = model.ids if model.ignore_merges else model.parts()
+    return [text for text in texts if text in parts and len(text) > 1]
 
 
 def _forget_added(model: Model | TableModel, tokens: AddedTokens, parts: Container[str]) -> None:

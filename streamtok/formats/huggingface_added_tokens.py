@@ -31,13 +31,15 @@ class AddedTokens(NamedTuple):
 
 
 def read_added_tokens(
-    field: JsonValue, ids: dict[str, int] | Entries, is_normalized: bool
+    field: JsonValue, ids: dict[str, int] | Entries, n_rows: int, is_normalized: bool
 ) -> AddedTokens:
-    """The tokens in this field; ids: those of the model; is_normalized: whether text is.
+    """The tokens in this field; ids: those of the model, of `n_rows`; is_normalized: whether text is.
 
-    Hugging Face ignores the ids in the file: a token has the model's id for this text, or else the
-    next free one. It also ignores tokens without text. Raises VocabularyError naming the position.
+    Hugging Face ignores the ids in the file: see `numbered`. It also ignores tokens without text. Of
+    a text that is given twice, the later flags count, and it is special if either is. Raises
+    VocabularyError naming the position.
     """
+    texts: list[str] = []
     is_special: dict[str, bool] = {}
     flags: dict[str, TokenFlags] = {}
     for entry in field.elements() if field.value is not None else []:
@@ -48,17 +50,18 @@ def read_added_tokens(
         entry["id"].as_int()
         if not text:
             continue
-        if text in is_special:
-            entry.fail(f"the added token {shown(text)} is given twice")
-        is_special[text] = entry["special"].as_bool()
+        texts.append(text)
+        special = entry["special"].as_bool()
+        is_special[text] = special or is_special.get(text, False)
         flags[text] = TokenFlags(
-            normalized=entry["normalized"].as_bool(not is_special[text]),
+            normalized=entry["normalized"].as_bool(not special),
             lstrip=entry["lstrip"].as_bool(),
             rstrip=entry["rstrip"].as_bool(),
             single_word=entry["single_word"].as_bool(),
         )
     check_total([*is_special], field.place)
-    numbers = numbered(is_special, ids)
+    numbers = numbered(texts, ids, n_rows)
+    flags = {text: flags[text] for text in numbers}
     if not is_normalized and not _matters(flags):
         flags = {text: flag._replace(normalized=False) for text, flag in flags.items()}
     return AddedTokens(
@@ -77,14 +80,21 @@ def found_texts(
     return {text: normalized.get(text, text) for text in texts}
 
 
-def numbered(texts: Iterable[str], ids: Mapping[str, int] | Entries) -> dict[str, int]:
-    """The ids that tokenizers gives to added tokens, in their order; ids: those of the model."""
-    found: dict[str, int] = {}
-    next_id = len(ids)
+def numbered(texts: Iterable[str], ids: Mapping[str, int] | Entries, n_rows: int) -> dict[str, int]:
+    """The ids that tokenizers gives to added tokens; ids: those of the model, of `n_rows`.
+
+    A text has the model's id, or else the next number from `n_rows` on. So if the model's ids have
+    gaps, two texts may get one id: the last has it, and the others are not found in text.
+    """
+    found: dict[int, str] = {}
+    given: dict[str, int] = {}
+    next_id = n_rows
     for text in texts:
-        number = found[text] = ids.get(text, next_id)
-        next_id = max(next_id, number + 1)
-    return found
+        number = given.get(text, ids.get(text, -1))
+        if number < 0:
+            number, next_id = next_id, next_id + 1
+        given[text], found[number] = number, text
+    return {text: number for number, text in found.items()}
 
 
 def _matters(flags: dict[str, TokenFlags]) -> bool:

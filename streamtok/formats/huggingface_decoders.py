@@ -8,11 +8,11 @@ less than the bytes, such as one without ByteFallback, is not imitated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from ..engines.rules import MARK
-from ..normalizers import IDENTITY, Normalizer, Step
+from ..normalizers import IDENTITY, ByteLetters, Normalizer, Step
 from ..normalizers.growth import growth_of
 from ..vocabulary.byte_alphabet import to_bytes
 from .huggingface_normalizers import read_replace
@@ -107,15 +107,29 @@ def decoded_bytes(
     return text.encode() if byte is None else bytes([byte])
 
 
-def decoded_texts(found_texts: dict[str, str], decoding: Decoding) -> tuple[tuple[str, str], ...]:
+def decoded_texts(
+    found_texts: dict[str, str],
+    decoding: Decoding,
+    normalizer: Normalizer,
+    made: Container[str] = (),
+) -> tuple[tuple[str, str], ...]:
     """What special and added tokens decode to, where that is not their text, as the decoder has it;
-    found_texts: what each is found as.
+    found_texts: what each is found as, by the file's normalizer. made: those in letters of bytes
+    that merges make, too, of other text.
+
+    The decoder ByteLevel takes all tokens for letters of bytes, also those that are found as text,
+    such as "õ" (github.com/huggingface/tokenizers/issues/1996). These decode to their text here.
     """
-    has_bytes = decoding.joins_bytes
-    decoded = {
-        text: decoded_bytes(found, decoding, has_bytes=has_bytes).decode("utf-8", "surrogateescape")
-        for text, found in found_texts.items()
-    }
+    has_bytes, as_text = decoding.joins_bytes, decoding._replace(is_byte_level=False)
+    writes_letters = ByteLetters().spec in normalizer.spec
+    decoded = {}
+    for text, found in found_texts.items():
+        if text in made:
+            data = decoded_bytes(text, decoding, True, has_bytes)
+        else:
+            is_letters = writes_letters and found != text
+            data = decoded_bytes(found, decoding if is_letters else as_text, has_bytes=has_bytes)
+        decoded[text] = data.decode("utf-8", "surrogateescape")
     return tuple((text, found) for text, found in decoded.items() if found != text)
 
 

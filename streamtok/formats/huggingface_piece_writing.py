@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engines.rules import MARK
 from ..errors import VocabularyError
+from ..vocabulary.table import NO_ID
 from .huggingface_added_tokens import found_texts
 from .huggingface_decoders import Decoding, decoded_texts, read_decoder
 from .huggingface_normalizers import read_normalizer
@@ -44,7 +45,7 @@ def piece_model(encoding: Encoding, pieces: Pieces) -> dict[str, Any]:
             )
         return {
             "type": "Unigram",
-            "unk_id": pieces.unknown,
+            "unk_id": None if pieces.unknown == NO_ID else pieces.unknown,
             "vocab": [[text, float(pieces.scores[id])] for text, id in vocab.items()],
             "byte_fallback": pieces.byte_ids is not None,
         }
@@ -57,6 +58,11 @@ def piece_model(encoding: Encoding, pieces: Pieces) -> dict[str, Any]:
         raise VocabularyError(
             f"{encoding.name} has the pieces of {pieces.kind}: no model of a tokenizer.json adds "
             "up or looks up as that does; keep the original"
+        )
+    if pieces.unknown == NO_ID:
+        raise VocabularyError(
+            f"{encoding.name} has no token for unknown text, which {pieces.kind} must name; keep "
+            "the original"
         )
     model: dict[str, Any] = {"type": pieces.kind, "unk_token": texts[pieces.unknown]}
     if pieces.kind == "WordPiece":
@@ -73,7 +79,7 @@ def _ids(pieces: Pieces) -> dict[str, int]:
 
 def piece_decoder(encoding: Encoding, pieces: Pieces, normalizer: Any) -> dict[str, Any] | None:
     """The field `decoder`. Raises VocabularyError where none that is known does the same."""
-    model = PieceFile(_ids(pieces), pieces, encoding.name)
+    model = PieceFile(_ids(pieces), pieces, encoding.name, {})
     rules = encoding._rules
     added = [*encoding._special_tokens, *(text for text, _ in rules.added_tokens)]
     first = dict(rules.first_texts)
@@ -111,7 +117,7 @@ def wrongly_decoded(encoding: Encoding, decoding: Decoding, normalizer: Any) -> 
     texts = [*encoding._special_tokens, *(text for text, _ in rules.added_tokens)]
     stated = read_normalizer(JsonValue(normalizer, "normalizer"))
     found = found_texts(texts, dict(rules.token_flags), stated)
-    wanted, given = dict(rules.decoded_texts), dict(decoded_texts(found, decoding))
+    wanted, given = dict(rules.decoded_texts), dict(decoded_texts(found, decoding, stated))
     return next((x for x in texts if wanted.get(x, x) != given.get(x, x)), None)
 
 

@@ -15,7 +15,7 @@ from ..errors import VocabularyError
 from ..models.pieces import Pieces
 from ..normalizers import ByteLetters
 from ..patterns.pattern import Pattern
-from ..vocabulary.table import MAX_ID, Vocabulary
+from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary
 from .huggingface_decoders import Decoding, Marks, WordPieces, decoded_bytes, first_texts
 from .huggingface_splits import PreTokenizer, outer_cut
 from .json_value import JsonValue
@@ -46,6 +46,16 @@ class PieceFile(NamedTuple):
     ids: dict[str, int]
     pieces: Pieces
     place: str
+    earlier: dict[int, str]  # ids of Unigram's pieces that are given again: the last one counts
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows in the file."""
+        return len(self.ids) + len(self.earlier)
+
+    def texts(self) -> dict[int, str]:
+        """The pieces by id."""
+        return {id: text for text, id in self.ids.items()} | self.earlier
 
 
 def has_pieces(model: JsonValue) -> bool:
@@ -89,13 +99,14 @@ def _word_piece(model: JsonValue) -> PieceFile:
         prefix=model["continuing_subword_prefix"].as_str(),
         most_characters=min(most.as_int(), _MOST_CHARACTERS),
     )
-    return PieceFile(ids, pieces, model.place)
+    return PieceFile(ids, pieces, model.place, {})
 
 
 def _word_level(model: JsonValue) -> PieceFile:
     model.allow_only("type", "unk_token", "vocab")
     ids = _ids(model)
-    return PieceFile(ids, Pieces.of_ids("WordLevel", ids, _unknown(model, ids)), model.place)
+    pieces = Pieces.of_ids("WordLevel", ids, _unknown(model, ids))
+    return PieceFile(ids, pieces, model.place, {})
 
 
 def _unigram(model: JsonValue) -> PieceFile:
@@ -112,39 +123,29 @@ def _unigram(model: JsonValue) -> PieceFile:
         rows.append((text, float(score)))
     ids = {text: id for id, (text, _) in enumerate(rows)}
     _check_texts(vocab, ids)
-    if len(ids) < len(rows):
-        twice = next(text for id, (text, _) in enumerate(rows) if ids[text] != id)
-        vocab.fail(f"the piece {shown(twice)} is given twice, which is not supported")
-    unknown = model["unk_id"]
-    if unknown.value is None:
-        unknown.fail("a Unigram model without the id of an unknown piece is not supported")
-    if not 0 <= unknown.as_int() < len(rows):
-        unknown.fail(f"there is no piece {unknown.value}")
+    unknown = NO_ID if model["unk_id"].value is None else model["unk_id"].as_int()
+    if unknown != NO_ID and not 0 <= unknown < len(rows):
+        model["unk_id"].fail(f"there is no piece {unknown}")
     has_fallback = model["byte_fallback"].as_bool()
-    return PieceFile(ids, Pieces.of_scores(rows, unknown.as_int(), has_fallback), model.place)
+    pieces = Pieces.of_scores(rows, unknown, has_fallback)
+    earlier = {}
+    if len(ids) < len(rows):
+        earlier = {id: text for id, (text, _) in enumerate(rows) if ids[text] != id}
+    return PieceFile(ids, pieces, model.place, earlier)
 
 
 _READERS = {"WordPiece": _word_piece, "WordLevel": _word_level, "Unigram": _unigram}
 
 
 def _ids(model: JsonValue) -> dict[str, int]:
+    """The ids by text. Two texts may have the same id, which decodes to the last of them."""
     vocab = model["vocab"]
     ids = vocab.as_dict()
     _check_texts(vocab, ids)
-    numbers = set(ids.values())
-    are_ids = set(map(type, ids.values())) == {int} and len(numbers) == len(ids)
-    if are_ids and min(numbers) >= 0 and max(numbers) <= MAX_ID:
-        return ids
-    texts: dict[int, str] = {}
     for text, number in ids.items():
         if type(number) is not int or not 0 <= number <= MAX_ID:
             vocab.fail(f"the id of {shown(text)} must be in 0 … {MAX_ID}, not {shown(number)}")
-        if number in texts:
-            vocab.fail(
-                f"id {number} is given twice: to {shown(texts[number])} and to {shown(text)}"
-            )
-        texts[number] = text
-    return {text: number for number, text in texts.items()}
+    return ids
 
 
 def _check_texts(vocab: JsonValue, texts: Iterable[str]) -> None:
@@ -157,10 +158,8 @@ def _check_texts(vocab: JsonValue, texts: Iterable[str]) -> None:
 
 
 def _unknown(model: JsonValue, ids: dict[str, int]) -> int:
-    text = model["unk_token"].as_str()
-    if text not in ids:
-        model.fail(f"unk_token {shown(text)} is not in the vocabulary")
-    return ids[text]
+    """The id of unknown text. As in tokenizers, only such text misses one that is not there."""
+    return ids.get(model["unk_token"].as_str(), NO_ID)
 
 
 def piece_decoding(
@@ -205,6 +204,7 @@ def piece_cutting(
     except ValueError as error:
         raise VocabularyError(f"{place}: {error}") from None
     decoded = decoded_pieces(model.ids, decoding)
+    decoded |= {id: decoded[model.ids[text]] for id, text in model.earlier.items()}
     return PieceCutting(Vocabulary.of_model(pieces, decoded), pattern, steps)
 
 
@@ -236,7 +236,6 @@ def word_piece_encoding(
             decoded_texts=tuple(
                 (text, decoded[id].decode()) for text, id in special_tokens.items()
             ),
-            has_symbols=True,
             drops_first_space=drops,
             first_texts=first,
         ),

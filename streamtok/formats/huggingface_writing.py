@@ -171,8 +171,8 @@ def _added_tokens(encoding: Encoding, ids: dict[str, int]) -> list[dict[str, Any
 
 def _misnumbered(added_tokens: list[dict[str, Any]], ids: dict[str, int]) -> dict[str, Any] | None:
     """The first entry that tokenizers would give another id."""
-    numbers = numbered([entry["content"] for entry in added_tokens], ids)
-    return next((x for x in added_tokens if numbers[x["content"]] != x["id"]), None)
+    numbers = numbered([entry["content"] for entry in added_tokens], ids, len(ids))
+    return next((x for x in added_tokens if numbers.get(x["content"]) != x["id"]), None)
 
 
 def _add_to_model(

@@ -38,7 +38,7 @@ from ..patterns.pattern import Pattern
 from ..patterns.sequence import SplitSequence
 from ..patterns.tables import CODE_POINTS_PER_BLOCK, MAX_WINDOW_CLASSES, Tables, Windows
 from ..patterns.windows import MAX_COUNT, MAX_REACH, NONE, UNDECIDED
-from ..vocabulary.table import MAX_ID, Vocabulary
+from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary
 from .loading import make_encoding, read_bytes, shown
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def _pieces(file: _Sections, about: Any) -> Pieces | None:
     }
     try:
         return Pieces(
-            kind, file.data("pieces"), unknown=_checked_id(unknown), prefix=prefix,
+            kind, file.data("pieces"), unknown=unknown if unknown == NO_ID else _checked_id(unknown), prefix=prefix,
             most_characters=most_characters, stages=_from_json(stages), **arrays,
         )  # fmt: skip
     except (ValueError, OverflowError) as error:

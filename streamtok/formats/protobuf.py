@@ -28,7 +28,9 @@ def fields(data: bytes, start: int, end: int, source: str) -> Iterator[tuple[int
     """
     at = start
     while at < end:
-        key, after = _varint(data, at, end, source)
+        key, after = data[at], at + 1
+        if key >= 0x80:  # few keys and sizes have more than one byte, and a call for each is slow
+            key, after = _varint(data, at, end, source)
         number, kind = key >> 3, key & 7
         if not 1 <= number < 1 << 29:
             raise VocabularyError(f"{source}, byte {at}: {number} is not a valid field number")
@@ -37,7 +39,9 @@ def fields(data: bytes, start: int, end: int, source: str) -> Iterator[tuple[int
         if kind == VARINT:
             value, after = _varint(data, after, end, source)
         elif kind == BYTES:
-            size, place = _varint(data, after, end, source)
+            size, place = data[after] if after < end else 0x80, after + 1
+            if size >= 0x80:
+                size, place = _varint(data, after, end, source)
             after = place + size
             value = data[place : min(after, end)]
         elif kind in (FLOAT, FIXED64):

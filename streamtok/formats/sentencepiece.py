@@ -50,8 +50,7 @@ __all__ = ["load_sentencepiece", "save_sentencepiece"]
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 _BPE = 2
 _MODELS = {1: "unigram", 3: "word", 4: "char"}
-_MAX_PIECES = 1 << 20
-_MAX_BYTES = 1 << 26
+_MAX_PIECES = 1 << 21
 
 # Field numbers in sentencepiece_model.proto.
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
@@ -85,11 +84,8 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
         if number == _PIECES:
             expect(kind, BYTES, "a piece", source, place)
             pieces.append(_piece(data, place, end, source, len(pieces)))
-            if len(pieces) > _MAX_PIECES or place > _MAX_BYTES:
-                raise VocabularyError(
-                    f"{source}: more than {_MAX_PIECES} pieces, or more than "
-                    f"{_MAX_BYTES >> 20} MiB of pieces"
-                )
+            if len(pieces) > _MAX_PIECES:
+                raise VocabularyError(f"{source}: more than {_MAX_PIECES} pieces")
         elif number == _TRAINER:
             expect(kind, BYTES, "the trainer's settings", source, place)
             _read_settings(data, place, end, source, _TRAINER_KINDS, trainer)
@@ -149,7 +145,7 @@ def _piece(data: bytes, start: int, end: int, source: str, number: int) -> tuple
         elif key == _TYPE:
             expect(kind, VARINT, f"the type of piece {number}", source, place)
             type_ = int(value)
-    if not text or len(text.encode()) > MAX_TOKEN_BYTES or not math.isfinite(score):
+    if not 0 < len(text.encode()) <= MAX_TOKEN_BYTES or not math.isfinite(score):
         raise VocabularyError(
             f"{source}, byte {start}: piece {number}, {shown(text)}, must have 1 … "
             f"{MAX_TOKEN_BYTES} bytes and a finite score: it has {len(text)} characters and the "
@@ -174,16 +170,18 @@ def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str)
     normal, added, unused, special, unknown_ids, byte_ids = rows
     seen: set[str] = set()
     for number, (text, score, type_) in enumerate(pieces):
-        where = f"{source}: piece {number}, {shown(text)}"
-        if text in seen:
-            raise VocabularyError(f"{where}, is given twice")
+        is_twice = text in seen
         seen.add(text)
         spaced = text.replace(MARK, " ")
-        if type_ == NORMAL:
-            if " " in text:
-                raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
+        if type_ == NORMAL and not is_twice and " " not in text:
             normal[spaced] = score, number
-        elif type_ in (UNKNOWN, CONTROL):
+            continue
+        where = f"{source}: piece {number}, {shown(text)}"
+        if is_twice:
+            raise VocabularyError(f"{where}, is given twice")
+        if type_ == NORMAL:
+            raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
+        if type_ in (UNKNOWN, CONTROL):
             if type_ == CONTROL and len(text) == 1:  # SentencePiece looks characters up in all
                 raise VocabularyError(
                     f"{where}, is a control symbol of one character, which is not supported"

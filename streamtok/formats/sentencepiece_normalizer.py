@@ -80,6 +80,7 @@ def rules_of(
             token_flags=tuple((text, TokenFlags(normalized=True)) for text in added),
             second_normalizer=unknown,
             drops_first_space=puts or removes,
+            drops_first_spaces=removes,
         )
     except ValueError as error:
         raise VocabularyError(f"{source}: {error}") from None

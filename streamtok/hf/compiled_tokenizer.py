@@ -26,6 +26,7 @@ from ..errors import StreamtokError
 from ..formats.tokenizer_objects import from_object
 from ..normalizers.char_sets import one_of, ranges_of
 from ..vocabulary.byte_alphabet import to_bytes
+from ..vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,6 +41,9 @@ _PROBES = (
     "", "a", " a", "Hello, world! It's 2024.\n\n  def f(x):\treturn x", "naïve e\u0301 日本語 ﬁ Ａ",
     "🎉\U0001f468\u200d\U0001f469 \u2581x  \u00a0", "  ", "Don't stop   at 12345678 <s> [MASK] ",
 )  # fmt: skip
+
+
+_MOST_IDS = 1 << 22  # for which tables by id are made
 
 
 class Frame(NamedTuple):
@@ -96,10 +100,14 @@ class Compiled:
         self.special_ids = frozenset(token["id"] for token in added if token["special"])
         self.special_hides = _special_hides(added, settings["normalizer"])
         # A token that is found with spaces around it, or in changed text, is called by that text.
+        # One of the byte alphabet's letters is decoded as bytes, which ours is not.
         self.renamed = frozenset(
             token["id"]
             for token in added
-            if token["lstrip"] or token["rstrip"] or token["normalized"]
+            if token["lstrip"]
+            or token["rstrip"]
+            or token["normalized"]
+            or not (token["content"].isascii() or to_bytes(token["content"]) is None)
         )
         steps = _steps(settings["normalizer"], "normalizers")
         self._removed = [re.compile(step["pattern"]["Regex"]) for step in steps if _removes(step)]
@@ -287,6 +295,14 @@ def compile_tokenizer(real: Any) -> Compiled:
     except StreamtokError as error:
         raise Refusal(str(error)) from None
     assert encoding is not None
+    model, settings = encoding._vocabulary.model, json.loads(text)
+    if model is not None and model.unknown == NO_ID:
+        raise Refusal("the model has no token for unknown text, and the real error is wanted")
+    ids = settings["model"]["vocab"]
+    if isinstance(ids, dict) and len(set(ids.values())) < len(ids):
+        raise Refusal("the real tokenizer chooses one of two texts of an id")
+    if encoding.max_token_value >= _MOST_IDS:
+        raise Refusal(f"ids from {_MOST_IDS} on are too large for tables by id")
     try:
         frames = _frame(bare, encoding, False), _frame(bare, encoding, True)
     except BaseException as error:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pieces", "Stages", "symbol"]
 
-_NO_ID = 2**32 - 1  # of a byte that has none
+_NO_ID = 2**32 - 1  # of a byte or of unknown text that has none
 MOST_SYMBOLS = 0x10FFFD - 0xF0000
 
 Stages: TypeAlias = "tuple[tuple[Any, ...], ...]"
@@ -34,7 +34,7 @@ class Pieces:
     "Merges", of symbols, whose pieces are the pre-tokens that are looked up in whole.
     blob, offsets, ids: the pieces end to end, in order of their bytes; piece i is
     blob[offsets[i]:offsets[i + 1]]. unknown: the id of a pre-token that has no pieces (Unigram: of
-    a run of characters). Of WordPiece alone: prefix, of the pieces that are not the first of their
+    a run of characters); 0xFFFFFFFF: such text is an error. Of WordPiece alone: prefix, of the pieces that are not the first of their
     pre-token, and most_characters, of a pre-token that is not unknown. Of the others but WordLevel:
     scores, by id, and byte_ids, of the bytes of unknown text.
 

@@ -17,7 +17,15 @@ from ..vocabulary.table import MAX_TOKEN_BYTES
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["TIES", "Progress", "check_merging", "merge_pairs", "run_loop", "tokens_of"]
+__all__ = [
+    "TIES",
+    "Progress",
+    "check_apart",
+    "check_merging",
+    "merge_pairs",
+    "run_loop",
+    "tokens_of",
+]
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -39,6 +47,18 @@ def check_specials(texts: list[str]) -> None:
     if len(set(texts)) < len(texts):
         twice = next(text for i, text in enumerate(texts) if text in texts[:i])
         raise ValueError(f"the special tokens must be different, but {twice!r} is given twice")
+
+
+def check_apart(specials: list[str], tokens: list[bytes]) -> None:
+    """Raise VocabularyError for a special token that is one of the trained tokens, too.
+
+    It would have two ids, and with one id, users' text could become the special token.
+    """
+    for text in {*specials}.intersection(token.decode("utf-8", "replace") for token in tokens):
+        raise VocabularyError(
+            f"the special token {text!r} is a token of the text, too, and would have two ids: "
+            f"choose another text, such as {f'<|{text}|>'!r}"
+        )
 
 
 def check_merging(vocab_size: int, min_frequency: int, tie: str) -> None:

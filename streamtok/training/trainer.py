@@ -56,7 +56,7 @@ class Trainer(VocabularyTrainer):
 
         Raises ValueError and TypeError for bad arguments, and UnicodeDecodeError if the open text
         ends inside a character; both come before any work. Raises VocabularyError if a token would
-        have more than 65 535 bytes, and what `progress` raises.
+        have more than 65 535 bytes or be a special token's text, and what `progress` raises.
         """
         vocabulary, specials = self.train_vocabulary(
             vocab_size,
@@ -96,16 +96,17 @@ class Trainer(VocabularyTrainer):
         of their code points; in tokenizers those within words are in an order that changes from run
         to run, and with it which of equally frequent pairs comes first.
 
-        vocab_size: the number of all ids; there are more if there are more characters, and fewer if
-        no pairs are left. min_frequency: pairs that occur less often are not merged.
-        limit_alphabet: only the so many most frequent characters are pieces. initial_alphabet:
+        vocab_size: the number of all ids; there are fewer if no pairs are left. min_frequency: pairs
+        that occur less often are not merged. limit_alphabet: only the so many most frequent
+        characters are pieces, as text in Chinese or Japanese may need. initial_alphabet:
         characters that always are. unk_token: for words that have no pieces; one of the special
         tokens. normalizer: what the encoding does to a text; count texts that it has changed.
         name, progress: as for `train`.
 
         Raises ValueError and TypeError for bad arguments, or if `errors` is "surrogateescape", and
-        UnicodeDecodeError as `train`. Raises VocabularyError if two different merges make one
-        piece, as they may where the text has the prefix, and what `progress` raises.
+        UnicodeDecodeError as `train`. Raises VocabularyError if the special tokens and characters
+        alone are more than vocab_size, or if two different merges make one piece, as they may where
+        the text has the prefix, and what `progress` raises.
         """
         from ..formats.huggingface_pieces import word_piece_encoding  # slow to import
 

@@ -28,7 +28,14 @@ from ..patterns.pattern import Pattern
 from ..vocabulary.table import Vocabulary
 from .counting import BLOCK, Counting
 from .file_blocks import file_blocks
-from .merging import Progress, check_merging, check_specials, merge_pairs, tokens_of
+from .merging import (
+    Progress,
+    check_apart,
+    check_merging,
+    check_specials,
+    merge_pairs,
+    tokens_of,
+)
 from .saved_counts import SavedCounts, damaged, read_counts, save_counts
 
 if TYPE_CHECKING:
@@ -272,8 +279,10 @@ class VocabularyTrainer(OneCall):
             raise TypeError("special_tokens must be a sequence of str, not one str")
         specials = list(special_tokens)
         check_specials(specials)
+        check_apart(specials, [bytes([byte]) for byte in range(256)])
         lefts, rights = self._merged(vocab_size - len(specials), min_frequency, tie, progress)
         tokens = tokens_of(lefts, rights)
+        check_apart(specials, tokens)
         offsets = np.cumsum([0, *map(len, tokens)], dtype=np.uint32)
         ids = np.arange(len(tokens), dtype=np.uint32)
         ids_of_specials = {text: len(tokens) + i for i, text in enumerate(specials)}

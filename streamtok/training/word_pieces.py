@@ -69,7 +69,7 @@ def word_pieces(
     """The ids of the pieces: special tokens, characters, characters within words, merges.
 
     data, sizes, counts: as `Counting.pretokens` gives them; all text must be UTF-8. Raises
-    VocabularyError where two different merges make one piece.
+    VocabularyError where two different merges make one piece, and for more characters than fit.
     """
     points = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), np.uint32)
     lengths = _in_characters(data, sizes)
@@ -90,6 +90,14 @@ def word_pieces(
     for at, single in enumerate(singles):
         if is_inside[at] and single in ids:
             inner_ids[at] = ids.setdefault(prefix + single, len(ids))
+    if len(ids) > vocab_size:
+        n_special = len(special_tokens)
+        raise VocabularyError(
+            f"vocab_size {vocab_size} is too small: {n_special} special tokens and the characters "
+            f"of the text, by themselves and with {prefix!r}, are {len(ids)} pieces. Give at least "
+            f"{len(ids)}, or limit_alphabet (--limit-alphabet), to keep the most frequent "
+            f"characters only: {max(0, vocab_size - n_special) // 2} of them fit"
+        )
     symbols = np.where(is_first, first_ids[places], inner_ids[places])
     is_kept = symbols >= 0
     loop = MergeLoop(

@@ -314,8 +314,6 @@ def _check_arrays(
         real = np.sort(ids[ids != NO_ID])  # numpy.unique is slower, and loads numpy.ma
         if (real[1:] == real[:-1]).any():
             raise VocabularyError("two tokens have the same id")
-        if len(real) and int(real.max()) >= 16 * len(ids) + (1 << 16):
-            raise VocabularyError(f"id {real.max()} is too large for {len(ids)} tokens")
     elif len(ids) and (int(ids[-1]) > MAX_ID or not (ids[1:] > ids[:-1]).all()):
         raise VocabularyError(f"the ids must increase strictly and be at most {MAX_ID}")
     singles = np.frombuffer(tokens, np.uint8)[offsets[:-1][lengths == 1]]

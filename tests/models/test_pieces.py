@@ -13,7 +13,6 @@ import pytest
 from tokenizers import Tokenizer
 
 import streamtok
-from streamtok.engines.rules import TextRules
 from streamtok.models.pieces import Pieces
 from streamtok.models.serde_float import serde_float
 from streamtok.reference.unigram import unigram
@@ -45,7 +44,6 @@ def encoding_of(pieces: Pieces, pattern: str = r"\s+|\S+") -> streamtok.Encoding
         pat_str=pattern,
         mergeable_ranks=Vocabulary.of_model(pieces, decoded),
         special_tokens={},
-        rules=TextRules(has_symbols=True),
     )
 
 

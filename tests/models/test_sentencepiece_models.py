@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import random
+import struct
 
 import pytest
 
@@ -22,7 +24,7 @@ from ..oracles import refuses, texts, write
 from ..random_tokenizers.__main__ import Report
 from ..random_tokenizers.sentencepieces import check_model
 from ..random_tokenizers.workers import outcomes_here
-from ..sentencepiece_models import BASE, SPACE, model, processor, trained
+from ..sentencepiece_models import BASE, SPACE, charsmap_of, model, processor, trained
 
 KINDS = {"unigram": 1, "word": 3, "char": 4}
 PLAIN = field(1, b"identity") + field(3, 0) + field(4, 0)
@@ -129,3 +131,102 @@ def test_what_is_refused_by_name():
         ([("<unk>", 0.0, 2), ("a", -1.0, 4)], "a model without normal pieces is not supported"),
     ):
         refuses(encoding, made("unigram", pieces), match=message)
+
+
+def large(shape: str, count: int) -> bytes:
+    """A model with as many pieces, of the shape of the real one of this name."""
+    settings = trained(model_type="unigram", vocab_size=700, normalization_rule_name="nmt_nfkc")
+    pieces = {
+        "XLM-R": [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)],
+        "T5": [("<pad>", 0.0, 3), ("</s>", 0.0, 3), ("<unk>", 0.0, 2)],
+        "mT5": [("<pad>", 0.0, 3), ("</s>", 0.0, 3), *BASE[:1], *BASE[3:]],
+        "DeBERTa-v3": [(f"[{name}]", 0.0, 3) for name in ("PAD", "CLS", "SEP")]
+        + [("[UNK]", 0.0, 2), ("[MASK]", 0.0, 4), ("[unused]", 0.0, 5)],
+    }[shape]
+    rng = random.Random(count)
+    letters = "etaoinshrdlu\u00e4\u00f6\u65e5\u672c\u8a9e\u30c6"
+    made = dict.fromkeys(["\u2581", *letters])
+    while len(made) < count - len(pieces):
+        mark = "\u2581" * (rng.random() < 0.4)
+        made[mark + "".join(rng.choices(letters, k=rng.randint(2, 6)))] = None
+    trainer = field(3, 1) + field(35, int(shape == "mT5")) + field(45, b"<unk>")
+    steps = field(1, b"nmt_nfkc") + field(2, charsmap_of(settings)) + field(3, 1) + field(4, 1)
+    rows = [model(pieces, trainer=trainer, normalizer=steps)]
+    for text in made:  # as `field` would write them, in a tenth of the time
+        data = text.encode()
+        row = b"\n%c%b\x15%b" % (len(data), data, struct.pack("<f", -rng.uniform(5, 20)))
+        rows.append(b"\n%c%b" % (len(row), row))
+    return b"".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("shape", "count"),
+    [("XLM-R", 250_000), ("T5", 80_000), ("mT5", 72_000), ("DeBERTa-v3", 128_000)],
+)
+def test_models_of_many_pieces(shape: str, count: int) -> None:
+    data = large(shape, count)
+    theirs, enc = processor(data), encoding(data)
+    assert enc.n_vocab == theirs.vocab_size() == count
+    rng = random.Random(7)
+    known = [theirs.id_to_piece(rng.randrange(300, count)) for _ in range(3000)]
+    highest = 0
+    for _ in range(40):
+        parts = rng.choices([*known, " ", "\u00e9", "\ufb01 ", "[MASK]", "\u3000", "x\u00bd"], k=25)
+        text = "".join(parts)
+        ids = theirs.encode(text)
+        highest = max(highest, *ids)
+        assert enc.encode(text) == ids
+        cuts = sorted(rng.choices(range(len(text) + 1), k=6))
+        chunks = [text[a:b] for a, b in itertools.pairwise([0, *cuts, len(text)])]
+        assert stream_ids(enc.stream_encoder(), chunks) == ids
+        unknown = theirs.id_to_piece(theirs.unk_id())
+        assert enc.decode(ids).replace(unknown, " \u2047 ") == theirs.decode(ids)
+    assert highest > count * 0.9
+    for id in rng.sample(range(300, count), 500):
+        piece = theirs.id_to_piece(id).replace("\u2581", " ").encode()
+        assert enc.decode_single_token_bytes(id) == piece
+    with pytest.raises(KeyError, match=str(count)):
+        enc.decode([count])
+
+
+SYMBOLS = ["\u2581under", "score", "\u2581\u2581", "_", "__", "\u0120", "\u010a", "\u2581"]
+
+
+@pytest.mark.parametrize("removes", [False, True])
+@pytest.mark.parametrize("puts", [False, True])
+@pytest.mark.parametrize("kind", [1, 2, 4])
+def test_decoding_of_symbols_and_first_spaces(kind: int, puts: bool, removes: bool) -> None:
+    """Where extra spaces are removed, each id loses one space until there is text."""
+    rng = random.Random(kind)
+    parts = [*SYMBOLS, " under", " ", "  ", "a", "\u00e9", "\n", "un", "</s>"]
+    for has_bytes in (False, True):
+        symbols = [text for text in rng.sample(SYMBOLS, 5) if not removes or "\u2581" not in text]
+        pieces = BASE if has_bytes else BASE[:3]
+        pieces = [*pieces, *((text, 0.0, 4) for text in symbols)]
+        pieces += [
+            (text, -1.0 - number, 1)
+            for number, text in enumerate(["\u2581", "a", "u", "n", "un", "\u2581a", "e", "_"])
+            if text not in symbols
+        ]
+        pieces += [("\u2581\u2581a", -9.0, 1)]
+        steps = field(1, b"identity") + field(3, int(puts)) + field(4, int(removes))
+        trainer = field(3, kind) + field(35, int(has_bytes))
+        if kind == 2 and "\u2581" in symbols:
+            continue  # such a model is refused
+        data = model(pieces, trainer=trainer, normalizer=steps)
+        theirs, enc = processor(data), encoding(data)
+        some = [id for id in range(3, len(pieces)) if id != 3 + 0x20 or not has_bytes]
+        for _ in range(150):
+            text = "".join(rng.choices(parts, k=rng.randint(1, 7)))
+            ids = theirs.encode(text)
+            assert enc.encode(text, disallowed_special=()) == ids
+            for row in (ids, rng.choices(some, k=4), [theirs.piece_to_id("\u2581")] * 3 + ids):
+                expected = theirs.decode(row)
+                if "\ufffd" in expected:
+                    continue
+                assert enc.decode(row).replace("<unk>", " \u2047 ") == expected, (text, row)
+                stream = enc.stream_decoder()
+                streamed = "".join(stream.decode([id]) for id in row) + stream.flush()
+                assert streamed == enc.decode(row)
+                assert enc.decode_with_offsets(row)[0] == streamed
+                assert enc.decode_batch([row])[0] == streamed

@@ -429,3 +429,17 @@ def test_the_end_is_open_wherever_the_limit_stops_threads(monkeypatch: pytest.Mo
             each.update(b"23 and more", final=True)
         assert trainer.piece_counts() == single.piece_counts(), limit
     assert len(stopped) > 1
+
+
+@pytest.mark.parametrize("text", ["low", "x", "\u00e9", " lower"])
+def test_a_special_token_that_is_learnt_is_refused(text: str) -> None:
+    """It would have two ids; or, with one, the text of users would become it."""
+    trainer = Trainer("cl100k")
+    trainer.update_documents(["low lower lowest \u00e9\u00e9 \u00e9"] * 5)
+    with pytest.raises(streamtok.VocabularyError, match=f"the special token '{text}' is a token"):
+        trainer.train(300, special_tokens=["<s>", text])
+    if len(text.encode()) > 1:  # one byte is always a token
+        assert trainer.train(258, special_tokens=["<s>", text]).encode_single_token(text) == 257
+    docs = ["low lower lowest"] * 5
+    with pytest.raises(streamtok.VocabularyError, match="two ids"):
+        streamtok.Encoding.train_from_iterator(docs, 300, special_tokens=["low"])

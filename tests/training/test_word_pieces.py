@@ -24,7 +24,6 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SETTINGS: list[dict[str, Any]] = [
     {},
     {"vocab_size": 90},
-    {"vocab_size": 10},
     {"vocab_size": 5000},
     {"min_frequency": 2, "vocab_size": 5000},
     {"min_frequency": 30, "vocab_size": 5000},
@@ -140,6 +139,22 @@ def test_nothing_counted_and_bad_arguments() -> None:
             trainer.train_wordpiece(**settings)
     with pytest.raises(ValueError, match="surrogateescape"):
         Trainer("bert", errors="surrogateescape").train_wordpiece()
+
+
+@pytest.mark.parametrize("limit", [None, 9])
+def test_more_characters_than_pieces_are_refused(limit: int | None) -> None:
+    trainer = Trainer("bert")
+    trainer.update("".join(map(chr, range(0x3041, 0x3091))) + " \u3042\u3041", final=True)
+    given = 5 + (80 + 80 if limit is None else 9 + 9)
+    enc = trainer.train_wordpiece(given, limit_alphabet=limit)
+    assert len(vocabulary(enc)) == given
+    for size in (given - 1, 30 if limit is None else 11, 0):
+        fits = max(0, size - 5) // 2
+        message = f"vocab_size {size} is too small: 5 special .* are {given} pieces. Give at least"
+        with pytest.raises(streamtok.VocabularyError, match=f"{message}.*: {fits} of them fit"):
+            trainer.train_wordpiece(size, limit_alphabet=limit)
+        if size:
+            assert len(vocabulary(trainer.train_wordpiece(size, limit_alphabet=fits))) <= size
 
 
 def test_a_piece_that_two_merges_make_is_refused_by_name() -> None:

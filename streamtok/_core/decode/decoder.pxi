@@ -44,87 +44,59 @@ cdef object np_ndarray = np.ndarray
 
 @cython.final
 cdef class Decoder:
-    """Immutable: token bytes by id, special tokens and `decode_only`, which no text becomes,
-    included.
+    """Immutable: the bytes of each id, those of special tokens and `decode_only` included.
 
-    An id that is both a token's and a special token's is taken for the special token's.
+    An id of two of these is the special token's, or else that of `decode_only`: a model whose tokens
+    are not text has the texts of all its ids there.
     """
 
     cdef TokenTable table
     cdef dict specials          # id -> bytes
-    cdef dict decode_only            # id -> bytes
-    cdef dict firsts            # id -> bytes where it begins a text; None: there as elsewhere
-    cdef u32* rank_of           # [max_id + 1] token of the id or NONE; NULL: ids are ranks, or sparse
+    cdef dict decode_only       # id -> bytes
+    cdef dict firsts            # id -> bytes where it begins a text; None: all are there as elsewhere
+    cdef bint begins_with_text  # an id after which there is no text yet still begins one
     cdef Entry* entries         # [n_entries] by id; NULL until they are needed
-    cdef u32 n_entries          # 0: ids are too sparse for them
+    cdef u32 n_entries
+    cdef dict beyond            # id -> bytes of the tokens of larger ids, which are few or sparse
     cdef list kept              # bytes that the entries point to
 
     def __cinit__(self, TokenTable table not None, dict specials not None, dict decode_only=None,
-                  dict firsts=None):
-        cdef const Tokens* t = table.tokens()
-        cdef u32 i
-        cdef bint is_shared = any(id <= table.max_id for id in specials)
-        cdef u64 most = 2 * (<u64>t.n + len(decode_only or ())) + (1 << 16)
+                  dict firsts=None, bint begins_with_text=False):
+        cdef u64 most = 2 * (<u64>table.tokens().n + len(decode_only or ())) + (1 << 16)
         self.table = table
         self.specials = specials
         self.decode_only = decode_only or {}
-        self.firsts = firsts or None
+        self.firsts = firsts or ({} if begins_with_text else None)
+        self.begins_with_text = begins_with_text
         self.kept = []
-        if table.max_id < most:
-            self.n_entries = 1 + max(
-                id for id in (table.max_id, *specials, *self.decode_only) if id < most
-            )
-        if is_shared or not table.is_dense:
-            if table.max_id >= 16 * t.n + (1 << 16):
-                if table.is_increasing:
-                    return
-                raise ValueError(
-                    f"ids up to {table.max_id} for {t.n} tokens, in another order than the merges"
-                )
-            self.rank_of = <u32*>malloc((<size_t>table.max_id + 1) * sizeof(u32))
-            if self.rank_of == NULL:
-                raise MemoryError("no memory for the decoder")
-            for i in range(table.max_id + 1):
-                self.rank_of[i] = NONE
-            for i in range(t.n):
-                if t.ids[i] != NONE:
-                    self.rank_of[t.ids[i]] = i
-            for id in specials:
-                if id <= table.max_id:
-                    self.rank_of[id] = NONE
+        cdef u64 largest = max(id for id in (table.max_id, *specials, *self.decode_only))
+        self.n_entries = <u32>min(most, 1 + largest)
 
     def __dealloc__(self):
-        free(self.rank_of)
         st_free_block(self.entries)
-
-    cdef u32 find(self, u64 id) noexcept:
-        cdef const Tokens* t = self.table.tokens()
-        cdef size_t low = 0, high = t.n, middle
-        if id > self.table.max_id:
-            return NONE
-        if self.rank_of != NULL:
-            return self.rank_of[id]
-        if self.table.is_dense:
-            return <u32>id
-        while low < high:
-            middle = (low + high) // 2
-            if t.ids[middle] < id:
-                low = middle + 1
-            else:
-                high = middle
-        return <u32>low if low < t.n and t.ids[low] == id else <u32>NONE
 
     def token_bytes(self, id):
         """bytes of one token; KeyError if there is none of this id."""
-        cdef const Tokens* t = self.table.tokens()
-        cdef u32 token = self.find(checked_id(id, 0))
-        if token != NONE:
-            return t.blob[t.offsets[token]:t.offsets[token + 1]]
-        if id in self.specials:
-            return self.specials[id]
-        if id in self.decode_only:
-            return self.decode_only[id]
-        raise KeyError(str(id))
+        cdef u64 number = checked_id(id, 0)
+        cdef const Entry* entry
+        cdef Far place
+        if number in self.specials:
+            return self.specials[number]
+        if number in self.decode_only:
+            return self.decode_only[number]
+        if st_load_pointer(<void**>&self.entries) == NULL:
+            self.make_entries()
+        if number >= self.n_entries:
+            if number in self.beyond:
+                return self.beyond[number]
+            raise KeyError(str(id))
+        entry = &self.entries[number]
+        if entry.size == UNKNOWN:
+            raise KeyError(str(id))
+        if entry.size <= NEAR:
+            return entry.bytes[:entry.size]
+        memcpy(&place, entry.bytes, sizeof(const u8*) + sizeof(u32))
+        return place.bytes[:place.size]
 
     def decode(self, ids, bint skip_special=False):
         """bytes of the tokens in a row.
@@ -154,17 +126,20 @@ cdef class Decoder:
 
         drops_space: an id that is not in `firsts` is less a space that it begins with.
         """
+        cdef size_t at = 0
         is_begun[0] = False
         for id in ids:
             if skip_special and id in self.specials:
                 continue
-            is_begun[0] = True
             own = self.token_bytes(id)
             first = self.firsts.get(id)
             if first is None:
                 first = own.removeprefix(b" ") if drops_space else own
-            return first + data[len(own):]
-        return data
+            at += len(own)
+            if first or not self.begins_with_text:
+                is_begun[0] = True
+                return first + data[at:]
+        return data[at:]
 
     cdef object unpack(self, object ids, bint skip_special, const char* errors):
         """bytes, or str if `errors` is not NULL; None if anything about the ids is unusual.
@@ -180,9 +155,8 @@ cdef class Decoder:
         cdef st_reader reader
         cdef Py_ssize_t n = 0
         cdef bint done = False, has_view = False
-        if (st_load_pointer(<void**>&self.entries) == NULL
-                and (self.n_entries == 0 or not self.make_entries())):
-            return None
+        if st_load_pointer(<void**>&self.entries) == NULL:
+            self.make_entries()
         watch.looked = 0
         room.bytes, room.used, room.size, room.is_lent = small, 0, ON_STACK, True
         try:
@@ -222,37 +196,41 @@ cdef class Decoder:
                 free(room.bytes)
 
     cdef int make_entries(self) except -1:
-        """Make them, if nobody did meanwhile; 1."""
+        """Make them and `beyond`, if no other thread did meanwhile."""
         cdef const Tokens* t = self.table.tokens()
         cdef size_t i
         cdef Entry* entries
         cdef bytes part
         with cython.critical_section(self):
             if self.entries != NULL:
-                return 1
+                return 0
             # What may fail comes first. Kept twice does no harm, if another call gets further.
             self.kept.extend(part for id, part in self.decode_only.items() if id < self.n_entries)
             self.kept.extend(part for id, part in self.specials.items() if id < self.n_entries)
             decode_only, specials = list(self.decode_only.items()), list(self.specials.items())
+            self.beyond = {
+                t.ids[i]: t.blob[t.offsets[i]:t.offsets[i + 1]]
+                for i in range(t.n) if t.ids[i] != NONE and t.ids[i] >= self.n_entries
+            } if self.table.max_id >= self.n_entries else {}
             entries = <Entry*>st_new_block(self.n_entries * sizeof(Entry), 64)
             if entries == NULL:
                 raise MemoryError("no memory for the decoder")
             for i in range(self.n_entries):
                 entries[i].size = UNKNOWN
+            for i in range(t.n):
+                if t.ids[i] < self.n_entries:
+                    set_entry(&entries[t.ids[i]], t.blob + t.offsets[i],
+                              t.offsets[i + 1] - t.offsets[i], FAR)
             for id, part in decode_only:
                 if id < self.n_entries:
                     set_entry(&entries[<size_t>id], <const u8*>PyBytes_AS_STRING(part), len(part),
                               FAR)
-            for i in range(t.n):
-                if t.ids[i] != NONE:
-                    set_entry(&entries[t.ids[i]], t.blob + t.offsets[i],
-                              t.offsets[i + 1] - t.offsets[i], FAR)
             for id, part in specials:
                 if id < self.n_entries:
                     set_entry(&entries[<size_t>id], <const u8*>PyBytes_AS_STRING(part), len(part),
                               FAR_SPECIAL)
             st_store_pointer(<void**>&self.entries, entries)
-        return 1
+        return 0
 
     cdef bytes decode_slowly(self, object ids, bint skip_special):
         cdef list parts = []

@@ -12,6 +12,7 @@ of SentencePiece, each of which may become the bytes of "▁".
 cdef enum:
     LONGEST_PIECE = 1024        # bytes: what a search costs for each byte of a text, at the most
     LOOK_PIECES = (1 << 12) - 1 # less one, between two looks at signals
+    SHOWN = 60              # bytes of a text in a message
 
 
 cdef inline size_t character_size(const u8* p, size_t n) noexcept nogil:
@@ -49,7 +50,20 @@ cdef inline size_t most_ids(const Model* m, size_t n) noexcept nogil:
     return 3 * n if m.is_sentencepiece and m.byte_ids != NULL else n
 
 
-cdef size_t one_unknown(const Model* m, size_t n, u32* out, Place* places) noexcept nogil:
+cdef int check_unknown(const Model* m, const u8* p, size_t n) except -1 nogil:
+    """Raise ValueError for p[:n], which has no pieces, if no id is for such text."""
+    if m.unknown == NONE:
+        with gil:
+            text = p[:min(n, <size_t>SHOWN)].decode("utf-8", "replace")
+            raise ValueError(
+                f"{text!r} is not in the vocabulary, which has no token for unknown text: add its "
+                "characters, or an unknown token, to the model"
+            )
+    return 0
+
+
+cdef size_t one_unknown(const Model* m, const u8* p, size_t n, u32* out, Place* places) except 0 nogil:
+    check_unknown(m, p, n)
     out[0] = m.unknown
     set_place(places, 0, 0, n)
     return 1
@@ -62,7 +76,7 @@ cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32*
     cdef size_t start = 0, at, end, count = 0
     cdef u32 node = ROOT
     if has_more_characters(p, n, m.most_characters):
-        return one_unknown(m, n, out, places)
+        return one_unknown(m, p, n, out, places)
     while start < n:
         at = end = start
         while node != NONE and at < n:
@@ -72,7 +86,7 @@ cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32*
                 out[count] = t.values[node]
                 end = at
         if end == start:
-            return one_unknown(m, n, out, places)
+            return one_unknown(m, p, n, out, places)
         set_place(places, count, start, end)
         count += 1
         if count & LOOK_PIECES == 0:
@@ -82,11 +96,11 @@ cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32*
     return count
 
 
-cdef size_t word_level(const Model* m, const u8* p, size_t n, u32* out, Place* places) noexcept nogil:
+cdef size_t word_level(const Model* m, const u8* p, size_t n, u32* out, Place* places) except? 0 nogil:
     """The word itself."""
     cdef u32 node = node_of(&m.trie, p, n)
     if node == NONE or m.trie.values[node] == NONE:
-        return one_unknown(m, n, out, places)
+        return one_unknown(m, p, n, out, places)
     out[0] = m.trie.values[node]
     set_place(places, 0, 0, n)
     return 1
@@ -108,7 +122,8 @@ cdef class PieceModel:
     """The tables of such a model. Immutable.
 
     kind: a key of MODEL_KINDS. blob, offsets, ids: the pieces end to end, in order
-    of their bytes, uint32 offsets [n + 1] and uint32 ids [n]. unknown: the id of what has no pieces.
+    of their bytes, uint32 offsets [n + 1] and uint32 ids [n]. unknown: the id of what has no pieces;
+    0xFFFFFFFF: there is none, and such text is an error (not in SentencePiece).
     prefix, most_characters: of WordPiece: the bytes before pieces that are not a word's first, and
     the longest word. scores: of Unigram: float64 by id; in SentencePiece's, that of `unknown` is of a
     character without a piece. byte_ids: of Unigram and SentencePiece: uint32 [256], or None. stages: what
@@ -139,21 +154,22 @@ cdef class PieceModel:
                 )
             n_ids = max(n_ids, (<const u32*>id_view.data)[i] + 1)
         self._owners = []
-        self.max_id = max(unknown, n_ids - 1 if n_ids else 0)
+        self.max_id = max(unknown if unknown != NONE else 0, n_ids - 1 if n_ids else 0)
+        if unknown == NONE and m.is_sentencepiece:
+            raise ValueError(f"{kind} needs an id for unknown characters")
         m.unknown, m.most_characters = unknown, most_characters
         if m.kind == UNIGRAM:
             view = read_array(scores, FLOAT64, "scores")
             self._owners.append(view)
             m.scores = <const double*>view.data
             m.n_scores = <u32>view.size
-            if view.size < n_ids or unknown >= view.size:
+            if view.size < n_ids or (unknown >= view.size and unknown != NONE):
                 raise ValueError(f"there are {view.size} scores for ids up to {self.max_id}")
             if m.is_sentencepiece:
                 m.unknown_score = m.scores[unknown]
             else:
-                m.unknown_score = m.scores[0]
                 for i in range(m.n_scores):
-                    if m.scores[i] < m.unknown_score:
+                    if i == 0 or m.scores[i] < m.unknown_score:
                         m.unknown_score = m.scores[i]
                 m.unknown_score -= UNKNOWN_PENALTY
         if byte_ids is not None:

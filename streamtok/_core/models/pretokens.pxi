@@ -117,6 +117,7 @@ cdef int commit_pieces(TokenTable table, Work* w, const u8* buffer, Scan* s, siz
         if m.kind == WORD_PIECE and not has_more_characters(buffer + s.start, n, m.most_characters):
             retry_at[0] = 2 * n
             return 0
+        check_unknown(m, buffer + s.start, n)
         put_id(w, m.unknown, 0, 0)
     if certain > s.start:
         n -= certain - s.start

@@ -169,6 +169,7 @@ cdef size_t path_ids(const Model* m, BestPath* nodes, Watch* watch, const u8* p,
             set_place(places + count if places != NULL else NULL, 0, start, at)
             count += 1
             continue
+        check_unknown(m, p + start, at - start)
         while at < end and nodes[forward].id == m.unknown:
             at = forward
             forward = nodes[at].start

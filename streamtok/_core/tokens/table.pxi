@@ -172,7 +172,7 @@ cdef class TokenTable:
         cdef Tokens* t = &self.c
         cdef size_t i
         cdef u32 max_id
-        cdef bint is_dense = True, is_increasing = True
+        cdef bint is_dense = True
         cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
         cdef ArrayView id_view = read_array(ids, UINT32, "ids")
         cdef ArrayView view, other
@@ -202,7 +202,6 @@ cdef class TokenTable:
         max_id = 0
         for i in range(t.n):
             is_dense = is_dense and t.ids[i] == i
-            is_increasing = is_increasing and (i == 0 or t.ids[i - 1] < t.ids[i])
             if t.ids[i] != NONE:
                 max_id = max(max_id, t.ids[i])
             elif t.byte_ids == NULL:
@@ -211,7 +210,7 @@ cdef class TokenTable:
             self._owners.append(model)
             t.model = &model.c
             max_id = max(max_id, model.max_id)
-        self.max_id, self.is_dense, self.is_increasing = max_id, is_dense, is_increasing
+        self.max_id, self.is_dense = max_id, is_dense
         t.slot_mask = table_size(t.n) - 1
         t.slots = <u64*>st_new_block((t.slot_mask + 1) * sizeof(u64), 64)
         open_pairs(&t.pairs, t.n)
