@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..engines.added_tokens import can_overlap
 from ..engines.rules import TokenFlags
 from .json_value import Entries, JsonValue
-from .loading import check_total, shown
+from .loading import check_total
 
 if TYPE_CHECKING:
     from ..normalizers import Normalizer
@@ -33,10 +33,10 @@ class AddedTokens(NamedTuple):
 def read_added_tokens(
     field: JsonValue, ids: dict[str, int] | Entries, n_rows: int, is_normalized: bool
 ) -> AddedTokens:
-    """The tokens in this field; ids: those of the model, of `n_rows`; is_normalized: whether text is.
+    """The tokens in this field; ids: of the model, which has `n_rows`; is_normalized: text is.
 
-    Hugging Face ignores the ids in the file: see `numbered`. It also ignores tokens without text. Of
-    a text that is given twice, the later flags count, and it is special if either is. Raises
+    Hugging Face ignores the ids in the file: see `numbered`. It also ignores tokens without text.
+    Of a text that is given twice, the later flags count, and it is special if either is. Raises
     VocabularyError naming the position.
     """
     texts: list[str] = []

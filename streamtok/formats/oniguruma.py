@@ -1,11 +1,12 @@
 """Patterns in the dialect of Oniguruma, which Hugging Face's tokenizers uses, and back.
 
 Most of what pre-tokenization patterns use is the same in both dialects. Five things differ, and are
-refused: `x{1,3}+`, which is possessive here and a repeated repetition there; `$`, the very end here
-and the end of a line there; flags other than i; `&&` and most nested sets; case variants of several
-characters in `(?i:…)` (`oniguruma_folding.py`). Two are rewritten: `\\w`
+refused: `x{1,3}+`, which is possessive here and a repeated repetition there; `^`, the start of a
+line there; flags other than i; `&&` and most nested sets; case variants of several
+characters in `(?i:…)` (`oniguruma_folding.py`). Three are rewritten: `\\w`
 has no joiners there, and outside of sets it has the digits and fractions of Latin-1; a set within a
-set, as in BLOOM's pattern, is a part of it. To write a
+set, as in BLOOM's pattern, is a part of it; `$`, as in the pattern of DeepSeek LLM and V2, is the
+very end here and the end of a line there. To write a
 pattern for Oniguruma, possessive quantifiers are made greedy, and the DFA tables of the result must
 equal those of the pattern.
 """
@@ -33,6 +34,7 @@ _PARTS = re.compile(
 _WORD = r"\p{Posix_Word}"
 _WORDS = {r"\w": _WORD, r"\W": r"\P{Posix_Word}"}
 _WORDS_THERE = {r"\w": r"\w\x{200c}\x{200d}", _WORD: r"\w", r"\P{Posix_Word}": r"\W"}
+_END_OF_LINE = r"(?![^\n])"
 _LATIN_1 = r"\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}"
 _IN_SET = re.compile(r"\\(?:[pP]\{[^}]{0,99}\}|.)", re.DOTALL)
 
@@ -62,7 +64,7 @@ def from_oniguruma(pattern: str, place: str) -> str:
         text = part[0]
         if part["more"] == "+" and text.startswith("{"):
             _refuse(place, part, "is a repeated repetition in Oniguruma, and not possessive")
-        if text in ("$", "^"):
+        if text == "^":
             _refuse(place, part, "matches at every line in Oniguruma")
         if text.startswith("(?") and text not in ("(?:", "(?i:", "(?=", "(?!", "(?>"):
             _refuse(place, part, "starts a group that is not supported")
@@ -88,6 +90,8 @@ def from_oniguruma(pattern: str, place: str) -> str:
 def _translated(part: str) -> str:
     if part in _WORDS:
         return ("[^" if part[1] == "W" else "[") + f"{_WORD}{_LATIN_1}]"
+    if part == "$":
+        return _END_OF_LINE
     if part.startswith("["):
         return _IN_SET.sub(lambda escape: _WORDS.get(escape[0], escape[0]), part)
     return part

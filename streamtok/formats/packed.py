@@ -263,7 +263,8 @@ def _pieces(file: _Sections, about: Any) -> Pieces | None:
     }
     try:
         return Pieces(
-            kind, file.data("pieces"), unknown=unknown if unknown == NO_ID else _checked_id(unknown), prefix=prefix,
+            kind, file.data("pieces"), prefix=prefix,
+            unknown=unknown if unknown == NO_ID else _checked_id(unknown),
             most_characters=most_characters, stages=_from_json(stages), **arrays,
         )  # fmt: skip
     except (ValueError, OverflowError) as error:

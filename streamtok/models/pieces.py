@@ -34,9 +34,10 @@ class Pieces:
     "Merges", of symbols, whose pieces are the pre-tokens that are looked up in whole.
     blob, offsets, ids: the pieces end to end, in order of their bytes; piece i is
     blob[offsets[i]:offsets[i + 1]]. unknown: the id of a pre-token that has no pieces (Unigram: of
-    a run of characters); 0xFFFFFFFF: such text is an error. Of WordPiece alone: prefix, of the pieces that are not the first of their
-    pre-token, and most_characters, of a pre-token that is not unknown. Of the others but WordLevel:
-    scores, by id, and byte_ids, of the bytes of unknown text.
+    a run of characters); 0xFFFFFFFF: such text is an error. Of WordPiece alone: prefix, of the
+    pieces that are not the first of their pre-token, and most_characters, of a pre-token that is
+    not unknown. Of the others but WordLevel: scores, by id, and byte_ids, of the bytes of unknown
+    text.
 
     stages: what is done to each pre-token before, as a text by itself (`_core/models/stages.pxi`):
     ("Split", pattern, behavior), ("ByteLetters",), ("PrefixSpace",), ("MetaspaceText", replacement,

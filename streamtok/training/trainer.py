@@ -96,8 +96,8 @@ class Trainer(VocabularyTrainer):
         of their code points; in tokenizers those within words are in an order that changes from run
         to run, and with it which of equally frequent pairs comes first.
 
-        vocab_size: the number of all ids; there are fewer if no pairs are left. min_frequency: pairs
-        that occur less often are not merged. limit_alphabet: only the so many most frequent
+        vocab_size: the number of all ids; there are fewer if no pairs are left. min_frequency:
+        pairs that occur less often are not merged. limit_alphabet: only the so many most frequent
         characters are pieces, as text in Chinese or Japanese may need. initial_alphabet:
         characters that always are. unk_token: for words that have no pieces; one of the special
         tokens. normalizer: what the encoding does to a text; count texts that it has changed.

@@ -101,6 +101,53 @@ def test_trained_by_the_library_itself(kind, tmp_path):
     assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
 
 
+@pytest.mark.parametrize(
+    "patterns",
+    [
+        # DeepSeek LLM's and V2's, with fewer letters, and Coder's.
+        [
+            "[\\r\\n]",
+            r"\s?[A-Za-zµÀ-ÖØ-öø-ƺ]+",
+            r"\s?[!-/:-~！-／：-～‘-‟　-。]+",
+            r"\s+$",
+            "[一-龥가-퟿]+",
+        ],
+        ["[\\r\\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥가-퟿]+"],
+        [r"a$|\s+", r"\p{L}+$|\n"],
+    ],
+)
+def test_ends_of_lines(patterns: list[str], tmp_path) -> None:
+    theirs = Tokenizer.from_str(trained("deepseek"))
+    splits = [pre.Split(Regex(pattern), "isolated") for pattern in patterns]
+    theirs.pre_tokenizer = pre.Sequence(
+        [*splits, pre.Digits(True), pre.ByteLevel(False, use_regex=False)]
+    )
+    enc = loaded(theirs, tmp_path)
+    rng = random.Random(4)
+    parts = [
+        "a",
+        "b ",
+        " ",
+        "  ",
+        "\n",
+        "\r",
+        "\t",
+        "é",
+        "日",
+        "。",
+        "!",
+        "12",
+        "\u3000",
+        "한",
+        "¬",
+    ]
+    for text in [*texts(), *("".join(rng.choices(parts, k=9)) for _ in range(300))]:
+        ids = ids_of(theirs)(text)
+        assert enc.encode(text, allowed_special="all") == ids
+        stream = enc.stream_encoder(allowed_special="all")
+        assert stream_ids(stream, [text[at : at + 3] for at in range(0, len(text), 3)]) == ids
+
+
 @pytest.mark.parametrize("name", ["gpt2", "cl100k_base"])
 def test_openais_vocabularies(name, tmp_path):
     enc = streamtok.get_encoding(name)
@@ -316,7 +363,7 @@ def changed(**changes) -> str:
         ({"pre_tokenizer": {"type": "Unknown"}}, "'Unknown' is not supported"),
         ({"pre_tokenizer__pretokenizers__1": METASPACE_FIRST}, "the scheme first is supported bef"),
         ({"pre_tokenizer__pretokenizers__0__behavior": "Merged"}, "the behavior 'Merged'"),
-        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a$"}}, "matches at every line"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "^a"}}, "matches at every line"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a{1,2}+"}}, "repeated repetition"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "(?<=a)b"}}, "group that is not"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "(?m:.)"}}, "group that is not"),

@@ -57,7 +57,9 @@ def word_level(vocab: dict[str, int]) -> dict[str, Any]:
     return {"type": "WordLevel", "unk_token": "[UNK]", "vocab": vocab}
 
 
-def unigram(vocab: list[list[Any]], unknown: int | None, falls_back: bool = False) -> dict[str, Any]:
+def unigram(
+    vocab: list[list[Any]], unknown: int | None, falls_back: bool = False
+) -> dict[str, Any]:
     return {"type": "Unigram", "unk_id": unknown, "vocab": vocab, "byte_fallback": falls_back}
 
 
@@ -158,7 +160,7 @@ def test_no_token_for_unknown_text(file: dict[str, Any]) -> None:
         check(theirs, enc, known)
     why = "is not in the vocabulary, which has no token for unknown text"
     for text in ("c", "a\u0436", "b" * 700 + "x"):
-        with pytest.raises(Exception, match="(?i)unk"):
+        with pytest.raises(Exception, match=r"(?i)unk"):
             theirs.encode(text)
         for call in (enc.encode, enc.count, enc.encode_to_numpy, enc.encode_with_offsets):
             with pytest.raises(ValueError, match=why):
@@ -168,7 +170,7 @@ def test_no_token_for_unknown_text(file: dict[str, Any]) -> None:
         with pytest.raises(ValueError, match=why):
             stream_ids(enc.stream_encoder(), [*text])
         tokens = streamtok.hf.Tokenizer.from_str(json.dumps(file))
-        with pytest.raises(Exception, match="(?i)unk"):
+        with pytest.raises(Exception, match=r"(?i)unk"):
             tokens.encode(text)
     stream = enc.stream_encoder()
     ids = stream.encode("a " if file["pre_tokenizer"] else "a")
