@@ -293,7 +293,7 @@ def _through_transformers(ask: Ask, hf: Any, texts: list[str], most: int) -> Non
         made.pad_token = made.convert_ids_to_tokens(0)
         known["transformers"] = made
     tokenizer = known["transformers"]
-    if tokenizer._tokenizer.engine != "streamtok":
+    if tokenizer._tokenizer.engine != "streamtok" or tokenizer.pad_token_id is None:
         return
     tokenizer.padding_side, tokenizer.truncation_side = rng.choices(["left", "right"], k=2)
     tensors = rng.choice([None, "np"])

@@ -163,6 +163,8 @@ def transformers_calls(hf: Any, real: Any, texts: list[str]) -> list[Any]:
     tokenizer = streamtok.hf.accelerate(PreTrainedTokenizerFast(tokenizer_object=real))
     tokenizer.pad_token = tokenizer.convert_ids_to_tokens(0)
     tokenizer._tokenizer = hf
+    if tokenizer.pad_token_id is None:  # it pads with the token of id 0, and there may be none
+        return []
 
     def ask(rng: random.Random, tensors: str | None) -> Any:
         try:
