@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from .._types import IdArray
     from ..encoding import Encoding
-    from .lazy import Origin
 
 __all__ = ["Compiled", "Frame", "Piece", "Refusal", "compile_tokenizer"]
 
@@ -186,8 +185,8 @@ class Compiled:
             kept = [text if keeps else None for text, keeps in zip(kept, steady, strict=True)]
         return span_rows(ids, ends, kept, sizes, self._trims, self.keeps_first)
 
-    def encode_again(self, origin: Origin) -> Any:
-        """The real encoding of a text, without padding."""
+    def encode_again(self, origin: Any) -> Any:
+        """The real encoding of a text, without padding. origin: an `Origin`."""
         with self._lock:
             real = self._real()
             real.encode_special_tokens = origin.encode_special_tokens

@@ -54,7 +54,11 @@ class DecodeStream:
         Raises Exception, whose text begins with "Invalid prefix encountered", where the text so far
         has become another one.
         """
-        compiled = tokenizer._now().compiled if type(tokenizer) is Tokenizer else None
+        compiled = None
+        if type(tokenizer) is Tokenizer:
+            compiled = tokenizer._snapshot.compiled
+            if compiled is None or tokenizer._handed_out:
+                compiled = tokenizer._now().compiled
         if compiled is None or not compiled.decodes_pieces:
             return self._compare(tokenizer, _ids_in(id), id)
         if self._is_between and type(id) is int:
