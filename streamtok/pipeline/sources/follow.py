@@ -409,9 +409,9 @@ class Follower:
         known = f"at least {lost:,} bytes" if lost else "how many bytes is unknown"
         reasons = "".join(f"; {one}" for one in failed)
         self._gap(
-            f"{name}: text after byte {mark.offset:,} of a file is lost ({known}): neither {name} "
-            "nor a rotated file beside it, such as NAME.1 or NAME-20260101.gz, has what was read "
-            f"up to there{reasons}",
+            f"{name}: text after byte {mark.offset:,} of the file that was read is lost ({known}): "
+            f"neither {name} nor a rotated file beside it, such as NAME.1 or NAME-20260101.gz, has "
+            f"what comes before it{reasons}",
             mark.is_cut,
         )
 
