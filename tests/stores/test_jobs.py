@@ -110,7 +110,7 @@ def test_a_plan_is_made_once(memory: str, tmp_path: Path) -> None:
     made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
     where = made.save()
     assert made.save() == where
-    with pytest.raises(PlanError, match="holds the parts of another plan: .* --part-size 500"):
+    with pytest.raises(PlanError, match=r"holds the parts of another plan: .* --part-size 500"):
         plan(url, f"{memory}/out", encoding="gpt2", part_size=400).save()
     with pytest.raises(PlanError, match="holds other files"):
         plan(url, memory, encoding="gpt2").save()
