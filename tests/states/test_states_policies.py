@@ -84,7 +84,7 @@ class Policies(RuleBasedStateMachine):
         code, said = command([*args, *resume, "-o", str(out)])
         if is_there and self._begun is not None and self._begun != (self._lines, depends):
             assert code == 1
-            assert re.search(f"has changed since|with(out)? ({'|'.join(NAMES)})\b", said), said
+            assert re.search(f"has changed since|with(out)? ({'|'.join(NAMES)})", said), said
             return
         if not is_there:
             self._begun, self._policies, self._stop = (self._lines, depends), [], 0
