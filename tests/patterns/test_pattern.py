@@ -432,6 +432,18 @@ def test_is_total(source: str, total: bool) -> None:
     assert Pattern.compile(source).is_total is total
 
 
+@pytest.mark.parametrize("name", REAL)
+def test_a_walk_that_may_stop_early_leaves_out_the_last_only(name: str) -> None:
+    pattern = Pattern.compile(REAL[name])
+    rng = random.Random(name)
+    for _ in range(200):
+        text = "".join(rng.choices(HARD, k=rng.randint(0, 30)))
+        until = rng.randint(0, len(text) + 2)
+        every, some = list(pattern.spans(text)), list(pattern.spans(text, until))
+        assert some == every[: len(some)]
+        assert all(end >= until for _, end in every[len(some) :])
+
+
 def test_skipped_characters_leave_no_trace() -> None:
     assert Pattern.compile(r"\w+").findall("¿que? no!") == ["que", "no"]
     assert reference.split(r"\w+", "¿que? no!") == ["que", "no"]
