@@ -117,7 +117,9 @@ def wrongly_decoded(encoding: Encoding, decoding: Decoding, normalizer: Any) -> 
     texts = [*encoding._special_tokens, *(text for text, _ in rules.added_tokens)]
     stated = read_normalizer(JsonValue(normalizer, "normalizer"))
     found = found_texts(texts, dict(rules.token_flags), stated)
-    wanted, given = dict(rules.decoded_texts), dict(decoded_texts(found, decoding, stated))
+    # As tokenizers does, which takes all of them for letters of bytes.
+    letters = texts if decoding.is_byte_level else ()
+    wanted, given = dict(rules.decoded_texts), dict(decoded_texts(found, decoding, stated, letters))
     return next((x for x in texts if wanted.get(x, x) != given.get(x, x)), None)
 
 

@@ -16,8 +16,9 @@ import streamtok
 from streamtok import formats
 from streamtok.formats import huggingface
 from streamtok.formats.json_value import JsonValue
+from streamtok.hf import Tokenizer as Compiling
 from streamtok.patterns.sequence import SplitSequence
-from streamtok.vocabulary.byte_alphabet import to_text
+from streamtok.vocabulary.byte_alphabet import to_bytes, to_text
 
 from ..conftest import stream_ids
 from ..oracles import PLAIN, assert_same, corpus_texts, cut, refuses, texts, write
@@ -460,8 +461,8 @@ LATIN += ["a\xe9\u65e5", "<|x|>", "a b", "a b\xe9", "\xad\xad", "x\t\u010a", "\u
 
 
 @pytest.mark.parametrize("is_special", [True, False])
-def test_added_tokens_in_the_byte_alphabet_decode_as_bytes(tmp_path, is_special):
-    """The decoder ByteLevel takes each of their characters for a byte, if it is one."""
+def test_added_tokens_in_the_byte_alphabet_decode_to_their_text(tmp_path, is_special):
+    """In tokenizers, the decoder ByteLevel takes each of their characters for a byte."""
     theirs = Tokenizer.from_str(trained("gpt2"))
     (theirs.add_special_tokens if is_special else theirs.add_tokens)(LATIN)
     theirs.save(str(tmp_path / "tokenizer.json"))
@@ -470,8 +471,13 @@ def test_added_tokens_in_the_byte_alphabet_decode_as_bytes(tmp_path, is_special)
     plain = enc.encode("hello a world")
     rng = random.Random(5)
     rows = [[id] for id in ids] + [rng.choices([*ids, *plain], k=6) for _ in range(200)]
+    merged = {left + right for left, right in json.loads(theirs.to_str())["model"]["merges"]}
+    own = {id: text.encode() for id, text in zip(ids, LATIN, strict=True) if text not in merged}
+    byte_of = {id: to_bytes(text) for text, id in theirs.get_vocab().items()}
+    hf = Compiling.from_str(theirs.to_str())
     for row in rows:
-        expected = theirs.decode(row, skip_special_tokens=False)
+        assert hf.decode(row, False) == theirs.decode(row, skip_special_tokens=False)
+        expected = b"".join(own.get(id) or byte_of[id] for id in row).decode("utf-8", "replace")
         assert enc.decode(row) == expected
         decoder = enc.stream_decoder()
         assert "".join(decoder.decode([id]) for id in row) + decoder.flush() == expected
@@ -484,8 +490,8 @@ def test_added_tokens_in_the_byte_alphabet_decode_as_bytes(tmp_path, is_special)
     assert found == theirs.encode(text, add_special_tokens=False).ids
     if is_special:
         assert enc.first_drift(found) is None
-    streamtok.formats.save_huggingface(enc, tmp_path / "again.json")
-    assert streamtok.load(tmp_path / "again.json").decode(ids) == enc.decode(ids)
+    with pytest.raises(streamtok.VocabularyError, match="keep the original"):
+        streamtok.formats.save_huggingface(enc, tmp_path / "again.json")
 
 
 def test_a_token_that_the_byte_alphabet_would_change_is_not_written(tmp_path):
