@@ -29,8 +29,8 @@ _MOST = 1 << 10  # bytes that may go on: there are thousands of answers, each wi
 def encode_with_unstable(
     encoding: EncodingDefinition, text: Text, matcher: SpecialMatcher
 ) -> tuple[list[int], list[list[int]]]:
-    """(stable ids, completions) of `text`. Raises as `Encoding.encode`, and ValueError where the last
-    pre-token is too long.
+    """(stable ids, completions) of `text`. Raises as `Encoding.encode`, and ValueError where the
+    last pre-token is too long.
     """
     merge = encoding._encoder.encode_pretoken
     stable, rest = _stable_and_rest(encoding, text, matcher)
