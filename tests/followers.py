@@ -453,7 +453,11 @@ def act(log: Log, process: Process, rng: random.Random, is_losing: bool) -> None
         stop(log, process, number)
         log.history.append(number.name)
     if not process.has_gap:
+        if is_losing and rng.random() < 0.3:
+            wait_until(lambda: process.at == len(log.written), process, "all that was written")
         log.note_read(process.at)
+        if is_losing and log.is_known:
+            log.truncate()
     for _ in range(rng.choice([1, 1, 2, 4, 8])):
         if is_losing and rng.random() < 0.1:
             rng.choice(log.losing)()
