@@ -235,7 +235,7 @@ cdef inline void marks_begin(Marks* m, size_t first) noexcept nogil:
 cdef bint mark_squeezed(const ScanTables* t, const u8* p, size_t before, size_t readable,
                         size_t blocks, u64* begins, u64* open, size_t* wide) noexcept nogil
 cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
-                 bint final, i64* ends, size_t room) noexcept nogil
+                 bint final, i64* ends, size_t room, Watch* watch) except? -1 nogil
 
 @cython.final
 cdef class Scanner:

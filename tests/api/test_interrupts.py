@@ -139,11 +139,11 @@ def test_large_texts(ticks: list[int], threads: int, monkeypatch: pytest.MonkeyP
 LONG = {"a": "a" * 1_000_000, "mixed": "e\u0301\u00c4b " * 1_000_000, "spaces": " " * 40_000_000}
 
 
-def with_specials(rules: TextRules = NO_RULES) -> streamtok.Encoding:
+def with_specials(rules: TextRules = NO_RULES, pattern: str = r"\s+|\S+") -> streamtok.Encoding:
     """Each place of LONG["a"] may begin a token, for a thousand bytes."""
     return streamtok.Encoding(
         "long",
-        pat_str=r"\s+|\S+",
+        pat_str=pattern,
         mergeable_ranks={bytes([byte]): byte for byte in range(256)},
         special_tokens={"a" * 1_000 + "b": 256},
         rules=rules,
@@ -210,6 +210,19 @@ LOOPS: dict[str, Callable[[], Callable[[], Any]]] = {
             "offsets": lambda enc: enc.encode_with_offsets(LONG["a"]),
         }.items()
     },
+    **{  # each pre-token looks at all of the text that follows
+        f"walk of a pattern, {door}": partial(
+            lambda call: partial(call, with_specials(pattern="a*b|a")), call
+        )
+        for door, call in {
+            "encode": lambda enc: enc.encode(LONG["a"]),
+            "batch": lambda enc: enc.encode_batch([LONG["a"]] * 2),
+            "stream": lambda enc: enc.stream_encoder().encode(LONG["a"], final=True),
+        }.items()
+    },
+    "stages, walk of a pattern": lambda: partial(
+        of_pieces("WordLevel", (("Split", "a*b|a", "isolated"),)).count, LONG["a"]
+    ),
     "documents": documents,
     "delimited": delimited,
     **{

@@ -172,13 +172,11 @@ cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
     cdef const Stage* stage = &table.tokens().model.stages[k]
     cdef i64[64] ends
     cdef Scan s
-    cdef size_t start = at, place = at, seen = at, i, count = 64
+    cdef size_t start = at, place = at, i, count = 64
     cdef bint is_match = False, was_match = False
     scan_begin(&s, at)
-    while count == 64 or seen < at + n:
-        # All of a text that is not to be cut would be one long walk.
-        seen = at + n if at + n - s.position <= STEP else s.position + STEP
-        count = walk(stage.tables, &s, w.staged.bytes, seen, seen == at + n, ends, 64)
+    while count == 64:
+        count = walk(stage.tables, &s, w.staged.bytes, at + n, True, ends, 64, &w.watch)
         for i in range(count):
             is_match = ends[i] > 0
             if place > start and ends_before(stage, was_match, is_match):
@@ -188,8 +186,7 @@ cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
             if is_match and stage.behavior <= WITH_PREVIOUS:
                 do_piece(table, w, k, start, place, True, origin)
                 start = place
-        if count == 64 or seen < at + n:
-            look(&w.watch)
+        look(&w.watch)
     if place > start:
         do_piece(table, w, k, start, place, was_match, origin)
     return 0

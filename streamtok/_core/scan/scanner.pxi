@@ -25,11 +25,15 @@ cdef enum:                  # one step: next state << STEP_BITS | flags
 cdef enum:
     DENSE = 12              # open positions of 64 from which the walk takes the whole block
     SEEN_AGAIN = 32         # bytes of a pre-token that was walked up to the end of a chunk
+    LOOK_TURNS = (1 << 12) - 1  # less one, of a walk between two looks at signals
 
 
 cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
-                 i64* ends, size_t room) noexcept nogil:
+                 i64* ends, size_t room, Watch* watch) except? -1 nogil:
     """Put the ends of up to `room` closed pre-tokens of buffer[s.start:end] into `ends`.
+
+    A pattern such as x*y|x looks at the rest of the text for each pre-token, so signals are served
+    here; watch: NULL: they are not.
 
     A negative end is that of a segment which no pre-token covers (a pattern that skips characters).
     Fewer than `room`: all that can be decided was; the open pre-token is buffer[s.start:], and
@@ -43,7 +47,11 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     cdef i32 code
     cdef u8 byte
     cdef bint committed = s.committed
+    cdef size_t turns = 0
     while count < room:
+        turns += 1
+        if turns & LOOK_TURNS == 0 and watch != NULL:
+            look(watch)
         # A character closes one pre-token at the most: so far there is room without looking.
         limit = end if end - position < room - count else position + (room - count)
         step = 0
@@ -140,7 +148,7 @@ cdef void tell_gaps(const ScanTables* t, const u8* buffer, size_t start, size_t 
 
 
 cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
-                 bint final, i64* ends, size_t room) noexcept nogil:
+                 bint final, i64* ends, size_t room, Watch* watch) except? -1 nogil:
     """As `walk`, but by the window tables where they decide. room >= 64.
 
     `marks` belongs to this buffer and these bytes; `marks_begin` prepares it. Unless
@@ -149,19 +157,19 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
     cdef size_t count = 0, start, base, block, dense, found
     cdef u64 begins, open = 0, after
     if t.windows == NULL or end - s.start < t.marked_from:
-        return walk(t, s, buffer, end, final, ends, room)
+        return walk(t, s, buffer, end, final, ends, room, watch)
     while True:
         start = s.start
         if start + 1 - marks.base >= marks.blocks << 6:
             if end - start < t.marked_from or (marks.is_squeezed and end - start < MARKED_FROM):
-                return count + walk(t, s, buffer, end, final, ends + count, room - count)
+                return count + walk(t, s, buffer, end, final, ends + count, room - count, watch)
             # The walk goes on where it stands, up to the end of a pre-token, if that is far, or if
             # little follows. Else the windows see its bytes again.
             if (
                 s.committed or s.position - start > SEEN_AGAIN or end - s.position < t.marked_from or
                 not mark_from(t, marks, buffer, start, end)
             ):
-                if walk(t, s, buffer, end, final, ends + count, 1) == 0:
+                if walk(t, s, buffer, end, final, ends + count, 1, watch) == 0:
                     return count
                 count += 1
                 scan_begin(s, s.start)
@@ -194,7 +202,7 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
         if block == marks.blocks:
             # The pre-token may be longer than what was marked: marks of what follows would not
             # tell.
-            if walk(t, s, buffer, end, final, ends + count, 1) == 0:
+            if walk(t, s, buffer, end, final, ends + count, 1, watch) == 0:
                 return count
             count += 1
             scan_begin(s, s.start)
@@ -204,7 +212,7 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
             dense = 1
         else:
             dense = room - count if room - count < dense else dense
-        found = walk(t, s, buffer, end, final, ends + count, dense)
+        found = walk(t, s, buffer, end, final, ends + count, dense, watch)
         count += found
         if found < dense:           # all that could be decided was
             return count

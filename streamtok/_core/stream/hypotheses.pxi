@@ -9,7 +9,7 @@ cdef int advance(Tail tail, Mark* m, Work* w, size_t end, bint final) except -1 
     cdef size_t start = m.scan.start, count
     if m.has_other:
         # m.scan.accept == start stands for the acceptance at the fork.
-        count = walk(tail.encoder.scanner.tables(), &m.scan, tail.bytes, end, final, closed, 1)
+        count = walk(tail.encoder.scanner.tables(), &m.scan, tail.bytes, end, final, closed, 1, &w.watch)
         if count == 0 and m.scan.accept == start:
             return 0
         m.has_other = False
@@ -68,7 +68,7 @@ cdef int commit_both(Tail tail, Mark* m, Work* w) except -1 nogil:
         return 0
     m.fork_at = 2 * (m.scan.position - m.scan.start)
     trial = m.other
-    if walk(tables, &trial, tail.bytes, m.scan.position, False, closed, 1):
+    if walk(tables, &trial, tail.bytes, m.scan.position, False, closed, 1, &w.watch):
         return 0            # pre-tokens end under one hypothesis and not under the other: wait
     m.other = trial
     certain = trial.position if tables.settled[trial.state] else trial.accept

@@ -194,7 +194,7 @@ cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, SpecialMatche
                 if BATCH - pretokens.count < 65:
                     flush(b, encoder, w, &pretokens)
                 more = scan(tables, &s, &marks, p, stop, True, pretokens.ends + pretokens.count,
-                            BATCH - pretokens.count)
+                            BATCH - pretokens.count, &w.watch)
                 if more == 0:
                     return False
                 pretokens.count += more

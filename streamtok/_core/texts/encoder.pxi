@@ -33,7 +33,7 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
         start = s.start
         committed = s.committed
         score = s.score
-        count = scan(tables, s, &marks, buffer, end, final, ends, BATCH)
+        count = scan(tables, s, &marks, buffer, end, final, ends, BATCH, &w.watch)
         if count == 0:
             break
         s.score = 0                     # of the next pre-token

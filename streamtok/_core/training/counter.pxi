@@ -277,7 +277,7 @@ cdef class PretokenCounter:
         marks_begin(&marks, walk.start)
         while True:
             start = walk.start
-            n = scan(self.scanner.tables(), walk, &marks, text, end, final, ends, BATCH)
+            n = scan(self.scanner.tables(), walk, &marks, text, end, final, ends, BATCH, NULL)
             if n:
                 room = self.table.reserve(n, words_for(walk.start - start))
                 if room != FITS:
