@@ -88,10 +88,10 @@ def prose(markdown: str, code: bool = False) -> str:
 
 
 def documents() -> list[Path]:
-    """All Markdown but the change log, whose lines are history."""
+    """All Markdown."""
     found = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("streamtok/**/*.md")]
     found += [*ROOT.glob("benchmarks/*.md"), *ROOT.glob("examples/*.md")]
-    return sorted(path for path in found if path.name != "CHANGELOG.md")
+    return sorted(found)
 
 
 def strings(path: Path) -> Iterator[tuple[bool, str, int]]:
