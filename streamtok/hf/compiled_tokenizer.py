@@ -304,6 +304,10 @@ def compile_tokenizer(real: Any) -> Compiled:
         raise Refusal(f"ids from {_MOST_IDS} on are too large for tables by id")
     try:
         frames = _frame(bare, encoding, False), _frame(bare, encoding, True)
+        # One that is added again, no longer as special, stays so there. No flag of it says that.
+        added = [token["id"] for token in settings["added_tokens"]]
+        if real.decode(added, True) != bare.decode(added, True):
+            raise Refusal("an added token was special before it was added again")
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # it is not an Exception
             raise

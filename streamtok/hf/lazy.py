@@ -235,7 +235,8 @@ class Encoding(metaclass=_Kind):
         if self._made is not None:
             return self._made.type_ids  # type: ignore[no-any-return]
         frame = self._origin.frame
-        types = [frame.type] * (self._n - frame.size)
+        # The real post-processor gives its type to what was kept only.
+        types = [0 if self._part else frame.type] * (self._n - frame.size)
         types = self._framed(frame.before_types, types, frame.after_types)
         return self._padded(types, self._padding.pad_type_id if self._padding else 0)
 

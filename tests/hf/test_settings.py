@@ -294,6 +294,21 @@ def test_parts_that_were_cut_off_are_padded_alike(kind: str) -> None:
             assert [*map(told, earlier[0])] == [*map(told, earlier[1])], name
 
 
+@pytest.mark.parametrize("template", ["$A:1 </s>", "<s>:2 $A:1", "<s>:1 $A:2 </s>:1"])
+def test_types_of_parts_that_were_cut_off(template: str) -> None:
+    ours, real = pair_of("gpt2")
+    for tokenizer in (ours, real):
+        tokenizer.post_processor = _template(template)
+        tokenizer.enable_truncation(6, stride=1)
+        tokenizer.enable_padding(length=8, pad_type_id=3)
+    for text in (TEXTS[0], TEXTS[2]):
+        mine, theirs = ours.encode(text), real.encode(text)
+        assert mine.type_ids == theirs.type_ids
+        assert [one.type_ids for one in mine.overflowing] == [
+            one.type_ids for one in theirs.overflowing
+        ]
+
+
 def test_merge_and_post_process_take_both_kinds() -> None:
     ours, real = pair_of("lower")
     pad = {"length": 30, "pad_id": 3}
@@ -406,6 +421,22 @@ def test_a_part_that_changes_leaves_encodings_of_copies() -> None:
     assert [*map(told, made)] == [expected] * 2
     assert told(twin.encode(TEXTS[0])) == expected
     assert told(ours.encode(TEXTS[0])) != expected
+
+
+def test_a_token_that_is_added_again_and_no_longer_special() -> None:
+    """It stays special there, until the tokenizer is copied."""
+    ours, real = pair_of("gpt2")
+    for tokenizer in (ours, real):
+        tokenizer.add_special_tokens(["<q>"])
+        tokenizer.add_tokens(["<q>"])
+        tokenizer.encode_special_tokens = True
+    for mine, theirs in ((ours, real), (copy.deepcopy(ours), copy.deepcopy(real))):
+        text = "a<q> b"
+        assert told(mine.encode(text)) == told(theirs.encode(text))
+        ids = [*range(20), theirs.token_to_id("<q>")]
+        assert mine.decode(ids) == theirs.decode(ids)
+        stream = DecodeStream(skip_special_tokens=True)
+        assert "".join(stream.step(mine, id) or "" for id in ids) == theirs.decode(ids)
 
 
 def test_tokens_whose_characters_are_in_the_byte_alphabet() -> None:
