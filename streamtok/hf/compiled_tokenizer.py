@@ -259,7 +259,7 @@ class Compiled:
                 is_skipped = skip_special_tokens and id in self.special_ids
                 # A token that its normalizer changes is not known to be special there.
                 if is_skipped and id in self.renamed:
-                    is_skipped = not self._real().decode([id], True)
+                    is_skipped = not self._real().decode([id, id], True)  # less its first space
             if name is None or is_skipped:
                 return _NOTHING
             if self.decodes_bytes:

@@ -213,6 +213,20 @@ def test_ids_that_there_are_not() -> None:
             stream.step(ours, wrong)
 
 
+def test_a_special_token_that_is_found_as_one_space() -> None:
+    """It is not known to be special there, and only a text's first space is left out."""
+    ours, real = pair_of("llama2")
+    for tokenizer in (ours, real):
+        tokenizer.normalizer = tokenizers.normalizers.NFKC()
+        tokenizer.add_special_tokens([tokenizers.AddedToken("\u3000", normalized=True)])
+    assert ours.engine == "streamtok"
+    id = real.token_to_id("\u3000")
+    ids = [id, *real.encode("a\u3000b", add_special_tokens=False).ids, id]
+    stream = DecodeStream(skip_special_tokens=True)
+    assert "".join(stream.step(ours, id) or "" for id in ids) == real.decode(ids, True)
+    assert real.decode(ids, True).endswith(" ")
+
+
 def test_copies() -> None:
     ours = Tokenizer.from_str(written("gpt2"))
     stream = DecodeStream()
