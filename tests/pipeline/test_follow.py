@@ -133,6 +133,43 @@ def test_what_was_read_is_truncated(log: Log, tmp_path: Path) -> None:
     assert all(str(log.path) in gap and "lost" in gap for gap in looks.gaps)
 
 
+@pytest.mark.parametrize("has_next", [False, True])
+def test_a_copy_of_what_was_opened_only_is_read(log: Log, has_next: bool) -> None:
+    """It is copied and truncated between the start and the first read of the log."""
+    log.write("one\ntwo\n")
+    looks = Looks(log.path, [])
+    blocks = looks.follower.blocks()
+    assert next(blocks) == b""
+    log.path.with_name("app.log.1").write_bytes(log.path.read_bytes())
+    log.stamp(log.path.with_name("app.log.1"))
+    os.truncate(log.path, 0)
+    if has_next:
+        log.write("three\n")
+    data = b""
+    with contextlib.suppress(Over):
+        for block in blocks:
+            data += block
+    assert data == b"one\ntwo\n" + (b"three\n" if has_next else b"")
+
+
+@pytest.mark.parametrize("is_rotated", [False, True])
+def test_a_symbolic_link_to_a_log(log: Log, tmp_path: Path, is_rotated: bool) -> None:
+    """Files are rotated beside its target; a link to one of them is no other file."""
+    link = tmp_path / "links" / "current.log"
+    link.parent.mkdir()
+    link.symlink_to(log.path)
+    (link.parent / "current.log.1").symlink_to(tmp_path / "app.log.1")
+    rotations = [lambda: log.write_and_rotate("two\n", "three\n")] if not is_rotated else []
+    log.write("one\n")
+    looks = Looks(link, rotations)
+    assert looks.read() == b"one\n" + (b"" if is_rotated else b"two\nthree\n")
+    if is_rotated:
+        position = looks.follower.position(4)
+        log.write("more\n")
+        log.write_and_rotate("two\n", "three\n")
+        assert Looks(link, []).read(position) == b"more\ntwo\nthree\n"
+
+
 @pytest.mark.parametrize("suffix", ["", *followers.COMPRESSIONS])
 def test_the_rest_of_a_copy_is_read(log: Log, suffix: str) -> None:
     """Also where the log has become longer than it was, and begins as it did."""

@@ -181,8 +181,8 @@ class Follower:
         with contextlib.suppress(FileNotFoundError):
             check_regular(self.path)  # to open a pipe would wait for its writer
             fd = os.open(self.path, _READ)
-            if os.fstat(fd).st_size:
-                self._begin(_Opened(fd, None, b"", b""), 0)
+            if head := os.pread(fd, _SAMPLE, 0):
+                self._begin(_Opened(fd, None, head, b""), 0)
             else:
                 os.close(fd)
             return
@@ -336,7 +336,9 @@ class Follower:
             if is_plain:
                 self._leave()
                 self._left = _Left(os.dup(self._fd), self._offset)
-            self._begin(_Opened(fd, texts, b"", b""), 0)
+            # A file that is truncated before it is read is known by its head.
+            head = b"" if texts is not None else os.pread(fd, _SAMPLE, 0)
+            self._begin(_Opened(fd, texts, head, b""), 0)
         return True
 
     def _leave(self) -> None:
@@ -507,21 +509,19 @@ def _rotated(path: str) -> list[_Rotated]:
 
     While a file is being compressed, it is there twice; only the complete one counts.
     """
-    found: dict[str, _Rotated] = {}
-    skipped = len(os.path.basename(path))
-    siblings: list[os.DirEntry[str]] = []
-    with contextlib.suppress(PermissionError):  # the folder can be searched but not listed
-        siblings = _siblings(path)
-    for one in siblings:
-        name = _ROTATED.fullmatch(one.name, skipped)
-        with contextlib.suppress(FileNotFoundError):  # rotated again meanwhile
-            if name and one.is_file():
-                status = one.stat()
-                number = -int(name[1]) if name[1].isdecimal() and len(name[1]) < _DATE else 0
-                place = status.st_mtime_ns, number, name[1], _inode(status), one.path
-                if not name[2] or name[1] not in found:
-                    found[name[1]] = _Rotated(*place, status.st_size, bool(name[2]))
-    return sorted(found.values())
+    found: dict[tuple[str, str], _Rotated] = {}
+    # A log may be a link to one that is rotated elsewhere.
+    for log in dict.fromkeys([os.path.abspath(path), os.path.realpath(path)]):
+        for one in _siblings(log):
+            name = _ROTATED.fullmatch(one.name, len(os.path.basename(log)))
+            with contextlib.suppress(FileNotFoundError):  # rotated again meanwhile
+                if name and one.is_file():
+                    status = one.stat()
+                    number = -int(name[1]) if name[1].isdecimal() and len(name[1]) < _DATE else 0
+                    place = status.st_mtime_ns, number, name[1], _inode(status), one.path
+                    if not name[2] or (log, name[1]) not in found:
+                        found[log, name[1]] = _Rotated(*place, status.st_size, bool(name[2]))
+    return sorted({one.inode: one for one in found.values()}.values())
 
 
 def check_regular(path: str) -> os.stat_result:
@@ -539,9 +539,11 @@ def _inode(status: os.stat_result) -> tuple[int, int]:
 
 
 def _siblings(path: str) -> list[os.DirEntry[str]]:
-    folder, name = os.path.split(os.path.abspath(path))
-    with os.scandir(folder) as entries:
+    """What has the name and more; nothing if the folder can be searched but not listed."""
+    folder, name = os.path.split(path)
+    with contextlib.suppress(PermissionError), os.scandir(folder) as entries:
         return [e for e in entries if e.name.startswith((f"{name}.", f"{name}-"))]
+    return []
 
 
 def _skip(texts: Iterator[bytes], mark: Mark) -> tuple[bytes, bytes, Iterator[bytes]]:
