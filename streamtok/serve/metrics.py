@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..pipeline.host_port import format_host_port
 from .counters import LIMITS
@@ -107,6 +107,17 @@ def expose(collector: Collector, host: str, port: int) -> Iterator[str]:
     except OSError as error:
         code = error.errno or 0
         raise OSError(code, os.strerror(code), format_host_port(host, port)) from None
+    application: Any = server.get_app()
+
+    def answered(environ: dict[str, Any], start_response: Any) -> Any:
+        try:
+            return application(environ, start_response)
+        except TypeError:  # the library compares the version that Accept names with a number
+            return application({**environ, "HTTP_ACCEPT": ""}, start_response)
+
+    server.set_app(answered)
+    # Of a client that breaks off, socketserver prints a traceback.
+    server.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
     try:
         yield f"http://{format_host_port(host, server.server_port)}/metrics"
     finally:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import socket
+import struct
 import subprocess
 import sys
 import urllib.error
@@ -169,6 +170,29 @@ def test_requests(kind: str) -> None:
         with pytest.raises(urllib.error.HTTPError, match="431"):
             scrape(url, kind + "x" * 70_000)
         assert "streamtok_bytes_total 0.0" in scrape(url, kind)
+
+
+@pytest.mark.parametrize("kind", ["application/openmetrics-text", "text/plain"])
+@pytest.mark.parametrize("version", ["\xff", "1.x", "x"])
+def test_versions_that_are_no_numbers(
+    capfd: pytest.CaptureFixture[str], kind: str, version: str
+) -> None:
+    with expose(CountersCollector(Counters()), "127.0.0.1", 0) as url:
+        assert "streamtok_bytes_total 0.0" in scrape(url, f"{kind};version={version}")
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("data", [b"", b"GET /met", b"GET /metrics HTTP/1.1\r\n\r\n"])
+def test_a_client_that_breaks_off(capfd: pytest.CaptureFixture[str], data: bytes) -> None:
+    with expose(CountersCollector(Counters()), "127.0.0.1", 0) as url:
+        for _ in range(3):
+            with socket.create_connection(
+                ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
+            ) as one:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                one.sendall(data)
+        assert "streamtok_bytes_total 0.0" in scrape(url, "*/*")
+    assert capfd.readouterr().err == ""
 
 
 def scrape(url: str, kind: str) -> str:
