@@ -81,6 +81,14 @@ def parse_tcp_address(text: str) -> tuple[str, int]:
         raise _expected(text, "HOST:PORT") from None
 
 
+def parse_hosts(text: str) -> list[str]:
+    """Names of hosts, with commas between them."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in names):
+        raise _expected(text, "names without ports, as in tokens.internal,tokens")
+    return names
+
+
 def parse_delimiter(text: str) -> bytes:
     """The bytes of a delimiter, with escapes."""
     if not text:

@@ -8,7 +8,14 @@ from typing import Any
 
 from ..encoding import Encoding
 from . import encoding_options, options
-from .argument_types import parse_mode, parse_positive, parse_seconds, parse_size, parse_tcp_address
+from .argument_types import (
+    parse_hosts,
+    parse_mode,
+    parse_positive,
+    parse_seconds,
+    parse_size,
+    parse_tcp_address,
+)
 from .messages import Misused, Refused
 from .options import add_option
 from .stop_signals import Signals
@@ -50,6 +57,8 @@ def add_parser(subparsers: Any) -> None:
         web,
         "--hosts NAME,...",
         "names of this machine that clients may ask for, beside its addresses and localhost",
+        parse_hosts,
+        (),
     )
     encoding_options.add_text_options(
         parser, 1 << 20, special=None, otherwise="refuse; plain with --http"
@@ -153,7 +162,7 @@ def _run_http(args: argparse.Namespace, encoding: Encoding, settings: dict[str, 
     with contextlib.suppress(Signals.Stopped):
         return http_app.run_http(
             encoding,
-            hosts=args.hosts.split(",") if args.hosts else (),
+            hosts=args.hosts,
             max_request=args.max_request,
             max_model_len=args.max_model_len,
             **settings,

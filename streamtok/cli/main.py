@@ -262,7 +262,9 @@ def _closest(name: str, known: Sequence[str], cutoff: float) -> str:
     """The question whether a similar name is meant, "" if there is none."""
     import difflib
 
-    found = difflib.get_close_matches(name, known, 1, cutoff)
+    found = [one for one in known if one.startswith(name)]  # an abbreviation
+    if len(found) != 1:
+        found = difflib.get_close_matches(name, known, 1, cutoff)
     return f"did you mean {found[0]}?" if found else ""
 
 

@@ -114,7 +114,7 @@ def _checked(app: Application) -> Application:
         headers = scope.get("headers", ())
         size = len(scope.get("raw_path", b"")) + len(scope.get("query_string", b""))
         names = {name for name, _ in headers}
-        if size + sum(len(name) + len(value) for name, value in headers) > _MAX_HEAD:
+        if size + sum(len(name) + len(value) + 4 for name, value in headers) > _MAX_HEAD:
             await refuse(send, 431, f"a request has at most {_MAX_HEAD:,} bytes of headers")
         elif {b"transfer-encoding", b"content-length"} <= names:
             # A proxy may take the other one for the end of the request.

@@ -187,6 +187,7 @@ def _base64(byte: int) -> str:
     [
         (["list", "l.txt"], "unrecognized arguments: l.txt"),
         (["encode", "--appned", "x"], "unrecognized arguments: --appned; did you mean --append?"),
+        (["encode", "--checkpoint", "9"], "--checkpoint; did you mean --checkpoint-every?"),
         (["encode", "--output=x", "--nonsense"], "unrecognized arguments: --nonsense"),
         (["list", "x"], "unrecognized arguments: x"),
         (["train", "x", "-o", "y", "--vocab", "5", "--vocab-size", "5"], "unrecognized argu"),
@@ -493,6 +494,8 @@ def test_all_commands_know_the_same_policies(
         (["encod", "a.txt"], "there is no command 'encod'; did you mean encode?"),
         (["help", "vocabs"], "there is no command 'vocabs'; did you mean vocab?"),
         (["Count"], "there is no command 'Count'; did you mean count?"),
+        (["enc"], "there is no command 'enc'; did you mean encode?"),
+        (["help", "com"], "there is no command 'com'; did you mean compare?"),
         (["a\x1bb"], r"there is no command 'a\x1bb'; expected one of encode, decode, "),
     ],
 )

@@ -6,6 +6,7 @@ What is lost is a gap, which is an error unless gaps are accepted.
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import json
 import os
@@ -223,6 +224,27 @@ def test_a_gap_ends_the_line_that_it_cuts(log: Log) -> None:
     log.write("three\n", "w")
     again = Looks(log.path, [], accepts=True)
     assert again.read(position) == b"\nthree\n"
+
+
+def test_a_gap_names_the_files_that_cannot_be_read(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.write("one\n")
+    first = Looks(log.path, [])
+    first.read()
+    log.write_and_rotate("two\n")
+    denied = str(log.path.with_name("app.log.1"))
+    opening = os.open
+
+    def open_all_but_one(path: str, flags: int) -> int:
+        if path == denied:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return opening(path, flags)
+
+    monkeypatch.setattr(os, "open", open_all_but_one)
+    with pytest.raises(streamtok.CheckpointError) as error:
+        Looks(log.path, []).read(first.follower.position(4))
+    assert f"; {denied}: Permission denied; --accept-gap" in str(error.value)
 
 
 def lost(log: Log, position: dict[str, Any]) -> str:

@@ -507,6 +507,7 @@ def test_web_pages_get_no_answer(
         (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", 400),
         (b"x: " + b"y" * 100_000 + b"\r\n", 431),
         (b"".join(b"x%d: y\r\n" % i for i in range(20_000)), 431),
+        (b"x: y\r\n" * 20_000, 431),
     ],
 )
 def test_what_proxies_understand_in_another_way(

@@ -82,6 +82,19 @@ def test_an_option(
         assert wanted in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("given", ["", "a:80", "*", "a,,b", "http://a", "a b", "a,"])
+def test_names_that_no_host_header_can_have(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str
+) -> None:
+    with pytest.raises(SystemExit):
+        started(monkeypatch, "--http", "--hosts", given)
+    assert "names without ports" in capsys.readouterr().err
+    assert started(monkeypatch, "--http", "--hosts", "One.lan, two_2")[1]["hosts"] == [
+        "One.lan",
+        "two_2",
+    ]
+
+
 def test_special_tokens_are_plain_text_over_http_by_default(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -427,7 +427,9 @@ class Follower:
                     found.append((os.fstat(opened.fd), opened))
             except FileNotFoundError:  # rotated again meanwhile
                 pass
-            except (ArchiveError, MissingLibraryError, PermissionError) as error:
+            except PermissionError as error:
+                failed.append(f"{shown(one.path)}: {error.strerror}")
+            except (ArchiveError, MissingLibraryError) as error:
                 failed.append(str(error))
         # Others may begin with the same lines, if little was read, or be copies.
         same = [(status, one) for status, one in found if _inode(status) == mark.file]
