@@ -247,6 +247,32 @@ def test_a_gap_names_the_files_that_cannot_be_read(
     assert f"; {denied}: Permission denied; --accept-gap" in str(error.value)
 
 
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize("is_live", [False, True])
+def test_a_gap_is_accepted_once(log: Log, is_live: bool, is_cut: bool) -> None:
+    """Also if nothing has come after it, or a part of a line only."""
+    log.write("one" if is_cut else "one\n")
+    looks = Looks(log.path, [lambda: os.truncate(log.path, 0)] if is_live else [], accepts=True)
+    text = looks.read()
+    if not is_live:
+        position = looks.follower.position(len(text))
+        os.truncate(log.path, 0)
+        looks = Looks(log.path, [], accepts=True)
+        text += looks.read(position)
+    assert (text, len(looks.gaps)) == (b"one\n", 1)
+    after = [looks.follower.position(4)]
+    if is_cut:
+        with pytest.raises(streamtok.CheckpointError):
+            Looks(log.path, []).read(looks.follower.position(3))
+    log.write("tw")
+    begun = Looks(log.path, [])
+    assert begun.read(after[0]) == b"tw"
+    after.append(begun.follower.position(4))
+    log.write("o\n")
+    for position in after:
+        assert Looks(log.path, []).read(position) == b"two\n"
+
+
 def lost(log: Log, position: dict[str, Any]) -> str:
     """The message for a log that has become empty."""
     os.truncate(log.path, 0)

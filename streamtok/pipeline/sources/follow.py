@@ -17,6 +17,7 @@ import contextlib
 import errno
 import hashlib
 import itertools
+import math
 import os
 import re
 import stat
@@ -116,7 +117,10 @@ class Follower:
         self._read = 0  # bytes of the stream
         self._recent = bytearray()  # the last bytes of the stream
         self._segments: list[_Segment] = []
-        self._since = -1  # without an open file: older files, by modification time, are not read
+        # From this byte of the stream on come files that are newer than `_since`, by modification
+        # time: at the beginning, and after a gap.
+        self._begun: float = math.inf
+        self._since = -1
         self._ends_line = False  # a gap begins inside a line, which ends there
         self._left: _Left | None = None  # the file that was read before the open one
         self._saved: dict[str, Any] | None = None  # the position to continue from
@@ -153,9 +157,11 @@ class Follower:
     def position(self, at: int) -> dict[str, Any]:
         """The position of byte `at` of the stream, for JSON. Not before that of `release`."""
         for one in reversed(self._segments):
-            if one.reaches(at):
+            if one.reaches(at) and (at < self._begun or one.start >= self._begun):
                 return {"at": at, **self._mark(one, at)._asdict()}
-        saved = self._saved or {"at": at, "file": None, "time": self._since, "is_cut": False}
+        if self._saved is None or at >= self._begun:
+            return {"at": at, "file": None, "time": self._since, "is_cut": False}
+        saved = self._saved
         # After a gap, only the end of a line that it cuts comes from no file.
         return {**saved, "at": at, "is_cut": saved["is_cut"] and at == saved["at"]}
 
@@ -177,7 +183,9 @@ class Follower:
 
     def _start(self) -> None:
         """Begin with the named file; if it has no text yet, with the first that has some."""
+        self._begun = 0
         self._since = max((one.time for one in _rotated(self.path)), default=-1)
+        self._saved = self.position(0)
         with contextlib.suppress(FileNotFoundError):
             check_regular(self.path)  # to open a pipe would wait for its writer
             fd = os.open(self.path, _READ)
@@ -192,7 +200,7 @@ class Follower:
         """Open the file of a saved position at its offset."""
         self._read = position["at"]
         if position["file"] is None:
-            self._since = position["time"]
+            self._begun, self._since = self._read, position["time"]
             return
         device, inode = position["file"]
         fields = {name: position[name] for name in Mark._fields[1:]}
@@ -321,9 +329,8 @@ class Follower:
             texts = self._unpacked(fd, one.path)
             if texts is None and one.has_compressed_name:
                 is_cut = bool(self._segments) and self._mark_now().is_cut
-                self._close()
-                self._since = one.time
-                self._gap(
+                self._continue_after(
+                    one.time,
                     f"{shown(one.path)}: {one.size:,} bytes, compressed before they were read, in "
                     "an unsupported format: decompress the file and start again",
                     is_cut,
@@ -404,13 +411,12 @@ class Follower:
             if opened := self._open_marked(mark, failed):
                 self._begin(opened, mark.offset)
                 return
-        self._close()
-        self._since = mark.time
         lost = max(0, mark.size - mark.offset)
         name = shown(self.path)
         known = f"at least {lost:,} bytes" if lost else "how many bytes is unknown"
         reasons = "".join(f"; {one}" for one in failed)
-        self._gap(
+        self._continue_after(
+            mark.time,
             f"{name}: text after byte {mark.offset:,} of the file that was read is lost ({known}): "
             f"neither {name} nor a rotated file beside it, such as NAME.1 or NAME-20260101.gz, has "
             f"what comes before it{reasons}",
@@ -462,6 +468,12 @@ class Follower:
         if path == self.path or detect(os.pread(fd, START_SIZE, 0)) is None:
             return None
         return unpack(read_descriptor(fd, path, waiting=self._waiting), shown(path))
+
+    def _continue_after(self, time: int, what: str, is_cut: bool) -> None:
+        """Report a gap, and continue with files that are newer than this time."""
+        self._close()
+        self._gap(what, is_cut)
+        self._begun, self._since = self._read + is_cut, time
 
     def _gap(self, what: str, is_cut: bool) -> None:
         """Report that text is lost; raise CheckpointError unless that is accepted.
