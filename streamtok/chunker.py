@@ -184,10 +184,7 @@ class StreamEncoder(FastStreamEncoder):
     @property
     def pending(self) -> int:
         """int: bytes taken in whose ids have not been emitted yet."""
-        trace = self._trace
-        if trace is not None and trace.held:
-            return self.bytes_in - trace.source.base[0]  # type: ignore[no-any-return]
-        return self._tail.pending
+        return self._tail.pending if self._trace is None else self._trace.pending
 
     @property
     def bytes_in(self) -> int:

@@ -7,7 +7,7 @@ now and had before. A byte that did not change is a row of one byte and one byte
 - what was left out goes with the character before it, and at the beginning of a stretch with the
   first one: a stretch is the text between two tokens;
 - white space that a token takes goes with it;
-- text that was put in stands for nothing.
+- text that was put in goes with what comes next in its stretch.
 """
 
 from __future__ import annotations
@@ -65,11 +65,20 @@ class AlignmentMap(NamedTuple):
     @property
     def certain_to(self) -> int:
         """Up to where all that the text stands for is known: its last character may come to stand
-        for more.
+        for more, and with it what is put in before it.
         """
-        n, now, _, _ = self.rows.T
+        n, now, before, kind = self.rows.T
         begins = self.now + np.cumsum(n * now) - now
-        return int(begins[now > 0].max(initial=self.now))
+        of_text = np.flatnonzero(now)
+        if not len(of_text):
+            return self.now
+        at = int(of_text[-1])
+        put_in = (before == 0) & (now > 0)
+        if put_in[at] or (n[at] == 1 and kind[at] == _OF_STRETCH):
+            while at and put_in[at - 1]:
+                at -= 1
+            return int(begins[at] - (n[at] - 1) * now[at])
+        return int(begins[at])
 
     def back(self, spans: Offsets) -> Offsets:
         """What of the source the stretches of the text stand for."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .offsets import Runs
     from .template import Template
 
-__all__ = ["RewritingChain"]
+__all__ = ["RewritingChain", "check_pending"]
 
 
 class RewritingChain:
@@ -79,13 +79,7 @@ class RewritingChain:
 
         def settle(waiting: int) -> ChangedNote:
             place, waiting = walk.next_place(waiting)
-            if (pending := waiting + len(taken.partial)) > limit:
-                offset = taken.end - pending
-                raise PendingLimitExceeded(
-                    f"{pending} bytes from offset {offset} of the stream would have to wait, "
-                    f"max_pending allows {limit}",
-                    offset=offset, pending=pending, limit=limit,
-                )  # fmt: skip
+            check_pending(waiting + len(taken.partial), taken, limit)
             return self._note(taken, place, waiting, is_traced)
 
         result = tail.encode_parts(walk.parts, final, into, out, settle, known)
@@ -174,3 +168,14 @@ class RewritingChain:
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None
         tail.setstate(rest, self._note(taken, loaded, waiting, True))
+
+
+def check_pending(pending: int, taken: BytesTaken, limit: int) -> None:
+    """Raise PendingLimitExceeded if so many bytes may not wait."""
+    if pending > limit:
+        offset = taken.end - pending
+        raise PendingLimitExceeded(
+            f"{pending} bytes from offset {offset} of the stream would have to wait, "
+            f"max_pending allows {limit}",
+            offset=offset, pending=pending, limit=limit,
+        )  # fmt: skip

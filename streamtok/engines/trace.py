@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .alignment import AlignmentMap
+from .rewriting_chain import check_pending
 from .source_units import BEGIN, SourceText
 from .template import NO_TEMPLATE, Template
 
@@ -37,6 +38,7 @@ class Trace(NamedTuple):
     second: AlignmentMap = AlignmentMap()  # from the core's text to normalized text
     held: tuple[int, ...] = ()  # ids that are certain, and whose spans may become longer,
     places: tuple[tuple[int, int], ...] = ()  # and where they are in the core's text
+    pending: int = 0  # bytes that wait, with those that are left out and in no span yet
 
 
 BEGINNING = Trace()
@@ -97,10 +99,13 @@ class Tracer:
         for number in reversed(range(len(maps))):
             maps[number] = maps[number].forget(low)
             low = maps[number].last
+        pending = source.taken.end - low if maps else tail.pending
+        check_pending(pending, source.taken, limit)
         first, second = [*maps, *known[len(maps) :]]
         trace = Trace(
-            source.forget(low, errors), first, second, tuple(held), tuple(map(tuple, places))
-        )
+            source.forget(low, errors), first, second, tuple(held), tuple(map(tuple, places)),
+            pending,
+        )  # fmt: skip
         return given, spans, trace
 
     def _spans(self, ids: IdArray, places: Offsets, reached: int) -> Offsets:

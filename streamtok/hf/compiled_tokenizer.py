@@ -162,8 +162,6 @@ class Compiled:
         ):
             return None
         ids, places = self.encoding.encode_with_offsets(text, **special)
-        # A space that was put before a text counts as its first character.
-        places[:, 1] = np.maximum(places[:, 1], places[:, 0] + 1)
         return pairs(places, ids, self._trims, self.keeps_first)
 
     def spans_of(

@@ -2,8 +2,9 @@
 
 A *link* is a tuple of (text, source, is aligned), in order. `compose` puts the blocks of two steps
 together. Where the ends of their blocks do not meet, the blocks are joined until they do; if
-they have not met at the end of a call, the text comes out at once, and the last block's source with
-the last of its text. So nothing waits for another block to end, and memory stays bounded.
+they have not met at the end of a call, the text comes out at once, as if it were put in, and the
+source with the last of its text, unless it is long. So nothing waits for another block to end, and
+memory stays bounded.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ class _Walk:
 
     def take_whole(self, result: str, taken: str) -> None:
         """`result` stands for `taken`."""
-        if not taken and not self.ahead:  # put in: what was left out before it comes first
+        if not self.ahead:  # what was left out before it comes first
             self._close_left_out()
         if len(result) == len(taken) > self.ahead:  # aligned: only its beginning is in the group
             size = self.ahead
@@ -181,7 +182,9 @@ class _Walk:
     def end(self) -> tuple[Link, Blocks]:
         """What `compose` returns."""
         if self.ahead:
-            self.queue.append((self.last[-self.ahead :], self.sources.pop(), False))
+            source = "".join(self.sources)
+            self.sources = [source[:-LONGEST_HELD]]
+            self.queue.append((self.last[-self.ahead :], source[-LONGEST_HELD:], False))
             self._close()
         else:
             self._close_left_out()

@@ -3,9 +3,9 @@
 Of a whole text, a step of a normalizer says what became of what. That is a list of *cells*: (bytes
 before, bytes now). A byte of a character that did not change is a cell; what became something else
 as a whole is one. Of two steps, one after the other, cells that overlap are one. In the end, what
-was left out joins the cell before it in its stretch, and at the beginning the first one that was
-not put in. So a span covers all that went into its token. White space that a token takes is in its
-span. What was put in stands for nothing, unless what was right after it is left out.
+was put in joins the cell after it in its stretch, and what was left out the cell before it, at the
+beginning the first one. So a span covers all that went into its token. White space that a token
+takes is in its span.
 """
 
 from __future__ import annotations
@@ -43,19 +43,23 @@ def cells_of(step: Step, text: str, is_first: bool) -> tuple[str, Cells]:
 
 
 def joined(cells: Cells) -> Cells:
-    """What was left out goes with what is beside it."""
+    """What was put in goes with what comes next; what was left out, with what is beside it."""
+    whole: Cells = []
+    for before, now in cells:
+        if whole and not whole[-1][0]:
+            whole[-1] = before, whole[-1][1] + now
+        else:
+            whole.append((before, now))
     found: Cells = []
     lead = 0
-    for before, now in cells:
-        if not now and found:
-            found[-1] = found[-1][0] + before, found[-1][1]
-        elif not now:
-            lead += before
-        elif before:
+    for before, now in whole:
+        if now:
             found.append((lead + before, now))
             lead = 0
+        elif found:
+            found[-1] = found[-1][0] + before, found[-1][1]
         else:
-            found.append((0, now))
+            lead += before
     return found
 
 

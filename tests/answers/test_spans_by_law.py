@@ -14,6 +14,7 @@ from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.engines.source_units import UNITS
 from streamtok.normalizers import (
     BertAccents,
+    BertChinese,
     BertClean,
     Form,
     JoinedSpaces,
@@ -40,9 +41,15 @@ CHARSMAP = write_charsmap(
 )
 STEPS = [
     *(Form(name) for name in ("NFC", "NFD", "NFKC", "NFKD")),
-    *(BertAccents(), BertClean(), Lowercase(), Nmt(), StripAccents()),
+    *(BertAccents(), BertChinese(), BertClean(), Lowercase(), Nmt(), StripAccents()),
     *(Strip(True, True), Strip(False, True), Strip(True, False), JoinedSpaces(False)),
-    *(Replace("a", ""), Replace("ab", "b"), Replace("ba", "bbc"), Replace(" ", "\u2581")),
+    *(
+        Replace("a", ""),
+        Replace("b", "ab"),
+        Replace("ab", "b"),
+        Replace("ba", "bbc"),
+        Replace(" ", "\u2581"),
+    ),
     *(Replace("  ", " "), Replace("\u2581", " "), Replace("aa", "a")),
     *(ReplaceRuns(r"\s+", " "), ReplaceRuns(" {2,}", " "), ReplaceRuns("[ab]{2,}", "<>")),
     *(ReplaceRuns("[a-f]", ""), Precompiled(CHARSMAP), LongestMap(CHARSMAP, ("ab",), False)),
@@ -60,6 +67,7 @@ LETTERS = [
         "\u0301",
         "\u0316",
         "A",
+        "İ",
         "ﬁ",
         "\u2581",
         "漢",
@@ -162,7 +170,9 @@ def test_random_steps_and_tokens(part: int) -> None:
         ([BertClean(), StripAccents()], "\x00\u0301a\x00\u0301b", ["\x00\u0301a\x00\u0301", "b"]),
         ([Form("NFD"), StripAccents()], "xe\u0301\u0316", ["x", "e\u0301\u0316"]),
         ([Replace("ab", "b")], "xab", ["x", "ab"]),
-        ([Strip(True, True), Prepend("_")], "  a ", ["", "  a "]),
+        ([Strip(True, True), Prepend("_")], "  a ", ["  a ", "  a "]),
+        ([Lowercase(), Form("NFD")], "xİy", ["x", "İ", "İ", "İ", "y"]),
+        ([BertChinese(), Strip(True, True)], "漢", ["漢", "漢", "漢"]),
     ],
 )
 def test_what_is_joined_or_left_out(steps: list[Any], text: str, expected: list[str]) -> None:
@@ -172,6 +182,31 @@ def test_what_is_joined_or_left_out(steps: list[Any], text: str, expected: list[
     )
     _, spans = enc.encode_with_offsets(text)
     assert [text[start:end] for start, end in spans.tolist()] == expected
+    check(random.Random(text), enc, text)
+
+
+@pytest.mark.parametrize("begin", ["", "<r>"])
+@pytest.mark.parametrize("endless", ["\x00", " "])
+def test_endless_text_of_one_span(begin: str, endless: str) -> None:
+    """What is left out, and white space that a token takes, waits as all other text does."""
+    rules = TextRules(
+        (("<r>", 300),),
+        normalizer=Normalizer([BertClean(), Strip(True, False)]),
+        token_flags=(("<r>", TokenFlags(rstrip=True)),),
+    )
+    enc = streamtok.Encoding(
+        "endless", pat_str=r"[\s\S]", mergeable_ranks=SINGLES, special_tokens={}, rules=rules
+    )
+    stream = enc.stream_encoder(max_pending=100)
+    stream.encode_with_offsets(begin)
+    for _ in range(9):
+        stream.encode_with_offsets(endless * 10)
+    with pytest.raises(streamtok.PendingLimitExceeded) as caught:
+        stream.encode_with_offsets(endless * 20)
+    end = stream.bytes_in
+    assert stream.pending <= end <= 100 < caught.value.pending <= end + 20
+    _, spans = stream.encode_with_offsets("x", final=True)
+    assert (spans[0, 0], spans[-1, 1]) == (0, end + 1)
 
 
 @pytest.mark.parametrize("tokens", [[], ["<s>"]])

@@ -64,9 +64,14 @@ cdef i64 end_of(Cursor* c, i64 place) noexcept nogil:
     if c.row == c.stop or c.now >= place:
         return c.last
     nth = (place - c.now - 1) // c.row[1] + 1
-    if nth < c.row[0]:
+    if nth < c.row[0] and c.row[2]:
         return source_at(c, nth)
     next = c[0]
+    while next.row[2] == 0 and next.row + 4 < next.stop and next.row[4 + 3] == OF_STRETCH:
+        over_row(&next)                 # put in: it goes with what comes next
+        nth = 1
+    if next.row[1] and nth < next.row[0] and next.row[2]:
+        return source_at(&next, nth)
     over_row(&next)
     while next.row < next.stop and next.row[1] == 0:
         over_row(&next)
