@@ -628,7 +628,7 @@ class Encoding(FastEncoding):
         "utf16". A span covers every character that went into its token: all that were joined, white
         space that an added token takes, and what a normalizer leaves out, which goes with the
         character before it (at the beginning of a text, and after an added token, with the one
-        after it). Text that a normalizer puts in goes with what comes next. In bytes, a span is
+        after it). Text that a normalizer puts in goes with the text after it. In bytes, a span is
         exact but where a character was repaired or changed, and all of that counts. settings: as
         for `encode`; ids of add_special_tokens have empty spans at the two ends. Raises
         as `encode`; UnsupportedPatternError where text is changed and then cut by a pattern that

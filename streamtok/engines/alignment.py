@@ -7,7 +7,7 @@ now and had before. A byte that did not change is a row of one byte and one byte
 - what was left out goes with the character before it, and at the beginning of a stretch with the
   first one: a stretch is the text between two tokens;
 - white space that a token takes goes with it;
-- text that was put in goes with what comes next in its stretch.
+- text that was put in goes with the text after it in its stretch.
 """
 
 from __future__ import annotations

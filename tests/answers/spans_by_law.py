@@ -43,7 +43,7 @@ def cells_of(step: Step, text: str, is_first: bool) -> tuple[str, Cells]:
 
 
 def joined(cells: Cells) -> Cells:
-    """What was put in goes with what comes next; what was left out, with what is beside it."""
+    """What was put in goes with the text after it; what was left out, with what is beside it."""
     whole: Cells = []
     for before, now in cells:
         if whole and not whole[-1][0]:

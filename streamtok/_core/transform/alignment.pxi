@@ -68,7 +68,7 @@ cdef i64 end_of(Cursor* c, i64 place) noexcept nogil:
         return source_at(c, nth)
     next = c[0]
     while next.row[2] == 0 and next.row + 4 < next.stop and next.row[4 + 3] == OF_STRETCH:
-        over_row(&next)                 # put in: it goes with what comes next
+        over_row(&next)                 # put in: it goes with the text after it
         nth = 1
     if next.row[1] and nth < next.row[0] and next.row[2]:
         return source_at(&next, nth)
