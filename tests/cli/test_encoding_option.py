@@ -58,7 +58,7 @@ def test_models(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for part in ("Unknown encoding gpt-9: expected one of gpt2, ", "gpt-4o", "org/model", "folder"):
         assert part in error
     assert fails(capsys, "-e", "mine.json").endswith("; there is no such file\n")
-    assert r"Unknown encoding 'gpt\x1b2'" in fails(capsys, "-e", "gpt\x1b2")
+    assert r"Unknown encoding gpt\x1b2" in fails(capsys, "-e", "gpt\x1b2")
 
 
 @pytest.mark.parametrize(

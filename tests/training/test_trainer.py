@@ -333,11 +333,11 @@ def test_ends_when_no_pair_is_left():
 
 def test_arguments():
     with pytest.raises(ValueError, match="must be at least 256"):
-        Trainer().train(256, special_tokens=["x"])
+        Trainer().train(256, special_tokens=["<x>"])
     with pytest.raises(ValueError, match="raw, hf, first"):
         Trainer().train(300, tie="last")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="special tokens"):
-        Trainer().train(300, special_tokens=["x", "x"])
+        Trainer().train(300, special_tokens=["<x>", "<x>"])
     with pytest.raises(ValueError, match="min_frequency"):
         Trainer().train(300, min_frequency=-1)
     trainer = Trainer()

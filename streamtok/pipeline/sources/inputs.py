@@ -117,8 +117,9 @@ class ByteInput(Input):
             start = Start(position["at"], position["records"], position["crc"], is_open)
         splitter = self._splitter = self._make_splitter(self.name, start)
         blocks = self._blocks(position)
+        texts = blocks if start.at else self._from_beginning(blocks, splitter)
         try:
-            for block in blocks if start.at else self._from_beginning(blocks, splitter):
+            for block in texts:
                 yield splitter.split(block) if block else []
             self._check_unchanged()  # before the rest is taken for the last line
             last = splitter.finish()
@@ -128,7 +129,9 @@ class ByteInput(Input):
             self._check_unchanged(False)  # a file that was cut off looks damaged
             raise
         finally:
-            blocks.close()  # type: ignore[attr-defined]  # a generator
+            # Closed here, since an error of a generator that nobody closes is lost.
+            with contextlib.closing(blocks), contextlib.closing(texts):  # type: ignore[type-var]
+                pass
 
     def _check_unchanged(self, is_read: bool = True) -> None:
         """Raise OSError if the input has changed since it was opened, as far as it can tell.
