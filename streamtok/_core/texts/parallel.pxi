@@ -260,7 +260,7 @@ cdef class LargeText:
             self.rest_count += count
 
     cdef int join(self) except -1:
-        """Put the ids of the parts that waited for the end behind the others."""
+        """Append the ids of the parts that waited for the end."""
         cdef size_t part
         if self.rest_count == 0:
             return 0
