@@ -312,6 +312,16 @@ def test_the_name_is_missing_for_a_while(log: Log) -> None:
     assert Looks(log.path, steps, 9).read() == b"one\ntwo\nthree\n"
 
 
+def test_the_name_is_missing_and_what_was_read_is_packed(log: Log) -> None:
+    def rotate() -> None:
+        log.write_and_rotate("two\n")
+        log.rotate()
+        log.pack(2)  # that of "one", which is open
+
+    log.write("one\n")
+    assert Looks(log.path, [rotate], 20).read() == b"one\ntwo\n"
+
+
 def test_other_files_beside_it_are_not_its_text(log: Log, tmp_path: Path) -> None:
     def rotate() -> None:
         log.write_and_rotate("two\n")

@@ -299,7 +299,10 @@ class Follower:
             files = self._files()
             later = self._later(files)
             if later is None:
-                if not (files[-1:] and files[-1].path == self.path and files[-1].size):
+                read = self._segments[-1].time
+                if not any(
+                    one.size and (one.path == self.path or one.time > read) for one in files
+                ):
                     return False  # nothing has taken its place yet
                 self._find(self._mark_now())
                 return True
