@@ -204,7 +204,7 @@ def transformers_4(session: nox.Session) -> None:
 
 @nox.session
 def vllm(session: nox.Session) -> None:
-    """The plug-in inside vLLM itself. Its environment takes 6 GB, so it is no part of `.ci/run`."""
+    """The plug-in inside vLLM itself. Its environment takes 6 GB, so `.ci/run` leaves it out."""
     use_checkout(session)
     tools = ("pytest", "hypothesis")
     needs = [need for need in EXTRAS["test"] if need.startswith(tools)]
