@@ -21,7 +21,7 @@ if sys.byteorder != "little":
     )
 
 # The largest first: they are compiled side by side.
-UNITS = ["encode", "train", "json_tables", "prompts", "hf_rows", "_testing"]
+UNITS = ["encode", "train", "json_tables", "hf_rows", "_testing"]
 FOR_TESTS = ("_testing", "_failing")  # in tests/core, for a checkout only: no wheel has them
 NEED_NUMPY = ("encode", "json_tables")
 SOURCES = sorted(

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from . import formats as formats
     from ._core.encode import cache_limit, set_cache_limit
     from .answers.counter import Counter
-    from .answers.prompt_cache import PromptCache
     from .answers.splitting import Chunk
     from .answers.truncation import Truncated
     from .chunker import StreamDecoder, StreamEncoder
@@ -74,7 +73,6 @@ __all__ = [
     "PendingLimitExceeded",
     "Plan",
     "PlanError",
-    "PromptCache",
     "Report",
     "SidecarError",
     "StateError",
@@ -111,7 +109,6 @@ _LATER = {  # a name to its module
     "Fault": "parts.verify",
     "Pattern": "patterns.pattern",
     "Plan": "parts.plan",
-    "PromptCache": "answers.prompt_cache",
     "Report": "parts.verify",
     "StreamDecoder": "chunker",
     "StreamEncoder": "chunker",

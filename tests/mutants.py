@@ -64,7 +64,6 @@ TESTS = {
     f"{CORE}/training": ["tests/training/test_trainer.py", "tests/training"],
     f"{CORE}/transform": ["tests/normalizers", "tests/engines"],
     f"{CORE}/hf_rows.pyx": ["tests/hf"],
-    f"{CORE}/prompts.pyx": ["tests/api/test_prompt_cache.py"],
 }
 NO_TESTS = ["--ignore=tests/core/test_build.py"]  # it finds any change of the sources
 BUILD = """

@@ -21,8 +21,6 @@ import tokenizers
 from tokenizers import Tokenizer as RealTokenizer  # also where this one is in its place
 
 from .._core.encode import ALL, NO_SPECIAL, has_surrogate
-from ..answers.prompt_cache import PromptCache
-from ..errors import UnsupportedPatternError, UnsupportedStreamError
 from .compiled_tokenizer import Compiled, Refusal, compile_tokenizer
 from .lazy import Encoding, Origin, Padding, Truncation, padded_length, real_encoding
 
@@ -33,7 +31,6 @@ _MODEL_SETTINGS = (
     "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
     "byte_fallback", "ignore_merges", "max_input_chars_per_word", "alpha", "nbest_size",
 )  # fmt: skip
-_CACHED_FROM = 4096  # characters of a prompt that a cache may know
 
 
 class Snapshot(NamedTuple):
@@ -45,7 +42,6 @@ class Snapshot(NamedTuple):
 
     compiled: Compiled | None = None
     reason: str | None = None  # why there is none; with neither, it was not compiled yet
-    cache: PromptCache | None = None
     truncation: Truncation | None = None
     padding: Padding | None = None
     encode_special_tokens: bool = False
@@ -69,8 +65,6 @@ class Snapshot(NamedTuple):
         encoding = self.compiled.encoding  # type: ignore[union-attr]
         if self.encode_special_tokens:
             return encoding.encode(text, disallowed_special=())
-        if self.cache is not None and len(text) >= _CACHED_FROM:
-            return self.cache.encode(text)
         return encoding.encode(text, allowed_special=ALL)
 
     def encoding_of(
@@ -94,11 +88,8 @@ class Tokenizer:
     object is one to the real tokenizer, which is not to be changed behind its back.
     """
 
-    def __init__(self, real: Any, *, prompt_cache: int = 0) -> None:
-        """real: a `tokenizers.Tokenizer`, or one of these, or a model of `tokenizers.models`.
-
-        prompt_cache: bytes of a `PromptCache` for texts of one prompt each; 0: none.
-        """
+    def __init__(self, real: Any) -> None:
+        """real: a `tokenizers.Tokenizer`, or one of these, or a model of `tokenizers.models`."""
         if type(real) is Tokenizer:
             real = real._real
         if isinstance(real, tokenizers.models.Model):
@@ -108,11 +99,10 @@ class Tokenizer:
                 f"a tokenizers.Tokenizer is needed, not {type(real).__name__}; of a transformers "
                 "tokenizer give streamtok.hf.accelerate(tokenizer)"
             )
-        self._begin(real, prompt_cache)
+        self._begin(real)
 
-    def _begin(self, real: Any, prompt_cache: int) -> None:
+    def _begin(self, real: Any) -> None:
         self._real = real
-        self._cache_bytes = prompt_cache
         self._lock = threading.RLock()  # for changes, and to compile
         self._snapshot = Snapshot()
         self._handed_out: dict[str, Any] = {}  # the state of parts that callers may change
@@ -185,11 +175,7 @@ class Tokenizer:
             return
         if self._handed_out:
             compiled.let_go_of_parts()
-        cache = None
-        if self._cache_bytes:
-            with contextlib.suppress(UnsupportedPatternError, UnsupportedStreamError):
-                cache = PromptCache(compiled.encoding, self._cache_bytes)
-        self._snapshot = self._snapshot._replace(compiled=compiled, cache=cache)
+        self._snapshot = self._snapshot._replace(compiled=compiled)
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[Any]:
@@ -203,7 +189,7 @@ class Tokenizer:
     def _forget(self) -> None:
         if self._snapshot.compiled is not None:
             self._snapshot.compiled.let_go()
-        self._snapshot = self._snapshot._replace(compiled=None, reason=None, cache=None)
+        self._snapshot = self._snapshot._replace(compiled=None, reason=None)
 
     def _part(self, name: str) -> Any:
         """A part of the real tokenizer, which its owner may change."""
@@ -436,7 +422,7 @@ class Tokenizer:
     def __deepcopy__(self, memo: Any) -> Tokenizer:
         twin = Tokenizer.__new__(Tokenizer)
         with self._lock:
-            twin._begin(copy.deepcopy(self._real, memo), self._cache_bytes)
+            twin._begin(copy.deepcopy(self._real, memo))
             if not self._handed_out:
                 now = self._snapshot
                 twin._snapshot = twin._snapshot._replace(compiled=now.compiled, reason=now.reason)
@@ -452,11 +438,7 @@ class Tokenizer:
         return {name: value for name, value in self.__dict__.items() if name not in _OWN}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (
-            self._real.to_str(),
-            self._cache_bytes,
-            self._others(),
-        )
+        return _restored, (self._real.to_str(), self._others())
 
     def __repr__(self) -> str:
         return repr(self._real)
@@ -470,7 +452,7 @@ class Tokenizer:
         return RealTokenizer
 
 
-_OWN = {"_cache_bytes", "_handed_out", "_lock", "_real", "_snapshot"}
+_OWN = {"_handed_out", "_lock", "_real", "_snapshot"}
 
 
 def _add_part(name: str) -> None:
@@ -567,7 +549,7 @@ async def _elsewhere(call: Any, *args: Any) -> Any:
     return await asyncio.get_running_loop().run_in_executor(None, functools.partial(call, *args))
 
 
-def _restored(json: str, prompt_cache: int, others: dict[str, Any]) -> Tokenizer:
-    made = Tokenizer(RealTokenizer.from_str(json), prompt_cache=prompt_cache)
+def _restored(json: str, others: dict[str, Any]) -> Tokenizer:
+    made = Tokenizer(RealTokenizer.from_str(json))
     made.__dict__.update(others)
     return made

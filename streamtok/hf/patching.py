@@ -44,18 +44,17 @@ _patch: _Patch | None = None
 _answers: _Patch | None = None  # what answers calls, for `accelerate` too
 
 
-def accelerate(tokenizer: Any, *, prompt_cache: int = 0) -> Any:
+def accelerate(tokenizer: Any) -> Any:
     """Give a transformers tokenizer streamtok's engine; the tokenizer itself.
 
     Of a fast one, that is what encodes and decodes. One that is written in Python and holds a
     `tiktoken.Encoding`, as Kimi's does, gets an `Encoding` in its place. All others, and those that
     have streamtok's engine already, are left as they are. Matrices of `return_tensors` are made
-    without lists, until `unpatch_transformers`. prompt_cache: as for `Tokenizer`; not for one that
-    is written in Python.
+    without lists, until `unpatch_transformers`.
     """
     backend = getattr(tokenizer, "_tokenizer", None)
     if type(backend) is RealTokenizer:
-        tokenizer._tokenizer = Tokenizer(backend, prompt_cache=prompt_cache)
+        tokenizer._tokenizer = Tokenizer(backend)
         _answer_calls()
         return tokenizer
     for name, held in [*vars(tokenizer).items()]:
@@ -77,7 +76,7 @@ def _of_tiktoken(held: Any) -> Any:
         return None
 
 
-def patch_transformers(*, prompt_cache: int = 0) -> None:
+def patch_transformers() -> None:
     """Let every tokenizer that transformers loads from now on have streamtok's engine.
 
     `accelerate` is called with all that `from_pretrained` of any class gives, and with all that
@@ -92,8 +91,8 @@ def patch_transformers(*, prompt_cache: int = 0) -> None:
     patch = _Patch()
     fast, slow = _classes()
     for kind in (fast, slow):
-        patch.put(kind, "from_pretrained", _loading(kind.from_pretrained, prompt_cache))
-    patch.put(fast, "__init__", _making(fast.__init__, prompt_cache))
+        patch.put(kind, "from_pretrained", _loading(kind.from_pretrained))
+    patch.put(fast, "__init__", _making(fast.__init__))
     _answer_calls()
     real = tokenizers.decoders.DecodeStream
     for module in [*sys.modules.values()]:
@@ -115,7 +114,7 @@ def _answer_calls() -> None:
         _answers.put(fast, "__call__", _calling(fast.__call__, name, encode))
 
 
-def _loading(before: Any, prompt_cache: int) -> Any:
+def _loading(before: Any) -> Any:
     """The class method `from_pretrained`, which gives tokenizers with streamtok's engine."""
 
     @functools.wraps(before.__func__)
@@ -124,20 +123,20 @@ def _loading(before: Any, prompt_cache: int) -> Any:
         made = found[0] if isinstance(found, tuple) else found
         backend = getattr(made, "_tokenizer", None)
         if type(backend) is Tokenizer:  # nobody has the parts any more that were set meanwhile
-            made._tokenizer = Tokenizer(backend, prompt_cache=prompt_cache)
-        accelerate(made, prompt_cache=prompt_cache)
+            made._tokenizer = Tokenizer(backend)
+        accelerate(made)
         return found
 
     return classmethod(from_pretrained)
 
 
-def _making(before: Any, prompt_cache: int) -> Any:
+def _making(before: Any) -> Any:
     """`__init__` of fast tokenizers, which have streamtok's engine after it."""
 
     @functools.wraps(before)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         before(self, *args, **kwargs)
-        accelerate(self, prompt_cache=prompt_cache)
+        accelerate(self)
 
     return __init__
 
@@ -190,10 +189,10 @@ def unpatch_transformers() -> None:
 
 
 @contextlib.contextmanager
-def patched_transformers(*, prompt_cache: int = 0) -> Iterator[None]:
+def patched_transformers() -> Iterator[None]:
     """`patch_transformers` for a `with` block; if it was in force before, it stays so."""
     was_patched = _patch is not None
-    patch_transformers(prompt_cache=prompt_cache)
+    patch_transformers()
     try:
         yield
     finally:

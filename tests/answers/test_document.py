@@ -142,7 +142,7 @@ def test_a_change_is_as_small_as_it_can_be() -> None:
     assert doc.replace(8, 13, "3") == Change(2, 1, GPT2.encode(" 3"))
 
 
-def test_stable_is_what_a_prompt_cache_may_keep() -> None:
+def test_stable_ids_stay_when_text_is_appended() -> None:
     doc = GPT2.document("hello")
     assert doc.stable == 0
     doc.append(" world and more")

@@ -341,17 +341,6 @@ def test_one_tokenizer() -> None:
     assert accelerate(slow) is slow
 
 
-def test_a_prompt_cache_under_transformers() -> None:
-    real = AutoTokenizer.from_pretrained(folder("llama3"))
-    with patched_transformers(prompt_cache=1 << 24):
-        ours = AutoTokenizer.from_pretrained(folder("llama3"))
-    chat = CHAT * 200
-    for turns in range(390, 400):
-        prompt = real.apply_chat_template(chat[:turns], tokenize=False)
-        assert ours(prompt).input_ids == real(prompt).input_ids
-    assert ours._tokenizer._now().cache.stats.hits > ours._tokenizer._now().cache.stats.misses
-
-
 def test_datasets_know_the_same_tokenizer_again() -> None:
     from datasets.fingerprint import Hasher
 
