@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from ._types import IdArray
     from .answers.counter import Counter
     from .answers.document import Document
-    from .answers.drift import ContinuedStream
     from .answers.splitting import Chunk
     from .answers.truncation import Truncated
     from .chunker import StreamDecoder, StreamEncoder
@@ -498,35 +497,6 @@ class Encoding(FastEncoding):
                 yield ids
         if ids := stream.flush():
             yield ids
-
-    def continue_from(
-        self,
-        ids: Iterable[int] | IdArray,
-        *,
-        allowed_special: AllowedSpecial = NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = (),
-        errors: str = "strict",
-        max_pending: int | None = None,
-    ) -> ContinuedStream:
-        """ContinuedStream: a stream after these ids, as if their text had been fed to it.
-
-        `ids[:stream.kept] + stream.corrected`, and then what the stream gives, are the ids of all
-        of the text. `corrected` is empty if the ids are those of their text. Costs O(len(ids)).
-
-        >>> stream = enc.continue_from(enc.encode("hello wor"))
-        >>> stream.kept, stream.encode("ld", final=True)
-        (1, [995])
-        """
-        from .answers.drift import continue_from
-
-        return continue_from(
-            self,
-            ids,
-            allowed_special=allowed_special,
-            disallowed_special=disallowed_special,
-            errors=errors,
-            max_pending=max_pending,
-        )
 
     # Answers: functions of `answers/`. Special tokens in a text are plain text unless it is said
     # otherwise.

@@ -1,4 +1,4 @@
-"""Ids that came from a model: are they those of their text, and how does a stream continue?
+"""Ids that came from a model: where they are not those of their text.
 
 A model may sample ids that no text is encoded to: their text has other ids. Special ids stay what
 they are; the text between two of them is plain text. What a pattern leaves out of the ids of a
@@ -8,12 +8,9 @@ text is not in them: it cannot be known here.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..chunker import StreamEncoder
-from ..engines.template import NO_TEMPLATE
-from ..errors import StateError
 from .prefixes import feed, open_stream
 from .text_settings import Settings
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
     from .._types import IdArray
     from ..definition import EncodingDefinition
 
-__all__ = ["ContinuedStream", "continue_from", "first_drift"]
+__all__ = ["first_drift"]
 
 _STEP = 1 << 14  # bytes that are encoded before their ids are compared
 
@@ -38,78 +35,6 @@ def first_drift(encoding: EncodingDefinition, ids: Iterable[int] | IdArray) -> i
     return None if index == len(given) else index
 
 
-class ContinuedStream(StreamEncoder):
-    """A StreamEncoder after ids whose text it knows, as `continue_from` makes it.
-
-    `ids[:stream.kept] + stream.corrected`, and then the ids that the stream gives, are those of the
-    whole text. `kept` is how many of the ids stay: the rest is not certain yet, and the stream will
-    give it again, or something else. `corrected` is empty where the ids are those of their text. A
-    copy is a plain StreamEncoder.
-    """
-
-    __slots__ = ("corrected", "kept")
-
-    kept: int
-    corrected: list[int]
-
-    def __init__(self, encoding: EncodingDefinition, **settings: Any) -> None:
-        super().__init__(encoding, **settings)
-        self.kept = 0
-        self.corrected = []
-
-    def __getstate__(self) -> object:
-        return self.kept, self.corrected, super().__getstate__()
-
-    def __setstate__(self, value: Any) -> None:
-        kept, corrected, rest = value
-        super().__setstate__(rest)
-        self.kept, self.corrected = kept, corrected
-
-
-def continue_from(
-    encoding: EncodingDefinition, ids: Iterable[int] | IdArray, **settings: Any
-) -> ContinuedStream:
-    """A stream that goes on after these ids as if their text had been fed to it. settings: as for
-    `StreamEncoder`.
-    """
-    given = _as_list(encoding, ids)
-    stream = ContinuedStream(encoding, **settings)
-    last = _end_of_specials(encoding, given)
-    if last and not encoding._is_plain:
-        _go_behind_special(encoding, stream, given[last - 1], last - 1)
-    certain = [id for part in _encoded_again(encoding, given[:last]) for id in part]
-    text = _text_of(encoding, given[last:], is_first=last == 0)
-    certain += stream.encode(text)
-    kept = _shared(certain, given, 0)
-    stream.kept = kept
-    stream.corrected = certain[kept:]
-    return stream
-
-
-def _go_behind_special(
-    encoding: EncodingDefinition, stream: StreamEncoder, id: int, index: int
-) -> None:
-    """Let a stream be where it is after a special token, whether its settings allow that or not.
-
-    Behind one, an encoding that changes text may do other things than at the beginning.
-    """
-    text = next(one for one, number in encoding._specials.special.items() if number == id)
-    chain = Settings(encoding, allowed_special={text}, errors=stream.errors).chain()
-    tail = chain.tail(NO_TEMPLATE)
-    feed(chain, tail, text, False, "count")
-    try:
-        if not tail.pending:
-            stream._adopt(chain.getstate(tail))
-            return
-    except StateError:  # the stream does not search for what takes the white space after it
-        pass
-    raise ValueError(
-        f"the ids have the special token {text!r} at index {index}, and what comes after it "
-        "decides where it ends: this encoding cannot continue there. Continue from the ids before "
-        "it and some more text"
-    )
-
-
 def _shared(found: list[int], given: list[int], start: int) -> int:
     """How many of the first ids of `found` are those of `given` from `start` on."""
     at = 0
@@ -124,14 +49,6 @@ def _as_list(encoding: EncodingDefinition, ids: Any) -> list[int]:
     given: list[int] = ids.tolist() if hasattr(ids, "tolist") else list(ids)
     encoding._decoder.decode(given)
     return given
-
-
-def _end_of_specials(encoding: EncodingDefinition, ids: Sequence[int]) -> int:
-    """The place after the last special id."""
-    special = encoding._specials.ids
-    if special.isdisjoint(ids):
-        return 0
-    return next((i + 1 for i in reversed(range(len(ids))) if ids[i] in special), 0)
 
 
 def _text_of(encoding: EncodingDefinition, ids: list[int], is_first: bool) -> bytes:

@@ -59,19 +59,6 @@ def test_offsets(encoding: streamtok.Encoding) -> None:
             assert found == list(zip(ids.tolist(), spans.tolist(), strict=True))
 
 
-def test_continued_ids(encoding: streamtok.Encoding) -> None:
-    for text in TEXTS:
-        ids = encoding.encode(text, **HOW)
-        for place in range(len(text) + 1):
-            before = encoding.encode(text[:place], **HOW)
-            # A normalizer may have changed what the ids stand for.
-            whole = encoding.decode_bytes(before) + text[place:]
-            stream = encoding.continue_from(before, **HOW)
-            found = before[: stream.kept] + stream.corrected
-            found += stream.encode(text[place:]) + stream.flush()
-            assert found == (ids if whole == text else encoding.encode(whole, **HOW))
-
-
 def test_documents(encoding: streamtok.Encoding) -> None:
     for data in TEXTS:
         text = data.decode("utf-8", "surrogateescape")
