@@ -551,8 +551,8 @@ class Encoding(FastEncoding):
         keeps whole what a reader takes for one character, such as a letter with its marks, a flag
         or a family of emoji. Keeps the longest text that consists of whole characters and of the
         first (last) tokens of the text, and has at most `max_tokens` ids by itself, with those of
-        add_special_tokens. Costs O(text kept), whatever is dropped. settings: as for `fits`. Raises
-        ValueError where add_special_tokens alone adds more than `max_tokens` ids.
+        add_special_tokens. Costs O(text kept), and O(text) for the side "left". settings: as for
+        `fits`. Raises ValueError where add_special_tokens alone adds more than `max_tokens` ids.
 
         >>> enc.truncate("hello world, how are you?", 3)
         Truncated(text='hello world,', n_tokens=3, was_truncated=True)

@@ -1,148 +1,96 @@
-"""As much of the end of a text as fits a budget, without looking at its beginning.
+"""As much of the end of a text as fits a budget.
 
-At a *clean cut* (`_core/scan/cuts.pxi`) a text falls into two parts whose ids, one after the other,
-are those of the whole. So the ids of an end that begins at a clean cut are the last ids of the
-text, and every end that begins before it has more. The walk goes back from cut to cut until the
-budget is used up; what is left is to find the place between two neighbouring cuts. There, ends are
-tried from the longest on. Where there are many, as in an encoding without cuts, a lower bound
-spares most of the tries: no way to cover an end with tokens has fewer of them than the shortest
-way, and the shortest ways of all ends come from one pass over the text, from its end.
+The whole text is encoded, and the walk begins where its last tokens, one more than the budget has,
+begin: at the last *clean cut* (`_core/scan/cuts.pxi`) before that. There a text falls into two
+parts whose ids, one after the other, are those of the whole, so every suffix that is longer has
+more ids. From there on suffixes are tried, the longest first. Where there are many before the
+budget's place, as in an encoding without cuts, a lower bound spares most of the tries: no way to
+cover a suffix with tokens has fewer of them than the shortest way, and the shortest ways of all
+suffixes come from one pass over the text, from its end.
 """
 
 from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Callable, Iterable
+import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from .._core.encode import has_surrogate
 from ..engines.rules import MARK
-from ..errors import UnsupportedStreamError, raise_disallowed_special
-from .cover import able_from
+from ..errors import UnsupportedStreamError
 from .graphemes import grapheme_ends
 from .prefixes import Prefixes
 from .text_window import TextWindow, character_ends
 
 if TYPE_CHECKING:
+    from ..vocabulary.table import Vocabulary
     from .text_settings import Settings
 
 __all__ = ["longest_suffix"]
 
-_NEAR = 16  # characters: from there on, go back one cut at a time
-_FEW = 48  # characters between two cuts, of which every one is tried
-_SMALL_TEXT = 1 << 13  # characters of which that can be afforded, too
+_FEW = 48  # characters between a cut and the budget's place, of which every one is tried
+_MOST_WORK = 1 << 26  # places to try, times characters to encode for each
+
+_sizes: weakref.WeakKeyDictionary[Vocabulary, list[int]] = weakref.WeakKeyDictionary()  # of tokens
 
 
 def longest_suffix(
     settings: Settings, text: Any, budget: int, whole_graphemes: bool = False
 ) -> tuple[int, int]:
-    """(start, number of ids) of the longest end of `text` within the budget that is made of whole
-    characters (or grapheme clusters) and of the last tokens of the whole. text: str, or bytes or a
-    view of bytes.
+    """(start, number of ids) of the longest suffix of `text` within the budget that is made of
+    whole characters (or grapheme clusters) and of the last tokens of the whole. text: str, or bytes
+    or a view of bytes.
     """
-
-    def chosen(places: Iterable[int]) -> Iterable[int]:
-        return grapheme_ends(TextWindow(text), 0, places) if whole_graphemes else places
-
-    stop, left = len(text), budget
-    size = 3 * budget
-    within = []  # the parts between cuts that are within the budget, and what is left after each
-    while stop:
-        start = _last_cut(settings, text, max(stop - size, 0), stop)
-        found = _encode(settings, text, start, stop, "count")
-        if found <= left:
-            within.append((start, stop, left))
-            left -= found
-            each = (stop - start) / max(found, 1)
-            stop = start
-            size = max(int(left * each * 0.9), 1)
-        elif stop - start > _NEAR and size > 1:
-            size = min(size, stop - start) // 4 if size > _NEAR else 1
-        else:
-            within.append((start, stop, left))
-            break
-    else:
-        return 0, budget - left
-    for start, stop, left in reversed(within):
-        part = text[start:stop]
-        kept = _between_cuts(settings, part, start, left, chosen)
-        if kept is not None:
-            return kept[0], budget - left + kept[1]
-        if any(chosen([stop])):
-            return stop, budget - left
-    return len(text), 0
-
-
-def _last_cut(settings: Settings, text: Any, near: int, stop: int) -> int:
-    """The last clean cut at `near` or before it, at the latest before `stop`; else 0."""
-    cuts = settings.encoding._cuts
-    if cuts is None:
-        return 0
-    near = min(near, stop - 1)
-    while near > 0:
-        place = cuts.find(text, settings.matcher, 0, near + 1, True)
-        if place <= 0:
-            return 0
-        if not (isinstance(text, str) and _has_surrogates(text[place - 1 : place + 1])):
-            return place
-        near = place - 1  # a surrogate becomes another character: the cut is not to be relied on
-    return 0
-
-
-def _has_surrogates(text: str) -> bool:
-    return any("\ud800" <= one <= "\udfff" for one in text)
-
-
-def _encode(settings: Settings, text: Any, start: int, stop: int, into: str) -> Any:
-    part = text[start:stop]
-    try:
-        return settings.encode(part, into)
-    except UnicodeDecodeError as error:
-        raise UnicodeDecodeError(
-            error.encoding, error.object, start + error.start, start + error.end, error.reason
-        ) from None
-    except ValueError:
-        if not start:
-            raise
-        # A disallowed special token: again, for the offset in all of the text.
-        result = settings.encoding._engine.encode(part, settings.matcher, settings.errors, into)
-        before = text[:start]
-        if isinstance(before, str):
-            before = before.encode("utf-8", "surrogatepass")
-        raise_disallowed_special(len(before) + result[0], result[1])
-
-
-def _between_cuts(
-    settings: Settings,
-    part: Any,
-    base: int,
-    budget: int,
-    chosen: Callable[[Iterable[int]], Iterable[int]],
-) -> tuple[int, int] | None:
-    """As `longest_suffix`, for a text between cuts, without its beginning; None: no token fits.
-
-    chosen: those of some places in the whole text that may be a start. base: where `part` begins.
-    """
-    part = part if isinstance(part, str) else bytes(part)
-    spelled = _spell(settings, part) if len(part) > _FEW else None
-    prefixes = Prefixes(settings, TextWindow(part))
-    if spelled is not None:
-        tries = _worth_trying(settings, spelled, budget)
-    else:
+    ids = settings.encode(text, "array")
+    if len(ids) <= budget:
+        return 0, len(ids)
+    last = b"".join(map(settings.encoding._decoder.token_bytes, ids[-budget - 1 :].tolist()))
+    size = len(last.decode("utf-8", "replace")) if isinstance(text, str) else len(last)
+    base = _cut_before(settings, text, size, budget)
+    part = text[base:] if isinstance(text, str) else bytes(text[base:])
+    n_before = len(part) - size  # characters before the budget's place
+    prefixes = None
+    spelled = _spell(settings, part)
+    if spelled is None:
+        prefixes = Prefixes(settings, TextWindow(part))
         prefixes.refuse_large()
-        if len(part) > _SMALL_TEXT:
+        if n_before * len(part) > _MOST_WORK:
             raise UnsupportedStreamError(
                 f"{len(part):,} characters before the end of the text, encoding cannot begin "
                 "yet: this encoding changes text, or drops parts of it. Cut the text first, "
                 'or take its beginning (side="right")'
             )
-        tries = character_ends(part, 1, len(part))[:-1]
-    for place in chosen([base + start for start in tries]):
-        start = place - base
-        found = _encode(settings, part, start, len(part), "count")
-        if found <= budget and (spelled is not None or prefixes.ends_token(start)):
+        starts = character_ends(part, 0 if base else 1, len(part))[:-1]
+    else:
+        able = _able_from(settings, spelled, budget) if n_before > _FEW else spelled.starts
+        starts = [place for place, at in spelled.places if at in spelled.starts and at in able]
+    places = (base + start for start in starts)
+    for place in grapheme_ends(TextWindow(text), 0, places) if whole_graphemes else places:
+        found = settings.encode(text[place:], "count")
+        if found <= budget and (prefixes is None or prefixes.ends_token(place - base)):
             return place, found
-    return None
+    return len(text), 0
+
+
+def _cut_before(settings: Settings, text: Any, size: int, budget: int) -> int:
+    """The last clean cut from which on there are more ids than the budget has; else 0.
+
+    size: characters or bytes from the end from which on to look.
+    """
+    cuts = settings.encoding._cuts
+    near = len(text) - size
+    while cuts is not None and near > 0:
+        near = max(cuts.find(text, settings.matcher, 0, near + 1, True), 0)
+        if isinstance(text, str) and has_surrogate(text, max(near - 1, 0), near + 1):
+            near -= 1  # a surrogate becomes another character: the cut is not to be relied on
+        elif settings.encode(text[near:], "count") > budget:
+            return near
+        else:  # the pattern leaves text out, so the tokens are further apart
+            near -= size
+    return 0
 
 
 class _Spelled(NamedTuple):
@@ -150,42 +98,73 @@ class _Spelled(NamedTuple):
 
     prefix: bytes
     data: bytes
-    places: list[tuple[int, int]]  # where characters end: in the text, in `data`
+    places: list[tuple[int, int]]  # where characters begin: in the text, in `data`
     starts: set[int]  # of tokens, in `data`
 
 
 def _spell(settings: Settings, part: Any) -> _Spelled | None:
     """None where the text is changed in another way than by spaces, or has gaps."""
     rules, pattern = settings.encoding._rules, settings.encoding.pattern
-    has_spaces = rules.normalizer == "spaces"
     has_symbols = settings.encoding._vocabulary.model is not None
     if pattern is None or not pattern.is_total or has_symbols:
         return None
     steps = getattr(rules.normalizer, "spec", ())
     if any(kind in ("JoinedSpaces", "LongestMap") for kind, *_ in steps):
-        return None  # an end may change where the whole did not, and have fewer tokens
+        return None  # a suffix may change where the whole did not, and have fewer tokens
     text = part if isinstance(part, str) else part.decode("utf-8", "surrogateescape")
     # Of a text that is in NFC, each part is; any other text is compared with its tokens below.
     if rules.normalizer == "NFC" and not unicodedata.is_normalized("NFC", text):
         return None
-    ids = settings.encode(part, "list")
-    tokens = list(map(settings.encoding._decoder.token_bytes, ids))
+    tokens = list(map(settings.encoding._decoder.token_bytes, settings.encode(part, "list")))
     escapes = "surrogateescape" if settings.errors == "surrogateescape" else "surrogatepass"
     sizes = (1 if part is text else len(one.encode("utf-8", escapes)) for one in text)
-    written = list(itertools.accumulate(sizes))
-    if has_spaces:
+    written = itertools.accumulate(sizes, initial=0)
+    if rules.normalizer == "spaces":
         text = text.replace(MARK, " ")
     data, found = text.encode("utf-8", escapes), b"".join(tokens)
     prefix = b" " if rules.space_first and found == b" " + data else b""
     if found != prefix + data:
         return None
-    ends = itertools.accumulate(map(len, tokens), initial=-len(prefix))
-    spelt = itertools.accumulate(len(one.encode("utf-8", escapes)) for one in text)
-    return _Spelled(prefix, data, list(zip(written, spelt, strict=True)), set(ends))
+    starts = itertools.accumulate(map(len, tokens), initial=-len(prefix))
+    spelt = itertools.accumulate((len(one.encode("utf-8", escapes)) for one in text), initial=0)
+    return _Spelled(prefix, data, list(zip(written, spelt, strict=True))[:-1], set(starts))
 
 
-def _worth_trying(settings: Settings, spelled: _Spelled, budget: int) -> list[int]:
-    """Where a token begins, and so many tokens could be enough for the rest."""
-    prefix, data, places, starts = spelled
-    able = able_from(settings, data, prefix, budget)
-    return [place for place, at in places[:-1] if at in starts and at in able]
+def _able_from(settings: Settings, spelled: _Spelled, budget: int) -> set[int]:
+    """The places from which `budget` tokens, or fewer, can spell the rest of the text.
+
+    With the prefix before it, or without; both may count. From the end backwards, and no further
+    than a token is long beyond the first such place.
+    """
+    prefix, data = spelled.prefix, spelled.data
+    find = settings.encoding._table.find
+    specials = {one for one in map(str.encode, settings.matcher.allowed) if one in data}
+    vocabulary = settings.encoding._vocabulary
+    if vocabulary not in _sizes:
+        _sizes[vocabulary] = np.unique(np.diff(vocabulary.offsets)).tolist()
+    lengths = sorted({1, *_sizes[vocabulary], *map(len, specials)}, reverse=True)
+    end = len(data)
+    fewest = [0]  # fewest[end - place]
+    able = set()
+    unable = 0  # places in a row
+    for place in range(end - 1, -1, -1):
+        best = fewest[-1]  # a byte by itself
+        for length in lengths:
+            if length <= end - place and fewest[end - place - length] < best:
+                token = data[place : place + length]
+                if find(token) is not None or token in specials:
+                    best = fewest[end - place - length]
+        fewest.append(best + 1)
+        if best < budget or (
+            prefix
+            and any(
+                find(prefix + data[place : place + size]) is not None
+                for size in range(min(lengths[0], end - place + 1))
+                if fewest[end - place - size] < budget
+            )
+        ):
+            able.add(place)
+        unable = unable + 1 if best >= budget else 0
+        if unable > lengths[0]:
+            break
+    return able

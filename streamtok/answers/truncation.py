@@ -1,6 +1,6 @@
 """Budgets: does a text fit into so many ids, and as much of its beginning as fits.
 
-Both read no further than they must. The end of a text is cut in `suffixes.py`.
+Both read no further than they must; `suffixes.py` takes the end of a text, and reads all of it.
 """
 
 from __future__ import annotations
