@@ -118,7 +118,7 @@ def _spell(settings: Settings, part: Any) -> _Spelled | None:
     tokens = list(map(settings.encoding._decoder.token_bytes, settings.encode(part, "list")))
     escapes = "surrogateescape" if settings.errors == "surrogateescape" else "surrogatepass"
     sizes = (1 if part is text else len(one.encode("utf-8", escapes)) for one in text)
-    written = itertools.accumulate(sizes, initial=0)
+    written = list(itertools.accumulate(sizes, initial=0))
     if rules.normalizer == "spaces":
         text = text.replace(MARK, " ")
     data, found = text.encode("utf-8", escapes), b"".join(tokens)
