@@ -329,18 +329,18 @@ class StreamEncoder(FastStreamEncoder):
         self._chain.setstate(self._tail, body, half)
 
     def __getstate__(self) -> object:
-        more = () if self._template == NO_TEMPLATE else (True,)
-        return self._encoding, (*self._settings, *more), self.max_pending, self.getstate()
+        settings = *self._settings, self._template != NO_TEMPLATE
+        return self._encoding, settings, self.max_pending, self.getstate()
 
     def __setstate__(self, value: Any) -> None:
-        encoding, (allowed, disallowed, errors, *more), max_pending, state = value
+        encoding, (allowed, disallowed, errors, add_special_tokens), max_pending, state = value
         self.__init__(  # type: ignore[misc]
             encoding,
             allowed_special=allowed,
             disallowed_special=disallowed,
             errors=errors,
             max_pending=max_pending,
-            add_special_tokens=bool(more),
+            add_special_tokens=add_special_tokens,
         )
         self.setstate(state)
 

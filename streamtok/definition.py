@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .engines.model_settings import NO_SETTINGS, ModelSettings
+from .engines.model_settings import ModelSettings
 from .engines.plain import PlainEngine
 from .engines.rules import NO_RULES, TextRules
-from .engines.template import NO_TEMPLATE, Template
+from .engines.template import Template
 
 if TYPE_CHECKING:
     from ._core.encode import Cuts, Decoder, Encoder, SpecialMatcher, TokenTable
@@ -96,8 +96,8 @@ def _rebuilt(
     mergeable_ranks: Vocabulary,
     special_tokens: dict[str, int],
     rules: TextRules,
-    template: Template = NO_TEMPLATE,  # pickles of 0.1.0 have none
-    settings: ModelSettings = NO_SETTINGS,
+    template: Template,
+    settings: ModelSettings,
 ) -> Any:
     """The `Encoding` that a pickle describes."""
     made = kind(

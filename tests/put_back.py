@@ -61,9 +61,6 @@ DEFECTS = [
         (Change(CORE + "stream/tail.pxi",
                 "            if not m.has_other:                 # nobody looks at it then\n"
                 "                m.other = m.scan\n            check_mark(self, &m)\n", ""),
-         Change(CORE + "stream/tail.pxi",
-                "        if not m.has_other:                     "
-                "# early versions left something stale in it\n            m.other = m.scan\n", ""),
          Change(CORE + "stream/mark.pxi", "    if m.has_other and not (m.scan.committed",
                 "    if not fits(tail, &m.other, m.size):\n        raise damaged('other')\n"
                 "    if m.has_other and not (m.scan.committed")),

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.encode import OneCall, one_call
 from ..chunker import StreamEncoder, _seal, _unseal
-from ..engines.protocol import NO_LIMIT
 from ..errors import StateError
 
 if TYPE_CHECKING:
@@ -142,22 +141,17 @@ class Counter(OneCall):
         """bytes: all that is needed to count on elsewhere, with the same settings."""
         stream, total = self._now
         last = b"" if total is None else total.to_bytes(8, "little")
-        return _seal(bytes([len(last), 0]) + last + stream.getstate(), _MAGIC)
+        return _seal(bytes([len(last)]) + last + stream.getstate(), _MAGIC)
 
     @one_call
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called. Raises StateError, as `StreamEncoder.setstate`."""
         body = _unseal(state, _MAGIC)
-        last, rest = body[2 : 2 + body[0]], body[2 + body[0] :]
-        held, rest = rest[: body[1]], rest[body[1] :]
-        if body[0] not in (0, 8) or body[1] > 3:
+        last, rest = body[1 : 1 + body[0]], body[1 + body[0] :]
+        if body[0] not in (0, 8):
             raise StateError("the saved counter state is damaged: it holds too much")
         stream = self._now[0].copy()
         stream.setstate(rest)
-        try:  # earlier versions kept the bytes of a character that is not complete from the stream
-            stream._chain.encode(stream._tail, held, False, "count", None, NO_LIMIT)
-        except UnicodeError as error:
-            raise StateError(f"the saved counter state is damaged: {error}") from None
         self._now = stream, int.from_bytes(last, "little") if last else None
 
     def __getstate__(self) -> object:
@@ -165,14 +159,14 @@ class Counter(OneCall):
         return stream.encoding, self._settings, stream.max_pending, self.getstate()
 
     def __setstate__(self, value: Any) -> None:
-        encoding, (allowed, disallowed, errors, *more), max_pending, state = value
+        encoding, (allowed, disallowed, errors, add_special_tokens), max_pending, state = value
         self.__init__(  # type: ignore[misc]
             encoding,
             allowed_special=allowed,
             disallowed_special=disallowed,
             errors=errors,
             max_pending=max_pending,
-            add_special_tokens=more == [True],  # saved by 0.1.0 without it
+            add_special_tokens=add_special_tokens,
         )
         self.setstate(state)
 

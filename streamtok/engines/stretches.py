@@ -67,7 +67,6 @@ class Place(NamedTuple):
 
 
 BEGINNING = Place()
-_N_EARLIER = 9  # fields of a place, as versions up to 0.1 saved it
 
 
 class Walk:
@@ -270,10 +269,6 @@ def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, in
     waiting: bytes that the core holds. Raises ValueError and TypeError if it is not one.
     """
     finds = stages.normalized is not None and stages.inner is None
-    if len(value) == _N_EARLIER:
-        raw, is_first, first, _, normalized, second, _, *runs = value
-        first = _state_of_earlier(stages.normalizer, first)
-        value = raw, is_first, first, normalized, _state_of_earlier(stages.second, second), *runs
     raw, is_first, first, normalized, second, first_runs, second_runs = value
     raw, normalized = Finding.from_json(raw), Finding.from_json(normalized)
     first = _state_from_json(stages.normalizer, first)
@@ -295,27 +290,6 @@ def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, in
         raise ValueError("expected runs of as many bytes as wait")
     place = Place(raw, is_first, first, normalized, second, first_runs, second_runs)
     return place, before + utf8_size(held_by(first) + raw.held, stages.has_escapes)
-
-
-def _state_of_earlier(normalizer: Normalizer | None, value: Any) -> Any:
-    """What a version up to 0.1 saved of a normalizer, as it is saved now."""
-    if normalizer is None or not value:
-        return value
-    known, *unread = value
-    states: list[list[Any]] = []
-    pairs = known if len(normalizer.steps) > 1 else [(known, [])]
-    for step, (inner, link) in zip(normalizer.steps, pairs, strict=True):
-        # A number, and what waits, in one text or in pieces; each of them alone, or none.
-        parts = inner if isinstance(inner, list) else [inner]
-        texts = ["".join(part) for part in parts if isinstance(part, (str, list))]
-        numbers = [int(part) for part in parts if isinstance(part, int)]
-        text, context = "".join(texts), numbers[0] if numbers else step.begin(False)
-        if step.spec[0] == "Replace":  # the number was how much waits of what it replaces
-            text, context = step.spec[1][:context], 0
-        states.append([context, link or [[text, text, True]] * bool(text)])
-    if unread:
-        states[0][1] = [[*unread, *unread, True]]
-    return states
 
 
 def _state_from_json(normalizer: Normalizer | None, value: Any) -> State | None:

@@ -7,7 +7,7 @@ from .bundled import (
     loads_bundled,
 )
 from .ranks_file import dumps_tiktoken, load_tiktoken, loads_tiktoken, save_tiktoken
-from .table import Vocabulary, _rebuilt  # noqa: F401  # pickles of 0.1.0 name both here
+from .table import Vocabulary
 
 __all__ = [
     "BUNDLED_NAMES",

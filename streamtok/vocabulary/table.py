@@ -5,6 +5,7 @@ Its file forms are in `ranks_file.py` and `bundled.py`, and the names of encodin
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 import struct
@@ -215,27 +216,21 @@ class Vocabulary:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.is_rank_table:
             return Vocabulary, (self.tokens, self.offsets, self.ids)
-        return _rebuilt, (
-            (self.tokens, self.offsets, self.ids),
-            {
-                "lefts": self.lefts,
-                "byte_ids": self.byte_ids,
-                "ties": self.ties,
-                "others": dict(self.decode_only),
-                **({} if self.model is None else {"model": self.model}),
-            },
+        made = functools.partial(
+            Vocabulary,
+            lefts=self.lefts,
+            byte_ids=self.byte_ids,
+            ties=self.ties,
+            decode_only=dict(self.decode_only),
+            model=self.model,
         )
+        return made, (self.tokens, self.offsets, self.ids)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Vocabulary is immutable: cannot set {name!r}")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a Vocabulary is immutable: cannot delete {name!r}")
-
-
-def _rebuilt(args: tuple[Any, ...], more: dict[str, Any]) -> Vocabulary:
-    """What `__reduce__` saved; pickles name the ids that only decode "others"."""
-    return Vocabulary(*args, decode_only=more.pop("others"), **more)
 
 
 def _frozen(array: NDArray[np.uint32]) -> NDArray[np.uint32]:

@@ -15,7 +15,6 @@ from streamtok._core.encode import ChangedNote
 from streamtok.engines import rewriting, stretches
 from streamtok.engines.alignment import AlignmentMap
 from streamtok.engines.rules import TextRules
-from streamtok.engines.stretches import _state_of_earlier
 from streamtok.normalizers import (
     Form,
     JoinedSpaces,
@@ -31,7 +30,6 @@ from streamtok.normalizers import (
     UnknownRuns,
 )
 from streamtok.normalizers.charsmap import write_charsmap
-from streamtok.normalizers.links import held_by
 
 TOKENS = {"<|end|>": 300, "e<s>": 301, "xé": 302}
 SINGLES = {bytes([i]): i for i in range(256)}
@@ -369,28 +367,3 @@ def test_what_waits_for_a_second_normalizer_counts_once():
         state = stream.getstate()
         stream.setstate(state)
         assert stream.getstate() == state
-
-
-CHARSMAP = write_charsmap({"e\u0301": "é"})
-EARLIER = [
-    ([Form("NFC")], "xe", ["e"]), ([Strip(True, True)], "a ", [False, [" "]]),
-    ([JoinedSpaces(True)], "a\u2581", [0, ["\u2581"]]),
-    ([LongestMap(CHARSMAP, (), True)], "xe", [False, "e"]),
-    ([Precompiled(CHARSMAP)], "xe", "e"), ([Replace("abc", "!")], "xab", 2),
-    ([ReplaceRuns(" {2,}", "_")], "a ", [" ", False]),
-    ([ReplaceRuns(" {2,}", "_")], "a   ", ["", True]),
-    ([MetaspaceText("_", "always")], "a", False), ([Lowercase()], "A", None),
-    ([UnknownRuns("ab", "?")], "xx", True),
-    ([Replace("x", "a"), Replace("aab", "!")], "xx", [[0, []], [2, [["aa", "xx", True]]]]),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("steps", "text", "saved"), EARLIER)
-def test_states_of_version_0_1(steps, text, saved):
-    """saved: what that version made of the text."""
-    normalizer = Normalizer(steps)
-    state = normalizer.feed(normalizer.begin(), text, False)[0]
-    found = _state_of_earlier(normalizer, [saved])
-    assert normalizer.check_state(found) == state
-    unread = normalizer.check_state(_state_of_earlier(normalizer, [saved, "yz"]))
-    assert held_by(unread).endswith("yz")

@@ -314,7 +314,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         {"kind": "Unigram", "scores": np.zeros(1)},
         {"kind": "Unigram", "scores": np.zeros(2), "unknown": 2},
         {"kind": "Unigram", "scores": np.zeros(2), "byte_ids": np.zeros(255, np.uint32)},
-        {"stages": "▁"},  # as pickles of an earlier version had it
+        {"stages": "▁"},
         {"stages": (("Stage", 1),)},
     ):
         with pytest.raises(ValueError, match=r"model|piece|offsets|order|id|score|bytes"):

@@ -308,10 +308,6 @@ cdef class Tail:
         m.partial_size = <u8>(held - m.size)
         for i in range(m.partial_size):
             m.partial[i] = <u8>state[STATE.size + m.size + i]
-        if not m.has_other:                     # early versions left something stale in it
-            m.other = m.scan
-        if m.size < m.searched <= held:         # and looked into the unfinished character
-            m.searched = m.size
         check_mark(self, &m)
         if not may_be_held(self, <const u8*><const char*>state + <size_t>STATE.size, m.size, m.offset):
             raise damaged("the bytes that it holds are not UTF-8")
