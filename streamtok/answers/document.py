@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .._types import IdArray
     from .text_settings import Settings
 
-__all__ = ["Change", "Document", "Part"]
+__all__ = ["Change", "Document"]
 
 _NEAR = 4  # blocks that are counted from the end
 _BLOCK = 1024  # characters of a block, about: what a typed letter encodes again
@@ -34,15 +34,6 @@ class Change(NamedTuple):
     first: int
     removed: int
     added: list[int]
-
-
-class Part(NamedTuple):
-    """A part of a document: `text` begins at character `start`, its ids at `first`."""
-
-    first: int
-    start: int
-    text: str
-    ids: list[int]
 
 
 class _Block(NamedTuple):
@@ -117,11 +108,6 @@ class Document:
         """int: the length of the text in characters."""
         return self._end().text
 
-    @property
-    def n_bytes(self) -> int:
-        """int: the length of the text in bytes of UTF-8; half a surrogate pair has three."""
-        return self._end().n_bytes
-
     def append(self, text: str) -> Change:
         """Change: as `replace` at the end. Costs the length of `text`."""
         size = self.n_characters
@@ -168,29 +154,6 @@ class Document:
         blocks[first:last] = made
         self._total = total
         return change
-
-    def around(self, start: int, stop: int) -> Part:
-        """Part: the characters start:stop, with as many around them as it needs to stand alone.
-
-        `part.ids` are the ids of `part.text` encoded by itself, and they are
-        `ids[part.first : part.first + len(part.ids)]` of the document. Costs about a kilobyte more
-        than you ask for, or as much as one pre-token and one special token reach beyond that.
-        An encoding that is one block (see above) gives the whole text. Raises IndexError for a
-        place outside of the text.
-
-        >>> doc = enc.document("hello world")
-        >>> doc.around(6, 11)
-        Part(first=0, start=0, text='hello world', ids=[31373, 995])
-        """
-        size = self.n_characters
-        if not 0 <= start <= stop <= size:
-            raise IndexError(f"the text has {size} characters: there is no {start}:{stop} in it")
-        first, last = self._around(start, stop)
-        place = self._place(first)
-        blocks = self._blocks[first:last]
-        text = "".join([block.text for block in blocks])
-        ids: list[int] = _joined([block.ids for block in blocks]).tolist()
-        return Part(len(self._template.before) + place.ids, place.text, text, ids)
 
     @property
     def stable(self) -> int:

@@ -94,30 +94,6 @@ def test_special_tokens_over_the_cuts_between_blocks() -> None:
                 assert doc.ids[: doc.stable] == whole[: doc.stable]
 
 
-@pytest.mark.parametrize("enc", encodings(), ids=lambda enc: enc.name)
-@pytest.mark.parametrize("allowed", ["all", ()])
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_a_part_stands_alone(enc: Encoding, allowed: Any, data: st.DataObject) -> None:
-    how: dict[str, Any] = {"allowed_special": allowed or set(), "disallowed_special": ()}
-    doc = enc.document("".join(data.draw(st.lists(st.sampled_from(WORDS), max_size=12))), **how)
-    for _ in range(data.draw(st.integers(0, 2))):
-        doc.replace(0, data.draw(st.integers(0, doc.n_characters)), data.draw(st.text()))
-    text, ids = doc.text, doc.ids
-    assert doc.n_bytes == len(text.encode("utf-8", "surrogatepass"))
-    start = data.draw(st.integers(0, len(text)))
-    stop = data.draw(st.integers(start, len(text)))
-    part = doc.around(start, stop)
-    assert part.start <= start
-    assert part.start + len(part.text) >= stop
-    assert text[part.start :].startswith(part.text)
-    assert part.ids == ids[part.first : part.first + len(part.ids)] == enc.encode(part.text, **how)
-    assert part.first == len(enc.encode(text[: part.start], **how))
-    for wrong in ((-1, 0), (0, len(text) + 1), (1, 0)):
-        with pytest.raises(IndexError):
-            doc.around(*wrong)
-
-
 def test_an_edit_that_raises_changes_nothing() -> None:
     doc = GPT2.document("some text é <|endof", disallowed_special="all")
     before = doc.text, doc.ids
