@@ -104,7 +104,7 @@ class Encoding(FastEncoding):
         self._vocabulary = vocabulary
         self._rules = rules
         self._template = template
-        specials = SpecialTokens(special_tokens, dict(rules.added_tokens), rules.longest_first)
+        specials = SpecialTokens(special_tokens, dict(rules.added_tokens))
         self._specials, self._matcher = specials, specials.matcher
         self._special_tokens = specials.special
         self._table = TokenTable(

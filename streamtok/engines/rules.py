@@ -1,9 +1,8 @@
 """What some formats do to a text before the pattern cuts it, and tiktoken does not.
 
 *Added tokens* are texts that always become their id, wherever they stand; special tokens do so only
-where they are allowed. Where several begin at one place, the longest one wins, not the one that
-tiktoken's hash table happens to prefer. Both kinds may have *flags* (`TokenFlags`). *Normalizers*
-change the text between them (`rewriting.py`).
+where they are allowed. Both kinds may have *flags* (`TokenFlags`). *Normalizers* change the text
+between them (`rewriting.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ __all__ = ["MARK", "NO_RULES", "TextRules", "TokenFlags"]
 
 MARK = "\u2581"  # what SentencePiece writes for a space
 _NAMED = (None, "spaces", "NFC")
-_N_FIRST_FIELDS = 4  # those that were there when the first streams were saved
 
 
 class TokenFlags(NamedTuple):
@@ -31,7 +29,6 @@ class TokenFlags(NamedTuple):
 
 class _Fields(NamedTuple):  # no dataclass: importing those takes longer than the rest of this file
     added_tokens: tuple[tuple[str, int], ...] = ()  # always recognised
-    longest_first: bool = False
     normalizer: str | Normalizer | None = None  # None, "spaces", "NFC", or any
     space_first: bool = False  # a space before the text; only with "spaces"
     # Of special and of added tokens, by text; one that is not here has no flag.
@@ -87,12 +84,12 @@ class TextRules(_Fields):
         return self.space_first or self.drops_first_space
 
     def __repr__(self) -> str:
-        # It goes into digests of encodings and into saved states: a field that is not used is not
-        # in it unless it always was.
-        shown = []
-        for at, (name, value) in enumerate(zip(self._fields, self, strict=True)):
-            if at < _N_FIRST_FIELDS or value != self._field_defaults[name]:
-                shown.append(f"{name}={getattr(value, 'spec', value)!r}")
+        # It goes into digests of encodings.
+        shown = [
+            f"{name}={getattr(value, 'spec', value)!r}"
+            for name, value in self._asdict().items()
+            if value != self._field_defaults[name]
+        ]
         return f"TextRules({', '.join(shown)})"
 
 

@@ -127,7 +127,6 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         first, drops = _first_texts(model, tokens, found, decoding)
         rules = TextRules(
             tuple(tokens.added.items()),
-            longest_first=True,
             normalizer=_shortest(normalizer),
             token_flags=tuple(tokens.flags.items()),
             second_normalizer=None if second == IDENTITY else second,

@@ -231,7 +231,6 @@ def word_piece_encoding(
         mergeable_ranks=Vocabulary.of_model(pieces, decoded),
         special_tokens=special_tokens,
         rules=TextRules(
-            longest_first=True,
             normalizer=normalizer,
             decoded_texts=tuple(
                 (text, decoded[id].decode()) for text, id in special_tokens.items()

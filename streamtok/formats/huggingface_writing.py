@@ -53,8 +53,6 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
     vocabulary = encoding._vocabulary
     if vocabulary.model is not None:
         return _save_pieces(encoding, vocabulary.model, path)
-    if not rules.longest_first:
-        _check_one_order(encoding)
     is_byte_level = vocabulary.byte_ids is None
     if is_byte_level:
         merges, ids = merges_and_ids(encoding, f"{_FORMAT} with ByteLevel", allow_unreachable=True)
@@ -294,19 +292,3 @@ def _has_looked_up_tokens(vocabulary: Vocabulary) -> bool:
     lengths = np.diff(vocabulary.offsets)
     assert vocabulary.lefts is not None
     return bool(((lengths > 1) & (vocabulary.lefts == 0)).any())
-
-
-def _check_one_order(encoding: Encoding) -> None:
-    """Raise VocabularyError if a special token is found that is a prefix of a longer one.
-
-    Where several special tokens begin, tiktoken finds the first by its hash, Hugging Face the
-    longest.
-    """
-    order = [text for text, _ in encoding._specials.preferred]
-    for i, text in enumerate(order):
-        for later in order[i + 1 :]:
-            if len(later) > len(text) and later.startswith(text):
-                raise VocabularyError(
-                    f"{_FORMAT} finds the longest special token, but in {later!r} "
-                    f"{encoding.name} finds {text!r}"
-                )

@@ -50,7 +50,7 @@ def rules_of(
     puts, removes = bool(settings.get(_DUMMY, 1)), bool(settings.get(_EXTRA, 1))
     tokens = tuple(added.items())
     if not charsmap and not removes and unknown is None and symbols is None:
-        return TextRules(tokens, longest_first=True, normalizer="spaces", space_first=puts)
+        return TextRules(tokens, normalizer="spaces", space_first=puts)
     symbols = tuple(added) if symbols is None else symbols
     for symbol in symbols:
         if " " in symbol and (charsmap or removes):
@@ -75,7 +75,6 @@ def rules_of(
     try:
         return TextRules(
             tokens,
-            longest_first=True,
             normalizer=Normalizer(steps),
             token_flags=tuple((text, TokenFlags(normalized=True)) for text in added),
             second_normalizer=unknown,

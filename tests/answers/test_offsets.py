@@ -223,7 +223,6 @@ def rewriting(name: str) -> streamtok.Encoding:
         special_tokens={"<s>": 300},
         rules=TextRules(
             (("\n", 301), ("ba", 257)),
-            longest_first=True,
             normalizer=Normalizer(REWRITING[name]),
             token_flags=(("<s>", TokenFlags(rstrip=True)), ("\n", TokenFlags(lstrip=True))),
         ),

@@ -87,7 +87,6 @@ def random_encoding(rng: random.Random) -> streamtok.Encoding:
     first, second = (rng.sample(STEPS, rng.randint(0, most)) for most in (4, 2))
     rules = TextRules(
         tuple((text, 300 + n) for n, text in enumerate(some)),
-        longest_first=True,
         normalizer=Normalizer(first) if first else None,
         second_normalizer=Normalizer(second) if second and rng.random() < 0.3 else None,
         token_flags=tuple((text, flags[text]) for text in some),

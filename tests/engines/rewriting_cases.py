@@ -122,7 +122,6 @@ def twins(seed: int) -> Twins:
         special_tokens=special,
         rules=TextRules(
             tuple(added.items()),
-            longest_first=True,
             normalizer=normalizer,
             token_flags=tuple(flags),
             second_normalizer=second,

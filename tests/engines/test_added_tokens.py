@@ -145,9 +145,7 @@ def test_forged_states(value):
 
 
 def test_rules_that_are_not_used_are_not_in_digests():
-    assert repr(TextRules()) == (
-        "TextRules(added_tokens=(), longest_first=False, normalizer=None, space_first=False)"
-    )
+    assert repr(TextRules()) == "TextRules()"
     assert np.all([rules == TextRules() for rules in (TextRules(), TextRules(token_flags=()))])
     with pytest.raises(ValueError, match="normalizer must be None"):
         TextRules(normalizer="NFX")

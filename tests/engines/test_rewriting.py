@@ -29,7 +29,7 @@ def encoding(rules: TextRules, pattern: str = r"[\s\S]+", **special: int) -> str
 
 
 def nfc(**special: int) -> streamtok.Encoding:
-    rules = TextRules((("<t>", 300),), longest_first=True, normalizer="NFC")
+    rules = TextRules((("<t>", 300),), normalizer="NFC")
     return encoding(rules, r"[\s\S]", **special)
 
 
@@ -109,7 +109,6 @@ def test_refused_tokens_have_their_offset_in_the_text(some_slowly):
 
 def test_refused_tokens_in_normalized_text():
     rules = TextRules(
-        longest_first=True,
         normalizer=Normalizer([Replace("y", "zzz"), Replace("x", "<")]),
         token_flags=(("xs>", TokenFlags(normalized=True)),),
     )
@@ -133,7 +132,7 @@ def test_limits_are_those_of_the_text(some_slowly):
     assert stream.getstate() == before
     assert stream.encode("x") == [120]
     assert (stream.pending, stream.bytes_in) == (4, 6)
-    rules = TextRules((("T", 300),), True, token_flags=(("T", TokenFlags(lstrip=True)),))
+    rules = TextRules((("T", 300),), token_flags=(("T", TokenFlags(lstrip=True)),))
     stream = encoding(rules, r"[\s\S]").stream_encoder()
     stream.encode("a" + " " * 50)
     assert stream.pending == 51
@@ -193,7 +192,7 @@ def test_forged_states_raise(slowly):
 def test_which_rules_need_the_engine():
     def is_rewriting(*texts, **rules):
         added = tuple((text, 300 + i) for i, text in enumerate(texts))
-        engine = encoding(TextRules(added, longest_first=True, **rules))._engine
+        engine = encoding(TextRules(added, **rules))._engine
         return isinstance(engine, RewritingEngine)
 
     normalized = (("ab", TokenFlags(normalized=True)),)

@@ -11,7 +11,6 @@ import pytest
 
 from streamtok import formats
 from streamtok.errors import VocabularyError
-from streamtok.special_tokens import _hash, in_order_of_preference
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = (
@@ -142,15 +141,3 @@ def test_nested_sequences_have_a_limit(tmp_path: Path, key: str, depth: int) -> 
     path.write_text(json.dumps(value))
     with pytest.raises(VocabularyError, match=r"nested (deeper than 64|too deep)"):
         formats.load_huggingface(path)
-
-
-def test_special_tokens_made_to_collide_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal hashes would make the order of special tokens take quadratic time."""
-    texts = [f"<{i}>" for i in range(30_000)]
-    assert sorted(in_order_of_preference(texts)) == sorted(texts)
-    assert _hash(b"<1>") != _hash(b"<2>")
-    monkeypatch.setattr("streamtok.special_tokens._hash", lambda data: 5)
-    few = texts[:300]
-    assert sorted(in_order_of_preference(few)) == sorted(few)
-    with pytest.raises(ValueError, match="30000 special tokens have the same hash"):
-        in_order_of_preference(texts)

@@ -423,18 +423,6 @@ def test_a_missing_byte(tmp_path):
     assert enc.decode(enc.encode("banana")) == "bnn"
 
 
-def test_encodings_that_cannot_be_written(tmp_path):
-    ranks = {bytes([b]): b for b in range(256)}
-    later = streamtok.Encoding(
-        "x",
-        pat_str=r"\s|\S",
-        mergeable_ranks=ranks,
-        special_tokens={f"<{'a' * i}": 300 + i for i in range(8)},
-    )
-    refuses(formats.save_huggingface, later, tmp_path / "x", match="finds '<a*'")
-    assert not list(tmp_path.iterdir())
-
-
 def test_pretokens_of_every_character():
     """About every hundredth character; all of them would take minutes."""
     theirs = pre.Sequence([pre.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK])

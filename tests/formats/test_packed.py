@@ -42,7 +42,6 @@ def encodings():
     ranks = BYTES | {b"ab": 256, b"abc": 258, b" a": 300}
     rules = TextRules(
         (("<x>", 400), ("\ue000y", 401)),
-        longest_first=True,
         normalizer=Normalizer([Replace("--", "\u2014")]),
         token_flags=(("<x>", TokenFlags(lstrip=True)),),
     )

@@ -113,7 +113,6 @@ def made(kind: str, number: int) -> Subject:
     added = [("<b>", 6000), ("<br>", 6001), ("ab", 6002), ("  ", 6003)]
     rules = TextRules(
         added_tokens=tuple(rng.sample(added, rng.randint(kind == "added", len(added)))),
-        longest_first=rng.random() < 0.5,
         normalizer="spaces" if kind == "spaces" else None,
         space_first=kind == "spaces" and rng.random() < 0.7,
     )
@@ -145,7 +144,6 @@ def rewriting(rng: random.Random, number: int) -> Subject:
     second = Normalizer(rng.sample(SECOND_STEPS, rng.choice([0, 0, 1])))
     rules = TextRules(
         added_tokens=tuple(added),
-        longest_first=True,
         normalizer=None if normalizer.is_identity else normalizer,
         token_flags=flags,
         second_normalizer=None if second.is_identity else second,
