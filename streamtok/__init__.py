@@ -24,7 +24,6 @@ from .errors import (
     StreamInUseError,
     StreamtokError,
     UnsupportedPatternError,
-    UnsupportedStreamError,
     VocabularyError,
 )
 
@@ -85,7 +84,6 @@ __all__ = [
     "Trainer",
     "Truncated",
     "UnsupportedPatternError",
-    "UnsupportedStreamError",
     "Vocabulary",
     "VocabularyError",
     "cache_limit",

@@ -27,7 +27,6 @@ __all__ = [
     "StreamInUseError",
     "StreamtokError",
     "UnsupportedPatternError",
-    "UnsupportedStreamError",
     "VocabularyError",
     "raise_disallowed_special",
 ]
@@ -56,10 +55,6 @@ class UnsupportedPatternError(PatternError):
         super().__init__(message)
         self.construct = construct
         self.position = position
-
-
-class UnsupportedStreamError(StreamtokError, ValueError):
-    """An encoding has a text rule that streams cannot apply. The message names the rule."""
 
 
 class PendingLimitExceeded(StreamtokError, RuntimeError):

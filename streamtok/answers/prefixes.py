@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..engines.protocol import NO_LIMIT
 from ..engines.template import NO_TEMPLATE
-from ..errors import UnsupportedPatternError, UnsupportedStreamError, raise_disallowed_special
+from ..errors import UnsupportedPatternError, raise_disallowed_special
 from .text_window import character_ends
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def open_stream(settings: Settings) -> tuple[Any, Any]:
     """(chain, tail) of a stream without a template, or what looks like them, for any encoding."""
     try:
         chain = settings.chain()
-    except (UnsupportedStreamError, UnsupportedPatternError):
+    except UnsupportedPatternError:
         return _Whole(settings), _Parts()
     return chain, chain.tail(NO_TEMPLATE)
 

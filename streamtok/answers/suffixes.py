@@ -20,7 +20,6 @@ import numpy as np
 
 from .._core.encode import has_surrogate
 from ..engines.rules import MARK
-from ..errors import UnsupportedStreamError
 from .graphemes import grapheme_ends
 from .prefixes import Prefixes
 from .text_window import TextWindow, character_ends
@@ -58,7 +57,7 @@ def longest_suffix(
         prefixes = Prefixes(settings, TextWindow(part))
         prefixes.refuse_large()
         if n_before * len(part) > _MOST_WORK:
-            raise UnsupportedStreamError(
+            raise ValueError(
                 f"{len(part):,} characters before the end of the text, encoding cannot begin "
                 "yet: this encoding changes text, or drops parts of it. Cut the text first, "
                 'or take its beginning (side="right")'

@@ -67,9 +67,6 @@ class Finder:
         self.tokens = tokens
         self.is_empty = matcher.is_empty
         self.is_plain = not any(any(flags[1:]) for _, flags in tokens)
-        texts = (*matcher.specials, *matcher.disallowed)
-        self.first_characters = {text[0] for text in texts}
-        self.last_characters = {text[-1] for text in texts}
         self._wants_blanks = any(flags.lstrip for _, flags in tokens)
         self._asks_for_words = any(flags.single_word for _, flags in tokens)
 

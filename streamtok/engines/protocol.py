@@ -30,7 +30,7 @@ class Engine(Protocol):
         ...
 
     def chain(self, matcher: SpecialMatcher, errors: str) -> Chain:
-        """What a stream does. Raises UnsupportedPatternError, UnsupportedStreamError."""
+        """What a stream does. Raises UnsupportedPatternError."""
         ...
 
 

@@ -16,7 +16,7 @@ from .._core.encode import Batch, Cuts, LargeText, bytes_of, check_policy, size_
 from ..engines.plain import PlainEngine
 from ..engines.protocol import NO_LIMIT, Engine, encode_or_refuse, encode_whole
 from ..engines.template import NO_TEMPLATE, Template
-from ..errors import UnsupportedPatternError, UnsupportedStreamError, raise_disallowed_special
+from ..errors import UnsupportedPatternError, raise_disallowed_special
 from .cached import cached_property
 from .threads import check_threads, run_in_threads, usable_cores
 
@@ -153,7 +153,7 @@ class TextEncoder:
         ids: list[int] = []
         try:
             chain = self.engine.chain(matcher, errors)
-        except (UnsupportedStreamError, UnsupportedPatternError):
+        except UnsupportedPatternError:
             ids = encode_whole(self.engine, text, matcher, errors, "list")
             return [*template.before, *ids, *template.after][:budget]
         tail = chain.tail(template)

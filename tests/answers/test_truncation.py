@@ -176,6 +176,8 @@ def test_wrong_arguments() -> None:
         CL100K.fits("text", 1.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match='side must be "right" or "left"'):
         CL100K.truncate("text", 1, "up")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="encoding cannot begin yet: this encoding changes text"):
+        with_rules(1, "NFC").truncate("e\u0301" * 10_000, 9, "left")
     with pytest.raises(TypeError, match="keeps the end"):
         CL100K.truncate(["te", "xt"], 1, "left")
     with pytest.raises(TypeError, match="these are mixed"):

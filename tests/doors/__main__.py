@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from streamtok import StreamtokError, UnsupportedStreamError
+from streamtok import StreamtokError
 
 from . import __doc__ as about
 from .calls import CALLS, Ask, DifferentIds, narrow_paths
@@ -67,9 +67,6 @@ def one_round(
             with narrow_paths(rng, ask.threads):
                 try:
                     CALLS[name](ask)
-                except UnsupportedStreamError:
-                    counts["no streams"] += 1
-                    continue
                 except DifferentIds as error:
                     shown = text if len(text) < 200 else f"{len(text)} of {text[:100]!r}…"
                     raise DifferentIds(

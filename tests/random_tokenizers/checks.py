@@ -196,11 +196,9 @@ def pieces_decode_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> boo
 
 
 def attempt(action: Any) -> Any:
-    """The result, or the exception as text: no text may be refused, but streams by their kind."""
+    """The result, or the exception as text: no text may be refused."""
     try:
         return action()
-    except streamtok.UnsupportedStreamError as error:
-        raise Refused(f"streams: {error}") from error
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
