@@ -9,6 +9,7 @@ from .engines.model_settings import ModelSettings
 from .engines.plain import PlainEngine
 from .engines.rules import NO_RULES, TextRules
 from .engines.template import Template
+from .errors import UnsupportedPatternError
 
 if TYPE_CHECKING:
     from ._core.encode import Cuts, Decoder, Encoder, SpecialMatcher, TokenTable
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from .engines.protocol import Chain, Engine
     from .engines.token_sizes import TokenSizes
     from .engines.trace import Tracer
-    from .errors import UnsupportedPatternError
     from .patterns.pattern import Pattern
     from .special_tokens import SpecialTokens
     from .vocabulary.table import Vocabulary
@@ -60,10 +60,9 @@ def pretoken_spans(
     """Where the pre-tokens of a text are, in characters. until: as for `Automaton.spans`."""
     if encoding.pattern is not None:
         return encoding.pattern.spans(text, until)
-    from .reference import bpe
+    from .reference.bpe import match_spans
 
-    found = bpe.MatchTime(len(text)).spans(bpe.compile_pattern(encoding._pat_str), text)
-    return ((start, end) for start, end in found if start < end)
+    return match_spans(encoding._pat_str, text)
 
 
 def make_engine(
@@ -73,20 +72,28 @@ def make_engine(
     rules: TextRules,
     specials: SpecialTokens,
 ) -> Engine:
-    """Text to ids. unsupported: why the pattern has no tables, if so. Raises PatternError."""
+    """Text to ids. unsupported: why the pattern has no tables, if so.
+
+    Raises PatternError, also for a pattern without tables where text is changed before it is cut.
+    """
     # Engines that few encodings have are imported where they are needed: `regex` alone takes
     # longer to import than all of this package.
-    engine: Engine = PlainEngine(encoder)
-    if unsupported is not None:
-        from .engines.regex_engine import RegexEngine
-
-        engine = RegexEngine(encoder, pat_str, unsupported)
     if rules != NO_RULES:
         from .engines.rewriting import RewritingEngine, changes_text
 
         if changes_text(rules, specials.preferred):
-            engine = RewritingEngine(engine, rules, specials.preferred)
-    return engine
+            if unsupported is not None:
+                raise UnsupportedPatternError(
+                    f"{unsupported}: it can cut texts, but not after a normalizer, or after added "
+                    "tokens with flags",
+                    construct=unsupported.construct, position=unsupported.position,
+                )  # fmt: skip
+            return RewritingEngine(encoder, rules, specials.preferred)
+    if unsupported is not None:
+        from .engines.whole_texts import WholeTextEngine
+
+        return WholeTextEngine(encoder, pat_str, unsupported)
+    return PlainEngine(encoder)
 
 
 def _rebuilt(

@@ -53,7 +53,7 @@ def test_there_is_no_ring() -> None:
     ("module", "other"),
     [
         ("encoding", "registry"),
-        ("engines.regex_engine", "encoding"),
+        ("engines.whole_texts", "encoding"),
         ("patterns.dfa", "patterns.pattern"),
         ("parallel.texts", "encoding"),
     ],

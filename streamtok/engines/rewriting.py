@@ -14,19 +14,19 @@ from .._core.encode import SpecialMatcher, bytes_of, transform, utf8_size
 from ..normalizers.compiled import AT_BEGIN, AT_FIRST, Changed, compiled
 from .added_tokens import Finder, can_overlap
 from .chunk_text import NO_BYTES_YET, characters_of, policy_of
-from .plain import PlainEngine
 from .protocol import NO_LIMIT
 from .rewriting_chain import RewritingChain
 from .rules import MARK, TextRules, TokenFlags
-from .stretches import BEGINNING, RefusedToken, Stages, Walk
+from .stretches import Stages
 from .template import NO_TEMPLATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from .._core.encode import Encoder
     from .._types import IdArray, Text
     from ..normalizers import Normalizer
-    from .protocol import Chain, Engine
+    from .protocol import Chain
 
 __all__ = ["RewritingEngine", "changes_text"]
 
@@ -69,16 +69,16 @@ def _normalizer_of(
 
 
 class RewritingEngine:
-    """Another engine, after added tokens with flags, and normalizers."""
+    """The core's `Encoder`, after added tokens with flags, and normalizers."""
 
     def __init__(
-        self, inner: Engine, rules: TextRules, preferred: Sequence[tuple[str, int]]
+        self, encoder: Encoder, rules: TextRules, preferred: Sequence[tuple[str, int]]
     ) -> None:
         """preferred: as for `changes_text`. Raises ValueError for a token that normalizes to "".
 
         A token whose normalized text is another one's, too, is hidden by the one preferred.
         """
-        self.inner = inner
+        self.encoder = encoder
         self.normalizer = _normalizer_of(rules.normalizer, rules.space_first)
         self.second = _normalizer_of(rules.second_normalizer)
         self.flags: Mapping[str, TokenFlags] = dict(rules.token_flags)
@@ -103,29 +103,21 @@ class RewritingEngine:
 
     def encode(self, text: Text, matcher: SpecialMatcher, errors: str, into: str) -> Any:
         stages = self.stages(matcher, errors)
-        if stages.at_once is not None and isinstance(self.inner, PlainEngine):
+        if stages.at_once is not None:
             transform, inner = stages.at_once.transform, stages.inner
-            found = self.inner.encode(text, stages.raw.matcher, errors, into, transform, inner)
+            found = self.encoder.encode(text, stages.raw.matcher, errors, into, transform, inner)
             if found is not None:
                 return found
         # A plain copy, once: others may write to bytes, and a derived class may have other methods.
         text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
         if isinstance(text, str):
             utf8_size(text, errors == "surrogateescape")  # raises for other surrogates
-        if isinstance(self.inner, PlainEngine):  # a stream of one chunk
-            chain = RewritingChain(self.inner.encoder, stages, errors)
-            return chain.encode(chain.tail(NO_TEMPLATE), text, True, into, None, NO_LIMIT)
-        taken, characters = characters_of(NO_BYTES_YET, text, True, errors)
-        walk = Walk(stages, BEGINNING)
-        try:
-            walk.feed(characters, True)
-        except RefusedToken as refused:
-            return taken.end - refused.rest, refused.text
-        return self._encode_stretches(walk.parts, policy_of(errors), into)
+        chain = RewritingChain(self.encoder, stages, errors)  # a stream of one chunk
+        return chain.encode(chain.tail(NO_TEMPLATE), text, True, into, None, NO_LIMIT)
 
     def changed(self, text: str | bytes, matcher: SpecialMatcher, errors: str) -> Changed | None:
-        """What the inner engine encodes instead of a whole text, with rows unless it is the text
-        itself. None: there may be tokens in it, or no table does it.
+        """What the core encodes instead of a whole text, with rows unless it is the text itself.
+        None: there may be tokens in it, or no table does it.
         """
         stages = self.stages(matcher, errors)
         table = stages.at_once
@@ -158,13 +150,11 @@ class RewritingEngine:
 
     def encode_changed(self, text: str, errors: str) -> IdArray:
         """The ids of what `changed` gave."""
-        ids: IdArray = self.inner.encode(text, _NO_SPECIAL, policy_of(errors), "array")
+        ids: IdArray = self.encoder.encode(text, _NO_SPECIAL, policy_of(errors), "array")
         return ids
 
     def chain(self, matcher: SpecialMatcher, errors: str) -> Chain:
-        if isinstance(self.inner, PlainEngine):
-            return RewritingChain(self.inner.encoder, self.stages(matcher, errors), errors)
-        return self.inner.chain(matcher, errors)  # raises
+        return RewritingChain(self.encoder, self.stages(matcher, errors), errors)
 
     def stages(self, matcher: SpecialMatcher, errors: str) -> Stages:
         """The changes to a text where `matcher` says which special tokens are in it."""
@@ -176,7 +166,7 @@ class RewritingEngine:
             tables = [None if one is None else compiled(one) for one in both]
             at_once = inner = None
             if normalized is not None and normalized.is_plain and both[1] is None:
-                inner = normalized.matcher if isinstance(self.inner, PlainEngine) else None
+                inner = normalized.matcher
             if raw.is_plain and (normalized is None or inner is not None):
                 at_once = compiled(*(one for one in both if one is not None))
             stages = Stages(
@@ -212,23 +202,3 @@ class RewritingEngine:
             [(known[found][1], self._flags_of(known[found][0])) for found in inside.specials],
         )
         return finder, None if second.is_empty else second
-
-    def _encode_stretches(self, parts: list[Any], errors: str, into: str) -> Any:
-        """The ids of parts, through an engine that has no stream."""
-        from ..reference.bpe import MatchTime
-        from .regex_engine import RegexEngine, id_array, joined_ids
-
-        assert isinstance(self.inner, RegexEngine)
-        left = MatchTime(sum(len(part) for part in parts if isinstance(part, str)))
-        ids = []
-        texts: list[str] = []
-        for part in [*parts, None]:
-            if isinstance(part, str):
-                texts.append(part)
-                continue
-            if texts:
-                ids.append(self.inner.encode("".join(texts), _NO_SPECIAL, errors, "array", left))
-                texts.clear()
-            if part is not None:
-                ids.append(id_array(part[:1]))
-        return joined_ids(ids, into)

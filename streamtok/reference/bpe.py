@@ -17,7 +17,6 @@ an i inside `(?i:...)`, which also matches the Turkish ones.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -29,7 +28,6 @@ from ..patterns.budget import shortened
 from ..patterns.unicode_classes import as_in_reference
 
 __all__ = [
-    "MatchTime",
     "bpe",
     "bpe_by_merges",
     "compile_pattern",
@@ -37,6 +35,7 @@ __all__ = [
     "encode",
     "encode_ordinary",
     "encode_pretoken",
+    "match_spans",
     "sentencepiece",
     "split",
     "split_in_turn",
@@ -57,8 +56,7 @@ def split(pattern: str, text: str) -> list[str]:
     >>> split(r" ?\\p{L}+|\\s", "to be\\n")
     ['to', ' be', '\\n']
     """
-    spans = MatchTime(len(text)).spans(compile_pattern(pattern), text)
-    return [text[start:end] for start, end in spans if start < end]
+    return [text[start:end] for start, end in match_spans(pattern, text)]
 
 
 def split_in_turn(patterns: Iterable[str], text: str) -> list[str]:
@@ -71,44 +69,28 @@ def split_in_turn(patterns: Iterable[str], text: str) -> list[str]:
     for pattern in patterns:
         cut: list[str] = []
         for part in parts:
-            spans = MatchTime(len(part)).spans(compile_pattern(pattern), part)
-            bounds = [0, *chain.from_iterable(spans), len(part)]
+            bounds = [0, *chain.from_iterable(match_spans(pattern, part)), len(part)]
             cut += [part[start:end] for start, end in pairwise(bounds) if start < end]
         parts = cut
     return parts
 
 
-class MatchTime:
-    """The processor time that the `regex` package may still take: it backtracks.
+def match_spans(pattern: str, text: str) -> list[tuple[int, int]]:
+    """Where the matches of a pattern are that are not empty.
 
-    `(?:.*?,){12}P` takes 20 seconds for 30 commas, and more for each further one.
+    The `regex` package backtracks: `(?:.*?,){12}P` takes 20 seconds for 30 commas, and more for
+    each further one. Raises PatternError where it takes more time than any pattern in use needs.
     """
-
-    def __init__(self, n_characters: int) -> None:
-        """n_characters: of all texts that one call matches."""
-        self._limit = self._left = MATCH_SECONDS + n_characters * SECONDS_PER_CHARACTER
-
-    def spans(self, pattern: regex.Pattern[str], text: str) -> list[tuple[int, int]]:
-        """Where the matches of a text are. Raises PatternError if they take too long."""
-        # Match a text of the same length without characters that are newer than tiktoken's Unicode.
-        text = as_in_reference(text)
-        begun = time.thread_time()
-        timeout = max(self._left, 0.0)  # `regex` takes less than 0 for no limit
-        while True:
-            try:
-                found = [match.span() for match in pattern.finditer(text, timeout=timeout)]
-            except TimeoutError:
-                # `regex` counts the time of other threads, too.
-                if time.thread_time() - begun < self._left:
-                    timeout *= 2
-                    continue
-                raise PatternError(
-                    f"the pattern {shortened(pattern.pattern)!r} takes more than "
-                    f"{self._limit:.2f} seconds to match the text: it has no tables, and goes "
-                    "back too often"
-                ) from None
-            self._left -= time.thread_time() - begun
-            return found
+    seconds = MATCH_SECONDS + len(text) * SECONDS_PER_CHARACTER
+    # Match a text of the same length without characters that are newer than tiktoken's Unicode.
+    found = compile_pattern(pattern).finditer(as_in_reference(text), timeout=seconds)
+    try:
+        return [match.span() for match in found if match.end() > match.start()]
+    except TimeoutError:
+        raise PatternError(
+            f"the pattern {shortened(pattern)!r} takes more than {seconds:.2f} seconds to match "
+            "the text: it has no tables, and goes back too often"
+        ) from None
 
 
 @lru_cache(maxsize=64)

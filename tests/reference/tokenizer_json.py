@@ -28,7 +28,8 @@ import regex
 from streamtok.models.serde_float import serde_float
 from streamtok.normalizers.growth import MOST_GROWTH
 from streamtok.patterns.huggingface_characters import SCRIPTS
-from streamtok.reference.bpe import MatchTime, compile_pattern, split
+from streamtok.patterns.unicode_classes import as_in_reference
+from streamtok.reference.bpe import compile_pattern, split
 from streamtok.reference.unigram import unigram
 from streamtok.reference.wordpiece import word_level, word_piece
 
@@ -325,7 +326,8 @@ def _matches(pattern: Json, text: str) -> list[tuple[int, int, bool]]:
     )
     found = []
     done = 0
-    for start, end in MatchTime(len(text)).spans(compile_pattern(source), text):
+    for match in compile_pattern(source).finditer(as_in_reference(text)):
+        start, end = match.span()
         if done < start:
             found.append((done, start, False))
         found.append((start, end, True))
