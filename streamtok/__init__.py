@@ -129,7 +129,7 @@ _LATER = {  # a name to its module
 
 _MODULES = {  # what is there without an import of its own; `load` is a function, see `load.py`
     *("answers", "core", "definition", "encoding", "engines", "formats", "load", "model"),
-    *("parallel", "patterns", "registry", "special_tokens", "surrogates", "vocabulary"),
+    *("parallel", "patterns", "registry", "special_tokens", "vocabulary"),
 }
 
 

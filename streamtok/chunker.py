@@ -6,7 +6,7 @@ yet is carried from one chunk to the next: the *tail reserve*. The contract is t
 library's incremental codecs: after `final` or `flush` a stream is fresh again.
 
 Each chunk goes the same way (`StreamEncoder._take`): it is put after the reserve, the chain
-transforms it (half characters are joined, added tokens found, text is normalized), the core says
+transforms it (added tokens are found, text is normalized), the core says
 which ids are final, these are emitted, and the rest is the new reserve. All of the reserve is in
 one object, a `Tail` of the core: the open pre-token with the bytes that it holds
 (`_core/stream/tail.pxi`), and the note that the chain has made (`engines/protocol.py`). A call
@@ -267,9 +267,7 @@ class StreamEncoder(FastStreamEncoder):
                 "a stream that gives offsets cannot be saved or pickled: copy() it, or begin the "
                 "text again"
             )
-        half, body = self._reserve()
-        waiting = half.encode("utf-8", "surrogatepass")
-        return _seal(self._state_key() + bytes([len(waiting)]) + waiting + body)
+        return _seal(self._state_key() + self._reserve())
 
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called.
@@ -283,19 +281,11 @@ class StreamEncoder(FastStreamEncoder):
                 f"the saved state is of another encoding than {self._encoding.name!r}, or of a "
                 "stream with other settings"
             )
-        size = body[32]
-        waiting, rest = body[33 : 33 + size], body[33 + size :]
-        try:
-            half = waiting.decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:
-            half = "?"
-        if half and not "\ud800" <= half <= "\udbff":
-            raise StateError("the saved stream state is damaged: it holds no half of a character")
         if self._trace is None:
-            self._adopt((half, rest))
+            self._adopt(body[32:])
             return
         tail = self._chain.tail(self._template)
-        self._chain.setstate(tail, rest, half)
+        self._chain.setstate(tail, body[32:])
         self._go_on(tail, self._chain)
 
     def _setstate_of(self, state: bytes, policy: list[Any]) -> None:
@@ -318,15 +308,14 @@ class StreamEncoder(FastStreamEncoder):
         other.setstate(state)
         self._adopt(other._reserve())
 
-    def _reserve(self) -> tuple[str, bytes]:
+    def _reserve(self) -> bytes:
         """The tail reserve as plain data, for `_adopt`."""
-        reserve: tuple[str, bytes] = self._chain.getstate(self._tail)
+        reserve: bytes = self._chain.getstate(self._tail)
         return reserve
 
-    def _adopt(self, reserve: tuple[str, bytes]) -> None:
+    def _adopt(self, reserve: bytes) -> None:
         """Go on with the reserve of another stream, which may have other settings."""
-        half, body = reserve
-        self._chain.setstate(self._tail, body, half)
+        self._chain.setstate(self._tail, reserve)
 
     def __getstate__(self) -> object:
         settings = *self._settings, self._template != NO_TEMPLATE

@@ -12,9 +12,9 @@ import bisect
 import itertools
 from typing import TYPE_CHECKING
 
+from ._core.encode import text_bytes
 from .definition import pretoken_spans
 from .engines.protocol import encode_whole
-from .surrogates import repair
 from .vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _stable_and_rest(
 
     Blank tokens before one that is blank are of it, too, since `\\s*[\\r\\n]+` looks ahead.
     """
-    data = repair(text, "strict").encode() if isinstance(text, str) else bytes(text)
+    data = text_bytes(text, "strict")
     ids = encode_whole(encoding._engine, data, matcher, "strict", "list")
     start, end, _ = matcher.split(data)[-1]
     segment = data[start:end].decode()

@@ -71,22 +71,10 @@ DEFECTS = [
                 "    m.partial_size = tail.mark.partial_size = 0\n    if is_clean"),),
     ),
     Defect(
-        "7", "a surrogate under surrogateescape: streams raise", "stream",
-        (Change("streamtok/engines/plain.py", "        except UnicodeEncodeError:\n",
-                "        except UnicodeEncodeError:\n"
-                "            if tail.errors == 'surrogateescape':\n"
-                "                raise\n"),),
-    ),
-    Defect(
         "9", "a sequence of splits is trained as a regular expression", "trainer",
         (Change("streamtok/training/vocabulary_trainer.py",
                 "pattern = self.pattern if self.pattern.is_composed else self.pattern.source",
                 "pattern = self.pattern.source"),),
-    ),
-    Defect(
-        "10", "half a surrogate pair is counted as U+FFFD", "trainer",
-        (Change("streamtok/training/counting.py", "(at_chunk, chunk, final, \"replace\")",
-                "(at_chunk, chunk, True, \"replace\")"),),
     ),
     Defect(
         "11", "repair copies all before each character", "stream",

@@ -31,7 +31,9 @@ def bytes_of(data: Buffer) -> bytes: ...
 def check_policy(errors: object) -> None: ...
 def size_of(text: Any) -> int: ...
 def unfinished_size(data: bytes) -> int: ...
-def utf8_size(text: str, has_escapes: bool) -> int: ...
+def repaired(text: str, errors: str) -> str: ...
+def text_bytes(data: str | Buffer, errors: str) -> bytes: ...
+def utf8_size(text: str) -> int: ...
 def spell(
     lefts: npt.NDArray[np.uint32], rights: npt.NDArray[np.uint32], spelled: bytes | memoryview
 ) -> tuple[bytes, npt.NDArray[np.uint32]]: ...
@@ -187,11 +189,10 @@ class Transform:
 
 def transform(
     t: Transform, text: str | Buffer, begins: int, ends: bool, wants_rows: bool
-) -> tuple[bytes | None, str, bytes | None]: ...
+) -> tuple[bytes | None, str, bytes | None] | None: ...
 
 @final
 class ChangedNote:
-    half: str
     partial: bytes
     bytes_in: int
     grown: int
@@ -202,7 +203,6 @@ class ChangedNote:
     runs: tuple[tuple[int, int, int], ...]
     def __init__(
         self,
-        half: str,
         partial: bytes,
         bytes_in: int,
         grown: int,
@@ -289,8 +289,6 @@ class Tail:
         into: str,
         out: Buffer | None,
         limit: int,
-        expected: Any = None,
-        note: Any = None,
     ) -> Any: ...
     def encode_parts(
         self,

@@ -6,32 +6,35 @@ Positions are characters of a str and bytes of everything else.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from .._core.encode import repaired
 from ..parallel.texts import text_view
 from ..readers import read_chunks
 
-__all__ = ["PAIR", "TextWindow", "character_ends", "is_buffer"]
-
-PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # surrogates that are one character
+__all__ = ["TextWindow", "character_ends", "is_buffer"]
 
 
 class TextWindow:
     """A text that is cut and read from the left. `is_str`: positions are characters."""
 
-    def __init__(self, source: Any) -> None:
-        """source: str, bytes-like, an iterable of chunks, or a file.
+    def __init__(self, source: Any, errors: str = "surrogateescape") -> None:
+        """source: str, bytes-like, an iterable of chunks, or a file. Lone surrogates in a str are
+        repaired.
 
         Raises TypeError for anything else, and later for chunks of two kinds.
         """
+        self._errors = errors
         self._chunks: Iterator[Any] = iter(())
         self._base = 0  # the position of the held text
         self._whole = source
         self.is_whole = True  # nothing is left to be read
         if isinstance(source, str):
-            self._held: Any = text_view(source)
+            text = text_view(source)
+            self._held: Any = repaired(text, errors)
+            if self._held is not text:
+                self._whole = self._held
         elif is_buffer(source):
             self._held = self._whole = text_view(source)
         elif isinstance(source, Iterable) or hasattr(source, "read"):
@@ -50,7 +53,9 @@ class TextWindow:
     def _next(self) -> Any:
         """One chunk more, as str or bytes; None: there is none."""
         for chunk in self._chunks:
-            if not isinstance(chunk, str):
+            if isinstance(chunk, str):
+                chunk = repaired(str.__str__(chunk), self._errors)
+            else:
                 if not is_buffer(chunk):
                     raise TypeError(
                         f"a chunk must be str or bytes-like, not {type(chunk).__name__}"
@@ -116,14 +121,11 @@ def is_buffer(value: object) -> bool:
 def character_ends(text: Any, start: int, stop: int) -> list[int]:
     """The places from `start` to `stop` of a str or bytes where a character ends, rising.
 
-    Bytes that are not UTF-8 are a character each; a pair of surrogates is one.
+    Bytes that are not UTF-8 are a character each.
     """
     stop = min(stop, len(text))
     if isinstance(text, str):
-        places = list(range(start, stop + 1))
-        if not PAIR.search(text, max(start - 1, 0), stop + 1):
-            return places
-        return [place for place in places if not (place and PAIR.match(text, place - 1))]
+        return list(range(start, stop + 1))
     begin = start
     while begin > max(start - 3, 0) and begin < len(text) and text[begin] & 0xC0 == 0x80:
         begin -= 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import bytes_of, token_spans
+from .._core.encode import bytes_of, has_surrogate, token_spans
 from ..definition import pretoken_spans
 from ..engines.plain import PlainEngine
 from ..engines.protocol import NO_LIMIT, encode_whole
@@ -92,18 +92,17 @@ def _contiguous(
         if table is not None:
             return token_spans(ids, table, None, False)
         return _in_bytes(ids, sizes)
-    if table is not None and (isinstance(text, str) or _is_utf8(text, errors)):
-        try:
-            return token_spans(ids, table, None if unit == "byte" else text, unit == "utf16")
-        except UnicodeEncodeError:
-            pass
+    if table is not None and _is_plain(text, errors):
+        return token_spans(ids, table, None if unit == "byte" else text, unit == "utf16")
     spans = _in_bytes(ids, sizes)
     source = BEGIN.fed(text, True, errors)
     return source.in_unit(spans, unit, errors)
 
 
-def _is_utf8(text: bytes, errors: str) -> bool:
-    """Whether the text is neither repaired nor has bytes that stand for themselves."""
+def _is_plain(text: str | bytes, errors: str) -> bool:
+    """Whether the text is neither repaired nor has bytes that are not UTF-8."""
+    if isinstance(text, str):
+        return not has_surrogate(text, 0, len(text))
     try:
         if errors != "strict":  # or else the encoder has seen to it
             text.decode()

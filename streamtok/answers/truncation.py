@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._core.encode import repaired
 from ..parallel.texts import check_budget, text_view
 from .graphemes import grapheme_ends
 from .prefixes import Prefixes, feed, open_stream
@@ -35,7 +36,7 @@ class Truncated(NamedTuple):
 def fits(settings: Settings, text: Text | Iterable[Text] | SupportsRead, max_tokens: int) -> bool:
     """Whether the text has at most `max_tokens` ids."""
     left = check_budget("max_tokens", max_tokens) - settings.template.size
-    source = TextWindow(text)
+    source = TextWindow(text, settings.errors)
     chain, tail = open_stream(settings)
     position = 0
     while left >= 0:
@@ -68,17 +69,17 @@ def truncate(
                 f"{type(text).__name__}: join the chunks, or read the file"
             )
         whole = text_view(text)
+        if isinstance(whole, str):
+            whole = repaired(whole, settings.errors)
         start, n_tokens = longest_suffix(settings, whole, budget, whole_graphemes)
         n_tokens += added
         if start == 0:
-            return Truncated(
-                text if isinstance(text, str | bytes) else bytes(whole), n_tokens, False
-            )
+            return Truncated(whole if isinstance(whole, str) else bytes(whole), n_tokens, False)
         kept = whole[start:]
         return Truncated(kept if isinstance(kept, str) else bytes(kept), n_tokens, True)
     if side != "right":
         raise ValueError(f'side must be "right" or "left", not {side!r}')
-    source = TextWindow(text)
+    source = TextWindow(text, settings.errors)
     prefixes = Prefixes(settings, source)
     if prefixes.advance(budget):
         return Truncated(source.result(0, prefixes.end), prefixes.n_tokens + added, False)

@@ -113,10 +113,7 @@ def run(args: argparse.Namespace) -> int:
         )
         _print_count(args, total, is_named=True)
     if replaced:
-        one, many = "byte", "bytes"
-        if args.jsonl is not None:  # half of a surrogate pair is an escape
-            one, many = "byte or escape", "bytes or escapes"
-        what = f"1 {one} was" if replaced == 1 else f"{replaced:,} {many} were"
+        what = "1 byte was" if replaced == 1 else f"{replaced:,} bytes were"
         say(f"{what} not UTF-8 and counted as U+FFFD; --errors strict names the first")
     if stopped is not None and not args.follow:
         raise stopped

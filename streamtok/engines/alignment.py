@@ -52,7 +52,7 @@ class AlignmentMap(NamedTuple):
             if isinstance(block, int):
                 rows.append(np.array([(1, block, block, _OF_TOKEN)]))
             elif isinstance(block, tuple) and not isinstance(block, Changed):
-                size = utf8_size(block[1], True)
+                size = utf8_size(block[1])
                 rows.append(
                     np.array([(size, 1, 1, _OF_STRETCH) if block[0] else (1, 0, size, _TAKEN)])
                 )

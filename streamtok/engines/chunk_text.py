@@ -1,7 +1,7 @@
-"""From the chunks of a stream to characters: UTF-8 cut anywhere, and halves of surrogate pairs.
+"""From the chunks of a stream to characters: UTF-8 cut anywhere.
 
-For streams that must see characters before the core does. The result is text as the core takes it:
-without surrogates, except for U+DC80 to U+DCFF where "surrogateescape" lets them stand for bytes.
+For streams that must see characters before the core does. The result is text as `repaired` returns
+it: without surrogates, except for the bytes that "surrogateescape" keeps.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.encode import bytes_of, utf8_size
-from ..surrogates import decode_begun, repair, repair_chunk
+from .._core.encode import bytes_of, has_surrogate, repaired, unfinished_size, utf8_size
 
 if TYPE_CHECKING:
     from .._types import Text
@@ -33,7 +32,6 @@ class Odd(NamedTuple):
 class BytesTaken(NamedTuple):
     """The chunks so far, and the bytes of them that are not a character yet."""
 
-    half: str = ""  # the first half of a surrogate pair that ended a str chunk
     partial: bytes = b""  # those of a character that is not complete
     bytes_in: int = 0
     grown: int = 0  # bytes that repair added
@@ -50,15 +48,13 @@ class BytesTaken(NamedTuple):
 
     def to_json(self) -> list[Any]:
         """What `from_json` takes."""
-        return [self.half, self.partial.hex(), self.bytes_in, self.grown]
+        return [self.partial.hex(), self.bytes_in, self.grown]
 
     @classmethod
     def from_json(cls, value: Any, errors: str) -> BytesTaken:
         """One that was saved as JSON. Raises ValueError and TypeError if it is none."""
-        half, partial, bytes_in, grown = value
-        self = cls(half, bytes.fromhex(partial), bytes_in, grown)
-        if type(half) is not str or not (half == "" or "\ud800" <= half <= "\udbff"):
-            raise ValueError("expected half a character")
+        partial, bytes_in, grown = value
+        self = cls(bytes.fromhex(partial), bytes_in, grown)
         if any(type(x) is not int or not 0 <= x < 1 << 62 for x in (bytes_in, grown)):
             raise ValueError("expected numbers of bytes")
         begun = characters_of(NO_BYTES_YET, self.partial, False, errors)[0].partial
@@ -81,12 +77,10 @@ def characters_of(
     """The characters that a chunk completes. odd: gets those that were something else.
 
     Raises UnicodeDecodeError with the offset in the stream, also for a str after bytes that end
-    inside a character; UnicodeEncodeError for bytes after half a pair; TypeError.
+    inside a character; TypeError.
     """
-    half, partial, bytes_in, grown = before
+    partial, bytes_in, grown = before
     keeps = errors == "surrogateescape"
-    # Of a str, each character is one of the source, also where their bytes are one together.
-    is_source = odd is not None and isinstance(chunk, str) and bool(chunk)
     if isinstance(chunk, str):
         chunk = str.__str__(chunk)
         if chunk and partial and not keeps:
@@ -94,47 +88,52 @@ def characters_of(
                 "utf-8", partial, bytes_in - len(partial), bytes_in,
                 "a str chunk follows bytes that end inside a character",
             )  # fmt: skip
+        text = repaired(chunk, errors)
+        # Of a str, each character is one of the source, also where their bytes are one together.
+        is_source = odd is not None and bool(chunk)
+        if is_source or not (partial or (keeps and has_surrogate(text, 0, len(text)))):
+            if odd is not None and text is not chunk:
+                _note_pairs(chunk, before.end, errors, odd)
+            taken = BytesTaken(b"", bytes_in + utf8_size(text), grown)
+            return taken, partial.decode("utf-8", "surrogateescape") + text
+        chunk = text.encode("utf-8", "surrogateescape")
     else:
         chunk = bytes_of(chunk)
-    if half:
-        _note_pairs(half, chunk, before.end, errors, odd)
-        chunk, half = repair_chunk(half, chunk, final, errors)
-    if isinstance(chunk, str):
-        try:
-            size = utf8_size(chunk, False)
-            has_escapes = False
-        except UnicodeEncodeError:
-            if not half:  # or else it is repaired
-                _note_pairs("", chunk, before.end, errors, odd)
-                chunk, half = repair_chunk("", chunk, final, errors)
-            size, has_escapes = utf8_size(chunk, keeps), keeps
-        if is_source or not (has_escapes or partial):
-            text = partial.decode("utf-8", "surrogateescape") + chunk if partial else chunk
-            return BytesTaken(half, b"", bytes_in + size, grown), text
-        chunk = chunk.encode("utf-8", policy_of(errors))  # they may be bytes of one character
     bytes_in += len(chunk)
     data = partial + chunk if partial else chunk
     try:
-        text, partial = decode_begun(data, final, errors)
+        text, partial = _decode_begun(data, final, errors)
     except UnicodeDecodeError as error:
         start = bytes_in - len(data)
         raise UnicodeDecodeError(
             "utf-8", data[error.start : error.end], start + error.start, start + error.end,
             error.reason,
         ) from None  # fmt: skip
+    size = len(data) - len(partial)
     if errors == "replace" and "\ufffd" in text:
-        grown += utf8_size(text, False) - (len(data) - len(partial))
-        _note_repaired(data[: len(data) - len(partial)], before.reached, odd)
-    return BytesTaken(half, partial, bytes_in, grown), text
+        grown += utf8_size(text) - size
+        _note_repaired(data[:size], before.reached, odd)
+    return BytesTaken(partial, bytes_in, grown), text
 
 
-def _note_pairs(half: str, chunk: Text, at: int, errors: str, odd: list[Odd] | None) -> None:
-    """Add the pairs of surrogates that stand for one character. at: where the text begins."""
-    if odd is None or not isinstance(chunk, str):
-        return
-    text, last = half + chunk, 0
+def _decode_begun(data: bytes, final: bool, errors: str) -> tuple[str, bytes]:
+    """(text, rest): `data.decode("utf-8", errors)` of what is decided, and the beginning of a
+    character that ends the data, unless it is final. `codecs.utf_8_decode` waits for the end of a
+    surrogate, which is never a character. Raises UnicodeDecodeError.
+    """
+    end = len(data) - (0 if final else unfinished_size(data))
+    try:
+        return data[:end].decode("utf-8", errors), data[end:]
+    except UnicodeDecodeError:
+        data.decode("utf-8", errors)  # the whole text's reason: it may need the bytes cut off
+        raise
+
+
+def _note_pairs(text: str, at: int, errors: str, odd: list[Odd]) -> None:
+    """Add the pairs of surrogates that are one character. at: where the text begins."""
+    last = 0
     for match in _PAIR.finditer(text):
-        at += utf8_size(repair(text[last : match.start()], errors), errors == "surrogateescape")
+        at += utf8_size(repaired(text[last : match.start()], errors))
         odd.append(Odd(at, 4, 2))
         at, last = at + 4, match.end()
 

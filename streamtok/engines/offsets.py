@@ -35,25 +35,23 @@ _NO_ROWS = np.empty((0, 3), np.int64)
 Block: TypeAlias = "tuple[str, str] | Changed | int"
 
 
-def runs_of_end(
-    runs: Runs, blocks: list[Block], waiting: int, has_escapes: bool
-) -> tuple[Runs, int]:
+def runs_of_end(runs: Runs, blocks: list[Block], waiting: int) -> tuple[Runs, int]:
     """The runs of the last `waiting` bytes, and the bytes that these were before.
 
-    Args: the runs that were known; the blocks that have come since;
-    has_escapes as for `utf8_size`. Costs O(runs) and O(what waits).
+    Args: the runs that were known; the blocks that have come since. Costs O(runs) and O(what
+    waits).
     """
     rows = [_NO_ROWS]
     size = 0
     for block in reversed(blocks):
         if size >= waiting:
             break
-        rows.append(_rows_of(block, waiting, has_escapes))
+        rows.append(_rows_of(block, waiting))
         size += int((rows[-1][:, 0] * rows[-1][:, 1]).sum())
     return runs_behind(runs, np.concatenate(rows[::-1]).ravel(), waiting)
 
 
-def _rows_of(block: Block, waiting: int, has_escapes: bool) -> npt.NDArray[np.int64]:
+def _rows_of(block: Block, waiting: int) -> npt.NDArray[np.int64]:
     """The rows of a block, as far as `waiting` bytes of it go."""
     if isinstance(block, Changed):
         return block.rows
@@ -61,12 +59,12 @@ def _rows_of(block: Block, waiting: int, has_escapes: bool) -> npt.NDArray[np.in
         return np.array([(1, block, block)])
     text, source = block
     if text is source or text == source:
-        return np.array([(utf8_size(text, has_escapes), 1, 1)])
+        return np.array([(utf8_size(text), 1, 1)])
     if len(text) != len(source):
-        return np.array([(1, utf8_size(text, has_escapes), utf8_size(source, has_escapes))])
+        return np.array([(1, utf8_size(text), utf8_size(source))])
     # Character by character; each one has a byte.
     pairs = zip(text[-waiting:], source[-waiting:], strict=True)
-    return np.array([(1, utf8_size(x, has_escapes), utf8_size(y, has_escapes)) for x, y in pairs])
+    return np.array([(1, utf8_size(x), utf8_size(y)) for x, y in pairs])
 
 
 def runs_from_json(value: Any) -> Runs:
@@ -88,6 +86,6 @@ def is_identity(runs: Runs) -> bool:
     return all([run[1:] == (1, 1) for run in runs])
 
 
-def sources(blocks: list[Any], has_escapes: bool) -> int:
+def sources(blocks: list[Any]) -> int:
     """The bytes that a normalizer's blocks stand for."""
-    return sum([x.size if isinstance(x, Changed) else utf8_size(x[1], has_escapes) for x in blocks])
+    return sum([x.size if isinstance(x, Changed) else utf8_size(x[1]) for x in blocks])

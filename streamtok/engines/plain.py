@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .._core.encode import Encoder, Tail
-from ..surrogates import repair_chunk
 
 if TYPE_CHECKING:
     from .._core.encode import SpecialMatcher
@@ -29,10 +28,7 @@ class PlainEngine:
 
 
 class PlainChain:
-    """Nothing is done to chunks but to join surrogate pairs that are cut in two.
-
-    The first half of a pair that ends a chunk is the tail's note.
-    """
+    """Nothing is done to chunks."""
 
     __slots__ = ("_new",)
 
@@ -54,18 +50,10 @@ class PlainChain:
         out: Any,
         limit: int,
     ) -> Any:
-        half: str | None = tail.note
-        try:
-            if half:
-                raise UnicodeEncodeError("utf-8", half, 0, 1, "surrogates not allowed")
-            return tail.encode(chunk, final, into, out, limit)
-        except UnicodeEncodeError:
-            text, rest = repair_chunk(half or "", chunk, final, tail.errors)
-            return tail.encode(text, final, into, out, limit, half, rest or None)
+        return tail.encode(chunk, final, into, out, limit)
 
-    def getstate(self, tail: Tail) -> tuple[str, bytes]:
-        half = tail.note
-        return half or "", tail.getstate(half)
+    def getstate(self, tail: Tail) -> bytes:
+        return tail.getstate()
 
-    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
-        tail.setstate(state, half or None)
+    def setstate(self, tail: Tail, state: bytes) -> None:
+        tail.setstate(state)

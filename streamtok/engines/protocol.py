@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .. import surrogates
 from .._core.encode import check_policy
 from ..errors import raise_disallowed_special
 
@@ -25,7 +24,7 @@ class Engine(Protocol):
         """The ids of a whole text: a list, an array or their number, as `into` says ("list",
         "array", "count"); or (offset in bytes, text) of a special token that `matcher` refuses.
 
-        Raises UnicodeDecodeError ("strict") and, for lone surrogates, UnicodeEncodeError.
+        Raises UnicodeDecodeError ("strict").
         """
         ...
 
@@ -43,7 +42,7 @@ class Chain(Protocol):
 
     @property
     def is_direct(self) -> bool:
-        """Whether chunks may go to the tail at once, unless they need repair."""
+        """Whether chunks may go to the tail at once."""
         ...
 
     @property
@@ -71,11 +70,11 @@ class Chain(Protocol):
         """
         ...
 
-    def getstate(self, tail: Tail) -> tuple[str, bytes]:
-        """(the first half of a surrogate pair that waits, or "", the rest of the state)."""
+    def getstate(self, tail: Tail) -> bytes:
+        """All that is needed to go on elsewhere."""
         ...
 
-    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
+    def setstate(self, tail: Tail, state: bytes) -> None:
         """Put a tail where `getstate` was called. Raises StateError; the tail is then as before."""
         ...
 
@@ -87,10 +86,7 @@ def encode_whole(
     errors: str,
     into: str,
 ) -> Any:
-    """What `engine.encode` gives; a special token that is refused raises ValueError.
-
-    Lone surrogates in a str become U+FFFD, or bytes under "surrogateescape".
-    """
+    """What `engine.encode` gives; a special token that is refused raises ValueError."""
     result = encode_or_refuse(engine, text, matcher, errors, into)
     if type(result) is tuple:
         raise_disallowed_special(*result)
@@ -107,9 +103,4 @@ def encode_or_refuse(
     """As `encode_whole`, but (offset, text) for a special token that is refused."""
     if errors != "strict":
         check_policy(errors)
-    try:
-        return engine.encode(text, matcher, errors, into)
-    except UnicodeEncodeError:
-        if not isinstance(text, str):
-            raise
-        return engine.encode(surrogates.repair(text, errors), matcher, errors, into)
+    return engine.encode(text, matcher, errors, into)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import SpecialMatcher, bytes_of, transform, utf8_size
+from .._core.encode import SpecialMatcher, transform
 from ..normalizers.compiled import AT_BEGIN, AT_FIRST, Changed, compiled
 from .added_tokens import Finder, can_overlap
 from .chunk_text import NO_BYTES_YET, characters_of, policy_of
@@ -108,10 +108,6 @@ class RewritingEngine:
             found = self.encoder.encode(text, stages.raw.matcher, errors, into, transform, inner)
             if found is not None:
                 return found
-        # A plain copy, once: others may write to bytes, and a derived class may have other methods.
-        text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
-        if isinstance(text, str):
-            utf8_size(text, errors == "surrogateescape")  # raises for other surrogates
         chain = RewritingChain(self.encoder, stages, errors)  # a stream of one chunk
         return chain.encode(chain.tail(NO_TEMPLATE), text, True, into, None, NO_LIMIT)
 
@@ -128,17 +124,14 @@ class RewritingEngine:
         # The second of two normalizers may change back what the first has changed, and the rows of
         # both together may not be those of one after the other: each must leave the text.
         is_one = len(table.inside) == 1
-        try:
-            for one in (table,) if is_one else (stages.first_table, stages.second_table):
-                found = one and transform(one.transform, characters, where, True, False)
-                if found is None or (found[0] is not None and not is_one):
-                    return None
-            if found is not None and found[0] is not None:
-                if stages.has_escapes:
-                    return None
-                found = transform(table.transform, characters, where, True, True)
-        except UnicodeEncodeError:
-            return None
+        for one in (table,) if is_one else (stages.first_table, stages.second_table):
+            found = one and transform(one.transform, characters, where, True, False)
+            if found is None or (found[0] is not None and not is_one):
+                return None
+        if found is not None and found[0] is not None:
+            if stages.has_escapes:
+                return None
+            found = transform(table.transform, characters, where, True, True)
         if found is None:
             return None
         if found[2] is not None:

@@ -94,7 +94,7 @@ class RewritingChain:
         """Where the steps go on."""
         if known is None:
             return NO_BYTES_YET, BEGINNING
-        taken = BytesTaken(known.half, known.partial, known.bytes_in, known.grown)
+        taken = BytesTaken(known.partial, known.bytes_in, known.grown)
         if known.place is not None:
             return taken, known.place
         stages = self.stages
@@ -135,7 +135,6 @@ class RewritingChain:
         if (
             stages.at_once is None
             or self.transform is None
-            or taken.half
             or place.raw[1:] != NOTHING_FOUND[1:]
             or (is_traced and first and stages.normalizer is None)  # its rows were given
             or (place.first is not None and states != stages.at_once.inside)
@@ -145,14 +144,13 @@ class RewritingChain:
         where = 0 if place.first is not None else AT_BEGIN | AT_FIRST * place.is_first
         return ChangedNote(*taken, total(runs)[1], None, where, held, runs)
 
-    def getstate(self, tail: Tail) -> tuple[str, bytes]:
+    def getstate(self, tail: Tail) -> bytes:
         known = tail.note
         before, place = self._place_of(known)
-        half, *taken = before.to_json()
-        saved = json.dumps([*taken, place], separators=(",", ":")).encode()
-        return half, len(saved).to_bytes(8, "little") + saved + tail.getstate(known)
+        saved = json.dumps([*before.to_json(), place], separators=(",", ":")).encode()
+        return len(saved).to_bytes(8, "little") + saved + tail.getstate(known)
 
-    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
+    def setstate(self, tail: Tail, state: bytes) -> None:
         size = int.from_bytes(state[:8], "little")
         saved, rest = state[8 : 8 + size], state[8 + size :]
         if len(state) < 8 or len(saved) < size:
@@ -161,7 +159,7 @@ class RewritingChain:
         twin.setstate(rest)
         try:
             *known, place = json.loads(saved)
-            taken = BytesTaken.from_json([half, *known], self.errors)
+            taken = BytesTaken.from_json(known, self.errors)
             loaded, waiting = place_from_json(place, self.stages, twin.pending)
             if waiting > taken.reached:
                 raise ValueError("more bytes wait than came in")

@@ -1,8 +1,7 @@
 """The text of a stream as it was given, and positions in it: bytes, characters, UTF-16.
 
-The encoded text is UTF-8. Surrogate pairs in a str are joined in it, and other bytes may be
-repaired. `SourceText` keeps the end of a text, and how far its characters are from the beginning.
-Immutable.
+The encoded text is UTF-8. Surrogates in a str and bytes may be repaired in it. `SourceText` keeps
+the end of a text, and how far its characters are from the beginning. Immutable.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._core.encode import has_surrogate
 from .chunk_text import NO_BYTES_YET, BytesTaken, Odd, characters_of
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _encoded(text: str, errors: str) -> bytes:
 
 def _beginnings(data: npt.NDArray[np.uint8], text: str, errors: str) -> npt.NDArray[np.bool_]:
     """Where characters begin."""
-    if errors != "surrogateescape" or _is_unicode(text):
+    if not has_surrogate(text, 0, len(text)):
         return data.view(np.int8) > -65
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     sizes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
@@ -143,14 +143,6 @@ def _beginnings(data: npt.NDArray[np.uint8], text: str, errors: str) -> npt.NDAr
     begins = np.zeros(len(data), bool)
     begins[np.cumsum(sizes) - sizes] = True
     return begins
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _outward(

@@ -93,8 +93,8 @@ class Walk:
         # Bytes that wait for the normalizers, by difference: counting all of them again for each
         # chunk would take quadratic time.
         changed, source = total(place.first_runs)
-        self.first_held = waiting - source - self._size(place.raw.held)
-        held = changed - total(place.second_runs)[1] - self._size(place.normalized.held)
+        self.first_held = waiting - source - utf8_size(place.raw.held)
+        held = changed - total(place.second_runs)[1] - utf8_size(place.normalized.held)
         self.second_held = held if self.has_second else 0
 
     def feed(self, text: str, final: bool) -> None:
@@ -102,14 +102,14 @@ class Walk:
         self.raw, events, refused = self.stages.raw.feed(self.raw, text, final)
         if refused:
             found, rest = refused
-            raise RefusedToken(found, self._size(rest))
+            raise RefusedToken(found, utf8_size(rest))
         for at, (part, taken, id) in enumerate(events):
             try:
                 is_last = final and at + 1 == len(events)
                 self.normalize(part, id != GOES_ON or is_last)
             except RefusedToken as error:
-                error.rest += self._size(taken) + self._size(self.raw.held)
-                error.rest += sum([self._size(x) + self._size(y) for x, y, _ in events[at + 1 :]])
+                error.rest += utf8_size(taken) + utf8_size(self.raw.held)
+                error.rest += sum([utf8_size(x) + utf8_size(y) for x, y, _ in events[at + 1 :]])
                 raise
             if id != GOES_ON:
                 self._end_stretch(taken, id, True)
@@ -118,7 +118,7 @@ class Walk:
 
     def _end_stretch(self, taken: str, id: int | None, is_raw: bool) -> None:
         """What comes next was not text of the stage: a token, or only what one takes with it."""
-        size = self._size(taken)
+        size = utf8_size(taken)
         block: Block = ("", taken) if id is None else size
         self.is_first = False
         if id is None:
@@ -149,24 +149,17 @@ class Walk:
 
         waiting: bytes that the core holds.
         """
-        before, stages, size = self.place, self.stages, self._size
+        before, size = self.place, utf8_size
         second_runs = before.second_runs
         if self.has_second:
-            second_runs, waiting = runs_of_end(
-                second_runs, self.second_blocks, waiting, stages.has_escapes
-            )
+            second_runs, waiting = runs_of_end(second_runs, self.second_blocks, waiting)
             waiting += self.second_held + size(self.normalized.held)
-        first_runs, waiting = runs_of_end(
-            before.first_runs, self.first_blocks, waiting, stages.has_escapes
-        )
+        first_runs, waiting = runs_of_end(before.first_runs, self.first_blocks, waiting)
         place = Place(
             self.raw, self.is_first, self.first, self.normalized, self.second, first_runs,
             second_runs,
         )  # fmt: skip
         return place, waiting + self.first_held + size(self.raw.held)
-
-    def _size(self, text: str) -> int:
-        return utf8_size(text, self.stages.has_escapes)
 
     def normalize(self, text: str, ends: bool) -> None:
         """Take in what is between two tokens. ends: nothing more of it comes."""
@@ -182,7 +175,7 @@ class Walk:
                 normalizer, self.stages.first_table, self.first, text, ends
             )
             self.first_blocks += blocks
-            self.first_held += self._size(text) - sources(blocks, self.stages.has_escapes)
+            self.first_held += utf8_size(text) - sources(blocks)
             if self.is_first and self.second is None and not self.normalized.held:
                 self._look_at_first(blocks)
             self._find_normalized(text_of(blocks), ends)
@@ -224,7 +217,7 @@ class Walk:
         self.normalized, events, refused = finder.feed(before, text, ends)
         if refused:
             found, rest = refused
-            raise RefusedToken(found, self._size_before(self._size(rest)))
+            raise RefusedToken(found, self._size_before(utf8_size(rest)))
         for part, taken, id in events:
             self._change_again(part, id != GOES_ON)
             if id != GOES_ON:
@@ -246,20 +239,19 @@ class Walk:
             if ends:
                 self.second = None
             self.second_blocks += blocks
-            self.second_held += self._size(text) - sources(blocks, self.stages.has_escapes)
+            self.second_held += utf8_size(text) - sources(blocks)
             if changed := text_of(blocks):
                 self.parts.append(changed)
 
     def bytes_from(self, offset: int) -> int:
         """The bytes of the text from what the core has at `offset` of the parts."""
-        sizes = [x[1] if isinstance(x, tuple) else self._size(x or "") for x in self.parts]
+        sizes = [x[1] if isinstance(x, tuple) else utf8_size(x or "") for x in self.parts]
         rest = sum(sizes) - offset
-        return self._size_before(rest) + self._size(self.raw.held)
+        return self._size_before(rest) + utf8_size(self.raw.held)
 
     def _size_before(self, rest: int) -> int:
         """The bytes of the text from where the last `rest` bytes of the normalized text begin."""
-        stages, before = self.stages, self.place
-        _, size = runs_of_end(before.first_runs, self.first_blocks, rest, stages.has_escapes)
+        _, size = runs_of_end(self.place.first_runs, self.first_blocks, rest)
         return size + self.first_held
 
 
@@ -284,12 +276,12 @@ def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, in
         now, before = total(second_runs)
         if now != waiting:
             raise ValueError("expected runs of as many bytes as wait")
-        waiting = before + utf8_size(held_by(second) + normalized.held, stages.has_escapes)
+        waiting = before + utf8_size(held_by(second) + normalized.held)
     now, before = total(first_runs)
     if now != waiting:
         raise ValueError("expected runs of as many bytes as wait")
     place = Place(raw, is_first, first, normalized, second, first_runs, second_runs)
-    return place, before + utf8_size(held_by(first) + raw.held, stages.has_escapes)
+    return place, before + utf8_size(held_by(first) + raw.held)
 
 
 def _state_from_json(normalizer: Normalizer | None, value: Any) -> State | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import regex
 
-from .._core.encode import Encoder, bytes_of
+from .._core.encode import Encoder, text_bytes
 from ..errors import PatternError
 from ..patterns.budget import Budget
 from ..reference.bpe import compile_pattern, match_spans
@@ -42,10 +42,7 @@ class WholeTextEngine:
     def encode(self, text: Text, matcher: SpecialMatcher, errors: str, into: str) -> Any:
         """See `Engine`. Raises PatternError where matching takes too long."""
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
-        if isinstance(text, str):
-            data = str.encode(text, "utf-8", policy)
-        else:
-            data = bytes_of(text).decode("utf-8", errors).encode("utf-8", policy)
+        data = text_bytes(text, errors)
         parts = [np.empty(0, np.uint32)]
         for start, end, token in matcher.split(data):
             if token is None:

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import tokenizers
 from tokenizers import Tokenizer as RealTokenizer  # also where this one is in its place
 
-from .._core.encode import ALL, NO_SPECIAL, has_surrogate
+from .._core.encode import ALL, NO_SPECIAL
 from .compiled_tokenizer import Compiled, Refusal, compile_tokenizer
 from .lazy import Encoding, Origin, Padding, Truncation, padded_length, real_encoding
 
-__all__ = ["Snapshot", "Tokenizer", "is_text", "log_once", "threads"]
+__all__ = ["Snapshot", "Tokenizer", "log_once", "threads"]
 
 _PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
 _MODEL_SETTINGS = (
@@ -221,13 +221,7 @@ class Tokenizer:
     ) -> Any:
         """Encoding: of a text; or tokenizers.Encoding: of a pair, or of words."""
         now = self._now()
-        if (
-            pair is not None
-            or is_pretokenized
-            or type(sequence) is not str
-            or now.is_refused
-            or not is_text(sequence)
-        ):
+        if pair is not None or is_pretokenized or type(sequence) is not str or now.is_refused:
             return self._real.encode(sequence, pair, is_pretokenized, add_special_tokens)
         made = now.encoding_of(sequence, now.ids_of(sequence), add_special_tokens)
         if now.padding is not None:
@@ -254,7 +248,7 @@ class Tokenizer:
             is_pretokenized
             or not isinstance(input, list | tuple)
             or now.is_refused
-            or not all(type(text) is str and is_text(text) for text in input)
+            or not all(type(text) is str for text in input)
         ):
             real = self._real
             encode = real.encode_batch if has_offsets else real.encode_batch_fast
@@ -508,11 +502,6 @@ def _pad_all(encodings: list[Encoding], padding: Padding) -> None:
     length = padded_length(max(map(len, encodings), default=0), padding)
     for made in encodings:
         made._pad(length, padding)
-
-
-def is_text(text: str) -> bool:
-    """Whether the real tokenizer takes it: no half surrogate pair is in it."""
-    return text.isascii() or not has_surrogate(text, 0, len(text))
 
 
 def _decoded(compiled: Compiled, ids: Any, skip_special_tokens: bool) -> str | None:

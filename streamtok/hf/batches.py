@@ -15,7 +15,7 @@ import numpy as np
 from .._core.encode import ALL, NO_SPECIAL, encode_documents
 from .._core.hf_rows import fill_rows, list_rows
 from ..parallel.threads import map_in_threads
-from .backend import is_text, threads
+from .backend import threads
 from .lazy import Encoding, padded_length
 
 if TYPE_CHECKING:
@@ -86,13 +86,11 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     if now.is_refused:
         return None
     if is_single:
-        if not is_text(texts):
-            return None
         if is_plain and not has_spans:
             return _of_one(tokenizer, now, texts, special, has_types, has_mask, max_length,
                            options.get("verbose", True))  # fmt: skip
         texts = [texts]
-    elif not all(type(text) is str and is_text(text) for text in texts):
+    elif not all(type(text) is str for text in texts):
         return None
     batch = _Batch(now, texts, *_flat(now, texts), special)
     encodings = [Encoding.later(functools.partial(batch.make, row)) for row in range(len(texts))]

@@ -214,17 +214,17 @@ def _by_table(
         text = held + text
     if not text:
         return state, [], ""
-    try:
-        result, rest, rows = transform(table.transform, text, where, ends, True)
-    except UnicodeEncodeError:
+    found = transform(table.transform, text, where, ends, True)
+    if found is None:
         return None
+    result, rest, rows = found
     taken = text[: len(text) - len(rest)]
     if not taken:
         return state, [], text
     assert rows is not None
     made = taken if result is None else result.decode()
     known = np.frombuffer(rows, np.int64).reshape(-1, 3)
-    return inside, [Changed(made, known, utf8_size(taken, True))], rest
+    return inside, [Changed(made, known, utf8_size(taken))], rest
 
 
 def _pieces(text: str, normalizer: Normalizer) -> list[str]:
@@ -385,7 +385,7 @@ def rows_of(blocks: Iterable[tuple[str, str, bool]]) -> tuple[Row, ...]:
     rows: list[Row] = []
     for text, source, is_whole in blocks:
         if is_whole or len(text) != len(source):
-            rows.append((1, utf8_size(text, True), utf8_size(source, True)))
+            rows.append((1, utf8_size(text), utf8_size(source)))
         elif text == source:
             rows.append(_row(text, source))
         else:
@@ -396,8 +396,8 @@ def rows_of(blocks: Iterable[tuple[str, str, bool]]) -> tuple[Row, ...]:
 
 
 def _row(text: str, source: str) -> Row:
-    size = utf8_size(text, True)
-    return (size, 1, 1) if text == source else (1, size, utf8_size(source, True))
+    size = utf8_size(text)
+    return (size, 1, 1) if text == source else (1, size, utf8_size(source))
 
 
 @lru_cache(maxsize=1)

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from .._core.encode import text_bytes
 from ..pipeline.sources import Documents, Part
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class DocumentCounter:
 
     def _is_valid(self, text: str | bytes) -> bool:
         try:
-            utf8_of(text, self._trainer.errors).decode("utf-8", self._trainer.errors)
+            text_bytes(text, self._trainer.errors)
         except UnicodeError:
             return False
         return True
@@ -97,17 +98,10 @@ class DocumentCounter:
         where = name if start is not None else f"{name}: document {self.documents + 1}"
         if start is None:
             start = self._begin if self.is_open else self._trainer.bytes_in
-        if isinstance(error, UnicodeEncodeError):
-            what = f"a lone surrogate at character {error.start} has no UTF-8"
-        elif isinstance(error, UnicodeDecodeError):
+        if isinstance(error, UnicodeDecodeError):
             at = "a byte" if start is None else f"byte {error.start - start}"
             what = f"{at}{behind} is not UTF-8 ({error.reason})"
         else:
             raise error
         how = "--errors replace or --errors surrogateescape accepts it"
         return f"{where}: {what}; {how}"
-
-
-def utf8_of(text: str | bytes, errors: str) -> bytes:
-    """The bytes that a trainer counts of a text that it accepts."""
-    return text if isinstance(text, bytes) else text.encode("utf-8", errors)

@@ -12,11 +12,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._core.encode import text_bytes
 from ..errors import StreamtokError
 from ..files.named_errors import shown
 from ..pipeline.sources import Documents, Input, Part, Reading, fingerprint
 from ..stores.urls import is_url
-from .counted_documents import DocumentCounter, batches, utf8_of
+from .counted_documents import DocumentCounter, batches
 
 if TYPE_CHECKING:
     from ..training.trainer import Trainer
@@ -178,7 +179,7 @@ class CountedFiles:
                 if not size:
                     rest.append((text, is_end))
                     continue
-                data = utf8_of(text, self._trainer.errors)
+                data = text if isinstance(text, bytes) else text_bytes(text, self._trainer.errors)
                 left = data[size:]
                 size -= len(data) - len(left)
                 counter.is_open = bool(left) or not is_end

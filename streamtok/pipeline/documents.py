@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._core.encode import encode_delimited, encode_documents, find_documents
+from .._core.encode import encode_delimited, encode_documents, find_documents, utf8_size
 from ..chunker import StreamEncoder
 from ..errors import PendingLimitExceeded
 from ..parallel.ordered_pool import OrderedPool
@@ -387,6 +387,4 @@ def _joined(found: list[IdArray]) -> IdArray:
 
 
 def _utf8_length(text: str | bytes) -> int:
-    if isinstance(text, bytes) or text.isascii():
-        return len(text)
-    return len(text.encode("utf-8", "surrogatepass"))
+    return len(text) if isinstance(text, bytes) else utf8_size(text)

@@ -26,6 +26,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
+from .._core.encode import text_bytes
 from ..errors import StreamtokError
 from ..view.guard import Application, Message, Receive, Scope, Send, cross_site, is_local
 from ..view.optional_starlette import (
@@ -219,7 +220,7 @@ class _Service:
             tokens = self._encoding.decode_tokens_bytes(ids)
             strings = [token.decode("utf-8", "replace") for token in tokens]
         with self._lock:
-            self.counters.bytes += len(prompt.encode("utf-8", "surrogatepass"))
+            self.counters.bytes += len(text_bytes(prompt, "strict"))
             self.counters.tokens += len(ids)
         return {
             "count": len(ids),

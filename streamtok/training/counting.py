@@ -14,13 +14,12 @@ The public class is in `trainer.py`; `engines/chunk_text.py` repairs text that i
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import unfinished_size
+from .._core.encode import has_surrogate, text_bytes, unfinished_size
 from .._core.train import PretokenCounter
 from ..engines.chunk_text import NO_BYTES_YET, BytesTaken, characters_of
 from ..errors import MemoryLimitExceeded
@@ -87,9 +86,8 @@ class Counting:
 
     @property
     def held(self) -> bytes:
-        """The bytes of it. Half a surrogate pair is three bytes."""
-        taken = self.taken
-        return taken.half.encode("utf-8", "surrogatepass") or taken.partial
+        """The bytes of it."""
+        return self.taken.partial
 
     def update(self, chunk: Text, final: bool) -> None:
         """Count the pre-tokens that `chunk` completes; see Trainer.update."""
@@ -241,10 +239,12 @@ class Counting:
             if counter.is_in_character:
                 self._feed(chunk, 0, None, final, False)  # raises, or takes nothing in
                 return
-            if is_wide(chunk):
-                if self._count_wide(chunk, final):
-                    return
-                chunk = str.encode(chunk, "utf-8", counter.errors)  # a surrogate: this may raise
+            chunk = str.__str__(chunk)
+            if has_surrogate(chunk, 0, len(chunk)):
+                chunk = text_bytes(chunk, counter.errors)
+            elif is_wide(chunk):
+                self._count_wide(chunk, final)
+                return
         block = self._block
         stop, size = counter.part_end(chunk, 0, block)
         # Blocks and parts are counted one by one, so nothing of them is before all are checked.
@@ -265,17 +265,14 @@ class Counting:
             start = stop
             stop, _ = self.counter.part_end(chunk, start, block)
 
-    def _count_wide(self, text: str, final: bool) -> bool:
-        """Count a large str block by block. False: it has a surrogate, and nothing is counted."""
+    def _count_wide(self, text: str, final: bool) -> None:
+        """Count a large str block by block."""
         size, step = len(text), self._block // 2
-        if self._parts.has_surrogate(text):
-            return False
         for start in range(0, size, step):
             stop = min(start + step, size)
             is_end = final and stop == size
             parts = self._parts.of_characters(text, start, stop, is_end)
             self._count_parts(parts, True)
-        return True
 
     def _count_parts(self, parts: list[Part], is_checked: bool) -> None:
         """Count what comes next in parallel. If it is more than one part, all has been checked.
@@ -425,10 +422,6 @@ class Counting:
 
 def _taken_of(held: bytes, errors: str) -> BytesTaken:
     """What gave this `Counting.held`. Raises ValueError for what the policy never holds."""
-    if errors == "replace" and re.fullmatch(b"\xed[\xa0-\xaf][\x80-\xbf]", held):
-        return BytesTaken(held.decode("utf-8", "surrogatepass"))
-    # Earlier versions waited after two bytes of a surrogate, too.
-    begins = unfinished_size(held) == len(held) or re.fullmatch(b"\xed[\xa0-\xbf]", held)
-    if held and not (errors == "replace" and begins):
+    if held and not (errors == "replace" and unfinished_size(held) == len(held)):
         raise ValueError(f"{held!r} is not the beginning of a character")
-    return BytesTaken("", held)
+    return BytesTaken(held)

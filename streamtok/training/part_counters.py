@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import SpecialMatcher, has_surrogate
+from .._core.encode import SpecialMatcher
 from .._core.train import PretokenCounter
 from ..parallel.threads import call_in_threads
 
@@ -69,7 +69,7 @@ class PartCounters:
     ) -> list[Part]:
         """Parts of bytes start:stop. final: the text ends at `stop`."""
         if isinstance(chunk, str) and self.are_many(stop - start):  # its cuts are in characters
-            chunk = str.encode(chunk, "utf-8", counter.errors)
+            chunk = chunk.encode()
         bounds = self._bounds(chunk, start, stop)
         return [(chunk, a, b, final and b == stop) for a, b in itertools.pairwise(bounds)]
 
@@ -85,11 +85,6 @@ class PartCounters:
         here = counter.bytes_in
         parts = self.of_bytes(counter, chunk, 0, size, final)
         call_in_threads(counter.check_bytes, [(*part, here) for part in parts])
-
-    def has_surrogate(self, text: str) -> bool:
-        bounds = self._bounds(text, 0, len(text))
-        spans = [(text, a, b) for a, b in itertools.pairwise(bounds)]
-        return any(call_in_threads(has_surrogate, spans))
 
     def count(
         self, counter: PretokenCounter, parts: Sequence[Part], first: Callable[[], None]

@@ -68,7 +68,7 @@ class VocabularyTrainer(OneCall):
         pattern: a pre-tokenization pattern, or a name in `PATTERNS` (gpt2, cl100k, o200k, llama3,
         nanochat, …).
         errors: what to do with bytes that are not UTF-8. "strict" raises UnicodeDecodeError.
-        "replace" does what `bytes.decode` does, and also replaces lone surrogates in a str.
+        "replace" does what `bytes.decode` does.
         "surrogateescape" counts the bytes as they are.
         num_threads: threads that count large texts. Default: the cores this process may use.
         memory_limit: bytes that the counts may take. Past it, `update` raises MemoryLimitExceeded;
@@ -106,8 +106,8 @@ class VocabularyTrainer(OneCall):
     def update(self, chunk: Text, final: bool = False) -> None:
         """Count the pre-tokens of the next chunk of the text; `final`: the text ends with it.
 
-        Raises UnicodeDecodeError, with the offset in all bytes taken in, and UnicodeEncodeError for
-        surrogates in a str, except with "replace". MemoryLimitExceeded, MemoryError and
+        Raises UnicodeDecodeError, with the offset in all bytes taken in, except with "replace".
+        MemoryLimitExceeded, MemoryError and
         KeyboardInterrupt may come when a part of `chunk` is counted: `bytes_in` tells how much, and
         never ends inside a character. With "replace", that is a part of the repaired text. Costs
         O(len(chunk)).

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.encode import repaired, text_bytes
 from ..encoding import Encoding
 from ..views.comparison import MOST_ENCODINGS, compare_encodings
 from ..views.lanes import make_lanes
@@ -53,7 +54,7 @@ class TabAnswers:
             "n_tokens": len(ids),
             "ids": ids[:MOST_IDS].tolist(),
             "characters": len(text),
-            "bytes": len(text.encode("utf-8", "surrogatepass")),
+            "bytes": len(text_bytes(text, "strict")),
             "chat": chat_template(encoding.special_tokens_set),
             "first": first,
             "tokens": [
@@ -167,7 +168,7 @@ def _pretokens(
 
     Raises Refused where the engine gives other ids, as it changes the text first.
     """
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = repaired(text, "strict")
     ids, spans = encoding.encode_with_offsets(text, "character", **settings)
     own = encoding._specials.every.values()
     found: list[tuple[bytes, list[int], bool]] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..surrogates import repair
+from .._core.encode import text_bytes
 from .result import Result
 from .tokens import TextTokens, show_tokens
 from .visible import visible
@@ -78,9 +78,8 @@ def compare_encodings(
         np.diff(np.searchsorted([one.stop for one in column.tokens], common, "right"), prepend=0)
         for column in columns
     ]
-    errors = settings.get("errors", "strict")
     if isinstance(text, str):
-        text = repair(text, errors).encode("utf-8", "surrogateescape")
+        text = text_bytes(text, settings.get("errors", "strict"))
     segments = []
     start = 0
     for stop, *each in zip(common.tolist(), *(row.tolist() for row in counts), strict=True):

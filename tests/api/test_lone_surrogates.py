@@ -6,6 +6,7 @@ U+DC80 to U+DCFF are bytes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,8 +14,11 @@ import numpy as np
 import pytest
 
 import streamtok
-
-from .test_surrogates import rewriting
+from streamtok.engines.rules import TextRules
+from streamtok.normalizers import Form, Normalizer
+from streamtok.pipeline.documents import DocumentEncoder
+from streamtok.pipeline.sources.json_lines import JsonLines
+from streamtok.views.comparison import compare_encodings
 
 Encoding = streamtok.Encoding
 Call = Callable[[Encoding, str, dict[str, Any]], Any]
@@ -44,6 +48,21 @@ def of_edits(enc: Encoding, text: str, more: dict[str, Any]) -> list[int]:
     return list(document.ids)
 
 
+def of_pipeline(enc: Encoding, text: str, more: dict[str, Any]) -> list[int]:
+    encoder = DocumentEncoder(enc.stream_encoder(**more))
+    try:
+        return list(encoder.encode([(text, True)])[0].tolist())
+    finally:
+        encoder.release()
+
+
+def of_json_lines(enc: Encoding, text: str, more: dict[str, Any]) -> list[int]:
+    splitter = JsonLines("t", "a file", **more)
+    line = json.dumps({"t": text}).encode() + b"\n"
+    ((found, _),) = splitter.split(line)
+    return list(enc.encode(found, **more))
+
+
 IDS: dict[str, Call] = {
     "encode": lambda e, t, m: e.encode(t, **m),
     "encode_ordinary": lambda e, t, m: e.encode_ordinary(t, **m),
@@ -64,6 +83,11 @@ IDS: dict[str, Call] = {
     "document": lambda e, t, m: list(e.document(t, **m).ids),
     "edits": of_edits,
     "show": lambda e, t, m: [one.token.id for one in e.show(t, **m).tokens],
+    "comparison": lambda e, t, m: [
+        one.token.id for one in compare_encodings([e], t, **m).columns[0].tokens
+    ],
+    "pipeline": of_pipeline,
+    "JSON lines": of_json_lines,
 }
 COUNTS: dict[str, Call] = {
     "count": lambda e, t, m: e.count(t, **m),
@@ -93,6 +117,22 @@ def as_bytes(text: str, errors: str) -> bytes:
         else one.encode("utf-8", "surrogateescape")
         for one in joined
     )  # fmt: skip
+
+
+def rewriting() -> Encoding:
+    """An encoding that changes its text: characters are made before the core has bytes."""
+    return Encoding(
+        "rewriting",
+        pat_str=r"[\s\S]",
+        mergeable_ranks={bytes([i]): i for i in range(256)},
+        special_tokens={},
+        rules=TextRules(normalizer=Normalizer([Form("NFC")])),
+    )
+
+
+def without_tables() -> Encoding:
+    ranks = {bytes([i]): i for i in range(256)}
+    return Encoding("look-behind", pat_str=r"(?<=a)b|.", mergeable_ranks=ranks, special_tokens={})
 
 
 KINDS = {"gpt2": lambda: streamtok.get_encoding("gpt2"), "nfc": rewriting}
@@ -139,3 +179,77 @@ def test_texts_that_threads_share(lone: str, errors: str) -> None:
             assert IDS[name](enc, text, {"errors": errors}) == wanted, name
         for name in ("count", "count, threads", "counter"):
             assert COUNTS[name](enc, text, {"errors": errors}) == len(wanted), name
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+@pytest.mark.parametrize("make", KINDS.values(), ids=list(KINDS))
+def test_a_pair_that_chunks_divide_is_two_lone_surrogates(
+    make: Callable[[], Encoding], errors: str
+) -> None:
+    enc = make()
+    stream, counter = enc.stream_encoder(errors=errors), enc.counter(errors=errors)
+    wanted = enc.encode("a \ufffd\ufffd b")
+    for chunk in ("a \ud83d", "\ude00 b"):
+        counter.update(chunk)
+    assert stream.encode("a \ud83d") + stream.encode("\ude00 b", True) == wanted
+    assert counter.finish() == len(wanted)
+    document = enc.document("a \ud83d", errors=errors)
+    document.append("\ude00 b")
+    assert (document.ids, document.text) == (wanted, "a \ufffd\ufffd b")
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+@pytest.mark.parametrize("lone", LONE, ids=ascii)
+def test_training(lone: str, errors: str) -> None:
+    for text in (lone, "\u6f22 " * 600_000 + lone):  # and one that is cut into blocks
+        found, wanted, documents = (streamtok.Trainer("gpt2", errors=errors) for _ in range(3))
+        found.update(text, final=True)
+        wanted.update(as_bytes(text, errors), final=True)
+        documents.update_documents([text])
+        assert found.piece_counts() == wanted.piece_counts() == documents.piece_counts()
+
+
+def test_hugging_face_and_the_service() -> None:
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("starlette")
+    from ..hf.test_tokenizer import pair_of
+    from ..serve.test_http import served
+
+    ours, _ = pair_of("gpt2")
+    wanted = ours.encode("a\ufffd").ids
+    assert ours.encode("a\ud83d").ids == wanted
+    assert [one.ids for one in ours.encode_batch(["a\ud83d", "a\ufffd"])] == [wanted, wanted]
+    with served() as client:
+        said = client.post("/tokenize", content=b'{"prompt": "a\\ud83d"}').json()
+        assert said["tokens"] == streamtok.get_encoding("gpt2").encode("a\ufffd")
+
+
+def test_whole_texts_of_a_pattern_without_tables() -> None:
+    enc = without_tables()
+    for errors in ("strict", "replace", "surrogateescape"):
+        for lone in LONE:
+            data = as_bytes("ab" + lone, errors)
+            assert enc.encode("ab" + lone, errors=errors) == list(data)
+
+
+def test_offsets_count_the_characters_of_the_str() -> None:
+    enc = streamtok.get_encoding("gpt2")
+    _, spans = enc.encode_with_offsets("a\ud83d\ude00b\ud83dc")
+    assert sorted(map(tuple, spans.tolist())) == [(0, 1), (1, 3), (1, 3), (3, 4), (4, 5), (5, 6)]
+    assert [chunk.text for chunk in enc.split("a\ud83d\ude00b\ud83d", 1 << 20)] == ["a😀b\ufffd"]
+
+
+@pytest.mark.parametrize("data", [b"\xed\xa0", b"\xed\xa0\xbd\xed\xb8"])
+@pytest.mark.parametrize("make", KINDS.values(), ids=list(KINDS))
+def test_bytes_of_a_surrogate_are_refused_at_once(
+    make: Callable[[], Encoding], data: bytes
+) -> None:
+    """They are never UTF-8, whatever follows, so that a str may follow."""
+    enc = make()
+    wanted = enc.encode(data.decode("utf-8", "replace") + "x")
+    for cut in range(len(data)):
+        stream = enc.stream_encoder(errors="replace")
+        ids = stream.encode(data[:cut]) + stream.encode(data[cut:])
+        assert ids + stream.encode("x", final=True) == wanted
+    with pytest.raises(UnicodeDecodeError, match="invalid continuation byte"):
+        enc.stream_encoder().encode(data)

@@ -191,10 +191,6 @@ def test_a_bad_text_is_named(tmp_path: Path, capsys: Any) -> None:
     assert "a: document 3: byte 2 is not UTF-8 (invalid start byte)" in capsys.readouterr().err
     assert main([*args, "--lines", "--workers", "1"]) == 1
     assert "a, bytes 0 to 19: document 3: byte 2 is not UTF-8" in capsys.readouterr().err
-    path.write_text('{"text": "low"}\n{"text": "lo\\ud800w"}\n')
-    assert main([*args, "--jsonl", "text"]) == 1
-    assert "a line 2: half of a surrogate pair" in capsys.readouterr().err
-    assert main([*args, "--jsonl", "text", "--errors", "replace"]) == 0
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.NDJSON", "a.jsonl.gz", "a.parquet"])

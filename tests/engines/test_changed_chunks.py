@@ -208,10 +208,10 @@ def test_what_waits_is_read_once(form: Any, monkeypatch: pytest.MonkeyPatch) -> 
         read += len(text)
         return change(step, context, text, *more)
 
-    def counted_size(text: str, has_escapes: bool) -> int:
+    def counted_size(text: str) -> int:
         nonlocal read
         read += len(text)
-        return size(text, has_escapes)
+        return size(text)
 
     enc = streamtok.Encoding(
         "marks",
@@ -303,7 +303,7 @@ def test_errors_are_those_of_the_slow_steps(seed: int, errors: str) -> None:
     other = slow_stream(errors=errors)
     # Some begin like characters beyond the last one.
     bad: list[str | bytes] = [b"\xff", b"\xf7\xbf\xbf\xbf words", b"\xff" * 4]
-    bad += [b"words and \xe2\x28 words", "half \ud800 of a pair"]
+    bad += [b"words and \xe2\x28 words"]
     if errors != "strict":  # there, every chunk behind it would be refused
         bad.append(b"the \xc3")
     failed = 0
@@ -313,7 +313,7 @@ def test_errors_are_those_of_the_slow_steps(seed: int, errors: str) -> None:
         text = "".join(rng.choices(PIECES[:-6] + ["words and words "] * 20, k=8))
         chunk: str | bytes = rng.choice(bad) if rng.random() < 0.1 else text
         if isinstance(chunk, str) and rng.random() < 0.5:
-            chunk = chunk.encode("utf-8", "surrogatepass")
+            chunk = chunk.encode()
         before = stream.getstate()
         found, wanted = outcome(stream, chunk), outcome(other, chunk)
         if isinstance(wanted, tuple):

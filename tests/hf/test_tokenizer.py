@@ -168,20 +168,6 @@ def test_a_fallback_is_logged_once(
     assert record.message == f"tokenizers encodes, not streamtok: {ours.reason}"
 
 
-@pytest.mark.parametrize("text", ["\ud800", "a\udfff", "日\ud83d\ud83d本" * 3000])
-def test_half_surrogate_pairs(text: str) -> None:
-    ours, real = pair_of("gpt2")
-    for call in (
-        lambda t: t.encode(text),
-        lambda t: t.encode_batch(["a", text]),
-        lambda t: t.encode_batch_fast([text]),
-        lambda t: t.encode("a", text),
-    ):
-        expected = said(lambda c=call: c(real))
-        assert not isinstance(expected, dict)  # it raises
-        assert said(lambda c=call: c(ours)) == expected
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_server_that_forks() -> None:
     """What was compiled and cached before serves every child, also while threads are at it."""

@@ -173,7 +173,6 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "added tokens": _added,
     "max_length twice": lambda t: [t(BATCH, truncation=True, max_length=5), t(BATCH)],
     "json": lambda t: t.backend_tokenizer.to_str(),
-    "lone surrogate": lambda t: t("x\ud800"),
     "bytes": lambda t: t(b"bytes"),
     "pickled": lambda t: pickle.loads(pickle.dumps(t))(BATCH),
     "copied": lambda t: copy.deepcopy(t)(BATCH),

@@ -170,7 +170,7 @@ def test_an_odd_document_among_others(threads: int) -> None:
     enc = CL100K
     encoder = DocumentEncoder(enc.stream_encoder(), append=9, num_threads=threads)
     fine: list[Any] = [f"text {i} \U0001f389" for i in range(13)]
-    fine[6] = "a lone \ud800 surrogate, and \ud83c\udf89 a pair"
+    fine[6] = "a lone \ud800 surrogate"
     ids, ends = encoder.encode([(text, True) for text in fine])
     expected = [[*enc.encode(text), 9] for text in fine]
     assert ids.tolist() == [i for row in expected for i in row]

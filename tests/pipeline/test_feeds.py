@@ -69,21 +69,6 @@ def test_documents_begin_and_end_with_a_special_token(tmp_path: Path) -> None:
     assert "neither a special token nor an id of cl100k_base" in fails("encode", "--eos", "</s>")
 
 
-def test_surrogates_in_json_are_as_in_a_str() -> None:
-    data = rb'{"text": "a\ud83d\ude00b \ud83d c"}'
-    rows = rows_of("--jsonl", "text", "--errors", "replace", stdin=data)
-    assert rows == [CL100K.encode("a😀b \ufffd c")]
-    counted = run("count", "--jsonl", "text", stdin=data)  # replaces by default
-    assert int(counted.stdout) == len(rows[0])
-    assert b"1 byte or escape was not UTF-8" in counted.stderr
-    said = fails("encode", "--jsonl", "text", stdin=data)
-    assert "standard input line 1: half of a surrogate pair" in said
-    assert "--errors replace keeps the line" in said
-    more = data + b'\n{"text": "two"}\n'
-    rows = rows_of("--jsonl", "text", "--skip-bad-lines", stdin=more)
-    assert rows == [CL100K.encode("two")]
-
-
 def test_globs_are_in_order(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     for name in ("b.txt", "a.txt", "sub/c.txt", "d.md"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import re
 from typing import Any
 
 import pytest
@@ -106,32 +105,7 @@ def test_going_on_amid_long_lines(size: int) -> None:
         assert places == [one.place for one in whole_bad]
 
 
-# Surrogates and bytes that are not UTF-8
-
-LONE = [r'{"t": "a\ud800"}', r'{"t": "\uDBFF b"}', r'{"t": "\udfff"}', r'{"t": "\udc00\ud800"}']
-
-
-@pytest.mark.parametrize("line", LONE)
-@pytest.mark.parametrize("size", SIZES)
-def test_lone_surrogates(line: str, size: int) -> None:
-    data = b'{"t": "one"}\n' + line.encode() + b'\n{"t": "two"}\n'
-    lone = re.sub("[\ud800-\udfff]", "\ufffd", json.loads(line)["t"])
-    found, splitter = read(data, size, errors="replace")
-    assert found == ["one", lone, "two"]
-    assert splitter.replaced == lone.count("\ufffd")
-    for errors in ("strict", "surrogateescape"):
-        with pytest.raises(DocumentError, match=r"line 2: .*half of a surrogate pair.*--skip-bad"):
-            read(data, size, errors=errors)
-        bad: list[BadRecord] = []
-        found, _ = read(data, size, errors=errors, on_bad=bad.append)
-        assert (found, [one.place["line"] for one in bad]) == (["one", "two"], [2])
-
-
-@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
-def test_escaped_pairs_are_characters(errors: str) -> None:
-    data = rb'{"t": "a\ud83d\ude00 \u00e9 \ufffd", "u": "\ud800"}' + b"\n"
-    found, splitter = read(data * 2, 9, errors=errors)
-    assert (found, splitter.replaced) == (["a\U0001f600 é \ufffd"] * 2, 0)
+# Bytes that are not UTF-8
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -9,16 +9,14 @@ import codecs
 import re
 from typing import NamedTuple
 
-REPLACEMENT = "\ufffd".encode()
 PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 LONE = re.compile("[\ud800-\udfff]")
-HIGH = re.compile("[\ud800-\udbff]")
 
 
 class Fault(NamedTuple):
     """Why a call must fail. `start` and `end` are offsets in the stream."""
 
-    kind: str  # "utf-8", "text after half a character" or "bytes after half a pair"
+    kind: str  # "utf-8", or "text after half a character"
     start: int = 0
     end: int = 0
     reason: str = ""
@@ -28,7 +26,6 @@ class Step(NamedTuple):
     """What a call adds to the accepted bytes, if it succeeds, and why it may not."""
 
     data: bytes
-    half: str
     waiting: bytes
     fault: Fault | None
     text: str | None  # the chunk, where it is a str
@@ -86,7 +83,7 @@ def decode_open(data: bytes | bytearray, errors: str) -> tuple[str, bytes]:
 class Model:
     """The bytes that one stream accepted since it began, and the ids that it gave for them."""
 
-    __slots__ = ("accepted", "errors", "given", "half", "text", "waiting")
+    __slots__ = ("accepted", "errors", "given", "text", "waiting")
 
     def __init__(self, errors: str) -> None:
         self.errors = errors
@@ -95,7 +92,6 @@ class Model:
     def begin(self) -> None:
         self.accepted = bytearray()
         self.given: list[int] = []
-        self.half = ""  # the first half of a surrogate pair
         self.waiting = b""  # the start of a character; part of `accepted`
         self.text: str | None = ""  # all of it, if every chunk was a str
 
@@ -103,17 +99,16 @@ class Model:
         twin = Model(self.errors)
         twin.accepted = self.accepted[:]
         twin.given = self.given[:]
-        twin.half, twin.waiting, twin.text = self.half, self.waiting, self.text
+        twin.waiting, twin.text = self.waiting, self.text
         return twin
 
     def foresee(self, chunk: str | bytes | bytearray | memoryview, final: bool) -> Step:
         """What `chunk` does if all is well."""
-        half, fault = self.half, None
+        fault = None
         if isinstance(chunk, str):
-            text, half = half + chunk, ""
-            if not final and HIGH.match(text[-1:]):
-                text, half = text[:-1], text[-1]
-            data = utf8_of(text, self.errors)
+            data = utf8_of(chunk, self.errors)
+            # A pair that two chunks divide is two lone surrogates.
+            text = None if "\ud800" <= chunk[-1:] <= "\udbff" else chunk
             if self.waiting and chunk:
                 at = len(self.accepted)
                 fault = Fault("text after half a character", at - len(self.waiting), at)
@@ -121,14 +116,9 @@ class Model:
                 at = len(self.accepted)
                 fault = Fault("utf-8", at - len(self.waiting), at, "unexpected end of data")
             if self.errors != "surrogateescape":
-                return Step(data, half, b"" if data else self.waiting, fault, chunk)
-            return Step(data, half, unfinished(self.waiting + data[-4:]), fault, chunk)
+                return Step(data, b"" if data else self.waiting, fault, text)
+            return Step(data, unfinished(self.waiting + data[-4:]), fault, text)
         data = bytes(chunk)
-        if half and data:
-            return Step(REPLACEMENT + data, "", unfinished(data), Fault("bytes after half a pair"),
-                        None)  # fmt: skip
-        if half and final:
-            data, half = REPLACEMENT, ""
         joined = self.waiting + data
         waiting = unfinished(joined[-4:])
         if self.errors == "strict":
@@ -137,13 +127,13 @@ class Model:
             except UnicodeDecodeError as error:
                 shift = len(self.accepted) - len(self.waiting)
                 fault = Fault("utf-8", error.start + shift, error.end + shift, error.reason)
-        return Step(data, half, waiting, fault, None if data and not self.half else "")
+        return Step(data, waiting, fault, None if data else "")
 
     def take(self, step: Step, ids: list[int]) -> None:
         """The call has succeeded."""
         self.accepted += step.data
         self.given += ids
-        self.half, self.waiting = step.half, step.waiting
+        self.waiting = step.waiting
         if self.text is not None:
             self.text = None if step.text is None else self.text + step.text
 

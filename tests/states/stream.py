@@ -92,7 +92,7 @@ class StreamMachine:
 
     def any_chunk(self, size: int | None = None) -> Chunk:
         model, errors = self.now.model, self.setup.errors
-        is_text = bool(model.half) or self.rng.random() < self.text_share
+        is_text = self.rng.random() < self.text_share
         if model.waiting and errors != "surrogateescape":
             is_text = False  # that is for `refuse_text`
         size = self.supply.size() if size is None else size
@@ -113,7 +113,7 @@ class StreamMachine:
     def end(self) -> None:
         """End the stream, whatever it waits for."""
         model = self.now.model
-        last = completion(model.waiting) if model.waiting and not model.half else b""
+        last = completion(model.waiting) if model.waiting else b""
         if not self.now.call(last, final=True):
             self.reset()
 
@@ -177,7 +177,7 @@ class StreamMachine:
 
     def refuse_much(self) -> None:
         """Much is held, and then a large call fails that would have let it go."""
-        if not self.setup.subject.is_linear or self.now.model.waiting or self.now.model.half:
+        if not self.setup.subject.is_linear or self.now.model.waiting:
             return
         letters, size = self.setup.subject.letters, self.rng.choice([66_000, 300_000, 700_000])
         head = self.rng.choice([letters[:1], self.rng.choice(HEADS)])
@@ -211,7 +211,7 @@ class StreamMachine:
         text = self.rng.choice(["", "x", "é", "\ud83d", "\udc4d", "a" * 5000, "\udcff"])
         self.call(text, self.rng.random() < 0.1)
 
-    def refuse_bytes(self) -> None:  # after the first half of a pair
+    def refuse_bytes(self) -> None:
         self.call(self.rng.choice([b"x", b"", b"\xe4", b"\xb8\xad", b"\xed\xa0\xbd"]))
 
     def interrupt(self) -> None:
@@ -329,7 +329,7 @@ class StreamMachine:
     def elsewhere(self) -> None:
         """The rest of the stream in another process."""
         rest = completion(self.now.model.waiting) if self.now.model.waiting else b""
-        rest += b"" if self.now.model.half else b"the end"
+        rest += b"the end"
         self.setup.note("encode({}, final=True) in another process", rest)
         done = finished_elsewhere(self.now.stream, rest)
         expected = self.now.model.foresee(rest, True)

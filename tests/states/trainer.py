@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import itertools
 import pickle
 import random
 import tempfile
@@ -29,6 +28,8 @@ from streamtok.reference import bpe as reference
 from streamtok.reference import bpe_training as reference_trainer
 from streamtok.training import counter_inputs, counting, file_blocks, part_counters
 from streamtok.training.trainer import PATTERNS
+
+from .model import utf8_of
 
 _failing: Any = None
 with contextlib.suppress(ImportError, OSError):  # a build without the hooks of the tests
@@ -90,17 +91,9 @@ class TrainerMachine:
 
     def text_of(self, document: Document) -> str:
         """str: what the policy makes of the chunks of a text that has ended."""
-        if self.errors != "replace":
-            return b"".join(_as_bytes(chunk, self.errors) for chunk in document).decode(
-                "utf-8", self.errors
-            )
-        text = ""
-        for run in _runs(document):
-            if isinstance(run, str):
-                text += run.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            else:
-                text += run.decode("utf-8", "replace")
-        return text
+        return b"".join(_as_bytes(chunk, self.errors) for chunk in document).decode(
+            "utf-8", self.errors
+        )
 
     def bytes_of(self, document: Document) -> bytes:
         """bytes: those of `text_of`."""
@@ -123,22 +116,16 @@ class TrainerMachine:
 
     def failure(self, document: Document, final: bool) -> str:
         """str: why a text cannot be these chunks, or nothing."""
-        if self.errors == "replace":
-            runs = _runs(document)
-            for run, after in itertools.pairwise(runs):
-                if isinstance(run, str) and "\ud800" <= run[-1] <= "\udbff":
-                    return "bytes after half a pair"
-                if isinstance(run, bytes) and isinstance(after, str) and _unfinished(run):
-                    return "a str after an unfinished character"
-            return ""
         data = b""
         for chunk in document:
-            if isinstance(chunk, str) and chunk and self.errors == "strict" and _unfinished(data):
+            if (
+                isinstance(chunk, str)
+                and chunk
+                and self.errors != "surrogateescape"
+                and _unfinished(data)
+            ):
                 return "a str after an unfinished character"
-            try:
-                data += _as_bytes(chunk, self.errors)
-            except UnicodeEncodeError:
-                return "surrogates"
+            data += _as_bytes(chunk, self.errors)
         if self.errors == "strict":
             try:
                 data[: len(data) if final else len(data) - len(_unfinished(data))].decode()
@@ -709,7 +696,7 @@ class TrainerMachine:
         if kind < 0.25:
             return self._well(rng.choice([0, 1, 2, 5, 20]))
         if kind < 0.35:
-            odd = HALVES if self.errors == "replace" or rng.random() < 0.2 else ESCAPES
+            odd = rng.choice([HALVES, ESCAPES])
             words = [*rng.choices(ALPHABET, k=2), *rng.choices(odd, k=rng.randint(1, 2))]
             return "".join(rng.sample(words, len(words)))
         data = self._well(rng.choice([0, 1, 2, 3, 8, 20, 40])).encode()
@@ -782,23 +769,11 @@ def _composed(patterns: tuple[str, ...]) -> SplitSequence:
 
 
 def _as_bytes(chunk: Chunk, errors: str) -> bytes:
-    return chunk.encode("utf-8", errors) if isinstance(chunk, str) else chunk
-
-
-def _runs(document: Document) -> list[Chunk]:
-    """The chunks, neighbours of one type joined, those that are empty left out."""
-    runs: list[Any] = []
-    for chunk in document:
-        if chunk and runs and type(runs[-1]) is type(chunk):
-            runs[-1] += chunk
-        elif chunk:
-            runs.append(chunk)
-    return runs
+    return utf8_of(chunk, errors) if isinstance(chunk, str) else chunk
 
 
 def _last_bytes(document: Document) -> bytes:
-    runs = _runs(document)
-    return runs[-1] if runs and isinstance(runs[-1], bytes) else b""
+    return document[-1] if document and isinstance(document[-1], bytes) else b""
 
 
 def _unfinished(data: bytes) -> bytes:

@@ -110,7 +110,7 @@ def test_characters_are_counted_as_their_utf8_is(letters: str) -> None:
     for start, stop in ((0, len(text) + 1), (2, 1)):
         with pytest.raises(ValueError, match="no characters"):
             counter.feed_characters(text, start, stop)
-    with pytest.raises(ValueError, match="a surrogate stands"):
+    with pytest.raises(ValueError, match="no characters"):
         counter.feed_characters("a\ud800", 0, 2)
     assert counter.getstate() == state
     counter.feed(b"\xe6")

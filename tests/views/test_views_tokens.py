@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 import streamtok
@@ -51,14 +49,6 @@ def test_bytes_that_are_not_utf8():
     replaced = show_tokens(enc, b"a\xffb", errors="replace")
     assert (replaced.n_bytes, replaced.n_characters) == (3, 3)
     assert [one.stop for one in replaced.tokens][-1] == 3
-
-
-def test_lone_surrogates_are_repaired():
-    enc = streamtok.get_encoding("cl100k_base")
-    shown = show_tokens(enc, "a\ud800b")
-    assert shown.ids == enc.encode("a\ud800b")
-    assert shown.n_characters == 3
-    assert json.loads(json.dumps(shown.as_json())) == shown.as_json()
 
 
 def test_only_printable_characters_are_shown():

@@ -7,8 +7,7 @@ def token_spans(ids, sizes, data, bint counts_utf16):
 
     ids: uint32; sizes: uint16, the bytes of each id. data: None, for places in bytes; or the text
     of the tokens, for places in characters, or in UTF-16 (counts_utf16). Raises ValueError
-    for an id that has no size and for tokens of another size than the text, UnicodeEncodeError for
-    lone surrogates.
+    for an id that has no size and for tokens of another size than the text.
     """
     cdef ArrayView known = read_array(ids, UINT32, "ids")
     cdef ArrayView table = read_array(sizes, UINT16, "sizes")

@@ -95,18 +95,15 @@ cdef class SpecialMatcher:
         cdef Text utf8
         cdef Room room
         cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text)
-        cdef object passed = None       # with lone surrogates, which no special token has
+        cdef object data = text
         if self.is_empty:
             return length, ()
         room.bytes = NULL
         room.size = 0
+        if has_surrogate(text, 0, length):      # no special token has any
+            data = text.encode("utf-8", "surrogatepass")
         try:
-            text_open(&utf8, &room, text, "strict")
-        except UnicodeEncodeError:
-            passed = str.encode(text, "utf-8", "surrogatepass")
-        try:
-            if passed is not None:
-                text_open(&utf8, NULL, passed, "strict")
+            text_open(&utf8, &room, data, "strict")
             try:
                 return list_finds(self, utf8.data, utf8.size, length, at, final)
             finally:

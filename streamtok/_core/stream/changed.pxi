@@ -15,8 +15,7 @@ cdef enum:
 cdef class ChangedNote:
     """Where such a stream stands. Immutable.
 
-    half: the first half of a surrogate pair that ended a str; partial: bytes of a character that is not
-    complete. bytes_in: all that came in; grown: bytes that repair added. waiting: bytes of the text
+    partial: bytes of a character that is not complete. bytes_in: all that came in; grown: bytes that repair added. waiting: bytes of the text
     before those that wait.
 
     place: where the slow steps stand (`engines/stretches.py`), if only they can go on; else None, and:
@@ -25,7 +24,6 @@ cdef class ChangedNote:
     (`engines/offsets.py`), `waiting` bytes in all.
     """
 
-    cdef readonly str half
     cdef readonly bytes partial
     cdef readonly u64 bytes_in
     cdef readonly u64 grown
@@ -35,10 +33,10 @@ cdef class ChangedNote:
     cdef readonly bytes held
     cdef readonly tuple runs
 
-    def __init__(self, str half not None, bytes partial not None, u64 bytes_in, u64 grown,
+    def __init__(self, bytes partial not None, u64 bytes_in, u64 grown,
                  size_t waiting, place=None, u8 where=0, bytes held not None=b"",
                  tuple runs not None=()):
-        self.half, self.partial, self.bytes_in, self.grown = half, partial, bytes_in, grown
+        self.partial, self.bytes_in, self.grown = partial, bytes_in, grown
         self.waiting, self.place = waiting, place
         self.where, self.held, self.runs = where, held, runs
 
@@ -48,11 +46,11 @@ cdef class ChangedNote:
         return self.waiting + <size_t>len(self.held) + <size_t>len(self.partial)
 
     cdef ChangedNote without_partial(self):
-        return ChangedNote(self.half, b"", self.bytes_in - <u64>len(self.partial), self.grown,
+        return ChangedNote(b"", self.bytes_in - <u64>len(self.partial), self.grown,
                            self.waiting, self.place, self.where, self.held, self.runs)
 
 
-cdef ChangedNote AT_THE_BEGINNING = ChangedNote("", b"", 0, 0, 0, None, AT_BEGIN | AT_FIRST)
+cdef ChangedNote AT_THE_BEGINNING = ChangedNote(b"", 0, 0, 0, None, AT_BEGIN | AT_FIRST)
 
 
 def feed_changed(Transform transform not None, Tail tail not None, chunk, bint final,
@@ -84,10 +82,7 @@ cdef object feed_chunk(Transform t, Tail tail, object chunk, bint final, Form fo
             note = <ChangedNote?>tail._note
         if note.place is not None or (is_text and len(note.partial)):
             return None
-        try:
-            text_open(&text, &room, chunk, "strict")
-        except UnicodeEncodeError:
-            return None
+        text_open(&text, &room, chunk, tail.errors)
         try:
             p, size = text.data, text.size
             before = <size_t>len(note.held) + <size_t>len(note.partial)
@@ -101,7 +96,7 @@ cdef object feed_chunk(Transform t, Tail tail, object chunk, bint final, Form fo
                 p, size = joined.bytes, before + size
             length = 0
             before = size
-            if not is_text:
+            if not is_text or text.owner != NULL:
                 before = valid_bytes(p, size, &why, &length)
                 if why != 0 and (why != INCOMPLETE or final):
                     return None
@@ -173,7 +168,7 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
             if held > LONGEST_HELD:
                 return None
             after = ChangedNote.__new__(ChangedNote)
-            after.half, after.partial = "", p[n:size]
+            after.partial = p[n:size]
             after.where, after.held = where, p[begin:n]
             after.bytes_in, after.grown = base + size, note.grown
             passage_rows(t, &x, pending(&draft), &known, &n_rows)

@@ -82,13 +82,10 @@ cdef class FastStreamEncoder(OneCall):
             ids = feed_chunk(transform, tail, chunk, final, form, out, limit)
             if ids is not None and type(ids) is not tuple:
                 return ids
-        elif is_direct and tail._note is None:
-            try:
-                ids = tail.feed(chunk, final, form, out, limit, None, None)
-                if type(ids) is not tuple:
-                    return ids
-            except UnicodeEncodeError:
-                pass
+        elif is_direct:
+            ids = tail.feed(chunk, final, form, out, limit)
+            if type(ids) is not tuple:
+                return ids
         if type(out) is FromItem:
             out = items_from((<FromItem>out).out, (<FromItem>out).start)
         return self._feed(chunk, final, name_of(form), out)

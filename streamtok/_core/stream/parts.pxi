@@ -65,25 +65,24 @@ cdef size_t size_of_parts(list parts) except? 0:
 cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final, Found* refused) except -1:
     cdef Py_ssize_t i, count = len(parts)
     cdef bint is_open = True, ends
-    cdef str how = "surrogateescape" if tail.policy == KEEP else "strict"
     for i in range(count):
         part = parts[i]
         if part is not None and not isinstance(part, tuple):
             ends = i + 1 == count and final
             if i + 1 < count:
                 ends = parts[i + 1] is None or isinstance(parts[i + 1], tuple)
-            take_stretch_text(tail, m, w, part, how, ends, refused)
+            take_stretch_text(tail, m, w, part, ends, refused)
             if refused.kind == DISALLOWED:
                 return 0
             is_open = not ends
             continue
         if is_open:
-            take_stretch_text(tail, m, w, "", how, True, refused)
+            take_stretch_text(tail, m, w, "", True, refused)
             is_open = False
         if part is not None:
             put_token(w, m, part[0], part[1])
     if final and is_open:
-        take_stretch_text(tail, m, w, "", how, True, refused)
+        take_stretch_text(tail, m, w, "", True, refused)
     return 0
 
 
@@ -95,11 +94,11 @@ cdef int put_token(Work* w, Mark* m, u32 id, size_t size) except -1:
     return 0
 
 
-cdef int take_stretch_text(Tail tail, Mark* m, Work* w, object part, str how, bint ends,
+cdef int take_stretch_text(Tail tail, Mark* m, Work* w, object part, bint ends,
                            Found* refused) except -1:
     """Take text in. ends: the stretch does."""
     cdef Text text
-    text_open(&text, &w.room, part, how)
+    text_open(&text, &w.room, part, tail.errors)
     try:
         take_stretch_bytes(tail, m, w, text.data, text.size, ends, refused)
     finally:

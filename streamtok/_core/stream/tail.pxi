@@ -173,7 +173,7 @@ cdef class Tail:
             st_leave(&self.busy)
         return twin
 
-    def encode(self, chunk, bint final, str into not None, out, size_t limit, expected=None, note=None):
+    def encode(self, chunk, bint final, str into not None, out, size_t limit):
         """Take `chunk` in; the ids that became certain.
 
         into: "list", "array", "count" (their number), "buffer" (then `out` is a writable uint16 or
@@ -181,27 +181,19 @@ cdef class Tail:
         number of an id, and where its text begins and ends in the stream: of all ids of a model
         that is no merges, of special tokens else. limit: bytes that may be left waiting. Returns
         (offset, text) where a disallowed special token stands; the stream is then as before.
-
-        note: what the caller wants to remember with the new state; it is committed together with
-        it, and gone after `final`. expected: the note that the caller knows of; if there is
-        another, a thread came in between, and StreamInUseError is raised.
         """
-        return self.feed(chunk, final, form_of(into), out, limit, expected, note)
+        return self.feed(chunk, final, form_of(into), out, limit)
 
-    cdef object feed(self, object chunk, bint final, Form form, object out, size_t limit,
-                     object expected, object note):
+    cdef object feed(self, object chunk, bint final, Form form, object out, size_t limit):
         cdef Mark draft
         cdef object result
         enter(&self.busy)
         try:
-            if self._note is not expected:
-                refuse_use()
             draft = self.mark
             result = self.encode_draft(&draft, chunk, final, form, out, limit)
             if type(result) is not tuple:       # nothing below can fail
                 with cython.critical_section(self):
                     commit(self, &draft, final)
-                    self._note = None if final else note
             return result
         finally:
             st_leave(&self.busy)
@@ -225,8 +217,7 @@ cdef class Tail:
         w.follows = form == AS_PLACES
         try:
             # The policy is applied below, where sequences may go on from the chunk before.
-            text_open(&text, &w.room, chunk, "surrogateescape" if not is_text or
-                      self.policy == KEEP else "strict")
+            text_open(&text, &w.room, chunk, self.errors)
             try:
                 is_clean = is_text and m.partial_size == 0
                 if form == AS_ARRAY:

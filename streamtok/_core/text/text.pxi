@@ -2,7 +2,11 @@
 
 strict: bytes that are not UTF-8 raise. replace: exactly `bytes.decode("utf-8", "replace")`.
 surrogateescape: bytes that are not UTF-8 are kept as they are.
+
+`repaired` is the one door for lone surrogates in a str: inside, all text is bytes.
 """
+
+import re
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
@@ -57,19 +61,14 @@ cdef extern from "text/utf8_size.h":
     bint st_has_surrogate(const void* text, int kind, size_t n) noexcept nogil
 
 
-def utf8_size(str text not None, bint has_escapes):
-    """int: the bytes of a str in UTF-8. has_escapes: U+DC80 to U+DCFF stand for one byte each.
-
-    UnicodeEncodeError for other surrogates.
-    """
+def utf8_size(str text not None):
+    """int: the bytes of a str in UTF-8; a surrogate is one byte, as in what `repaired` returns."""
     cdef size_t surrogates = 0, size
     if PyUnicode_IS_ASCII(text):
         return PyUnicode_GET_LENGTH(text)
     size = st_utf8_size(PyUnicode_DATA(text), PyUnicode_KIND(text), PyUnicode_GET_LENGTH(text),
                         &surrogates)
-    if surrogates:
-        return len(str.encode(text, "utf-8", "surrogateescape" if has_escapes else "strict"))
-    return size
+    return size - 2 * surrogates
 
 
 cdef inline size_t transcode_str(object text, u8* out):
@@ -94,6 +93,36 @@ def has_surrogate(str text not None, size_t start, size_t stop):
     return is_there
 
 
+_LONE = re.compile(r"[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udc7f\udd00-\udfff]")
+
+
+def repaired(str text not None, str errors not None):
+    """str: `text` as it is encoded. A surrogate pair is its character, any other surrogate U+FFFD, as
+    in tiktoken; under "surrogateescape" U+DC80 to U+DCFF remain: each of them is a byte.
+    """
+    if not has_surrogate(text, 0, len(text)):
+        return text
+    if errors != "surrogateescape":
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _LONE.sub(lambda found: repaired(found[0], "replace"), text)
+
+
+def text_bytes(data, str errors not None):
+    """bytes: a whole text, str or bytes-like, as `errors` wants it. Raises as `text_open_whole`."""
+    cdef Text text
+    cdef Room room
+    room.bytes = NULL
+    room.size = 0
+    try:
+        text_open_whole(&text, &room, data, errors)
+        try:
+            return PyBytes_FromStringAndSize(<const char*>text.data, text.size)
+        finally:
+            text_close(&text)
+    finally:
+        st_free_block(room.bytes)
+
+
 cdef int hold_bytes(Text* text, object data) except -1:
     Py_INCREF(data)
     text.owner = <void*>data
@@ -102,29 +131,27 @@ cdef int hold_bytes(Text* text, object data) except -1:
     return 0
 
 
-cdef int transcode(Text* text, Room* room, object data) except -1:
-    """The UTF-8 of a str in `room`, or, without one, kept with the str.
-
-    UnicodeEncodeError for a lone surrogate.
-    """
+cdef bint transcode(Text* text, Room* room, object data) except -1:
+    """The UTF-8 of a str in `room`, or, without one, kept with the str. False: it has surrogates."""
     cdef Py_ssize_t size
     cdef size_t written
     text.data = <const u8*>st_ready_utf8(data, &size)
     if text.data != NULL:
         text.size = size
-        return 0
+        return True
     if room == NULL:
-        text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
+        try:
+            text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
+        except UnicodeEncodeError:
+            text.data = NULL        # no `return` here: it crashes where a traceback finds no memory
         text.size = size
-        return 0
+        return text.data != NULL
     if not room_ensure(room, st_transcode_room(data)):
         raise MemoryError("no memory for the UTF-8 of a str")
     written = transcode_str(data, room.bytes)
-    if written == <size_t>-1:
-        str.encode(data)        # raises; a derived class may have another `encode`
     text.data = room.bytes
     text.size = written
-    return 0
+    return written != <size_t>-1
 
 
 cdef bint room_ensure(Room* room, size_t wanted) noexcept nogil:
@@ -179,23 +206,16 @@ cdef int get_bytes(object data, Py_buffer* view) except -1:
 cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
     """Borrow the bytes of `data` until `text_close`, or until the next use of `room` (or NULL).
 
-    Those of a str are UTF-8; others are not checked, and others may write to them meanwhile. Raises
-    TypeError, UnicodeEncodeError (lone surrogates in a str, but for "surrogateescape").
+    Those of a str are UTF-8, or escaped bytes of "surrogateescape"; `text.owner` is set where it had
+    surrogates. Others are not checked, and others may write to them meanwhile. Raises
+    TypeError.
     """
-    cdef bint has_escapes
     text.owner = NULL
     text.has_view = False
     if PyUnicode_Check(data):
-        if errors == "surrogateescape":
-            has_escapes = False
-            try:
-                transcode(text, room, data)
-            except UnicodeEncodeError:
-                has_escapes = True      # no `return` here: it crashes where a traceback finds no memory
-            if has_escapes:
-                hold_bytes(text, str.encode(data, "utf-8", "surrogateescape"))
-        else:
-            transcode(text, room, data)
+        if not transcode(text, room, data):     # a derived class may have other methods
+            data = repaired(str.__str__(data), errors)
+            hold_bytes(text, data.encode("utf-8", "surrogateescape"))
         return 0
     if not PyObject_CheckBuffer(data):
         raise TypeError(f"text must be str or bytes-like, not {type(data).__name__}")

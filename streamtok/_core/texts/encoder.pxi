@@ -281,7 +281,7 @@ cdef class Encoder:
         """The ids of a whole text.
 
         data: str or bytes-like; into: "list", "array" (numpy.uint32) or "count". transform: changes
-        the text, and `inner` finds more special tokens in what comes out. Raises UnicodeEncodeError, UnicodeDecodeError, or returns (start, text) of a
+        the text, and `inner` finds more special tokens in what comes out. Raises UnicodeDecodeError, or returns (start, text) of a
         disallowed special; None: the transform cannot do this text.
         """
         cdef Text text

@@ -83,7 +83,7 @@ cdef class PretokenCounter:
         """
         cdef Text text
         cdef size_t stop
-        open_text(&text, chunk, self.errors)
+        text_open(&text, NULL, chunk, self.errors)
         try:
             stop = text.size if text.size - start <= size else start + whole(text.data + start, size)
             return stop, text.size
@@ -104,7 +104,7 @@ cdef class PretokenCounter:
         cdef size_t end
         cdef u64 before = self.bytes_in
         cdef int room
-        open_text(&text, chunk, self.errors)
+        text_open(&text, NULL, chunk, self.errors)
         try:
             end = text.size if stop is None else stop
             if not start <= end <= text.size:
@@ -146,7 +146,8 @@ cdef class PretokenCounter:
         """
         cdef Units units
         cdef int room
-        if not start <= stop <= <size_t>PyUnicode_GET_LENGTH(text) or self.unfinished:
+        if (not start <= stop <= <size_t>PyUnicode_GET_LENGTH(text) or self.unfinished
+                or has_surrogate(text, start, stop)):
             raise ValueError(f"no characters {start}:{stop} in {len(text)}, or one is not complete")
         units.kind = PyUnicode_KIND(text)
         units.data = <const u8*>PyUnicode_DATA(text) + start * units.kind
@@ -161,7 +162,7 @@ cdef class PretokenCounter:
         base: place of chunk[0] in all the text.
         """
         cdef Text text
-        open_text(&text, chunk, self.errors)
+        text_open(&text, NULL, chunk, self.errors)
         try:
             self.check(text.data + start, stop - start, final, base + start)
         finally:
@@ -171,8 +172,8 @@ cdef class PretokenCounter:
         """bool: count each text start:stop of a list by itself, as what comes next; nothing may be
         pending. Nobody may change the list meanwhile.
 
-        False: the limit was met. Raises UnicodeDecodeError, UnicodeEncodeError; a part of them is
-        counted then, as where it is False.
+        False: the limit was met. Raises UnicodeDecodeError; a part of them is counted then, as
+        where it is False.
         """
         return count_documents(self, documents, start, stop)
 

@@ -77,13 +77,13 @@ cdef int open_document(Document* document, object text, str errors) except -1:
         if not PyUnicode_IS_ASCII(text):
             document.kind = PyUnicode_KIND(text)
         return 0
-    open_text(&document.text, text, errors)
+    text_open(&document.text, NULL, text, errors)
     document.data, document.size = document.text.data, document.text.size
     return 0
 
 
 cdef int encode_document(Document* document, object text, str errors) except -1:
-    """The UTF-8 of a str with a surrogate, or UnicodeEncodeError, as `errors` says."""
-    open_text(&document.text, text, errors)
+    """The UTF-8 of a str with a surrogate, as `errors` says."""
+    text_open(&document.text, NULL, text, errors)
     document.data, document.size, document.kind = document.text.data, document.text.size, 0
     return 0

@@ -22,7 +22,7 @@ cdef int append_units(PretokenCounter counter, Units* units) noexcept nogil:
     """Put a slice of the units behind the bytes that are pending: whole characters of well-formed
     text. Unless it FITS, nothing has changed.
     """
-    cdef size_t step, room, written
+    cdef size_t step, room
     if units.kind == 0:
         step = units.size if units.size <= SLICE else whole(units.data, SLICE)
     else:
@@ -39,10 +39,8 @@ cdef int append_units(PretokenCounter counter, Units* units) noexcept nogil:
         counter.size += step
         units.data += step
     else:
-        written = strategy.transcode(units.data, units.kind, step, counter.bytes + counter.size)
-        if written == <size_t>-1:
-            return HAS_SURROGATE
-        counter.size += written
+        counter.size += strategy.transcode(units.data, units.kind, step,
+                                           counter.bytes + counter.size)
         units.data += step * units.kind
     units.size -= step
     return FITS
@@ -80,9 +78,7 @@ cdef int count_units(PretokenCounter counter, Units* units, bint final) noexcept
 
 
 cdef bint counted_all(PretokenCounter counter, int room) except -1:
-    """Whether it FITS; raises MemoryError if there is no memory, ValueError for a surrogate."""
-    if room == HAS_SURROGATE:
-        raise ValueError(f"a surrogate stands behind the first {counter.bytes_in} bytes")
+    """Whether it FITS; raises MemoryError if there is no memory."""
     if room == NO_MEMORY:
         raise MemoryError(
             f"no memory to count more than the first {counter.bytes_in} bytes, of which "

@@ -1,11 +1,5 @@
 """The text that a counter takes in: room for it, and whole characters of it."""
 
-cdef int open_text(Text* text, object chunk, str errors) except -1:
-    """As text_open, but leave it to `check` whether bytes are UTF-8."""
-    return text_open(text, NULL, chunk, "strict" if isinstance(chunk, str) and errors == "strict"
-                     else "surrogateescape")
-
-
 cdef inline size_t counter_room(size_t size) noexcept nogil:
     return size + size // 2 + 4 * SLACK
 

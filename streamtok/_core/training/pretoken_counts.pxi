@@ -9,7 +9,6 @@ cdef enum:                  # whether there is room for more
     FITS = 0
     OVER_LIMIT = 1
     NO_MEMORY = 2
-    HAS_SURROGATE = 3       # no: it is no text
 
 
 cdef enum:

@@ -352,7 +352,7 @@ def transform(Transform t not None, text not None, int begins, bint ends, bint w
     """(what the text becomes, the characters that were not taken in, rows). What it becomes is bytes,
     or None: it is left as it is.
 
-    text: str, or UTF-8 in bytes that is well-formed. begins: 0, or AT_BEGIN or AT_BEGIN | AT_FIRST.
+    text: str, or UTF-8 in bytes that is well-formed. None for a str with surrogates. begins: 0, or AT_BEGIN or AT_BEGIN | AT_FIRST.
     rows: as bytes of int64 (characters, bytes of each now, bytes of each before), or None.
     """
     cdef Text utf8
@@ -366,6 +366,8 @@ def transform(Transform t not None, text not None, int begins, bint ends, bint w
     x.walks = NULL
     text_open(&utf8, &room, text, "strict")
     try:
+        if utf8.owner != NULL:
+            return None
         passage_begin(t, &x, &alone)
         pass_through(t, &x, utf8.data, utf8.size, begins, ends, wants_rows)
         changed = rows = None

@@ -11,10 +11,9 @@ import json
 import zlib
 from typing import Any
 
-from ..._core.encode import has_surrogate
+from ..._core.encode import has_surrogate, text_bytes
 from ...errors import DocumentError
 from ...files.named_errors import json_reason
-from ...surrogates import repair
 from .records import BadRecord, OnBad
 from .replaced_bytes import count_replaced
 from .splitters import BEGINNING, Part, Splitter, Start, together
@@ -56,9 +55,8 @@ class JsonLines(Splitter):
         """name: the input, for errors. on_bad: skips broken lines; None: they are errors.
 
         max_line: bytes; a longer line is broken. errors: for bytes that are not UTF-8, before the
-        line is parsed, and for an escape that is half of a surrogate pair: "strict" makes the
-        line a broken one, "replace" makes them U+FFFD. "surrogateescape" keeps bytes in the text;
-        half of a pair makes the line a broken one.
+        line is parsed: "strict" makes the line a broken one, "replace" makes them U+FFFD,
+        "surrogateescape" keeps them. An escape that is half of a surrogate pair is U+FFFD.
         """
         super().__init__(start)
         self._errors = errors
@@ -182,13 +180,9 @@ class JsonLines(Splitter):
                     text = row[field] if field in row else text_field(row, field, self._path)
                 except (ValueError, RecursionError):
                     text = None
-                if (
-                    type(text) is str
-                    and (end == len(line) or not line[end:].strip(_BLANKS))
-                    and (text.isascii() or "\\u" not in line or not _has_surrogate(text))
-                ):
+                if type(text) is str and (end == len(line) or not line[end:].strip(_BLANKS)):
                     self.records += 1
-                    texts.append(text)
+                    texts.append(self._repaired(text) if "\\u" in line else text)
                     continue
             self._add(texts, line.encode())
 
@@ -224,25 +218,11 @@ class JsonLines(Splitter):
             raise _BadLine("invalid JSON", str(error).partition(";")[0]) from None
         except RecursionError:
             raise _BadLine("JSON that is nested too deeply") from None
-        found = text_field(row, self._field, self._path)
-        if not _has_surrogate(found):
-            return found
-        if self._errors == "replace":
-            fixed = repair(found, self._errors)
-            self.replaced += fixed.count("\ufffd") - found.count("\ufffd")
-            return fixed
-        try:
-            return found.encode("utf-8", self._errors)
-        except UnicodeEncodeError as error:
-            raise _BadLine(
-                "half of a surrogate pair, which has no UTF-8 bytes",
-                f"character {error.start} of the text",
-                "--errors replace keeps the line",
-            ) from None
+        return self._repaired(text_field(row, self._field, self._path))
 
-
-def _has_surrogate(text: str) -> bool:
-    return not text.isascii() and has_surrogate(text, 0, len(text))
+    def _repaired(self, text: str) -> str | bytes:
+        is_whole = text.isascii() or not has_surrogate(text, 0, len(text))
+        return text if is_whole else text_bytes(text, self._errors)
 
 
 def text_field(row: Any, field: str, path: list[str]) -> str:

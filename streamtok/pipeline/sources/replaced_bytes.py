@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable
 
-from ...surrogates import decode_begun
+from ..._core.encode import has_surrogate, utf8_size
 from .splitters import Documents, Part
 
 _BAD = re.compile("[\udc80-\udcff]+")
@@ -26,32 +27,19 @@ class BadBytes:
 
     def add(self, data: bytes, final: bool = False) -> None:
         """Take the next bytes; those of a character at the end may still wait."""
-        text, self._begun = decode_begun(self._begun + data, final, "surrogateescape")
+        data = self._begun + data
+        text, size = codecs.utf_8_decode(data, "surrogateescape", final)
+        self._begun = data[size:]
         at = 0
-        for found in _BAD.finditer(text) if _has_bad(text) else ():
+        for found in _BAD.finditer(text) if has_surrogate(text, 0, len(text)) else ():
             self.count += len(found[0])
             if len(self.places) < self._most:
-                self._offset += _size(text[at : found.start()])
+                self._offset += utf8_size(text[at : found.start()])
                 at = found.start()
                 run = found[0].encode("utf-8", "surrogateescape")
                 self.places.append([self._offset, run[:8].hex()])
         if self._most:
-            self._offset += _size(text[at:])
-
-
-def _has_bad(text: str) -> bool:
-    """Several times as fast as a search for them."""
-    if text.isascii():
-        return False
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogateescape"))
+            self._offset += utf8_size(text[at:])
 
 
 def count_replaced(data: bytes | memoryview) -> int:

@@ -44,7 +44,7 @@ def together(texts: Sequence[str | bytes]) -> list[Part]:
             joined = "\0".join([*texts, ""])  # type: ignore[list-item]
             if joined.count("\0") == len(texts):
                 return [Documents(memoryview(joined.encode()), b"\0", len(texts))]
-        except (TypeError, UnicodeEncodeError):  # some are bytes, or have a lone surrogate
+        except TypeError:  # some are bytes
             pass
     return [(text, True) for text in texts]
 
