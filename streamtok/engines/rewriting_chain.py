@@ -159,6 +159,7 @@ class RewritingChain:
         twin.setstate(rest)
         try:
             *known, place = json.loads(saved)
+            json.dumps(place, ensure_ascii=False).encode("utf-8", policy_of(self.errors))
             taken = BytesTaken.from_json(known, self.errors)
             loaded, waiting = place_from_json(place, self.stages, twin.pending)
             if waiting > taken.reached:

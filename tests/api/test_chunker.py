@@ -215,9 +215,9 @@ def test_offsets_beyond_4_gib(enc):
     far = (1 << 32) - 50
     stream = enc.stream_encoder()
     body = _unseal(stream.getstate())
-    fields = list(STATE.unpack_from(body, 33))
+    fields = list(STATE.unpack_from(body, 32))
     fields[4:7] = [far, far, far // 4]  # offset, bytes_in, tokens_out
-    stream.setstate(_seal(body[:33] + STATE.pack(*fields)))
+    stream.setstate(_seal(body[:32] + STATE.pack(*fields)))
     assert (stream.bytes_in, stream.tokens_out) == (far, far // 4)
     text = "some words, 日本語 and = " * 2000
     ids = []
