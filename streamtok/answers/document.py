@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import repaired, utf8_size
 from ..engines.protocol import encode_or_refuse
 from ..errors import raise_disallowed_special
 from .prefixes import feed
@@ -63,8 +62,7 @@ class _Place(NamedTuple):
 class Document:
     """A text and its ids. `ids` always equals `Encoding.encode(text)` with the same settings.
 
-    Positions are characters of `text`, in which lone surrogates are U+FFFD. An edit that raises
-    changes nothing. One thread at a time.
+    Positions are characters of `text`. An edit that raises changes nothing. One thread at a time.
 
     >>> doc = enc.document("hello world")
     >>> doc.replace(6, 11, "there")
@@ -125,7 +123,6 @@ class Document:
         """
         if not isinstance(text, str):
             raise TypeError(f"a document takes str, not {type(text).__name__}")
-        text = repaired(str.__str__(text), self._settings.errors)
         size = self.n_characters
         if not 0 <= start <= stop <= size:
             raise IndexError(f"the text has {size} characters: there is no {start}:{stop} in it")
@@ -230,6 +227,8 @@ class Document:
             return False
         if place in (0, len(text)):
             return True
+        if "\ud800" <= text[place - 1] <= "\udbff" and "\udc00" <= text[place] <= "\udfff":
+            return False  # a surrogate pair is one character
         return self._cuts.find(text, self._settings.matcher, place, place + 1) == place
 
     def _encoded(self, left: str, text: str, right: str, offset: int) -> list[_Block]:
@@ -260,7 +259,7 @@ class Document:
         )
         if type(ids) is tuple:
             raise_disallowed_special(offset + ids[0], ids[1])
-        return _Block(text, ids, utf8_size(text))
+        return _Block(text, ids, len(text.encode("utf-8", "surrogatepass")))
 
 
 def _text_of(place: _Place) -> int:

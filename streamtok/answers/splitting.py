@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.encode import utf8_size
 from ..parallel.texts import check_budget
 from .boundaries import Boundaries, levels_of
 from .graphemes import MOST_KEPT, grapheme_ends
@@ -51,7 +50,7 @@ def split(
             f"overlap must be less than max_tokens, which is {max_tokens}{ids}, not {overlap}: "
             "each chunk has to bring something new"
         )
-    text = TextWindow(source, settings.errors)
+    text = TextWindow(source)
     levels = levels_of(boundary, text.is_str)
     return _Splitting(settings, text, budget, overlap, levels).chunks()
 
@@ -99,7 +98,7 @@ class _Splitting:
         position, offset = self._bytes
         between = self._source.at(position, start)
         if isinstance(between, str):
-            return offset + utf8_size(between)
+            between = between.encode("utf-8", "surrogatepass")
         return offset + len(between)
 
     def _overlap_of(self, text: Any, start: int, stop: int, size: int) -> int:

@@ -19,20 +19,19 @@ __all__ = ["TextWindow", "character_ends", "is_buffer"]
 class TextWindow:
     """A text that is cut and read from the left. `is_str`: positions are characters."""
 
-    def __init__(self, source: Any, errors: str = "surrogateescape") -> None:
-        """source: str, bytes-like, an iterable of chunks, or a file. Lone surrogates in a str are
-        repaired.
+    def __init__(self, source: Any) -> None:
+        """source: str, bytes-like, an iterable of chunks, or a file. Surrogates in a str that are
+        no escaped bytes are repaired, so that no place is inside a pair.
 
         Raises TypeError for anything else, and later for chunks of two kinds.
         """
-        self._errors = errors
         self._chunks: Iterator[Any] = iter(())
         self._base = 0  # the position of the held text
         self._whole = source
         self.is_whole = True  # nothing is left to be read
         if isinstance(source, str):
             text = text_view(source)
-            self._held: Any = repaired(text, errors)
+            self._held: Any = repaired(text, "surrogateescape")
             if self._held is not text:
                 self._whole = self._held
         elif is_buffer(source):
@@ -54,7 +53,7 @@ class TextWindow:
         """One chunk more, as str or bytes; None: there is none."""
         for chunk in self._chunks:
             if isinstance(chunk, str):
-                chunk = repaired(str.__str__(chunk), self._errors)
+                chunk = repaired(str.__str__(chunk), "surrogateescape")
             else:
                 if not is_buffer(chunk):
                     raise TypeError(

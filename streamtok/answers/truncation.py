@@ -36,7 +36,7 @@ class Truncated(NamedTuple):
 def fits(settings: Settings, text: Text | Iterable[Text] | SupportsRead, max_tokens: int) -> bool:
     """Whether the text has at most `max_tokens` ids."""
     left = check_budget("max_tokens", max_tokens) - settings.template.size
-    source = TextWindow(text, settings.errors)
+    source = TextWindow(text)
     chain, tail = open_stream(settings)
     position = 0
     while left >= 0:
@@ -70,7 +70,7 @@ def truncate(
             )
         whole = text_view(text)
         if isinstance(whole, str):
-            whole = repaired(whole, settings.errors)
+            whole = repaired(whole, "surrogateescape")
         start, n_tokens = longest_suffix(settings, whole, budget, whole_graphemes)
         n_tokens += added
         if start == 0:
@@ -79,7 +79,7 @@ def truncate(
         return Truncated(kept if isinstance(kept, str) else bytes(kept), n_tokens, True)
     if side != "right":
         raise ValueError(f'side must be "right" or "left", not {side!r}')
-    source = TextWindow(text, settings.errors)
+    source = TextWindow(text)
     prefixes = Prefixes(settings, source)
     if prefixes.advance(budget):
         return Truncated(source.result(0, prefixes.end), prefixes.n_tokens + added, False)

@@ -103,7 +103,11 @@ def any_settings(rng: random.Random, encoding: streamtok.Encoding) -> dict[str, 
 def clusters_of(text: str | bytes) -> set[int]:
     """Where grapheme clusters end, and 0."""
     places = places_of(text)
-    joined = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
+    joined = (
+        text.decode("utf-8", "surrogateescape")
+        if isinstance(text, bytes)
+        else text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    )
     return {0, *(places[match.end()] for match in regex.finditer(r"\X", joined))}
 
 
@@ -139,7 +143,13 @@ def cut(rng: random.Random, text: Any, mean: int = 3) -> list[Any]:
 def places_of(text: str | bytes) -> list[int]:
     """Where characters end, and 0."""
     if isinstance(text, str):
-        return list(range(len(text) + 1))
+        pairs = itertools.pairwise(text)
+        halves = {
+            i
+            for i, (a, b) in enumerate(pairs, 1)
+            if "\ud800" <= a <= "\udbff" and "\udc00" <= b <= "\udfff"
+        }
+        return [i for i in range(len(text) + 1) if i not in halves]
     one_by_one = text.decode("utf-8", "surrogateescape")
     sizes = [len(one.encode("utf-8", "surrogateescape")) for one in one_by_one]
     return list(itertools.accumulate(sizes, initial=0))

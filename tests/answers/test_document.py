@@ -18,7 +18,8 @@ from ..api.test_stream_decoder import spaced
 
 GPT2 = streamtok.get_encoding("gpt2")
 WORDS = [
-    "a", " ", "  ", "\n", "\n\n ", "don't", "12345", "日本", "é", "e\u0301", "🎉",
+    "a", " ", "  ", "\n", "\n\n ", "don't", "12345", "日本", "é", "e\u0301", "🎉", "\ud83d",
+    "\ude00",
     "<|endoftext|>", "<|endof", "text|>", "<|", "|>", "....", "no" * 9, " the", "HTTPServer",
 ]  # fmt: skip
 

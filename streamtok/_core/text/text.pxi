@@ -58,7 +58,6 @@ def unfinished_size(bytes data not None):
 
 cdef extern from "text/utf8_size.h":
     size_t st_utf8_size(const void* text, int kind, size_t n, size_t* surrogates) noexcept nogil
-    bint st_has_surrogate(const void* text, int kind, size_t n) noexcept nogil
 
 
 def utf8_size(str text not None):
@@ -82,15 +81,13 @@ cdef inline size_t transcode_str(object text, u8* out):
 
 def has_surrogate(str text not None, size_t start, size_t stop):
     """bool: whether one of characters start:stop is a surrogate. ValueError if there are no such."""
-    cdef size_t size = PyUnicode_GET_LENGTH(text)
-    cdef bint is_there
+    cdef size_t surrogates = 0
     cdef int kind = PyUnicode_KIND(text)
-    cdef const u8* units = <const u8*>PyUnicode_DATA(text) + start * kind
-    if not start <= stop <= size:
-        raise ValueError(f"no characters {start}:{stop} in {size}")
-    with nogil:
-        is_there = st_has_surrogate(units, kind, stop - start)
-    return is_there
+    if not start <= stop <= <size_t>PyUnicode_GET_LENGTH(text):
+        raise ValueError(f"no characters {start}:{stop} in {len(text)}")
+    if kind > 1:
+        st_utf8_size(<const u8*>PyUnicode_DATA(text) + start * kind, kind, stop - start, &surrogates)
+    return surrogates > 0
 
 
 _LONE = re.compile(r"[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udc7f\udd00-\udfff]")

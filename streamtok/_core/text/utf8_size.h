@@ -64,21 +64,4 @@ static size_t st_utf8_size(const void *text, int kind, size_t n, size_t *surroga
     }
 }
 
-/* Whether one of `n` code units is a surrogate. */
-static int st_has_surrogate(const void *text, int kind, size_t n) {
-    const uint16_t *p = (const uint16_t *)text;
-    const uint32_t *q = (const uint32_t *)text;
-    for (size_t from = 0, to; kind > 1 && from < n; from = to) {
-        uint16_t found = 0;
-        uint32_t wide = 0;
-        to = n - from < 4096 ? n : from + 4096;
-        if (kind == 2)
-            for (size_t i = from; i < to; i++) found |= (uint16_t)((uint16_t)(p[i] & 0xF800) == 0xD800);
-        else
-            for (size_t i = from; i < to; i++) wide |= (uint32_t)((q[i] & 0xFFFFF800u) == 0xD800);
-        if (found || wide) return 1;
-    }
-    return 0;
-}
-
 #endif
