@@ -15,6 +15,7 @@ import argparse
 import base64
 import contextlib
 import json
+import pickle
 import random
 import resource
 import sys
@@ -24,14 +25,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import tiktoken
+
 import streamtok
 from streamtok import formats
 from streamtok.errors import PatternError, VocabularyError
 from streamtok.formats import packed
 from streamtok.formats.packed import PACKED_MAGIC
-from streamtok.formats.protobuf import field
 from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.normalizers.growth import MOST_GROWTH
+
+from .sentencepiece_models import field
 
 MEMORY = 2 << 30
 MEMORY_OF_ANY, MEMORY_PER_BYTE = 256 << 20, 1 << 10  # above what the process had before
@@ -79,14 +83,32 @@ def words_file() -> dict[str, Any]:
 def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
     """The contents of a sound file of each format, and its loader."""
     enc = small_encoding()
-    shifted = streamtok.Encoding(
-        "shifted",
+    tokens = enc._vocabulary.to_list()
+    config = {
+        "pattern": enc._pat_str, "default_vocab_size": 2 + len(tokens),
+        "default_num_special_tokens": 2, "version": "v13",
+    }  # fmt: skip
+    rows = [
+        {"rank": rank, "token_bytes": base64.b64encode(token).decode()}
+        for rank, token in enumerate(tokens)
+    ]
+    named = [{"rank": 0, "token_str": "<s>"}, {"rank": 1, "token_str": "</s>"}]
+    tekken = {"config": config, "vocab": rows, "special_tokens": named}
+    twin = tiktoken.Encoding(
+        "small",
         pat_str=enc._pat_str,
-        mergeable_ranks={token: i + 2 for token, i in enc._mergeable_ranks.items()},
-        special_tokens={"<s>": 0, "</s>": 1},
+        mergeable_ranks=enc._mergeable_ranks,
+        special_tokens=enc._special_tokens,
     )
     ids = folder / "ids.json"
-    made: dict[str, tuple[bytes, Loader]] = {}
+    made: dict[str, tuple[bytes, Loader]] = {
+        "tekken.json": (json.dumps(tekken).encode(), formats.load),
+        "x.model": (
+            f"minbpe v1\n{enc._pat_str}\n1\n<|end|> 260\n97 98\n256 99\n32 97\n258 98\n".encode(),
+            formats.load_minbpe,
+        ),
+        "tokenizer.pkl": (pickle.dumps(twin), formats.load_nanochat),
+    }
 
     def save(name: str, encoding: streamtok.Encoding, write: Any, load: Loader) -> None:
         write(encoding, folder / name)
@@ -98,9 +120,6 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
         formats.save_tiktoken,
         lambda p: formats.load_tiktoken(p, pattern="\\S+|\\s"),
     )
-    save("tekken.json", shifted, formats.save_tekken, formats.load)
-    save("x.model", enc, formats.save_minbpe, formats.load_minbpe)
-    save("tokenizer.pkl", enc, formats.save_nanochat, formats.load_nanochat)
     save("x.streamtok", enc, formats.save_packed, formats.load_packed)
     save("tokenizer.json", enc, formats.save_huggingface, formats.load_huggingface)
     made["words.json"] = json.dumps(words_file()).encode(), formats.load_huggingface

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import functools
 import io
+import struct
 
 import sentencepiece as spm
 
-from streamtok.formats.protobuf import field, fields
+from streamtok.formats.protobuf import BYTES, FLOAT, VARINT, fields
 
 from .oracles import PLAIN, corpus_texts
+
+
+def field(number: int, value: bytes | float) -> bytes:
+    """A field on the wire: an int as VARINT, a float as FLOAT, bytes as BYTES."""
+    if isinstance(value, bytes):
+        return _varint_bytes(number << 3 | BYTES) + _varint_bytes(len(value)) + value
+    if isinstance(value, float):
+        return _varint_bytes(number << 3 | FLOAT) + struct.pack("<f", value)
+    return _varint_bytes(number << 3 | VARINT) + _varint_bytes(value & (1 << 64) - 1)
+
+
+def _varint_bytes(value: int) -> bytes:
+    result = bytearray()
+    while value >= 0x80:
+        result.append(value & 0x7F | 0x80)
+        value >>= 7
+    result.append(value)
+    return bytes(result)
 
 
 def processor(data: bytes) -> spm.SentencePieceProcessor:

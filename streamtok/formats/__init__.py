@@ -1,4 +1,4 @@
-"""Vocabulary files of other programs: one `load_x` / `save_x` pair each, and `load` for any.
+"""Vocabulary files of other programs: a `load_x` for each, some `save_x`, and `load` for any.
 
 Each loader gives an `Encoding` with the ids of the format's own program, for whole texts and for
 streams. Unsupported features and damaged files raise a `VocabularyError` that names them and the
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from .detection import load
     from .gpt2 import load_gpt2, save_gpt2
     from .huggingface import load_huggingface, save_huggingface
-    from .minbpe import load_minbpe, save_minbpe
-    from .nanochat import from_rustbpe, load_nanochat, save_nanochat
+    from .minbpe import load_minbpe
+    from .nanochat import from_rustbpe, load_nanochat
     from .packed import load_packed, save_packed
-    from .sentencepiece import load_sentencepiece, save_sentencepiece
-    from .tekken import load_tekken, save_tekken
+    from .sentencepiece import load_sentencepiece
+    from .tekken import load_tekken
     from .tiktoken import load_tiktoken, save_tiktoken
 
 __all__ = [
@@ -36,11 +36,7 @@ __all__ = [
     "load_tiktoken",
     "save_gpt2",
     "save_huggingface",
-    "save_minbpe",
-    "save_nanochat",
     "save_packed",
-    "save_sentencepiece",
-    "save_tekken",
     "save_tiktoken",
 ]
 
@@ -63,10 +59,6 @@ WRITTEN = {
         "gpt2", ("vocab.bpe", "encoder.json"), "the pattern and which tokens are special"
     ),
     "huggingface": Written("huggingface", ("tokenizer.json",)),
-    "tekken": Written("tekken", ("tekken.json",)),
-    "minbpe": Written("minbpe", ("x.model",)),
-    "nanochat": Written("nanochat", ("tokenizer.pkl",)),
-    "sentencepiece": Written("sentencepiece", ("tokenizer.model",)),
     "streamtok": Written("packed", ("x.streamtok",)),
 }
 """By name, for --to."""

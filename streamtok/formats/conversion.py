@@ -64,8 +64,6 @@ _SUFFIXES = {
     ".json": "huggingface",
     ".streamtok": "streamtok",
     ".tiktoken": "tiktoken",
-    ".pkl": "nanochat",
-    ".pickle": "nanochat",
 }
 
 _SAMPLE = (

@@ -33,7 +33,6 @@ from .model_folder import (
 from .nanochat import load_nanochat
 from .packed import PACKED_MAGIC, loads_packed
 from .sentencepiece import read_sentencepiece
-from .sentencepiece_normalizer import settings_of
 from .tekken import read_tekken
 from .tiktoken import load_tiktoken
 
@@ -246,7 +245,7 @@ def _load_with_config(main: str, options: _Options) -> Encoding:
             return _load_pair(main, pattern, name)
         return load_merges(main, os.path.join(folder, "vocab.json"), config, name or stem(file))
     made = _load_file(main, options)
-    if config is None or settings_of(made._rules) is None:  # only SentencePiece's has so little
+    if config is None or made._rules.normalizer is None:  # minbpe's says all itself
         return made
     return with_config(made, config)
 

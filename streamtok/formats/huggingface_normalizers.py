@@ -1,4 +1,4 @@
-"""The field `normalizer` of a `tokenizer.json`, read and written.
+"""The field `normalizer` of a `tokenizer.json`.
 
 BertNormalizer becomes one step for each of its settings that is on.
 (github.com/huggingface/tokenizers, Apache-2.0)
@@ -10,7 +10,6 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
-from typing import Any
 
 from ..errors import PatternError, VocabularyError
 from ..normalizers import (
@@ -37,7 +36,7 @@ from .json_value import JsonValue
 from .loading import shown
 from .oniguruma import from_oniguruma
 
-__all__ = ["normalizer_json", "read_normalizer", "read_replace"]
+__all__ = ["read_normalizer", "read_replace"]
 
 _MAX_STEPS = 1000
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
@@ -46,8 +45,6 @@ _SIMPLE: dict[str, Callable[[], Step]] = {
     "Nmt": Nmt,
     "StripAccents": StripAccents,
 }
-_BERT = {"BertClean": "clean_text", "BertChinese": "handle_chinese_chars",
-         "BertAccents": "strip_accents"}  # fmt: skip
 
 
 def read_normalizer(field: JsonValue) -> Normalizer:
@@ -186,56 +183,3 @@ def _bert(field: JsonValue) -> list[Step]:
     if lowercase:
         steps.append(Lowercase())
     return steps
-
-
-def normalizer_json(normalizer: Normalizer) -> dict[str, Any] | None:
-    """The entry of a `tokenizer.json` that does the same as `normalizer`.
-
-    Raises ValueError for a step that is not a normalizer of `tokenizers`.
-    """
-    steps = []
-    specs = list(normalizer.spec)
-    while specs:
-        size, bert = _bert_json(specs)
-        steps.append(bert if size else _step_json(*specs[0]))
-        del specs[: size or 1]
-    if not steps:
-        return None
-    return steps[0] if len(steps) == 1 else {"type": "Sequence", "normalizers": steps}
-
-
-def _bert_json(specs: list[tuple[Any, ...]]) -> tuple[int, dict[str, Any]]:
-    """The BertNormalizer that some of the first steps are, and their number; 0 if they are none."""
-    found = dict.fromkeys((*_BERT.values(), "lowercase"), False)
-    at = 0
-    for *kinds, name in (
-        ("BertClean", "clean_text"), ("BertChinese", "handle_chinese_chars"),
-        ("NFD", "BertAccents", "strip_accents"), ("Lowercase", "lowercase"),
-    ):  # fmt: skip
-        if [kind for kind, *_ in specs[at : at + len(kinds)]] == kinds:
-            found[name] = True
-            at += len(kinds)
-    is_bert = any(found[name] for name in _BERT.values())
-    return at if is_bert else 0, {"type": "BertNormalizer", **found}
-
-
-def _step_json(kind: str, *settings: Any) -> dict[str, Any]:
-    if kind in _FORMS or kind in _SIMPLE:
-        return {"type": kind}
-    if kind in _BERT:  # BertNormalizer's accents do NFD again, which changes nothing
-        off = dict.fromkeys((*_BERT.values(), "lowercase"), False)
-        return {"type": "BertNormalizer", **off, _BERT[kind]: True}
-    if kind == "Precompiled":
-        charsmap = base64.b64encode(settings[0]).decode()
-        return {"type": kind, "precompiled_charsmap": charsmap}
-    if kind == "Prepend":
-        return {"type": kind, "prepend": settings[0]}
-    if kind == "Strip":
-        return {"type": kind, "strip_left": settings[0], "strip_right": settings[1]}
-    if kind == "Replace":
-        return {"type": kind, "pattern": {"String": settings[0]}, "content": settings[1]}
-    if kind == "ReplaceRuns":
-        return {"type": "Replace", "pattern": {"Regex": settings[0]}, "content": settings[1]}
-    if kind == "ByteLetters":
-        return {"type": "ByteLevel"}
-    raise ValueError(f"a tokenizer.json has no normalizer for the step {kind}")

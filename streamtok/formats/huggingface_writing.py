@@ -1,36 +1,32 @@
-"""Writes a `tokenizer.json`, of bytes or of characters; see `huggingface.py`."""
+"""Writes a `tokenizer.json`: byte-level BPE from anywhere, and WordPiece as it is trained here.
+
+All else is refused by name: what was loaded is in its own file.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engines.rules import MARK, TokenFlags
+from ..engines.rules import TokenFlags
 from ..errors import VocabularyError
 from ..files.part_file import write_whole
 from ..normalizers import Normalizer
-from ..patterns.named import WHOLE_TEXT_PATTERN
-from ..patterns.sequence import SplitSequence
-from ..vocabulary.table import NO_ID, Vocabulary
-from .character_merges import pattern_of_cuts
+from ..patterns.huggingface_characters import SCRIPT_PATTERN
+from ..patterns.named import BERT_PATTERN, GPT2_PATTERN, WHOLE_TEXT_PATTERN
+from ..patterns.pattern import Pattern
+from ..patterns.sequence import SplitSequence, same_pieces
+from ..patterns.splits import Split
+from ..vocabulary.byte_alphabet import to_bytes
 from .gpt2 import merges_and_ids
 from .huggingface_added_tokens import numbered
-from .huggingface_decoders import read_decoder
-from .huggingface_normalizers import normalizer_json
-from .huggingface_piece_writing import (
-    BYTE_LEVEL,
-    REPLACE,
-    STRIP,
-    piece_decoder,
-    piece_model,
-    wrongly_decoded,
-)
+from .huggingface_pieces import word_piece_encoding
 from .huggingface_post_processors import post_processor_json
-from .huggingface_splits import sequence, write_splits, written_pre_tokenizers
-from .json_value import JsonValue
-from .merge_lists import to_merges
+from .huggingface_splits import BEHAVIORS
+from .oniguruma import to_oniguruma
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -40,95 +36,21 @@ if TYPE_CHECKING:
 __all__ = ["save_huggingface"]
 
 _FORMAT = "a tokenizer.json"
-_TO_SPACES = ("Replace", MARK, " ")
+_PREFIX_SPACE = (("PrefixSpace",),)
+_BERT = {"BertClean": "clean_text", "BertChinese": "handle_chinese_chars",
+         "BertAccents": "strip_accents"}  # fmt: skip
+_SIMPLE = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Nmt", "StripAccents")
 
 
 def save_huggingface(encoding: Encoding, path: Path) -> None:
-    """Write a `tokenizer.json`. The file appears when it is complete.
+    """Write a `tokenizer.json`: byte-level BPE, or WordPiece as `Trainer.train_wordpiece` makes it.
 
-    Special and added tokens go into the model's vocabulary, too, where tokenizers would number them
-    otherwise. Raises OSError, and VocabularyError for features that the format cannot express.
+    The file appears when it is complete. Special and added tokens go into the model's vocabulary,
+    too, where tokenizers would number them otherwise. Raises OSError, and VocabularyError for all
+    else: other models and normalizers, of which the original file is the one to keep.
     """
-    rules = encoding._rules
-    vocabulary = encoding._vocabulary
-    if vocabulary.model is not None:
-        return _save_pieces(encoding, vocabulary.model, path)
-    is_byte_level = vocabulary.byte_ids is None
-    if is_byte_level:
-        merges, ids = merges_and_ids(encoding, f"{_FORMAT} with ByteLevel", allow_unreachable=True)
-        ignore_merges = has_unreachable_tokens(vocabulary, merges)
-        normalizer, pre_tokenizer = rules.normalizer, write_splits(encoding)
-        decoders: list[Any] = [BYTE_LEVEL]
-    else:
-        folds = _folds(encoding)
-        merges, ids = _characters(encoding, folds)
-        ignore_merges = _has_looked_up_tokens(vocabulary)
-        normalizer = _unfolded(rules.normalizer) if folds else rules.normalizer
-        is_cut_by_merges = encoding._pat_str in (WHOLE_TEXT_PATTERN, pattern_of_cuts(vocabulary))
-        pre_tokenizer = write_splits(encoding, False, not is_cut_by_merges)
-        decoders = [REPLACE] * folds + [{"type": "ByteFallback"}, {"type": "Fuse"}]
-    if rules.decodes_without_first_space:
-        decoders += [] if decoders[-1]["type"] == "Fuse" else [{"type": "Fuse"}]
-        decoders.append(STRIP)
-    added_tokens = _added_tokens(encoding, ids)
-    if _misnumbered(added_tokens, ids) is not None:
-        _add_to_model(encoding, added_tokens, ids, is_byte_level, ignore_merges)
-    decoder = decoders[0] if len(decoders) == 1 else {"type": "Sequence", "decoders": decoders}
-    written_normalizer = _normalizer(encoding, normalizer)
-    decoding = read_decoder(JsonValue(decoder, "decoder"))
-    if (text := wrongly_decoded(encoding, decoding, written_normalizer)) is not None:
-        raise VocabularyError(
-            f"{encoding.name} decodes the token {text!r} as no decoder of {_FORMAT} does that can "
-            "be written; keep the original"
-        )
-    _write(
-        encoding,
-        path,
-        added_tokens=added_tokens,
-        normalizer=written_normalizer,
-        pre_tokenizer=pre_tokenizer,
-        decoder=decoder,
-        model={
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": not is_byte_level,
-            "ignore_merges": ignore_merges,
-            "vocab": dict(sorted(ids.items(), key=lambda item: item[1])),
-            "merges": [list(pair) for pair in merges],
-        },
-    )
-
-
-def _save_pieces(encoding: Encoding, pieces: Pieces, path: Path) -> None:
-    model = piece_model(encoding, pieces)
-    ids = (
-        dict(model["vocab"])
-        if pieces.kind != "Unigram"
-        else {text: id for id, (text, _) in enumerate(model["vocab"])}
-    )
-    added_tokens = _added_tokens(encoding, ids)
-    if (entry := _misnumbered(added_tokens, ids)) is not None:
-        raise VocabularyError(
-            f"{_FORMAT} cannot hold the id {entry['id']} of {entry['content']!r}, which is not "
-            f"a piece of {encoding.name}: tokenizers takes the next free one"
-        )
-    normalizer = _normalizer(encoding, encoding._rules.normalizer)
-    _write(
-        encoding,
-        path,
-        added_tokens=added_tokens,
-        normalizer=normalizer,
-        pre_tokenizer=sequence(written_pre_tokenizers(encoding, pieces.stages)),
-        decoder=piece_decoder(encoding, pieces, normalizer),
-        model=model,
-    )
-
-
-def _write(encoding: Encoding, path: Path, **parts: Any) -> None:
+    pieces = encoding._vocabulary.model
+    parts = _byte_level_parts(encoding) if pieces is None else _word_piece_parts(encoding, pieces)
     value: dict[str, Any] = {
         "version": "1.0",
         "truncation": encoding._model_settings.truncation,
@@ -139,156 +61,187 @@ def _write(encoding: Encoding, path: Path, **parts: Any) -> None:
     write_whole(path, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
-def _added_tokens(encoding: Encoding, ids: dict[str, int]) -> list[dict[str, Any]]:
-    """The entries, by id; ids: those of the model."""
+def _refuse(encoding: Encoding, what: str) -> VocabularyError:
+    return VocabularyError(
+        f"{encoding.name} {what}; keep the original file: as {_FORMAT}, only byte-level BPE "
+        "without a normalizer and WordPiece trained by streamtok are written"
+    )
+
+
+def _byte_level_parts(encoding: Encoding) -> dict[str, Any]:
+    rules, vocabulary = encoding._rules, encoding._vocabulary
+    if vocabulary.byte_ids is not None:
+        raise _refuse(encoding, "merges characters")
+    if rules.normalizer is not None:
+        raise _refuse(encoding, "has a normalizer")
+    if rules.drops_first_space or rules.first_texts or rules.decoded_texts:
+        raise _refuse(encoding, "has another decoder than ByteLevel")
+    added_tokens = _added_tokens(encoding)
+    for entry in added_tokens:
+        text = entry["content"]
+        if not text.isascii() and to_bytes(text) is not None:
+            raise _refuse(encoding, f"has the token {text!r}, which ByteLevel decodes to bytes")
+    merges, ids = merges_and_ids(encoding, f"{_FORMAT} with ByteLevel", allow_unreachable=True)
+    ignore_merges = int((np.diff(vocabulary.offsets) > 1).sum()) != len(merges)
+    _check_ids(encoding, added_tokens, ids)
+    numbers = numbered([entry["content"] for entry in added_tokens], ids, len(ids))
+    if any(numbers.get(entry["content"]) != entry["id"] for entry in added_tokens):
+        for entry in added_tokens:
+            if ignore_merges and entry["single_word"] and entry["content"] not in ids:
+                raise VocabularyError(
+                    f"{_FORMAT} cannot hold the id {entry['id']} of {entry['content']!r} of "
+                    f"{encoding.name}: tokenizers takes it from the model, which would find the "
+                    "token where it is text"
+                )
+            ids[entry["content"]] = entry["id"]
+    return {
+        "added_tokens": added_tokens,
+        "normalizer": None,
+        "pre_tokenizer": _byte_level_cuts(encoding),
+        "decoder": _byte_level(True, True),
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": ignore_merges,
+            "vocab": dict(sorted(ids.items(), key=lambda item: item[1])),
+            "merges": [list(pair) for pair in merges],
+        },
+    }
+
+
+def _word_piece_parts(encoding: Encoding, pieces: Pieces) -> dict[str, Any]:
+    bounds = pieces.offsets.tolist()
+    texts = [pieces.blob[start:end].decode() for start, end in itertools.pairwise(bounds)]
+    ids = dict(zip(texts, pieces.ids.tolist(), strict=True))
+    vocab = dict(sorted(ids.items(), key=lambda item: item[1]))
+    specials, normalizer = encoding._special_tokens, encoding._rules.normalizer
+    if pieces.kind != "WordPiece" or not specials.items() <= ids.items():
+        raise _refuse(encoding, f"has the pieces of {pieces.kind}")
+    assert encoding.pattern is not None
+    assert not isinstance(normalizer, str)
+    made = word_piece_encoding(
+        encoding.name, encoding.pattern, vocab, specials, pieces.unknown, pieces.prefix, normalizer
+    )
+    if made.digest != encoding.digest:
+        raise _refuse(encoding, "has other settings of WordPiece than training gives")
+    return {
+        "added_tokens": _added_tokens(encoding),
+        "normalizer": _normalizer(encoding, normalizer),
+        "pre_tokenizer": _sequence(_cuts(encoding)),
+        "decoder": {"type": "WordPiece", "prefix": pieces.prefix, "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": next(text for text, id in ids.items() if id == pieces.unknown),
+            "continuing_subword_prefix": pieces.prefix,
+            "max_input_chars_per_word": pieces.most_characters,
+            "vocab": vocab,
+        },
+    }
+
+
+def _added_tokens(encoding: Encoding) -> list[dict[str, Any]]:
+    """The entries, by id."""
     rules = encoding._rules
     flags = dict(rules.token_flags)
-    entries = []
     tokens = [(number, text, True) for text, number in encoding._special_tokens.items()]
     tokens += [(number, text, False) for text, number in rules.added_tokens]
-    for number, text, is_special in sorted(tokens):
-        flag = flags.get(text, TokenFlags())
-        entries.append(
-            {
-                "id": number,
-                "content": text,
-                "single_word": flag.single_word,
-                "lstrip": flag.lstrip,
-                "rstrip": flag.rstrip,
-                "normalized": flag.normalized,
-                "special": is_special,
-            }
-        )
+    return [
+        {
+            "id": number,
+            "content": text,
+            **flags.get(text, TokenFlags())._asdict(),
+            "special": is_special,
+        }
+        for number, text, is_special in sorted(tokens)
+    ]
+
+
+def _check_ids(encoding: Encoding, added_tokens: list[dict[str, Any]], ids: dict[str, int]) -> None:
+    """Raise VocabularyError for an added token that has another id as plain text."""
+    for entry in added_tokens:
+        text, number = entry["content"], entry["id"]
         if ids.get(text, number) != number:
             raise VocabularyError(
                 f"{_FORMAT} has one id for a text: {text!r} of {encoding.name} has id {number} as "
                 f"a special token and {ids[text]} as plain text"
             )
-    return entries
 
 
-def _misnumbered(added_tokens: list[dict[str, Any]], ids: dict[str, int]) -> dict[str, Any] | None:
-    """The first entry that tokenizers would give another id."""
-    numbers = numbered([entry["content"] for entry in added_tokens], ids, len(ids))
-    return next((x for x in added_tokens if numbers.get(x["content"]) != x["id"]), None)
+def _normalizer(encoding: Encoding, normalizer: Normalizer | None) -> dict[str, Any] | None:
+    """BertNormalizer's accents do NFD again, which changes nothing."""
+    steps: list[dict[str, Any]] = []
+    for kind, *_ in normalizer.spec if normalizer is not None else ():
+        if kind in _BERT:
+            off = dict.fromkeys((*_BERT.values(), "lowercase"), False)
+            steps.append({"type": "BertNormalizer", **off, _BERT[kind]: True})
+        elif kind in _SIMPLE:
+            steps.append({"type": kind})
+        else:
+            raise _refuse(encoding, f"has a normalizer with the step {kind}")
+    return {"type": "Sequence", "normalizers": steps} if steps else None
 
 
-def _add_to_model(
-    encoding: Encoding,
-    added_tokens: list[dict[str, Any]],
-    ids: dict[str, int],
-    is_byte_level: bool,
-    ignore_merges: bool,
-) -> None:
-    """Put added tokens among the model's, where no text but their own may become one."""
-    for entry in added_tokens:
-        text = entry["content"]
-        is_read = (len(text) == 1 and not is_byte_level) or (ignore_merges and entry["single_word"])
-        if text not in ids and is_read:
-            raise VocabularyError(
-                f"{_FORMAT} cannot hold the id {entry['id']} of {text!r} of {encoding.name}: "
-                "tokenizers takes it from the model, which would find the token where it is text"
-            )
-        ids[text] = entry["id"]
+def _byte_level_cuts(encoding: Encoding) -> dict[str, Any] | None:
+    second = encoding._rules.second_normalizer
+    prefix = second is not None and second.spec == _PREFIX_SPACE
+    cuts = _cuts(encoding)
+    if cuts == [_split(Split(GPT2_PATTERN))]:
+        cuts, use_regex = [], True
+    else:
+        use_regex = False
+    if (second is not None and not prefix) or (prefix and cuts):
+        raise _refuse(encoding, "changes the text before it cuts it")
+    return _sequence([*cuts, _byte_level(prefix, use_regex)])
 
 
-def _normalizer(encoding: Encoding, normalizer: Normalizer | str | None) -> dict[str, Any] | None:
-    if normalizer is None:
-        return None
-    if normalizer == "NFC":
-        return {"type": "NFC"}
-    if isinstance(normalizer, str):
-        raise VocabularyError(
-            f"{_FORMAT} cannot express the normalizer {normalizer!r} of {encoding.name}"
-        )
-    try:
-        return normalizer_json(normalizer)
-    except ValueError as error:
-        raise VocabularyError(f"{encoding.name}: {error}") from None
+def _sequence(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """These pre-tokenizers as one."""
+    if len(parts) == 1 and parts[0]["type"] != "Split":
+        return parts[0]
+    return {"type": "Sequence", "pretokenizers": parts} if parts else None
 
 
-def _folds(encoding: Encoding) -> bool:
-    """Whether "▁" and spaces are both spaces: see `huggingface_models.py`."""
-    rules = encoding._rules
-    second = () if rules.second_normalizer is None else rules.second_normalizer.spec
-    if isinstance(rules.normalizer, str):
-        raise VocabularyError(
-            f"{_FORMAT} cannot express the normalizer {rules.normalizer!r} of {encoding.name}, "
-            "which merges characters"
-        )
-    first = () if rules.normalizer is None else rules.normalizer.spec
-    for kind, *_ in first:
-        if kind in ("JoinedSpaces", "LongestMap"):
-            raise VocabularyError(
-                f"{_FORMAT} cannot express the step {kind} of the normalizer of {encoding.name}, "
-                "which only SentencePiece has"
-            )
+def _cuts(encoding: Encoding) -> list[dict[str, Any]]:
+    """The pre-tokenizers that cut as the pattern does."""
     pattern = encoding.pattern
-    if isinstance(pattern, SplitSequence) and pattern.spaces_are_marks:
-        return True
-    tokens = [*encoding._vocabulary.to_list(), *encoding._vocabulary.decode_only.values()]
-    has_marks = any(MARK.encode() in token for token in tokens)  # which no text becomes
-    return _TO_SPACES in (*first[-1:], *second) and not has_marks
+    if pattern is None:
+        raise VocabularyError(
+            f"no DFA matches the pattern of {encoding.name}: it cannot be compared"
+        )
+    if isinstance(pattern, SplitSequence):
+        return [*map(_split, pattern.splits)]
+    if pattern.is_total and same_pieces(pattern, Pattern.compile(GPT2_PATTERN)):
+        return [_split(Split(GPT2_PATTERN))]
+    if pattern.is_total and same_pieces(pattern, Pattern.compile(WHOLE_TEXT_PATTERN)):
+        return []
+    return [_split(Split(pattern.source, "isolated" if pattern.is_total else "only"))]
 
 
-def _unfolded(normalizer: Normalizer | str | None) -> Normalizer | str | None:
-    if not isinstance(normalizer, Normalizer) or normalizer.spec[-1:] != (_TO_SPACES,):
-        return normalizer
-    *steps, _ = normalizer.spec
-    if steps == [("Prepend", " ")]:
-        steps = [("Prepend", MARK)]
-    return Normalizer.from_spec((*steps, ("Replace", " ", MARK)))
+def _split(split: Split) -> dict[str, Any]:
+    if split == Split(SCRIPT_PATTERN, "only"):  # its sets have no names there
+        return {"type": "UnicodeScripts"}
+    if split == Split(BERT_PATTERN, "only"):
+        return {"type": "BertPreTokenizer"}
+    pattern, behavior = split
+    names = {own: (name, own == "only") for name, (own, _) in BEHAVIORS.items()}
+    name, invert = names.get(behavior, ("Removed", True))
+    return {
+        "type": "Split",
+        "pattern": {"Regex": to_oniguruma(pattern)},
+        "behavior": name,
+        "invert": invert,
+    }
 
 
-def _characters(encoding: Encoding, folds: bool) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    """Merges and ids of a vocabulary of characters, with the tokens of bytes."""
-    vocabulary = encoding._vocabulary
-    assert vocabulary.byte_ids is not None
-
-    def text_of(token: bytes) -> str:
-        text = token.decode()
-        return text.replace(" ", MARK) if folds else text
-
-    tokens = vocabulary.to_list()
-    byte_ids = vocabulary.byte_ids.tolist()
-    # A byte's token may be its character's, where the character has an id and the byte has none. If
-    # no token has the character, that is the same.
-    used = {byte for token in tokens if len(token) > 1 for byte in token if byte < 0x80}
-    ids = {f"<0x{byte:02X}>": number for byte, number in enumerate(byte_ids)}
-    for token, number in zip(tokens, vocabulary.ids.tolist(), strict=True):
-        if number == NO_ID:
-            continue
-        if len(token) > 1 or number != byte_ids[token[0]]:
-            ids[text_of(token)] = number
-        elif token[0] in used:
-            del ids[f"<0x{token[0]:02X}>"]
-            ids[text_of(token)] = number
-    known = {
-        *byte_ids, *encoding._special_tokens.values(),
-        *(number for _, number in encoding._rules.added_tokens),
-    }  # fmt: skip
-    for number, token in vocabulary.decode_only.items():
-        if number in known:
-            continue
-        text = token.decode() if text_of(token) in ids else text_of(token)  # a real space
-        if text in ids:
-            raise VocabularyError(f"{_FORMAT} cannot hold two ids for {text!r} of {encoding.name}")
-        ids[text] = number
-    merges = [
-        (text_of(left), text_of(right))
-        for left, right in to_merges(vocabulary)
-        if not 0x80 <= right[0] < 0xC0  # the bytes of one character
-    ]
-    return merges, ids
-
-
-def has_unreachable_tokens(vocabulary: Vocabulary, merges: list[tuple[str, str]]) -> bool:
-    """Whether there are tokens that no merges make."""
-    lengths = np.diff(vocabulary.offsets)
-    return int((lengths > 1).sum()) != len(merges)
-
-
-def _has_looked_up_tokens(vocabulary: Vocabulary) -> bool:
-    lengths = np.diff(vocabulary.offsets)
-    assert vocabulary.lefts is not None
-    return bool(((lengths > 1) & (vocabulary.lefts == 0)).any())
+def _byte_level(add_prefix_space: bool, use_regex: bool) -> dict[str, Any]:
+    return {
+        "type": "ByteLevel",
+        "add_prefix_space": add_prefix_space,
+        "trim_offsets": True,
+        "use_regex": use_regex,
+    }

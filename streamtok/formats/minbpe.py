@@ -1,8 +1,7 @@
 """minbpe's `.model`: a line "minbpe v1", the pattern, the special tokens, and the merges.
 
 A merge is a line of two ids. Ids below 256 are the bytes, and each merge makes the next id.
-Pre-tokens are not looked up before merging. minbpe's reader strips whitespace from both ends of the
-pattern, and splits a special token from its id at whitespace, so neither can be written with it.
+Pre-tokens are not looked up before merging.
 An empty pattern is that of its BasicTokenizer: the whole text is one pre-token.
 (github.com/karpathy/minbpe, MIT)
 """
@@ -13,19 +12,17 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import VocabularyError
-from ..files.part_file import write_whole
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.ranks_file import check_lines
 from ..vocabulary.table import MAX_TOKEN_BYTES
 from .loading import check_specials, make_encoding, read_bytes, shown, stem
-from .merge_lists import from_merges, to_merges
-from .tiktoken import plain_rules
+from .merge_lists import from_merges
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .loading import Path
 
-__all__ = ["load_minbpe", "save_minbpe"]
+__all__ = ["load_minbpe"]
 
 MAGIC = b"minbpe v1"
 _MAX_TOTAL = 1 << 25  # bytes of all tokens, because each line can double the last token
@@ -109,58 +106,3 @@ def _numbers(line: bytes, count: int, expected: str) -> list[int]:
     if len(fields) != count or not all(field.isdigit() and len(field) < 10 for field in fields):
         raise VocabularyError(f"{expected}, found {shown(line)}")
     return [int(field) for field in fields]
-
-
-def save_minbpe(encoding: Encoding, path: Path) -> None:
-    """Write a minbpe model. The file appears when it is complete.
-
-    Raises OSError, and VocabularyError for what the format cannot express: bytes whose ids are not
-    their values (GPT-2's and GPT-4's), ids with gaps, tokens that no merge makes, whitespace around
-    the pattern.
-    """
-    plain_rules(encoding, "a minbpe model")
-    vocabulary = encoding._vocabulary
-    ids = dict(zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True))
-    lines = [MAGIC.decode(), _pattern_line(encoding), str(len(encoding._special_tokens))]
-    for text, number in encoding._special_tokens.items():
-        if text.split() != [text]:
-            raise VocabularyError(
-                f"a minbpe model cannot hold the whitespace in the special token {text!r}"
-            )
-        lines.append(f"{text} {number}")
-    for byte in range(256):
-        if ids[bytes([byte])] != byte:
-            raise VocabularyError(
-                f"byte {byte} must have the id {byte} in a minbpe model: "
-                f"in {encoding.name} it has {ids[bytes([byte])]}"
-            )
-    for place, (left, right) in enumerate(to_merges(vocabulary), 256):
-        if ids[left + right] != place:
-            raise VocabularyError(
-                f"ids must be in the order of merges without a gap in a minbpe model: "
-                f"{encoding.name} has {ids[left + right]} for {shown(left + right)} instead of "
-                f"{place}"
-            )
-        if max(ids[left], ids[right]) >= place:
-            raise VocabularyError(
-                f"a merge must be of earlier tokens in a minbpe model: {shown(left + right)} of "
-                f"{encoding.name} is made of a later token"
-            )
-        lines.append(f"{ids[left]} {ids[right]}")
-    if len(lines) - 3 - len(encoding._special_tokens) + 256 != len(ids) or vocabulary.decode_only:
-        raise VocabularyError(
-            f"a minbpe model cannot hold tokens that no merges make: {encoding.name} has some"
-        )
-    write_whole(path, ("\n".join(lines) + "\n").encode())
-
-
-def _pattern_line(encoding: Encoding) -> str:
-    pattern = encoding._pat_str
-    if pattern == WHOLE_TEXT_PATTERN:
-        return ""
-    if pattern.strip() != pattern or len(pattern.splitlines()) != 1:
-        raise VocabularyError(
-            "a minbpe model cannot hold a pattern with whitespace at an end or with a line break: "
-            f"{shown(pattern)}"
-        )
-    return pattern

@@ -1,42 +1,50 @@
 """nanochat's `tokenizer.pkl`, a pickled `tiktoken.Encoding`, and rustbpe's list of tokens.
 
-`pickled_encoding.py` reads the pickle without unpickling it. rustbpe trains nanochat's
-vocabularies, and returns its tokens as a list: `from_rustbpe` takes that.
+Unpickling can run any code. So the opcodes are checked first: only those may occur that pickle
+writes for this object. They can name a class, and `find_class` allows one name, for which it gives
+a stand-in. The number of opcodes bounds the memory.
+
+rustbpe trains nanochat's vocabularies, and returns its tokens as a list: `from_rustbpe` takes that.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import VocabularyError
-from ..files.part_file import write_whole
 from ..vocabulary.table import Vocabulary
 from .loading import check_specials, make_encoding, read_bytes, shown
-from .pickled_encoding import read_pickled
-from .tiktoken import rank_table
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .loading import Path
 
-__all__ = ["from_rustbpe", "load_nanochat", "save_nanochat"]
+__all__ = ["from_rustbpe", "load_nanochat"]
 
 _FIELDS = {"name": str, "pat_str": str, "mergeable_ranks": dict, "special_tokens": dict}
+_MAX_OPCODES = 1 << 22  # a token takes three; each may make an object of a hundred bytes
+_OPCODE_NAMES = (
+    "PROTO FRAME GLOBAL STACK_GLOBAL NEWOBJ BUILD MARK SETITEM SETITEMS EMPTY_TUPLE EMPTY_DICT "
+    "SHORT_BINBYTES BINBYTES BINBYTES8 SHORT_BINUNICODE BINUNICODE BINUNICODE8 BININT1 BININT2 "
+    "BININT LONG1 MEMOIZE BINPUT LONG_BINPUT BINGET LONG_BINGET STOP"
+)
+_OPCODES = frozenset(_OPCODE_NAMES.split())
 
 
 def load_nanochat(path: Path, *, name: str | None = None) -> Encoding:
     """The encoding in a pickled `tiktoken.Encoding`. The file is not run.
 
     path: the `tokenizer.pkl`, or the folder that it is in. Raises OSError, and VocabularyError
-    naming the file, the position and the opcode for any other pickle.
+    naming the file and what is wrong for any other pickle.
     """
     if os.path.isdir(path):
         path = os.path.join(path, "tokenizer.pkl")
     source = os.fspath(path)
-    state = read_pickled(read_bytes(path), source)
+    state = _read_pickled(read_bytes(path), source)
     for field, kind in _FIELDS.items():
         if not isinstance(state.get(field), kind):
             raise VocabularyError(f"{source}: the field {field!r} must be a {kind.__name__}")
@@ -84,22 +92,61 @@ def from_rustbpe(
     )
 
 
-def save_nanochat(encoding: Encoding, path: Path) -> None:
-    """Write a file from which `pickle.load` makes a `tiktoken.Encoding`. It appears when complete.
+class _Encoding:
+    """Stands in for `tiktoken.core.Encoding`."""
 
-    path: the file, or a folder that gets a `tokenizer.pkl`. Raises OSError, and VocabularyError for
-    what a `tiktoken.Encoding` cannot express.
-    """
-    if os.path.isdir(path):
-        path = os.path.join(path, "tokenizer.pkl")
-    state = {
-        "name": encoding.name,
-        "pat_str": encoding._pat_str,
-        "mergeable_ranks": rank_table(encoding, "a tiktoken.Encoding").to_ranks(),
-        "special_tokens": encoding._special_tokens,
-    }
-    # What pickle writes for an object made without arguments and its state; tiktoken is not needed.
-    head = pickle.PROTO + b"\x03" + pickle.GLOBAL + b"tiktoken.core\nEncoding\n"
-    body = pickle.dumps(state, protocol=3).removeprefix(pickle.PROTO + b"\x03")[:-1]
-    made = head + pickle.EMPTY_TUPLE + pickle.NEWOBJ + body + pickle.BUILD + pickle.STOP
-    write_whole(path, made)
+    state: Any = None
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> type[_Encoding]:
+        if (module, name) == ("tiktoken.core", "Encoding"):
+            return _Encoding
+        raise pickle.UnpicklingError(
+            f"expected the class tiktoken.core.Encoding, found {shown(module)}.{shown(name)} "
+            "(which was not imported)"
+        )
+
+
+def _read_pickled(data: bytes, source: str) -> dict[str, Any]:
+    """The fields of the pickled `tiktoken.Encoding`, of any types."""
+    _check_opcodes(data, source)
+    try:
+        found = _Unpickler(io.BytesIO(data)).load()
+    except Exception as error:  # damage has many: UnpicklingError, TypeError, UnicodeDecodeError …
+        raise VocabularyError(f"{source}: {error}") from None
+    if not isinstance(found, _Encoding):
+        raise VocabularyError(
+            f"{source}: expected a tiktoken.Encoding, found a pickled {type(found).__name__}"
+        )
+    if isinstance(found.state, str):
+        raise VocabularyError(
+            f"{source}: the file contains only the name {found.state!r} of one of tiktoken's own "
+            "encodings: use streamtok.get_encoding"
+        )
+    if not isinstance(found.state, dict):
+        raise VocabularyError(f"{source}: the tiktoken.Encoding has no state")
+    return found.state
+
+
+def _check_opcodes(data: bytes, source: str) -> None:
+    """Raise VocabularyError for opcodes that a pickled `tiktoken.Encoding` does not have."""
+    import pickletools
+
+    try:
+        for count, (opcode, value, at) in enumerate(pickletools.genops(data)):
+            if opcode.name not in _OPCODES:
+                raise VocabularyError(
+                    f"{source}, byte {at}: unexpected opcode {opcode.name}: a pickled "
+                    "tiktoken.Encoding has none"
+                )
+            # The memo is an array, which is as long as its greatest index.
+            if count == _MAX_OPCODES or ("PUT" in opcode.name and value > _MAX_OPCODES):
+                raise VocabularyError(f"{source}, byte {at}: more than {_MAX_OPCODES} opcodes")
+    except (ValueError, UnicodeDecodeError) as error:
+        if isinstance(error, VocabularyError):
+            raise
+        raise VocabularyError(f"{source}: not a complete pickle: {error}") from None

@@ -1,4 +1,4 @@
-"""Just enough of the Protocol Buffers wire format to read and write a SentencePiece model.
+"""Just enough of the Protocol Buffers wire format to read a SentencePiece model.
 
 A message is a sequence of fields. A field is a key, `number << 3 | kind`, and a value; the kind
 says how long the value is. Every length is checked against the rest of the message. Parsing is
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ..errors import VocabularyError
 
-__all__ = ["BYTES", "FLOAT", "VARINT", "field", "fields"]
+__all__ = ["BYTES", "FLOAT", "VARINT", "fields"]
 
 VARINT, FIXED64, BYTES, FLOAT = 0, 1, 2, 5
 _NAMES = {VARINT: "varint", FIXED64: "64 bits", BYTES: "bytes", FLOAT: "32 bits"}
@@ -79,21 +79,3 @@ def expect(kind: int, expected: int, subject: str, source: str, place: int) -> N
             f"{source}, byte {place}: {subject} must be of kind {_NAMES[expected]}, "
             f"not {_NAMES[kind]}"
         )
-
-
-def field(number: int, value: Value | bool) -> bytes:
-    """A field on the wire: an int as VARINT, a float as FLOAT, bytes as BYTES."""
-    if isinstance(value, bytes):
-        return _varint_bytes(number << 3 | BYTES) + _varint_bytes(len(value)) + value
-    if isinstance(value, float):
-        return _varint_bytes(number << 3 | FLOAT) + struct.pack("<f", value)
-    return _varint_bytes(number << 3 | VARINT) + _varint_bytes(value & (1 << 64) - 1)
-
-
-def _varint_bytes(value: int) -> bytes:
-    result = bytearray()
-    while value >= 0x80:
-        result.append(value & 0x7F | 0x80)
-        value >>= 7
-    result.append(value)
-    return bytes(result)

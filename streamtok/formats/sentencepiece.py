@@ -28,24 +28,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..engines.rules import MARK, NO_RULES
+from ..engines.rules import MARK
 from ..errors import VocabularyError
-from ..files.part_file import write_whole
 from ..normalizers import Normalizer, UnknownRuns
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
 from .character_merges import CUT_BEFORE_SPACES, character_prefixes, pattern_of_cuts
 from .loading import byte_of, make_encoding, read_bytes, shown, stem
 from .merge_lists import without_unreachable_tokens
-from .protobuf import BYTES, FLOAT, VARINT, Value, expect, field, fields
-from .sentencepiece_normalizer import CHARSMAP, KINDS, rules_of, settings_of
+from .protobuf import BYTES, FLOAT, VARINT, Value, expect, fields
+from .sentencepiece_normalizer import CHARSMAP, KINDS, rules_of
 from .sentencepiece_pieces import Rows, piece_vocabulary
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .loading import Path
 
-__all__ = ["load_sentencepiece", "save_sentencepiece"]
+__all__ = ["load_sentencepiece"]
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 _BPE = 2
@@ -55,8 +54,7 @@ _MAX_PIECES = 1 << 21
 # Field numbers in sentencepiece_model.proto.
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _PIECE, _SCORE, _TYPE = 1, 2, 3
-_MODEL_TYPE, _VOCAB_SIZE, _SUFFIX, _FALLBACK = 3, 4, 24, 35
-_UNK_ID, _BOS_ID, _EOS_ID, _PAD_ID, _UNK_PIECE = 40, 41, 42, 43, 45
+_MODEL_TYPE, _SUFFIX, _FALLBACK = 3, 24, 35
 _TRAINER_KINDS = {_MODEL_TYPE: VARINT, _SUFFIX: VARINT, _FALLBACK: VARINT}
 
 
@@ -291,71 +289,3 @@ def _pattern(vocabulary: Vocabulary, unknown: Normalizer | None) -> str:
     *_, one = unknown.spec[0]
     spelled = rf"\x{{{ord(one):x}}}"
     return f" *[^ {spelled}]+| +|{spelled}"
-
-
-def save_sentencepiece(encoding: Encoding, path: Path) -> None:
-    """Write a SentencePiece model. The file appears when it is complete.
-
-    Raises OSError, and VocabularyError for what the format cannot express: tokens of bytes instead
-    of characters, a pattern that does not come from such a model, ids with gaps.
-    """
-    vocabulary, rules = encoding._vocabulary, encoding._rules
-    settings = settings_of(rules)
-    if vocabulary.model is not None:
-        raise VocabularyError(
-            f"{encoding.name} has the pieces of {vocabulary.model.kind}, which are not written as "
-            "a SentencePiece model; keep the original"
-        )
-    if vocabulary.byte_ids is None or rules == NO_RULES:
-        raise VocabularyError(
-            f"a SentencePiece model merges characters, but {encoding.name} merges bytes"
-        )
-    if settings is None:
-        raise VocabularyError(
-            f"a SentencePiece model cannot hold the text rules of {encoding.name}, "
-            f"{shown(str(rules))}"
-        )
-    if encoding._pat_str not in (
-        _pattern(vocabulary, rules.second_normalizer),
-        WHOLE_TEXT_PATTERN,
-    ):
-        raise VocabularyError(
-            f"a SentencePiece model cannot hold the pattern of {encoding.name}, "
-            f"{shown(encoding._pat_str)}"
-        )
-    rows: dict[int, tuple[str, float, int]] = {}
-    has_bytes = rules.second_normalizer is None
-    for byte, number in enumerate(vocabulary.byte_ids.tolist() if has_bytes else ()):
-        rows[number] = f"<0x{byte:02X}>", 0.0, BYTE
-    places = range(len(vocabulary)) if vocabulary.ties is None else vocabulary.ties.tolist()
-    tokens = vocabulary.to_list()
-    entries = list(zip(tokens, vocabulary.ids.tolist(), places, strict=True))
-    # Tokens that only decode take part in no merge, whatever their score.
-    entries += [(token, number, len(tokens)) for number, token in vocabulary.decode_only.items()]
-    for token, number, place in entries:
-        if number != NO_ID and number not in rows:
-            rows[number] = token.decode().replace(" ", MARK), float(-place), NORMAL
-    for text, number in encoding._special_tokens.items():
-        rows[number] = text, 0.0, UNKNOWN if text == "<unk>" else CONTROL
-    for text, number in rules.added_tokens:
-        rows[number] = text.replace(" ", MARK), 0.0, USER_DEFINED
-    if sorted(rows) != list(range(len(rows))):
-        raise VocabularyError(
-            f"a SentencePiece model needs ids without gaps: those of {encoding.name} have some"
-        )
-    specials = encoding._special_tokens
-    if "<unk>" not in specials:
-        raise VocabularyError(
-            f"a SentencePiece model needs the special token <unk>: {encoding.name} has none"
-        )
-    trainer = (
-        field(_MODEL_TYPE, 2) + field(_VOCAB_SIZE, len(rows)) + field(_FALLBACK, int(has_bytes))
-    )
-    for key, text in ((_UNK_ID, "<unk>"), (_BOS_ID, "<s>"), (_EOS_ID, "</s>"), (_PAD_ID, "<pad>")):
-        trainer += field(key, specials.get(text, -1))
-    parts = [
-        field(_PIECES, field(_PIECE, text.encode()) + field(_SCORE, score) + field(_TYPE, type_))
-        for _, (text, score, type_) in sorted(rows.items())
-    ]
-    parts += [field(_TRAINER, trainer), field(_NORMALIZER, settings)]
-    write_whole(path, b"".join(parts))

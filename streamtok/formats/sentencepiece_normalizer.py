@@ -19,9 +19,9 @@ from ..engines.rules import MARK, TextRules, TokenFlags
 from ..errors import VocabularyError
 from ..normalizers import JoinedSpaces, LongestMap, Normalizer, Replace, Step
 from .loading import shown
-from .protobuf import BYTES, VARINT, Value, field
+from .protobuf import BYTES, VARINT, Value
 
-__all__ = ["CHARSMAP", "KINDS", "rules_of", "settings_of"]
+__all__ = ["CHARSMAP", "KINDS", "rules_of"]
 
 # Field numbers in sentencepiece_model.proto.
 _NAME, CHARSMAP, _DUMMY, _EXTRA, _ESCAPE = range(1, 6)
@@ -83,34 +83,3 @@ def rules_of(
         )
     except ValueError as error:
         raise VocabularyError(f"{source}: {error}") from None
-
-
-def settings_of(rules: TextRules) -> bytes | None:
-    """The normalizer's settings in a model, for what `rules_of` has made of some; or else None."""
-    normalizer = rules.normalizer
-    if normalizer == "spaces":
-        return _written(b"", rules.space_first, False)
-    if not isinstance(normalizer, Normalizer) or not normalizer.spec:
-        return None
-    puts = removes = False
-    charsmap = b""
-    *first, last = normalizer.spec
-    if first and first[0][0] == "LongestMap":
-        charsmap, puts = first[0][1], first[0][3]
-    if last[0] == "JoinedSpaces":
-        puts, removes = last[1], True
-    written = _written(charsmap, puts, removes)
-    read: dict[int, Value] = {CHARSMAP: charsmap, _DUMMY: int(puts), _EXTRA: int(removes)}
-    unknown = rules.second_normalizer
-    if unknown is not None and [kind for kind, *_ in unknown.spec] != ["UnknownRuns"]:
-        return None
-    if last != ("JoinedSpaces", puts) and (not first or first[0][0] != "LongestMap"):
-        return None
-    same = rules_of(read, dict(rules.added_tokens), unknown, "") == rules
-    return written if same else None
-
-
-def _written(charsmap: bytes, puts: bool, removes: bool) -> bytes:
-    name = b"user_defined" if charsmap else b"identity"
-    written = field(_NAME, name) + (field(CHARSMAP, charsmap) if charsmap else b"")
-    return written + field(_DUMMY, int(puts)) + field(_EXTRA, int(removes))

@@ -9,26 +9,20 @@ not concern text and are dropped. (github.com/mistralai/mistral-common, Apache-2
 
 from __future__ import annotations
 
-import binascii
-import json
 import os
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ..errors import VocabularyError
-from ..files.part_file import write_whole
 from ..vocabulary.ranks_file import from_base64
 from ..vocabulary.table import Vocabulary
 from .json_value import JsonValue, parse_json
 from .loading import check_specials, make_encoding, read_bytes, shown, stem
-from .tiktoken import rank_table
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .loading import Path
 
-__all__ = ["load_tekken", "save_tekken"]
+__all__ = ["load_tekken"]
 
 _FIRST_SPECIALS = (
     "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] "
@@ -114,51 +108,3 @@ def _specials(file: JsonValue) -> dict[str, int]:
             file.fail(f"id {number} has no name, and its default name {text} belongs to another id")
         specials[text] = number
     return specials
-
-
-def save_tekken(encoding: Encoding, path: Path, *, version: str = "v13") -> None:
-    """Write a `tekken.json`. The file appears when it is complete.
-
-    version: Mistral's version of the tokenizer, which mistral-common looks up. Raises OSError, and
-    VocabularyError for what the format cannot express. Special tokens must have the ids from 0 on,
-    and the other tokens the ids after them.
-    """
-    vocabulary = rank_table(encoding, "a tekken.json")
-    specials = sorted(encoding._special_tokens.items(), key=lambda item: item[1])
-    first = len(specials)
-    if [number for _, number in specials] != list(range(first)) or not np.array_equal(
-        vocabulary.ids, np.arange(first, first + len(vocabulary))
-    ):
-        raise VocabularyError(
-            "special tokens must have the first ids in a tekken.json, and the other tokens the "
-            f"next ones, without a gap: {encoding.name} has {first} special tokens, and its other "
-            f"ids go from {vocabulary.ids[0]} to {vocabulary.ids[-1]}"
-        )
-    value: dict[str, Any] = {
-        "config": {
-            "pattern": encoding._pat_str,
-            "num_vocab_tokens": len(vocabulary),
-            "default_vocab_size": first + len(vocabulary),
-            "default_num_special_tokens": first,
-            "version": version,
-        },
-        "vocab": [
-            {
-                "rank": rank,
-                "token_bytes": binascii.b2a_base64(token, newline=False).decode(),
-                "token_str": _text_of(token),
-            }
-            for rank, token in enumerate(vocabulary.to_list())
-        ],
-        "special_tokens": [
-            {"rank": number, "token_str": text, "is_control": True} for text, number in specials
-        ],
-    }
-    write_whole(path, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
-
-
-def _text_of(token: bytes) -> str | None:
-    try:
-        return token.decode("utf-8")
-    except UnicodeDecodeError:
-        return None

@@ -18,7 +18,7 @@ import streamtok
 from streamtok import formats
 
 from ..conftest import twin_of
-from ..oracles import PLAIN, assert_same, refuses, texts, write
+from ..oracles import assert_same, refuses, texts, write
 
 SINGLES = {bytes([b]): b for b in range(256)}
 DATA = Path(importlib.util.find_spec("mistral_common").origin).parent / "data"
@@ -65,21 +65,6 @@ def test_mistrals_own_tekken(file):
         theirs.bos_id,
         *theirs.encode("a", False, False),
     ]
-
-
-def test_tekken_round_trip(tmp_path):
-    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
-
-    enc = formats.load_tekken(DATA / "tekken_240911.json")
-    formats.save_tekken(enc, tmp_path / "tekken.json")
-    assert formats.load_tekken(tmp_path / "tekken.json").digest == enc.digest
-    theirs = Tekkenizer.from_file(tmp_path / "tekken.json")
-    for text in PLAIN:
-        assert theirs.encode(text, bos=False, eos=False) == enc.encode(text)
-    refuses(
-        formats.save_tekken, streamtok.get_encoding("gpt2"), tmp_path / "x", match="the first ids"
-    )
-    assert not (tmp_path / "x").exists()
 
 
 def tekken(**changes):
@@ -205,13 +190,7 @@ def test_nanochats_pickle(tmp_path, pickled, protocol):
     assert formats.load_nanochat(tmp_path).digest == enc.digest
     assert enc.name == "nano"
     assert_same(enc, pickled.encode_ordinary)
-    formats.save_nanochat(enc, tmp_path)
-    with path.open("rb") as file:
-        again = pickle.load(file)
-    assert isinstance(again, tiktoken.Encoding)
-    for text in PLAIN:
-        assert again.encode(text) == enc.encode(text)
-    assert again._special_tokens == enc._special_tokens
+    assert enc._special_tokens == pickled._special_tokens
 
 
 class Calls:
@@ -232,54 +211,33 @@ def hostile_pickles():
     def with_state(value):
         return head + pickle.dumps(value, 3)[2:-1] + b"b."
 
-    yield pickle.dumps(Calls(print, "called"), 4), "found 'builtins'.'print' .*not imported"
-    yield pickle.dumps(Calls(eval, "1"), 2), "protocol 2"
-    yield pickle.dumps(Calls(eval, "1"), 0), "unexpected opcode|expected the class"
+    yield with_state({**state, "name": Calls(print, "called")}), "unexpected opcode TUPLE1"
+    yield pickle.dumps(Calls(eval, "1"), 0), "unexpected opcode"
+    yield b"\x80\x04cbuiltins\neval\n.", "found 'builtins'.'eval' .which was not imported"
+    yield b"\x80\x04\x8c\x02os\x8c\x06system\x93.", "found 'os'.'system' .which was not imported"
     yield pickle.dumps(SINGLES, 4), "expected a tiktoken.Encoding, found a pickled dict"
     yield pickle.dumps([1, 2], 4), "unexpected opcode EMPTY_LIST"
-    yield with_state({**state, "name": Calls(print, "called")}), "found 'builtins'.'print'"
+    yield b"\x80\x04)" + b"\x85" * 100_000 + b".", "unexpected opcode TUPLE1"  # a deep key
+    yield b"\x80\x04)r\xff\xff\xff\xff.", "more than 4194304 opcodes"  # a long memo
     yield with_state({**state, "more": 1}), "unknown field of tiktoken.Encoding: 'more'"
     yield with_state({**state, "name": 3}), "the field 'name' must be a str"
     yield with_state({k: v for k, v in state.items() if k != "pat_str"}), "'pat_str' must be a str"
     yield with_state({**state, "mergeable_ranks": {b"a": 0}}), "255 of the 256"
     yield with_state({**state, "mergeable_ranks": {"a": 0}}), "a token must be bytes"
     yield with_state({**state, "mergeable_ranks": SINGLES | {b"ab": b"x"}}), "must be an int"
-    yield (
-        with_state({**state, "special_tokens": {"a": "b"}}),
-        "a special token must be .*, found 'a': 'b'",
-    )
-    yield (
-        with_state({**state, "special_tokens": {"a": 2**40}}),
-        "the id of 'a' is 1099511627776: it must be in",
-    )
+    yield with_state({**state, "special_tokens": {"a": "b"}}), "must be .*, found 'a': 'b'"
+    yield with_state({**state, "special_tokens": {"a": 2**40}}), "'a' is 1099511627776: it must be"
     yield with_state({**state, "special_tokens": {"a": 900, "b": 900}}), "id 900 is given twice"
     yield with_state({**state, "pat_str": "("}), "pattern"
     yield with_state("cl100k_base"), "use streamtok.get_encoding"
     yield head + b".", "has no state"
-    yield b"\x80\x04ctiktoken.core\nEncoding\n.", "a pickled _Class"
-    yield b"\x80\x04ctiktoken.core\nEncoding\n)R.", "unexpected opcode REDUCE"
-    yield (
-        b"\x80\x04ctiktoken.core\nencoding_for_model\n)\x81.",
-        "encoding_for_model' .which was not imported",
-    )
-    yield b"\x80\x04c" + b"a" * 1000, "does not end"
-    yield b"\x80\x04]\x94", "unexpected opcode EMPTY_LIST"
-    yield b"\x80\x04}\x94h\x00h\x00s.", "a value is missing|do not pair up|a key must"
-    yield b"\x80\x04}\x94\x8c\x01ah\x00s\x8c\x01ah\x00s.", "is given twice"
-    yield b"\x80\x04)q\xffr\xff\xff\xff\xff.", "a pickled tuple"
-    yield b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f", "expected .* bytes, but the file ends"
-    yield b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7f", "expected .* bytes, but the file ends"
-    yield b"\x80\x04\x8a\xff", "expected .* bytes, but the file ends"
-    yield b"\x80\x04X\x02\x00\x00\x00\xff\xff.", "a string is not UTF-8"
-    yield b"\x80\x04h\x07.", "nothing is remembered as 7"
-    yield b"\x80\x04\x94.", "nothing to remember"
-    yield b"\x80\x04u.", "a mark is missing"
-    yield b"\x80\x04((((.", "expected one value at the end, found 0"
-    yield b"\x80\x04K\x01K\x01b.", "only a new tiktoken.Encoding may get a state"
-    yield b"", "expected 1 bytes"
-    yield b"\x80\x63", "protocol 99"
-    for size in (1, 50, len(sound) // 2, len(sound) - 1):
-        yield sound[:size], "but the file ends|value at the end|opcode"
+    yield b"\x80\x04ctiktoken.core\nEncoding\n.", "a pickled type"
+    yield b"\x80\x04}(b.", "x.pkl"  # a state for a dictionary
+    yield b"\x80\x04X\x02\x00\x00\x00\xff\xff.", "not a complete pickle: .* decode"
+    yield b"\x80\x04u.", "x.pkl"  # no mark
+    yield b"\x80\x63.", "protocol"
+    for cut in (sound[:1], sound[: len(sound) // 2], b"\x80\x04\x8e" + b"\xff" * 7 + b"\x7f"):
+        yield cut, "not a complete pickle"
 
 
 @pytest.mark.parametrize(("data", "message"), list(hostile_pickles()))

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok import formats
 from streamtok.formats import sentencepiece as module
-from streamtok.formats.protobuf import field
 from streamtok.reference import bpe as reference
 
 from ..conftest import stream_ids
-from ..oracles import PLAIN, assert_same, cut, refuses, texts, write
-from ..sentencepiece_models import BASE, SPACE, model, processor, trained
+from ..oracles import assert_same, cut, refuses, texts, write
+from ..sentencepiece_models import BASE, SPACE, field, model, processor, trained
 
 DATA = Path(importlib.util.find_spec("mistral_common").origin).parent / "data"
 
@@ -35,7 +34,7 @@ DATA = Path(importlib.util.find_spec("mistral_common").origin).parent / "data"
         "mistral_instruct_tokenizer_241114.model.v7m1",
     ],
 )
-def test_mistrals_own_models(file, tmp_path):
+def test_mistrals_own_models(file):
     data = (DATA / file).read_bytes()
     theirs = processor(data)
     enc = formats.load_sentencepiece(DATA / file)
@@ -62,11 +61,6 @@ def test_mistrals_own_models(file, tmp_path):
         elif theirs.is_byte(number):
             value = bytes([int(theirs.id_to_piece(number)[3:5], 16)])
             assert enc.decode_single_token_bytes(number) == value
-    formats.save_sentencepiece(enc, tmp_path / "tokenizer.model")
-    assert formats.load(tmp_path).digest == enc.digest
-    again = processor((tmp_path / "tokenizer.model").read_bytes())
-    for text in PLAIN:
-        assert again.encode(text) == theirs.encode(text)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +85,6 @@ def test_trained_by_the_library_itself(settings, tmp_path):
     for text in samples:
         if "\u2581" not in text and "<" not in text:
             assert enc.decode(theirs.encode(text)) == text
-    formats.save_sentencepiece(enc, tmp_path / "again.model")
-    assert formats.load_sentencepiece(tmp_path / "again.model").digest == enc.digest
     assert formats.load(path).digest == enc.digest
     assert pickle.loads(pickle.dumps(enc)).digest == enc.digest
 
@@ -290,9 +282,7 @@ def test_any_byte_may_be_damaged(tmp_path):
 
 def test_encodings_that_cannot_be_written(tmp_path):
     path = tmp_path / "m.model"
-    gpt2 = streamtok.get_encoding("gpt2")
-    refuses(formats.save_sentencepiece, gpt2, path, match="gpt2 merges bytes")
     enc = formats.load_sentencepiece(DATA / "tokenizer.model.v1")
-    for save in (formats.save_tiktoken, formats.save_huggingface, formats.save_minbpe):
-        refuses(save, enc, path, match="cannot|of characters|merges of its own")
+    refuses(formats.save_tiktoken, enc, path, match="cannot")
+    refuses(formats.save_huggingface, enc, path, match="merges characters; keep the original file")
     assert not path.exists()

@@ -105,10 +105,9 @@ def test_ids_are_those_of_tokenizers(kind: str, tmp_path: Path) -> None:
     assert enc.encode_batch(TEXTS, **settings) == rows
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_is_read_again(kind: str, tmp_path: Path) -> None:
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     path, again = tmp_path / "a.json", tmp_path / "b.json"
-    tokenizer(KINDS[kind]()).save(str(path))
+    tokenizer(KINDS["several ids"]()).save(str(path))
     enc = formats.load(path)
     formats.save_huggingface(enc, again)
     assert formats.load(again)._template == enc._template

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok import formats
 from streamtok.formats import sentencepiece as module
-from streamtok.formats.protobuf import field
 from streamtok.normalizers.charsmap import write_charsmap
 
 from ..conftest import stream_ids
 from ..normalizers.test_sentencepiece_steps import odd_text
 from ..oracles import cut, refuses, texts, write
-from ..sentencepiece_models import BASE, SPACE, model, processor, trained
+from ..sentencepiece_models import BASE, SPACE, field, model, processor, trained
 
 DEFAULT = {"normalization_rule_name": "nmt_nfkc", "remove_extra_whitespaces": True}
 SETTINGS = [
@@ -134,26 +133,14 @@ def test_tables_of_users(tmp_path):
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_writing(settings, tmp_path):
-    data = trained(**settings)
-    enc = encoding(data)
-    formats.save_sentencepiece(enc, tmp_path / "tokenizer.model")
-    again = processor((tmp_path / "tokenizer.model").read_bytes())
-    theirs = processor(data)
-    rng = random.Random(5)
-    for _ in range(50):
-        text = odd_text(rng)
-        assert again.encode(text) == theirs.encode(text)
+def test_copies(settings, tmp_path):
+    enc = encoding(trained(**settings))
     formats.save_packed(enc, tmp_path / "x.streamtok")
     for loaded in (
-        formats.load(tmp_path), formats.load_packed(tmp_path / "x.streamtok"),
+        formats.load_packed(tmp_path / "x.streamtok"),
         pickle.loads(pickle.dumps(enc)),
-    ):  # fmt: skip
+    ):
         assert loaded.digest == enc.digest
-    refuses(
-        formats.save_huggingface, enc, tmp_path / "tokenizer.json",
-        match="cannot express the step (LongestMap|JoinedSpaces) .* which only SentencePiece has",
-    )  # fmt: skip
 
 
 def test_tokens_in_the_folder_of_a_model(tmp_path):

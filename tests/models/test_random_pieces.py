@@ -11,10 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer
-
-import streamtok
-from streamtok import formats
 
 from ..random_tokenizers.__main__ import Report
 from ..random_tokenizers.checks import Refused, case, check_seed, ours, theirs
@@ -84,34 +80,3 @@ def test_offsets_of_random_files(tmp_path: Path) -> None:
 def _rows(found: tuple[object, object]) -> list[tuple[int, int, int]]:
     ids, spans = found
     return [(id, start, end) for id, (start, end) in zip(ids, spans.tolist(), strict=True)]  # type: ignore[attr-defined,call-overload]
-
-
-def test_random_files_written_again(tmp_path: Path) -> None:
-    """A file that is written gives the same ids and texts, here and in tokenizers."""
-    written = 0
-    refusals: set[str] = set()
-    for seed in range(2000, 2100):
-        file, texts = case(seed, random_piece_file)
-        tokenizer = theirs(file)
-        try:
-            encoding = ours(file, tmp_path)
-            formats.save_huggingface(encoding, tmp_path / "again.json")
-        except Refused:
-            continue
-        except streamtok.VocabularyError as error:
-            refusals.add(str(error).split(": ")[-1])
-            continue
-        again = formats.load_huggingface(tmp_path / "again.json", name=encoding.name)
-        same = Tokenizer.from_file(str(tmp_path / "again.json"))
-        assert tokenizer is not None
-        for text in texts:
-            ids = tokenizer.encode(text, add_special_tokens=False).ids
-            assert same.encode(text, add_special_tokens=False).ids == ids, (seed, text)
-            decoded = tokenizer.decode(ids, skip_special_tokens=False)
-            assert same.decode(ids, skip_special_tokens=False) == decoded, (seed, ids)
-            assert again.encode(text, allowed_special="all") == ids, (seed, text)
-            assert again.decode(ids) == encoding.decode(ids), (seed, ids)
-        written += 1
-    assert written > 60
-    for message in refusals:
-        assert "decodes its pieces as no decoder does" in message

@@ -18,7 +18,6 @@ from streamtok.errors import VocabularyError
 from streamtok.formats import packed
 from streamtok.formats.huggingface_normalizers import read_normalizer
 from streamtok.formats.json_value import JsonValue
-from streamtok.formats.protobuf import field
 from streamtok.normalizers import (
     BertAccents,
     BertChinese,
@@ -46,6 +45,7 @@ from streamtok.normalizers.growth import MOST_GROWTH, growth_of, n_bytes
 
 from ..loader_fuzz import sound_files
 from ..reference import tokenizer_json
+from ..sentencepiece_models import field
 
 CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
 MAP = write_charsmap({"a": "bb", "b\u0301": "long", "\xa0": " ", "é": "e\u0301x"})

@@ -11,12 +11,11 @@ from typing import Any
 import sentencepiece as spm
 
 import streamtok
-from streamtok.formats.protobuf import field
 from streamtok.formats.sentencepiece import read_sentencepiece
 from streamtok.reference import sentencepiece_models as reference
 
 from ..reference import sentencepiece_map
-from ..sentencepiece_models import model, processor
+from ..sentencepiece_models import field, model, processor
 from ..tokenizer_files import ODD
 from .checks import SAMPLED_CUTS, SHORT, TEXTS, Difference, Outcome, attempt, stream
 
