@@ -90,8 +90,6 @@ cdef enum ModelKind:
     WORD_PIECE
     WORD_LEVEL
     UNIGRAM
-    SENTENCE_WORDS
-    SENTENCE_CHARACTERS
 
 cdef enum StageKind:        # see models/stages.pxi
     CUT
@@ -130,7 +128,7 @@ cdef struct Model:
     u32 n_scores
     double unknown_score    # of a character that is no piece
     const u32* byte_ids     # [256] of the bytes of what has no pieces; NULL: it becomes `unknown`
-    bint is_sentencepiece   # as SentencePiece does it: models/separate.pxi, models/unigram.pxi
+    bint is_sentencepiece   # as SentencePiece does it: models/unigram.pxi
     const Stage* stages     # what is done to each pre-token before, one after the other
     size_t n_stages
 

@@ -73,7 +73,6 @@ include "text/text.pxi"
 # Models beyond merging bytes
 include "models/trie.pxi"
 include "models/unigram.pxi"
-include "models/separate.pxi"
 include "models/model.pxi"
 
 # Tokens and merges

@@ -1,5 +1,5 @@
 """SentencePiece's `.model`: BPE, as in Llama 2, the first Mistrals and Gemma; unigram, as in T5 and
-XLM-R, word and char are read by `sentencepiece_pieces.py`.
+XLM-R, is read by `sentencepiece_pieces.py`.
 
 "Piece" is SentencePiece's word for a token, and is only used for that here.
 
@@ -15,7 +15,8 @@ Without byte fallback, each run of unknown characters becomes the id of `<unk>`:
 one byte of it that no piece has.
 
 `sentencepiece_normalizer.py` reads what is done to a text before. These raise an error that names
-them: spaces as suffixes, unused pieces of BPE, control symbols of one character.
+them: models of words and of characters, spaces as suffixes, unused pieces of BPE, control symbols
+of one character.
 (github.com/google/sentencepiece, Apache-2.0)
 """
 
@@ -38,7 +39,7 @@ from .loading import byte_of, make_encoding, read_bytes, shown, stem
 from .merge_lists import without_unreachable_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, expect, fields
 from .sentencepiece_normalizer import CHARSMAP, KINDS, rules_of
-from .sentencepiece_pieces import Rows, piece_vocabulary
+from .sentencepiece_pieces import Rows, unigram_vocabulary
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
 __all__ = ["load_sentencepiece"]
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-_BPE = 2
-_MODELS = {1: "unigram", 3: "word", 4: "char"}
+_UNIGRAM, _BPE = 1, 2
+_NOT_READ = {3: "word", 4: "char"}
 _MAX_PIECES = 1 << 21
 
 # Field numbers in sentencepiece_model.proto.
@@ -101,19 +102,22 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
         )
     if trainer.get(_SUFFIX):
         raise VocabularyError(f"{source}: treat_whitespace_as_suffix is not supported")
-    model = int(trainer.get(_MODEL_TYPE, 1))
+    model = int(trainer.get(_MODEL_TYPE, _UNIGRAM))
+    if model not in (_UNIGRAM, _BPE):
+        raise VocabularyError(
+            f"{source}: SentencePiece models of type {_NOT_READ.get(model, model)} are not "
+            "supported: expected bpe or unigram"
+        )
     rows = _rows_of(pieces, bool(trainer.get(_FALLBACK)), source)
-    if model in _MODELS:
+    if model == _UNIGRAM:
         return make_encoding(
             source,
             name,
             pat_str=WHOLE_TEXT_PATTERN,
-            mergeable_ranks=piece_vocabulary(_MODELS[model], pieces, rows, source),
+            mergeable_ranks=unigram_vocabulary(len(pieces), rows, source),
             special_tokens=rows.special,
             rules=rules_of(normalizer, {}, None, source, tuple(rows.symbols)),
         )
-    if model != _BPE:
-        raise VocabularyError(f"{source}: there is no model of type {model}")
     vocabulary, unknown = _merging(rows, source)
     special, added = rows.special, rows.symbols
     return make_encoding(

@@ -1,8 +1,8 @@
-"""The models unigram, word and char of SentencePiece's `.model`.
+"""The model unigram of SentencePiece's `.model`.
 
-Each takes the whole text. Here a "▁" of a piece is a space, as in `sentencepiece.py`; where a space
-is unknown it becomes the bytes of "▁" (`_core/models`). User-defined symbols are pieces like any:
-unigram has a score for them that mostly makes them win, whatever the file says. All is as in
+It takes the whole text. Here a "▁" of a piece is a space, as in `sentencepiece.py`; where a space
+is unknown it becomes the bytes of "▁" (`_core/models`). User-defined symbols are pieces like any,
+with a score that mostly makes them win, whatever the file says. All is as in
 sentencepiece 0.2.2 and later: before, that score was another, and so were very long sums.
 (github.com/google/sentencepiece, Apache-2.0)
 """
@@ -18,7 +18,7 @@ from ..errors import VocabularyError
 from ..models.pieces import Pieces
 from ..vocabulary.table import Vocabulary
 
-__all__ = ["Rows", "piece_vocabulary"]
+__all__ = ["Rows", "unigram_vocabulary"]
 
 _UNKNOWN_PENALTY = np.float32(10)
 _BYTE_OF_SYMBOL = 0.1  # of a user-defined symbol, for each byte but one
@@ -44,29 +44,18 @@ class Rows(NamedTuple):
         return self.unknown_ids[0]
 
 
-def piece_vocabulary(
-    model: str, pieces: list[tuple[str, float, int]], rows: Rows, source: str
-) -> Vocabulary:
-    """The vocabulary of a model; model: "unigram", "word" or "char"; pieces: of the file, by id.
-
-    Raises VocabularyError.
-    """
+def unigram_vocabulary(count: int, rows: Rows, source: str) -> Vocabulary:
+    """The vocabulary of a file with `count` pieces. Raises VocabularyError."""
     unknown = rows.unknown(source)
     if not rows.normal:
         raise VocabularyError(f"{source}: a model without normal pieces is not supported")
-    ids = {text: id for text, (_, id) in rows.normal.items()}
-    if model == "char":
-        ids = {text: id for text, id in ids.items() if len(text) == 1}
-    ids |= rows.symbols
-    scores = None
-    if model == "unigram":
-        scores = _scores(rows, len(pieces))
+    ids = {text: id for text, (_, id) in rows.normal.items()} | rows.symbols
     byte_ids = [rows.byte_ids[byte] for byte in range(256)] if rows.byte_ids else None
     found = Pieces.of_ids(
-        f"SentencePiece {model}",
+        "SentencePiece unigram",
         ids,
         unknown,
-        scores=scores,
+        scores=_scores(rows, count),
         byte_ids=None if byte_ids is None else np.array(byte_ids, np.uint32),
     )
     decoded = {id: text.encode() for text, (_, id) in rows.normal.items()}

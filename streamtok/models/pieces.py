@@ -30,8 +30,8 @@ Stages: TypeAlias = "tuple[tuple[Any, ...], ...]"
 class Pieces:
     """The pieces of a model, with their ids. Immutable, and can be pickled.
 
-    kind: "WordPiece", "WordLevel", "Unigram", "SentencePiece unigram", "… word" or "… char", or
-    "Merges", of symbols, whose pieces are the pre-tokens that are looked up in whole.
+    kind: "WordPiece", "WordLevel", "Unigram", "SentencePiece unigram" or "Merges",
+    of symbols, whose pieces are the pre-tokens that are looked up in whole.
     blob, offsets, ids: the pieces end to end, in order of their bytes; piece i is
     blob[offsets[i]:offsets[i + 1]]. unknown: the id of a pre-token that has no pieces (Unigram: of
     a run of characters); 0xFFFFFFFF: such text is an error. Of WordPiece alone: prefix, of the

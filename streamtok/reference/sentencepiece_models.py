@@ -1,4 +1,4 @@
-"""SentencePiece's models unigram, word and char, slow and obvious.
+"""SentencePiece's model unigram, slow and obvious.
 
 A text is as its normalizer leaves it (`normalizers/longest_map.py`), with U+2581 for spaces.
 `pieces` are the rows of the file: text, score, type. What a text becomes are rows (id, start, end):
@@ -7,7 +7,6 @@ each id, and the characters of the text that it stands for.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from .wordpiece import Piece
 
-__all__ = ["char", "unigram", "word"]
+__all__ = ["unigram"]
 
 Row = tuple[str, float, int]
 NORMAL, UNKNOWN, USER_DEFINED, BYTE = 1, 2, 4, 6
@@ -67,42 +66,8 @@ def unigram(pieces: Sequence[Row], text: str) -> list[Piece]:
     return _without_unknown(pieces, text, path[::-1])
 
 
-def word(pieces: Sequence[Row], text: str) -> list[Piece]:
-    """Words, each of which begins with U+2581.
-
-    >>> word([("<unk>", 0.0, 2), ("\u2581a", -1.0, 1)], "\u2581a\u2581b\u2581c")
-    [(1, 0, 2), (0, 2, 6)]
-    """
-    starts = [at for at, character in enumerate(text) if at == 0 or character == "\u2581"]
-    return _looked_up(pieces, text, starts)
-
-
-def char(pieces: Sequence[Row], text: str) -> list[Piece]:
-    """Characters and user-defined symbols: the longest that the rest of the text begins with.
-
-    >>> char([("<unk>", 0.0, 2), ("a", -1.0, 1), ("ab", 0.0, 4)], "aab")
-    [(1, 0, 1), (2, 1, 3)]
-    """
-    symbols = [piece for piece, _, kind in pieces if kind == USER_DEFINED]
-    starts: list[int] = []
-    at = 0
-    while at < len(text):
-        starts.append(at)
-        found = [len(symbol) for symbol in symbols if text.startswith(symbol, at)]
-        at += max([1, *found])
-    return _looked_up(pieces, text, starts)
-
-
 def _unknown(pieces: Sequence[Row]) -> int:
     return next(id for id, (_, _, kind) in enumerate(pieces) if kind == UNKNOWN)
-
-
-def _looked_up(pieces: Sequence[Row], text: str, starts: list[int]) -> list[Piece]:
-    known = NORMAL, USER_DEFINED
-    ids = {piece: id for id, (piece, _, kind) in enumerate(pieces) if kind in known}
-    bounds = itertools.pairwise([*starts, len(text)])
-    path = [(ids.get(text[start:end], _unknown(pieces)), start, end) for start, end in bounds]
-    return _without_unknown(pieces, text, path)
 
 
 def _without_unknown(pieces: Sequence[Row], text: str, path: list[Piece]) -> list[Piece]:

@@ -1,4 +1,4 @@
-"""SentencePiece's models unigram, word and char: the library, the reference and streamtok.
+"""SentencePiece's model unigram: the library, the reference and streamtok.
 
 `python -m tests.random_tokenizers --sentencepiece` tries more.
 """
@@ -25,12 +25,11 @@ from ..random_tokenizers.sentencepieces import check_model
 from ..random_tokenizers.workers import outcomes_here
 from ..sentencepiece_models import BASE, SPACE, charsmap_of, field, model, processor, trained
 
-KINDS = {"unigram": 1, "word": 3, "char": 4}
 PLAIN = field(1, b"identity") + field(3, 0) + field(4, 0)
 
 
-def made(kind: str, pieces: list[tuple[str, float, int]], has_bytes: bool = False) -> bytes:
-    trainer = field(3, KINDS[kind]) + field(35, int(has_bytes))
+def made(pieces: list[tuple[str, float, int]], has_bytes: bool = False) -> bytes:
+    trainer = field(3, 1) + field(35, int(has_bytes))
     return model(pieces, trainer=trainer, normalizer=PLAIN)
 
 
@@ -39,11 +38,10 @@ def encoding(data: bytes) -> streamtok.Encoding:
 
 
 @pytest.mark.parametrize("has_bytes", [False, True], ids=["unk", "bytes"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_trained_by_the_library(kind, has_bytes, tmp_path):
+def test_trained_by_the_library(has_bytes, tmp_path):
     data = trained(
-        model_type=kind, vocab_size=700, byte_fallback=has_bytes, remove_extra_whitespaces=True,
-        normalization_rule_name="nmt_nfkc",
+        model_type="unigram", vocab_size=700, byte_fallback=has_bytes,
+        remove_extra_whitespaces=True, normalization_rule_name="nmt_nfkc",
     )  # fmt: skip
     theirs = processor(data)
     enc = formats.load(write(tmp_path / "tokenizer.model", data))
@@ -81,7 +79,7 @@ def test_sums_are_float32_over_the_whole_text():
     """Where a sum is large, other paths win. It is brought back behind 100,000."""
     pieces = [("<unk>", 0.0, 2)]
     pieces += [("a", -1.1, 1), ("aa", -2.2000002, 1), ("x", -50000.3, 1)]
-    data = made("unigram", pieces)
+    data = made(pieces)
     theirs, enc = processor(data), encoding(data)
     for text in (*("x" * count + "aaaa" for count in (0, 1, 2, 3, 40)), "aa" * 9000, "xaa" * 900):
         expected = theirs.encode(text)
@@ -92,9 +90,8 @@ def test_sums_are_float32_over_the_whole_text():
     assert enc.encode("aaaa") != enc.encode("xaaaa")[1:]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_space_that_is_unknown_becomes_the_bytes_of_its_mark(kind):
-    data = made(kind, [*BASE, ("a", -1.0, 1), ("b", -2.0, 1)], has_bytes=True)
+def test_a_space_that_is_unknown_becomes_the_bytes_of_its_mark():
+    data = made([*BASE, ("a", -1.0, 1), ("b", -2.0, 1)], has_bytes=True)
     theirs, enc = processor(data), encoding(data)
     for text in ("a b", "  ", "c d", " " * 5000, "a " * 3000):
         ids = theirs.encode(text)
@@ -107,19 +104,15 @@ def test_a_space_that_is_unknown_becomes_the_bytes_of_its_mark(kind):
 
 
 def test_what_waits_in_a_stream():
-    unigram = encoding(made("unigram", [("<unk>", 0.0, 2), SPACE, ("a", -1.0, 1), ("ab", -1.5, 1)]))
-    word = encoding(made("word", [("<unk>", 0.0, 2), ("\u2581a", -1.0, 1)]))
-    char = encoding(made("char", [("<unk>", 0.0, 2), SPACE, ("a", -1.0, 1), ("ab", 0.0, 4)]))
-    for enc, most in ((unigram, 1), (char, 1), (word, 2)):
-        stream = enc.stream_encoder()
-        for _ in range(50):
-            stream.encode(" a" * 1000)
-        assert stream.pending <= 2048 + most  # what is worth trying again
-    for enc in (unigram, char):
-        stream = enc.stream_encoder()
-        ids = stream.encode("c" * 5000)
-        assert ids == []  # a run is one id, which comes with what follows
-        assert [*ids, *stream.encode("a", final=True)] == enc.encode("c" * 5000 + "a")
+    enc = encoding(made([("<unk>", 0.0, 2), SPACE, ("a", -1.0, 1), ("ab", -1.5, 1)]))
+    stream = enc.stream_encoder()
+    for _ in range(50):
+        stream.encode(" a" * 1000)
+    assert stream.pending <= 2048 + 1  # what is worth trying again
+    stream = enc.stream_encoder()
+    ids = stream.encode("c" * 5000)
+    assert ids == []  # a run is one id, which comes with what follows
+    assert [*ids, *stream.encode("a", final=True)] == enc.encode("c" * 5000 + "a")
 
 
 def test_what_is_refused_by_name():
@@ -127,7 +120,7 @@ def test_what_is_refused_by_name():
         ([("a", -1.0, 1)], "expected one piece for unknown characters, found 0"),
         ([("<unk>", 0.0, 2), ("a", -1.0, 4)], "a model without normal pieces is not supported"),
     ):
-        refuses(encoding, made("unigram", pieces), match=message)
+        refuses(encoding, made(pieces), match=message)
 
 
 def large(shape: str, count: int) -> bytes:
@@ -191,7 +184,7 @@ SYMBOLS = ["\u2581under", "score", "\u2581\u2581", "_", "__", "\u0120", "\u010a"
 
 @pytest.mark.parametrize("removes", [False, True])
 @pytest.mark.parametrize("puts", [False, True])
-@pytest.mark.parametrize("kind", [1, 2, 4])
+@pytest.mark.parametrize("kind", [1, 2])
 def test_decoding_of_symbols_and_first_spaces(kind: int, puts: bool, removes: bool) -> None:
     """Where extra spaces are removed, each id loses one space until there is text."""
     rng = random.Random(kind)

@@ -112,8 +112,6 @@ MODEL_KINDS = {
     "WordLevel": WORD_LEVEL,
     "Unigram": UNIGRAM,
     "SentencePiece unigram": UNIGRAM,
-    "SentencePiece word": SENTENCE_WORDS,
-    "SentencePiece char": SENTENCE_CHARACTERS,
 }
 
 
@@ -142,7 +140,7 @@ cdef class PieceModel:
         if kind not in MODEL_KINDS:
             raise ValueError(f"there is no model {kind!r}")
         m.kind = <ModelKind><int>MODEL_KINDS[kind]
-        m.is_sentencepiece = kind.startswith("SentencePiece")
+        m.is_sentencepiece = kind == "SentencePiece unigram"
         check_pieces(blob, offset_view, id_view)
         for i in range(n):
             m.longest = max(m.longest, bounds[i + 1] - bounds[i])
@@ -203,7 +201,7 @@ cdef class PieceModel:
 
 cdef bint looks_for_pieces(const Model* m) noexcept nogil:
     """Whether pieces are looked for from every place of a text, not only from where a word begins."""
-    return m.kind == WORD_PIECE or m.kind == UNIGRAM or m.kind == SENTENCE_CHARACTERS
+    return m.kind == WORD_PIECE or m.kind == UNIGRAM
 
 
 cdef int check_pieces(bytes blob, ArrayView offsets, ArrayView ids) except -1:

@@ -12,9 +12,7 @@ cdef size_t model_ids(const Model* m, Work* w, const u8* p, size_t n, u32* out,
         return word_piece(m, &w.watch, p, n, out, places)
     if m.kind == WORD_LEVEL:
         return word_level(m, p, n, out, places)
-    if m.kind == UNIGRAM:
-        return unigram(m, &w.lattice, &w.watch, p, n, out, places)
-    return separate_ids(m, p, n, out, places)
+    return unigram(m, &w.lattice, &w.watch, p, n, out, places)
 
 
 cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u64* key) except -1 nogil:
@@ -103,7 +101,7 @@ cdef int commit_pieces(TokenTable table, Work* w, const u8* buffer, Scan* s, siz
         if s.committed or n > m.longest:        # or else it may be a token in whole
             whole = whole_characters(buffer + s.start, n)
             certain += commit_row(table, w, buffer + s.start, whole, s.committed, w.origin + s.start)
-    elif m.kind == UNIGRAM or m.is_sentencepiece:
+    elif m.kind == UNIGRAM:
         whole = whole_characters(buffer + s.start, n)
         certain = s.start
         if not m.n_stages:              # or else pre-tokens are words
@@ -134,10 +132,6 @@ cdef int commit_pieces(TokenTable table, Work* w, const u8* buffer, Scan* s, siz
 cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s) except? 0 nogil:
     """Emit the ids that are final, whatever follows p[:n]; the bytes that they cover."""
     cdef size_t done
-    if m.kind != UNIGRAM:
-        done = final_separate(m, p, n)
-        put_path(m, w, p, done, w.origin + s.start)
-        return done
     find_paths(m, &w.lattice, &w.watch, p, n, s.score)
     done = final_place(m, w.lattice.nodes, &w.watch, p, n)
     if done:
@@ -147,19 +141,14 @@ cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s
 
 
 cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
-    """Emit the ids of p[:n], of Unigram of the path to its end. It is at `origin` in the text."""
+    """Emit the ids of the path to the end of p[:n], which is at `origin` in the text."""
     cdef size_t count
-    cdef u32* out
     cdef Place* places = NULL
     reserve(w, most_ids(m, n))
     if w.follows:
         reserve_places(w, most_ids(m, n))
         places = w.places + w.n_places
-    out = w.out + w.count
-    if m.kind == UNIGRAM:
-        count = path_ids(m, w.lattice.nodes, &w.watch, p, n, out, places)
-    else:
-        count = separate_ids(m, p, n, out, places)
+    count = path_ids(m, w.lattice.nodes, &w.watch, p, n, w.out + w.count, places)
     if w.follows:
         keep_places(w, count, origin)
     w.count += count
@@ -174,6 +163,5 @@ cdef int end_pieces(TokenTable table, Work* w, const u8* buffer, size_t start, s
         return end_row(table, w, buffer + start, end - start, w.origin + start)
     if m.kind == UNIGRAM:
         find_paths(m, &w.lattice, &w.watch, buffer + start, end - start, score)
-    if m.kind == UNIGRAM or m.is_sentencepiece:
         put_path(m, w, buffer + start, end - start, w.origin + start)
     return 0
