@@ -60,6 +60,7 @@ FORMATS = {
     )
     for name, about in formats.WRITTEN.items()
 }
+_READ_ONLY = ("tekken.json", ".model", ".pkl", ".pickle")
 _SUFFIXES = {
     ".json": "huggingface",
     ".streamtok": "streamtok",
@@ -76,6 +77,10 @@ _SAMPLE = (
 def format_of(path: str) -> str:
     """The format that the file name `path` stands for. Raises ValueError if there is none."""
     base = os.path.basename(os.path.normpath(path))
+    if base.endswith(_READ_ONLY):
+        raise ValueError(
+            f"{base!r} is the name of a format that is read and not written; keep the original file"
+        )
     of_several = False
     for name, format in FORMATS.items():
         if base in format.files and len(format.files) == 1:

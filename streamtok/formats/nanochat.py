@@ -144,7 +144,9 @@ def _check_opcodes(data: bytes, source: str) -> None:
                     "tiktoken.Encoding has none"
                 )
             # The memo is an array, which is as long as its greatest index.
-            if count == _MAX_OPCODES or ("PUT" in opcode.name and value > _MAX_OPCODES):
+            if count == _MAX_OPCODES or (
+                "PUT" in opcode.name and isinstance(value, int) and value > _MAX_OPCODES
+            ):
                 raise VocabularyError(f"{source}, byte {at}: more than {_MAX_OPCODES} opcodes")
     except (ValueError, UnicodeDecodeError) as error:
         if isinstance(error, VocabularyError):

@@ -301,7 +301,6 @@ def test_decode_replaces_nothing(keep: Path) -> None:
     [
         ("v.tiktoken", "tiktoken"),
         ("tokenizer.json", "huggingface"),
-        ("x.pkl", "nanochat"),
         ("g", "gpt2"),
     ],
 )

@@ -104,7 +104,9 @@ def test_convert_into_a_folder_and_back(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("gpt2", "OUT.model"), "the file name 'OUT.model' does not tell the format"),
+        (("gpt2", "OUT.model"), "'OUT.model' is the name of a format that is read and not written"),
+        (("gpt2", "tekken.json"), "is read and not written; keep the original file: use --to tik"),
+        (("gpt2", "OUT.bin"), "the file name 'OUT.bin' does not tell the format"),
         ((SP_MODEL, "OUT", "--to", "tiktoken"), "cannot express the list of merges"),
         ((SP_MODEL, "OUT", "--to", "huggingface"), "merges characters; keep the original file"),
         (("gpt3", "OUT.tiktoken"), "Unknown encoding gpt3"),
