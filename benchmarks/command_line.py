@@ -84,8 +84,8 @@ FEEDS = [
     *(f"{name} -o out.bin" for name in ("text", "gz", "zst", "xz", "bz2")),
     *("jsonl --jsonl text -o out.bin", "parquet --parquet text -o out.bin"),
     *(r"text --delimiter \x00\x01 -o out.bin", "- -o out.bin"),
-    *(_LINES + name for name in (".bin", ".npy", ".txt", ".jsonl", ".ds", ".parquet", ".arrow")),
-    *(_LINES + name for name in (" --format llmc", " --format megatron")),
+    *(_LINES + name for name in (".bin", ".npy", ".txt", ".jsonl", ".ds", ".parquet")),
+    _LINES + " --format megatron",
     _LINES + ".bin --shard-tokens 10M --resume",
     *("text -o out.jsonl", "text -o out --format megatron", "text -o out.parquet"),
 ]

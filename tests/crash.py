@@ -100,13 +100,12 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
     tokens = str(max(50, size // 12))
     shards = ["--shard-tokens", tokens]
     pieces = ["-e", unigram_file()]
-    llmc = ["-e", "gpt2", "--format", "llmc", "--shard-exactly", "--lines"]
     megatron = ["-e", "gpt2", "--format", "megatron", "--jsonl", "meta.text", "--skip-empty"]
     megatron.append("--skip-bad-lines")
     return [
         Scenario("raw ids with a sidecar", [], "out.bin", plain),
         Scenario("npy in shards, of packed files", [*pieces, *shards], "out.npy", packed),
-        Scenario("exact shards of llm.c", [*llmc, *shards, *end], "out.bin", plain),
+        Scenario("exact shards", ["--shard-exactly", "--lines", *shards, *end], "out.npy", plain),
         Scenario("Megatron, of JSONL", [*megatron, *shards], "out.bin", jsonl, policies=POLICIES),
         Scenario("datatrove, of lines", ["--lines", *shards, *end], "out.ds", plain),
         Scenario("JSONL, of paragraphs", ["--delimiter", r"\n\n", *end], "out.jsonl", packed),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gzip
 import hashlib
 import json
 import os
@@ -33,7 +34,6 @@ from streamtok.stores import places
 from streamtok.stores.objects import upload
 
 from .crash import POLICIES, make_text
-from .frames import pieces, seekable
 from .stores import s3_server
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -164,7 +164,7 @@ def run(most: int, seed: int, store: str | None) -> None:
             (top / "temporary").mkdir()
             files = [str(top / f"in{number}") for number in range(2)]
             Path(files[0]).write_bytes(make_rows(rng, 300_000))
-            Path(files[1]).write_bytes(seekable(pieces(make_rows(rng, 600_000), 7000)))
+            Path(files[1]).write_bytes(gzip.compress(make_rows(rng, 600_000)))
             inputs, out = files, str(top / "out")
             if store is not None:
                 inputs = [f"{store}/{rounds}/{os.path.basename(path)}" for path in files]

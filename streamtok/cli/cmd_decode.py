@@ -22,7 +22,8 @@ from ..errors import SidecarError
 from ..parts.job_outputs import find_plan, outputs_of_job
 from ..parts.plan import PLAN_FILE
 from ..pipeline import sinks
-from ..pipeline.sinks.finished import Finished, first_file, format_inside, read_documents
+from ..pipeline.sinks.finished import Finished, first_file, read_documents
+from ..pipeline.sinks.parquet import is_parquet
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources import check_file, open_blocks
 from ..stores.urls import is_url
@@ -141,11 +142,9 @@ def _sources(
 
 def _check_named(args: argparse.Namespace, source: _Source, chosen: str) -> None:
     """Refuse a format that tells more than the default encoding can be."""
-    what = {"llmc": "the header of llm.c", "parquet": "its schema", "arrow": "its schema"}
-    if args.encoding is None and source.about is None and chosen in what:
-        raise Refused(
-            f"{input_name(source.file)}: {what[chosen]} does not name the encoding: give it with -e"
-        )
+    if args.encoding is None and source.about is None and sinks.has_schema(chosen):
+        name = input_name(source.file)
+        raise Refused(f"{name}: its schema does not name the encoding: give it with -e")
 
 
 def _decoded(
@@ -183,7 +182,7 @@ def _decoded(
                 at = int(np.flatnonzero((ids < 0) | (ids > 0xFFFFFFFF))[0])
             raise Refused(
                 f"{name}: id {ids[at]} is not in {encoding.name} "
-                f"(after {decoder.tokens_in - before + at} others){_why(source, chosen)}"
+                f"(after {decoder.tokens_in - before + at} others){_why(source)}"
             ) from None
 
 
@@ -263,21 +262,18 @@ def _format(args: argparse.Namespace, source: _Source, encoding: Encoding) -> st
                 f"supported are {', '.join(sinks.FILE_FORMATS)}"
             )
         return found
-    if args.format == "llmc":  # which no suffix names
-        return "llmc"
-    inside = format_inside(source.file) if args.format is None and source.is_regular else None
+    if args.format is None and source.is_regular and is_parquet(source.file):
+        return "parquet"
     try:
-        return inside or sinks.choose_format(
+        return sinks.choose_format(
             args.format, source.file, encoding.max_token_value, sinks.READ_FORMATS
         )
     except ValueError as error:
         raise Refused(str(error)) from None
 
 
-def _why(source: _Source, chosen: str) -> str:
+def _why(source: _Source) -> str:
     """The end of a message about an id that is not in the encoding: how it was chosen."""
     if source.about is not None:
         return f", though {source.says} says {source.about.encoding}"
-    if chosen == "llmc":
-        return "; the header of llm.c does not name the encoding: give the right one with -e"
     return ""

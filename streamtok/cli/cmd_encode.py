@@ -70,7 +70,7 @@ def add_parser(subparsers: Any) -> None:
         output,
         "--sidecar",
         "write OUTPUT.json with encoding, format, dtype and counts, for decode (default: yes; "
-        "Parquet and Arrow hold this in their schema)",
+        "Parquet holds this in its schema)",
         action=argparse.BooleanOptionalAction,
     )
     add_option(
@@ -89,7 +89,7 @@ def add_parser(subparsers: Any) -> None:
         speed,
         "--threads N",
         "threads that encode; the output is the same (default: 2 if there are 2 cores; 1 for "
-        "Parquet and Arrow, to save memory)",
+        "Parquet, to save memory)",
         parse_positive,
     )
     parts_options.add_options(parser)

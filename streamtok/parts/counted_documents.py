@@ -89,18 +89,17 @@ class DocumentCounter:
             return False
         return True
 
-    def explain(self, error: UnicodeError, name: str, start: int | None, behind: str = "") -> str:
+    def explain(self, error: UnicodeError, name: str, start: int | None) -> str:
         """The error in the text of input `name`, and its position.
 
-        start: where the input begins in the trainer's text, if it is one document; behind:
-        what else the offset counts from.
+        start: where the input begins in the trainer's text, if it is one document.
         """
         where = name if start is not None else f"{name}: document {self.documents + 1}"
         if start is None:
             start = self._begin if self.is_open else self._trainer.bytes_in
         if isinstance(error, UnicodeDecodeError):
             at = "a byte" if start is None else f"byte {error.start - start}"
-            what = f"{at}{behind} is not UTF-8 ({error.reason})"
+            what = f"{at} is not UTF-8 ({error.reason})"
         else:
             raise error
         how = "--errors replace or --errors surrogateescape accepts it"

@@ -22,7 +22,7 @@ from ..pipeline.sources import Reading
 from ..stores import places
 from ..training.trainer import Trainer
 from . import PART_SIZE
-from .bounds import Cuts, clean_cuts, cuts_behind
+from .bounds import FindCut, clean_cuts, cuts_behind
 from .counted_documents import DocumentCounter
 from .part_text import open_part_text
 from .ranges import InputFile, Part, cut_inputs, input_now
@@ -49,7 +49,7 @@ def count_in_parts(
     """A trainer with the counts of the documents in some files, counted by `workers` processes.
 
     The counts, and their order, are those of one trainer that gets one document after another.
-    paths: files or URLs; compressed ones are cut at frames, if at all. pattern: as for `Trainer`;
+    paths: files or URLs; a compressed one is one part. pattern: as for `Trainer`;
     memory_limit, spill_folder, too, for the merged counts. advance: called with the bytes of each
     part that is counted, and the lines or rows in it that were skipped. The counts of a few parts
     for each worker are on the disk (`TMPDIR`) at a time, and those of one part in memory beside the
@@ -111,9 +111,9 @@ def count_part(part: Part, pattern: str, reading: Reading) -> tuple[Trainer, int
     compiled, clean = _compiled(pattern)
     trainer = Trainer(compiled, errors=reading.errors, num_threads=1)
     path = part.input.path
-    cuts = clean if reading.end is None else cuts_behind(reading.end)
+    find_cut = clean if reading.end is None else cuts_behind(reading.end)
     skip_log = SkipLog()
-    text = open_part_text(part, reading, lambda: cuts, block_size=_BLOCK, on_bad=skip_log)
+    text = open_part_text(part, reading, lambda: find_cut, block_size=_BLOCK, on_bad=skip_log)
     counter = DocumentCounter(trainer)
     source = text.source
     try:
@@ -125,14 +125,14 @@ def count_part(part: Part, pattern: str, reading: Reading) -> tuple[Trainer, int
         if reading.is_split:
             where = f"{path}, bytes {part.start} to {part.stop}"
             raise PlanError(counter.explain(error, where, None)) from None
-        raise PlanError(counter.explain(error, path, -text.begin, text.behind)) from None
+        raise PlanError(counter.explain(error, path, -text.begin)) from None
     if input_now(path) != part.input:
         raise PlanError(f"{path} has changed while it was counted: count it again")
     return trainer, skip_log.skipped
 
 
 @functools.lru_cache(maxsize=4)
-def _compiled(pattern: str) -> tuple[Pattern, Cuts]:
+def _compiled(pattern: str) -> tuple[Pattern, FindCut]:
     """The pattern, and its cuts."""
     compiled = Trainer(pattern).pattern
     encoding = Trainer(compiled).train(256)

@@ -229,8 +229,8 @@ def _encode(
         text = None
         try:
             reading = settings.reading
-            cuts = functools.partial(settings.cuts, encoding)
-            text = open_part_text(part, reading, cuts, block_size=_BLOCK, on_bad=skip_log)
+            find_cut = functools.partial(settings.find_cut, encoding)
+            text = open_part_text(part, reading, find_cut, block_size=_BLOCK, on_bad=skip_log)
             skip_log.begin = text.begin
             if not reading.is_split and part.start > 0:
                 encoder.begin_inside(text.begin)
@@ -239,18 +239,14 @@ def _encode(
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:
             _check_input(part)  # a file that was cut off looks damaged
-            raise _named(error, part, encoder, text) from error
+            raise _named(error, part, encoder) from error
         return run.totals, files.complete_files, text
 
 
-def _named(
-    error: Exception, part: Part, encoder: DocumentEncoder, text: PartText | None
-) -> Exception:
+def _named(error: Exception, part: Part, encoder: DocumentEncoder) -> Exception:
     """The error, after the names of the input, the document and the part."""
     if isinstance(error, DocumentError):  # has them, except for the part
         return PlanError(str(error))
     where = encoder.failed_place or part.input.path
     where += f", part {part.number} (bytes {part.start} … {part.stop})"
-    is_whole = encoder.failed_place == part.input.path
-    behind = text.behind if text is not None and is_whole else ""
-    return PlanError(f"{where}: {with_advice(error, behind)}")
+    return PlanError(f"{where}: {with_advice(error)}")

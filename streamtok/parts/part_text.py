@@ -1,4 +1,4 @@
-"""Opens the text of a part: bytes, a stretch of a compressed file's text, or rows."""
+"""Opens the text of a part: bytes or rows."""
 
 from __future__ import annotations
 
@@ -6,33 +6,21 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..pipeline.sources import (
-    FileInput,
-    FramesInput,
-    MakeSplitter,
-    OnBad,
-    ParquetInput,
-    Reading,
-    Stretch,
-    is_compressed,
-    open_blocks,
-)
-from .bounds import Cuts, bytes_of_part, row_groups_of_part, stretch_of_part
+from ..pipeline.sources import FileInput, OnBad, ParquetInput, Reading, open_blocks
+from .bounds import FindCut, bytes_of_part, row_groups_of_part
 from .ranges import Part
 
 _BLOCK = 1 << 20  # bytes
 
 
 class PartText(NamedTuple):
-    """What reads the text of a part; begin: where it begins in what `behind` names.
+    """What reads the text of a part; begin: where it begins in the input.
 
-    source: None if there is nothing to read. frame: the byte of a compressed input at which the
-    frame begins from which `begin` counts; 0: the beginning of the text.
+    source: None if there is nothing to read.
     """
 
-    source: FileInput | FramesInput | ParquetInput | None
+    source: FileInput | ParquetInput | None
     begin: int
-    frame: int = 0
 
     @property
     def position(self) -> dict[str, Any] | None:
@@ -49,74 +37,49 @@ class PartText(NamedTuple):
             return 0, 0
         return reached["records"], reached["at"] - self.begin
 
-    @property
-    def behind(self) -> str:
-        """The origin of offsets in errors; "" for the beginning of the text."""
-        return f" after the frame at byte {self.frame}" if self.frame else ""
-
 
 def open_part_text(
     part: Part,
     reading: Reading,
-    cuts: Callable[[], Cuts],
+    find_cut: Callable[[], FindCut],
     *,
     block_size: int,
     on_bad: OnBad,
 ) -> PartText:
     """Open the text of a part.
 
-    cuts: gives where the text may be cut; not called for an input that is one part. on_bad: takes
-    the lines and rows that are skipped, if `reading` says so. Raises OSError, ArchiveError for
-    damage between the part's beginning and its first cut, or its end and the first cut after it; as
+    find_cut: gives what finds where the text may be cut; not called for an input that is one part.
+    on_bad: takes the lines and rows that are skipped, if `reading` says so. Raises OSError; as
     ParquetInput.
     """
     path = part.input.path
     if reading.parquet is not None:
         groups = row_groups_of_part(part, reading.parquet)
         return PartText(ParquetInput(path, path, reading, on_bad=on_bad, groups=groups), 0)
-    opened: list[PartText] = []
+    is_whole = part.start == 0 and part.is_last
+    begin, stop = (0, None) if is_whole else bytes_of_part(part, find_cut())
+    if begin == stop and not part.is_last:
+        return PartText(None, begin)
     end = reading.end
 
     def before() -> int:
-        return records_before(part, opened[0], end) if end is not None else 0
+        return records_before(path, begin, end) if end is not None else 0
 
-    make = functools.partial(reading.splitter, on_bad=on_bad, ends=part.is_last, before=before)
-    opened.append(_open(part, reading, cuts, make, block_size))
-    return opened[0]
-
-
-def _open(
-    part: Part,
-    reading: Reading,
-    cuts: Callable[[], Cuts],
-    make_splitter: MakeSplitter,
-    block_size: int,
-) -> PartText:
-    path = part.input.path
-    is_whole = part.start == 0 and part.is_last
-    if not is_whole and reading.unpack and is_compressed(path):
-        stretch = stretch_of_part(part, cuts())
-        frames = FramesInput(path, make_splitter, stretch, block_size)
-        return PartText(frames, stretch.skipped, part.start)
-    begin, end = (0, None) if is_whole else bytes_of_part(part, cuts())
-    if begin == end and not part.is_last:
-        return PartText(None, begin)
     source = FileInput(
-        path, path, make_splitter,
-        may_be_compressed=is_whole and reading.unpack, block_size=block_size, stop=end,
-    )  # fmt: skip
+        path,
+        path,
+        functools.partial(reading.splitter, on_bad=on_bad, ends=part.is_last, before=before),
+        may_be_compressed=is_whole and reading.unpack,
+        block_size=block_size,
+        stop=stop,
+    )
     return PartText(source, begin)
 
 
-def records_before(part: Part, text: PartText, end: bytes) -> int:
-    """How many records of the input end before this text, each with `end`. Reads what is there."""
-    path = part.input.path
-    if part.start and text.frame:
-        blocks = Stretch(0, 0, text.frame, text.begin).blocks(path, _BLOCK)
-    else:
-        blocks = open_blocks(path, stop=text.begin, size=_BLOCK)
+def records_before(path: str, stop: int, end: bytes) -> int:
+    """How many records, each with `end`, end before byte `stop` of a file. Reads what is there."""
     count, held = 0, b""
-    for block in blocks:
+    for block in open_blocks(path, stop=stop, size=_BLOCK):
         data = held + block
         count += data.count(end)
         held = data[len(data) - len(end) + 1 :] if len(end) > 1 else b""

@@ -1,9 +1,9 @@
 """A plan: which part of which input becomes which file. A value, the same on every machine.
 
 Parts of a file are ranges of about `part_size` bytes. They are arithmetic: nothing but the size and
-the first bytes of the inputs is read to make a plan, and of compressed ones the headers of their
-frames. Where exactly a part begins, `bounds` finds out when it runs, from the bytes around the
-place; two neighbours find the same place without talking. What cannot be cut is one part.
+the first bytes of the inputs is read to make a plan. Where exactly a part begins, `bounds` finds
+out when it runs, from the bytes around the place; two neighbours find the same place without
+talking. What cannot be cut is one part.
 
 On the disk a plan is JSON lines: a header, then one line for each part.
 """
@@ -245,10 +245,10 @@ def plan(
 
     inputs: paths of regular files or URLs, in order. output: a path or a URL. encoding: a name, a
     vocabulary file, or an `Encoding` that has a name. format: of the parts' files, as `streamtok
-    encode --format`. part_size: bytes of an input in a part, about; those on the disk if it is
-    compressed. options: the fields of `Settings`, which are those of `streamtok encode`. Reads the
-    sizes of the inputs and their first bytes, and the headers of frames. Raises OSError,
-    ValueError, PlanError, and what loading the encoding raises.
+    encode --format`. part_size: bytes of an input in a part, about; a compressed one is one
+    part. options: the fields of `Settings`, which are those of `streamtok encode`. Reads the sizes
+    of the inputs and their first bytes. Raises OSError, ValueError, PlanError, and what loading the
+    encoding raises.
     """
     if isinstance(part_size, bool) or not isinstance(part_size, int) or part_size < 1:
         raise ValueError(f"part_size must be a positive number of bytes, not {part_size!r}")
@@ -267,10 +267,7 @@ def plan(
 
 
 def can_be_cut(made: Plan) -> bool:
-    """Whether a smaller part_size would give more parts, as far as is known without trying.
-
-    A compressed input has more only if it has several frames, which this does not look for.
-    """
+    """Whether a smaller part_size would give more parts, as far as is known without trying."""
     settings = made.settings
     if not settings.can_cut(settings.open_encoding()):
         return False

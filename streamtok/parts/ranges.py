@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import PlanError
-from ..pipeline.sources import fingerprint, frame_starts, is_compressed
+from ..pipeline.sources import fingerprint, is_compressed
 from ..stores.urls import is_url
 
 
@@ -53,13 +52,12 @@ def cut_inputs(
 ) -> Iterator[tuple[int, int, int]]:
     """(number of the input, start, stop) of each part, about `part_size` bytes apart.
 
-    is_cut: an input may be cut; else it is one part. may_be_packed: compressed inputs are cut at
-    frames, if at all.
+    is_cut: an input may be cut; else it is one part. may_be_packed: a
+    compressed input is one part, too.
     """
     for which, one in enumerate(inputs):
-        step = part_size if is_cut else max(one.size, 1)
-        starts: Iterable[int] = range(0, max(one.size, 1), step)
-        if is_cut and may_be_packed and is_compressed(one.path):
-            starts = itertools.chain([0], frame_starts(one.path, one.size, step))
-        for start, stop in itertools.pairwise(itertools.chain(starts, [one.size])):
-            yield which, start, stop
+        step = part_size
+        if not is_cut or (may_be_packed and one.size > part_size and is_compressed(one.path)):
+            step = max(one.size, 1)
+        for start in range(0, max(one.size, 1), step):
+            yield which, start, min(start + step, one.size)

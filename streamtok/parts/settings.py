@@ -15,7 +15,7 @@ from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sources import Reading
 from ..registry import get_encoding, list_encoding_names
 from ..special_tokens import SPECIAL_POLICIES, special_settings
-from .bounds import Cuts, clean_cuts, cuts_behind
+from .bounds import FindCut, clean_cuts, cuts_behind
 
 if TYPE_CHECKING:
     from ..chunker import StreamEncoder
@@ -154,7 +154,7 @@ class Settings:
             return self.reading.can_cut
         return encoding._cuts is not None and not sinks.TABLE[self.format].keeps_documents
 
-    def cuts(self, encoding: Encoding) -> Cuts:
+    def find_cut(self, encoding: Encoding) -> FindCut:
         """Where the text of an input may be cut, if `can_cut`."""
         end = self.reading.end
         if end is not None:

@@ -28,7 +28,7 @@ def verify(outputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
     ids with the vocabulary, and parts with the plan and the manifest. Returns a report whose
     `faults` name each file and what is wrong where. Nothing is raised for damage or for unreadable
     files. Reads every file once, in the memory of a few blocks. Raises MissingLibraryError for
-    Parquet and Arrow without pyarrow.
+    Parquet without pyarrow.
     """
     given = [outputs] if isinstance(outputs, (str, os.PathLike)) else outputs
     report = Report()

@@ -350,14 +350,11 @@ class DocumentEncoder:
         self.is_open = state["open"]
 
 
-def with_advice(error: Exception, behind: str = "") -> str:
-    """What is wrong with the text of a document, and which options of the command accept it.
-
-    behind: what else the offset of bytes that are not UTF-8 counts from.
-    """
+def with_advice(error: Exception) -> str:
+    """What is wrong with the text of a document, and which options of the command accept it."""
     if isinstance(error, UnicodeDecodeError):
         return (
-            f"byte {error.start}{behind} is not UTF-8 ({error.reason}); "
+            f"byte {error.start} is not UTF-8 ({error.reason}); "
             "--errors replace or --errors surrogateescape accepts it"
         )
     if isinstance(error, PendingLimitExceeded):

@@ -1,4 +1,4 @@
-"""Loads pyarrow, an optional dependency, for the Parquet reader and the Parquet and Arrow sinks."""
+"""Loads pyarrow, an optional dependency, to read and write Parquet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def load_pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise MissingLibraryError("Parquet and Arrow", "pyarrow", "arrow", error) from None
+        raise MissingLibraryError("Parquet", "pyarrow", "arrow", error) from None
     # Each of its threads keeps memory of its own, and encoding takes longer than their work.
     pyarrow.set_cpu_count(1)
     pyarrow.set_io_thread_count(1)
@@ -30,7 +30,7 @@ def open_raw(path: str) -> io.RawIOBase:
     return ObjectReader(path, _WINDOW) if is_url(path) else io.FileIO(path)
 
 
-def open_arrow(path: str) -> Any:
+def open_for_pyarrow(path: str) -> Any:
     """A file or an object in a store, for pyarrow to read. Raises OSError."""
     pa = load_pyarrow()
     if is_url(path):

@@ -162,16 +162,16 @@ def test_two_outputs_are_not_one_file(keep: Path) -> None:
 # What is there and is not ours
 
 
-OURS = ["a.npy", "a.txt", "a.u32", "a.bin", "a", "a.jsonl", "a.ds", "a.parquet", "a.arrow"]
+OURS = ["a.npy", "a.txt", "a.u32", "a.bin", "a", "a.jsonl", "a.ds", "a.parquet"]
 
 
 @pytest.mark.parametrize("more", [[], ["--shard-tokens", "30"], ["--resume"]])
-@pytest.mark.parametrize("name", [*OURS, "megatron", "llmc"])
+@pytest.mark.parametrize("name", [*OURS, "megatron"])
 def test_the_same_command_again(keep: Path, name: str, more: list[str]) -> None:
-    out = keep.parent / "out" / ("c.bin" if name in ("megatron", "llmc") else name)
+    out = keep.parent / "out" / ("c.bin" if name == "megatron" else name)
     out.parent.mkdir()
     command = ["encode", "--lines", "-q", str(keep), "-o", str(out), *more]
-    if name in ("megatron", "llmc"):
+    if name == "megatron":
         command += ["--format", name]
     assert run(*command).returncode == 0
     first = contents(out.parent)
@@ -235,10 +235,8 @@ def test_without_a_sidecar_every_file_needs_force(keep: Path, name: str) -> None
         ("out", ["-o", "out", "--resume"]),
         ("out.jsonl", ["-o", "out.jsonl"]),
         ("out.parquet", ["-o", "out.parquet"]),
-        ("out.arrow", ["-o", "out.arrow"]),
         ("out.idx", ["-o", "out", "--format", "megatron"]),
         ("out.bin", ["-o", "out", "--format", "megatron"]),
-        ("out.bin", ["-o", "out.bin", "--format", "llmc"]),
         ("out.ds.metadata", ["-o", "out.ds"]),
         ("out.json", ["-o", "out"]),
     ],

@@ -23,7 +23,7 @@ import streamtok
 
 from ..cli.test_cli import ENV, POSIX
 from ..crash import make_text
-from ..pipeline.test_id_files import read_datatrove, read_llmc, read_megatron
+from ..pipeline.test_id_files import read_datatrove, read_megatron
 
 pytestmark = POSIX
 RECIPES = Path(__file__).resolve().parents[2] / "docs" / "recipes.md"
@@ -154,10 +154,10 @@ def check_megatron(folder: Path) -> None:
     assert read_megatron(str(folder / "corpus")) == expected
 
 
-def check_llmc(folder: Path) -> None:
+def check_shards(folder: Path) -> None:
     ids = [one for text in TEXTS for one in [GPT2.eot_token, *GPT2.encode(text)]]
-    names = sorted(str(one) for one in folder.glob("fineweb_train_*.bin"))
-    found = [read_llmc(name, 20240520, 1, "<u2") for name in names]
+    names = sorted(str(one) for one in folder.glob("fineweb_train_*.npy"))
+    found = [np.load(name).tolist() for name in names]
     assert found == [ids[i : i + 5000] for i in range(0, len(ids), 5000)]
 
 
@@ -208,7 +208,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "Raw ids for nanoGPT and the like": check_raw,
     "Many compressed files": check_compressed,
     "JSON lines for Megatron-LM": check_megatron,
-    "Shards for llm.c": check_llmc,
+    "Shards of one size": check_shards,
     "Lines for datatrove and nanotron": check_datatrove,
     "Parquet to Parquet": check_parquet,
     "journald through a pipe": check_pipe,

@@ -13,7 +13,7 @@ from streamtok.pipeline.sinks import FILE_FORMATS
 LINES = [f"line {i} of größere words 日本語\n" for i in range(200)]
 TEXT = "".join([*LINES[:60], "\n", "\n", *LINES[60:], "\n"])
 MARKED = ["--lines", "--append", "<|endoftext|>"]
-SUFFIXES = {"megatron": ".bin", "datatrove": ".ds", "text": ".txt", "llmc": ".bin"}
+SUFFIXES = {"megatron": ".bin", "datatrove": ".ds", "text": ".txt"}
 
 
 def encode(folder: Path, chosen: str, *args: str) -> tuple[Path, Path]:
@@ -29,9 +29,9 @@ def encode(folder: Path, chosen: str, *args: str) -> tuple[Path, Path]:
     return job, one
 
 
-ROWS = ("jsonl", "megatron", "datatrove", "parquet", "arrow")  # documents are not cut in these
+ROWS = ("jsonl", "megatron", "datatrove", "parquet")  # documents are not cut in these
 CASES = [(one, ["--lines"]) for one in FILE_FORMATS]
-CASES += [(one, MARKED) for one in ("npy", "llmc", "parquet")]
+CASES += [(one, MARKED) for one in ("npy", "parquet")]
 CASES += [(one, []) for one in FILE_FORMATS if one not in ROWS]
 
 

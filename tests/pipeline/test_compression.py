@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import struct
 import subprocess
 import sys
 import zlib
@@ -16,10 +17,14 @@ from streamtok.pipeline.sources import unpack
 
 from ..cli.test_cli import ENV, fails, run
 from ..conftest import chunked
-from ..frames import skippable
 
 TEXT = b"one two three\n" * 100
 FRAME = zstandard.compress(TEXT)
+
+
+def skippable(data: bytes, number: int = 0) -> bytes:
+    """A frame that decompressors skip; number: 0 to 15."""
+    return struct.pack("<II", 0x184D2A50 + number, len(data)) + data
 
 
 @pytest.mark.parametrize("kind", [0, 7, 15])

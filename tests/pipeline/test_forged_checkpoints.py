@@ -25,7 +25,6 @@ CASES = {
     "u16": [],
     "npy": ["--no-sidecar"],
     "jsonl": ["--shard-tokens", "60"],
-    "llmc": [],
     "megatron": ["--shard-tokens", "60"],
     "datatrove": [],
     "parquet": [],

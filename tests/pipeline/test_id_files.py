@@ -19,11 +19,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamtok import FormatLimitError
 from streamtok.pipeline.sinks import FILE_FORMATS, About, Family, Files
-from streamtok.pipeline.sinks.arrow import ROW_TOKENS
-from streamtok.pipeline.sinks.flat import LlmcSink, llmc_header
 from streamtok.pipeline.sinks.indexed import metric
+from streamtok.pipeline.sinks.parquet import ROW_TOKENS
 
 GPT2 = About("gpt2", "00" * 32, 50_256)
 CL100K = About("cl100k_base", "11" * 32, 100_276)
@@ -101,22 +99,12 @@ def read_datatrove(path: str) -> list[list[int]]:
     return [ids[a:b].tolist() for a, b in zip([0, *ends], ends, strict=False)]
 
 
-def read_llmc(path: str, magic: int, version: int, dtype: str) -> list[int]:
-    """dataloader.h of llm.c, and its Python twin: 256 int32, then the ids, nothing else."""
-    header = np.fromfile(path, "<i4", 256)
-    assert header[:2].tolist() == [magic, version]
-    assert not header[3:].any()
-    ids = np.memmap(path, dtype, "r", offset=1024) if header[2] else np.array([], dtype)
-    assert len(ids) == header[2]
-    return ids.tolist()
-
-
 def read_table(path: str) -> list[list[int]]:
-    """The documents in the rows of a Parquet or Arrow file, with rows of one document joined."""
+    """The documents in the rows of a Parquet file, with rows of one document joined."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path) if path.endswith("parquet") else pa.ipc.open_file(path).read_all()
+    table = pq.read_table(path)
     assert table.column_names == ["document", "part", "input_ids"]
     assert table.schema.field("input_ids").type == pa.list_(pa.uint32())
     found: list[list[int]] = []
@@ -171,24 +159,12 @@ def test_datatrove(folder: Path, about: About, documents: list[list[int]], step:
     )
 
 
-@pytest.mark.parametrize("chosen", ["parquet", "arrow"])
 @FOLDER
 @given(documents=DOCUMENTS, step=st.integers(1, 40))
-def test_tables(folder: Path, chosen: str, documents: list[list[int]], step: int) -> None:
-    path = fresh(folder) / f"ids.{chosen}"
-    assert write(path, chosen, documents, step=step) == [path.name]
+def test_tables(folder: Path, documents: list[list[int]], step: int) -> None:
+    path = fresh(folder) / "ids.parquet"
+    assert write(path, "parquet", documents, step=step) == [path.name]
     assert read_table(str(path)) == documents
-
-
-@pytest.mark.parametrize(
-    ("about", "kind"),
-    [(GPT2, (20240520, 1, "<u2")), (CL100K, (20240801, 7, "<u4"))],
-)
-@pytest.mark.parametrize("count", [0, 1, 1000])
-def test_llmc(tmp_path: Path, about: About, kind: tuple[int, int, str], count: int) -> None:
-    ids = [(i * 7919) % 50_000 for i in range(count)]
-    write(tmp_path / "a.bin", "llmc", [ids], about)
-    assert read_llmc(str(tmp_path / "a.bin"), *kind) == ids
 
 
 @pytest.mark.parametrize(("chosen", "dtype"), [("u16", "uint16"), ("u32", "uint32")])
@@ -218,7 +194,6 @@ def test_raw_ids_and_their_sidecar(tmp_path: Path, chosen: str, dtype: str) -> N
         ("text", 0, []),
         ("jsonl", 0, []),
         ("npy", 128, []),
-        ("llmc", 1024, []),
         ("megatron", 0, [".idx"]),
         ("datatrove", 0, [".index", ".metadata"]),
     ],
@@ -249,19 +224,6 @@ def test_a_document_of_many_rows(tmp_path: Path) -> None:
 
 
 # Limits of formats
-
-
-def test_llmc_counts_to_31_bits(tmp_path: Path) -> None:
-    class Nothing:
-        name, is_file = "nothing", True
-
-        def write(self, data: bytes | memoryview) -> None: ...
-        def patch(self, offset: int, data: bytes) -> None: ...
-
-    sink = LlmcSink(Nothing(), 2, llmc_header, {"tokens": 2**31 - 3})
-    sink.write(np.zeros(2, np.uint32))
-    with pytest.raises(FormatLimitError, match="--shard-tokens"):
-        sink.write(np.zeros(1, np.uint32))
 
 
 @pytest.mark.parametrize(

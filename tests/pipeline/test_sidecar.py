@@ -19,8 +19,7 @@ TEXT = "one two three, naïve 日本語\n".encode() * 30
 GPT2 = streamtok.get_encoding("gpt2")
 CL100K = streamtok.get_encoding("cl100k_base")
 READ = [("a.npy", []), ("a.u16", []), ("a.u32", []), ("a.bin", []), ("a.txt", [])]
-READ += [("a", []), ("a.bin", ["--format", "llmc"]), ("a.bin", ["--format", "megatron"])]
-READ += [("a.ds", [])]
+READ += [("a", []), ("a.bin", ["--format", "megatron"]), ("a.ds", [])]
 
 
 def made(tmp_path: Path, name: str, *more: str, encoding: str = "gpt2") -> Path:
@@ -169,7 +168,6 @@ def test_ids_are_no_text(tmp_path: Path, name: str) -> None:
 
 
 def test_tables_name_their_encoding(tmp_path: Path) -> None:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     ids = np.array(GPT2.encode(TEXT), "<u4")
@@ -183,33 +181,11 @@ def test_tables_name_their_encoding(tmp_path: Path) -> None:
         "lengths_sha256": hashlib.sha256(np.array([len(ids)], "<i8").tobytes()).hexdigest(),
         "max_id": GPT2.max_token_value,
     }
-    for schema in (
-        pq.read_schema(made(tmp_path, "a.parquet")),
-        pa.ipc.open_file(str(made(tmp_path, "a.arrow"))).schema,
-    ):
-        row = json.loads(schema.metadata[b"streamtok"])
-        assert len(row.pop("job")) == 64
-        assert row == expected
+    schema = pq.read_schema(made(tmp_path, "a.parquet"))
+    row = json.loads(schema.metadata[b"streamtok"])
+    assert len(row.pop("job")) == 64
+    assert row == expected
     assert not list(tmp_path.glob("*.json"))
-
-
-def test_llmc_says_what_it_is_by_its_header(tmp_path: Path) -> None:
-    out = made(tmp_path, "a.bin", "--format", "llmc", encoding="cl100k_base")
-    os.remove(f"{out}.json")
-    error = fails("decode", str(out))
-    assert "the header of llm.c does not name the encoding" in error
-    assert run("decode", str(out), "-e", "cl100k_base").stdout == TEXT
-    error = fails("decode", str(out), "-e", "gpt2")
-    assert "is not in gpt2" in error
-    assert "the header of llm.c does not name the encoding" in error
-    data = out.read_bytes()
-    out.write_bytes(data[:-4])
-    command = ["decode", str(out), "-e", "cl100k_base", "--format", "llmc"]
-    assert "but the file has only" in fails(*command)
-    out.write_bytes(data + b"\0\0\0\0")
-    assert "but the file has more" in fails(*command)
-    out.write_bytes(b"short")
-    assert "does not begin with its header" in fails(*command)
 
 
 def test_an_id_that_is_not_there_names_the_sidecar(tmp_path: Path) -> None:
@@ -239,5 +215,5 @@ def test_joined_documents_are_said(tmp_path: Path) -> None:
     for more in (["--append", "<|endoftext|>"], ["-q"]):
         assert b"warning" not in run(*command, *more).stderr
     assert b"warning" not in run("encode", "-e", "gpt2", names[0], "-o", out).stderr
-    for name in ("out.jsonl", "out.ds", "out.arrow"):
+    for name in ("out.jsonl", "out.ds", "out.parquet"):
         assert b"warning" not in run("encode", *names, "-o", str(tmp_path / name)).stderr

@@ -1,9 +1,9 @@
-"""Writes ids to files in ten formats, incrementally and in shards; reads six of them back.
+"""Writes ids to files in eight formats, incrementally and in shards, and reads them back.
 
 u16, u32: little-endian ids and nothing else. npy: a one-dimensional numpy array. text: decimal, one
-id a line. jsonl, parquet, arrow: one row for each document. llmc, megatron, datatrove: the files
-that these programs read. Each output records the encoding of its ids: Parquet and Arrow in their
-schema, the others in a sidecar. This package does not encode or decode.
+id a line. jsonl, parquet: one row for each document. megatron, datatrove: the files that these
+programs read. Each output records the encoding of its ids: Parquet in its schema, the others in a
+sidecar. This package does not encode or decode.
 """
 
 from .by_name import (

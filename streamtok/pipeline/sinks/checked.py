@@ -20,6 +20,7 @@ from ..sources.open_blocks import open_blocks
 from .finished import BLOCK, DamagedIndex, Finished, find_finished, read_documents
 from .format_table import TABLE
 from .indexed import metric
+from .parquet import read_metadata
 from .sidecar import Sidecar
 
 if TYPE_CHECKING:
@@ -207,9 +208,7 @@ class OutputCheck:
         self, one: Finished, tokens: int, documents: int, digests: tuple[Any, Any]
     ) -> None:
         """The schema has digests of all ids and of the lengths of the documents."""
-        from .arrow import read_schema
-
-        row = read_schema(one.path) or {}
+        row = read_metadata(one.path) or {}
         if "ids_sha256" not in row:
             self._note("its schema has no SHA-256: an earlier version wrote it")
             return

@@ -12,14 +12,13 @@ import numpy as np
 
 from ...registry import get_encoding, list_encoding_names
 from ...stores import places
-from ..optional_pyarrow import load_pyarrow, open_arrow
+from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
 from ..sources.blocks import Waiting
 from ..sources.open_blocks import open_blocks
-from .arrow import table_format
 from .by_name import choose_format
 from .format_table import TABLE, has_schema, read_ids
-from .id_reader import has_llmc_header
 from .indexed import MEGATRON_MAGIC
+from .parquet import is_parquet
 from .sidecar import Sidecar, read_description, sidecar_path
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ INDEX_WIDTHS = {8: 2, 4: 4}  # the type of Megatron's index to bytes of an id
 BLOCK = 1 << 18  # bytes to read at a time
 _HEAD = 1024  # bytes
 _ROWS = 1 << 16
-_MOST_IN_GROUP = 1 << 28  # bytes; ArrowSink's groups have 1 MiB
+_MOST_IN_GROUP = 1 << 28  # bytes; ParquetSink's groups have 1 MiB
 _NONE = np.empty(0, np.int64)
 _INDEXES = tuple(suffix for one in TABLE.values() for suffix in one.further)
 
@@ -92,21 +91,14 @@ def find_finished(path: str) -> Finished:
         if about.format not in TABLE:
             raise ValueError(f"its sidecar names the format {about.format}, which is not known")
         return Finished(first, about, about.format)
-    if table_format(first) is not None:
+    if is_parquet(first):
         raise ValueError("its schema does not say what it should hold: streamtok did not make it")
     if first.endswith(".bin") and places.exists(first.removesuffix(".bin") + ".idx"):
         return Finished(first, None, "megatron")
-    format = format_inside(first) or choose_format(None, first, 0)
+    format = choose_format(None, first, 0)
     if format in ("u16", "u32"):
         raise ValueError("it has no sidecar, so nothing tells which ids it should hold")
     return Finished(first, None, format)
-
-
-def format_inside(path: str) -> str | None:
-    """The format that the first bytes of a file tell: that of a table, llmc or None."""
-    if has_llmc_header(places.read_head(path, _HEAD)):
-        return "llmc"
-    return table_format(path)
 
 
 def first_file(path: str) -> str:
@@ -260,12 +252,12 @@ def read_array(
 def read_table(
     one: Finished, waiting: Waiting = contextlib.nullcontext
 ) -> Iterator[tuple[Ids, Ends]]:
-    """`read_documents` of Parquet and Arrow: a row with `part` 0 begins a document."""
+    """`read_documents` of Parquet: a row with `part` 0 begins a document."""
     pa = load_pyarrow()
     is_begun = False
     try:
-        with open_arrow(one.path) as file:
-            for batch in _batches(pa, file, one.format, waiting):
+        with open_for_pyarrow(one.path) as file:
+            for batch in _batches(file, waiting):
                 if "input_ids" not in batch.schema.names:
                     raise ValueError("the table has no column input_ids")
                 lists = batch.column("input_ids")
@@ -283,14 +275,7 @@ def read_table(
         yield _NONE, np.zeros(1, np.int64)
 
 
-def _batches(pa: Any, file: Any, format: str, waiting: Waiting) -> Iterator[Any]:
-    if format == "arrow":
-        reader = pa.ipc.open_file(file)
-        for number in range(reader.num_record_batches):
-            with waiting():
-                pass
-            yield reader.get_batch(number)
-        return
+def _batches(file: Any, waiting: Waiting) -> Iterator[Any]:
     from pyarrow.parquet import ParquetFile
 
     table = ParquetFile(file)

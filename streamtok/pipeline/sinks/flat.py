@@ -1,4 +1,4 @@
-"""Sinks that write one file: raw ids, numpy's npy, text, JSONL and the shards of llm.c.
+"""Sinks that write one file: raw ids, numpy's npy, text and JSONL.
 
 A sink takes ids as they come, and the positions at which documents end. Its state is a few
 counters. From these and the size of the file, another process can continue the file.
@@ -6,15 +6,13 @@ counters. From these and the size of the file, another process can continue the 
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import FormatLimitError
 from .outputs import Output
 
 if TYPE_CHECKING:
@@ -23,10 +21,9 @@ if TYPE_CHECKING:
     IdArray = npt.NDArray[np.uint32]
     Ends = Sequence[int] | npt.NDArray[np.int64]
 
-NPY_HEADER, LLMC_HEADER = 128, 1024  # bytes
+NPY_HEADER = 128  # bytes
 JSONL_BEGIN = b'{"input_ids":['
 
-_LLMC = {2: (20240520, 1), 4: (20240801, 7)}  # bytes of an id to magic and version
 _MANY = 256  # ids; below this, str is faster than numpy
 
 
@@ -80,48 +77,25 @@ class RawSink(Sink):
             self._output.write(ids.astype(self._dtype, copy=False).view(np.uint8).data)
 
 
-class CountedSink(RawSink):
-    """Raw ids after a header of fixed size, which is rewritten when their count is known."""
+class NpySink(RawSink):
+    """Raw ids after the header of numpy, which is rewritten when their count is known."""
 
-    def __init__(
-        self,
-        output: Output,
-        width: int,
-        header: Callable[[int, int], bytes],
-        state: dict[str, Any],
-    ):
-        """header: the bytes for a width and a count."""
+    def __init__(self, output: Output, width: int, state: dict[str, Any]):
         super().__init__(output, width)
-        self._header = functools.partial(header, width)
+        self._width = width
         self._count: int = state.get("tokens", 0)
         if not state:
-            output.write(self._header(0))
+            output.write(npy_header(width, 0))
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
         super().write(ids)
         self._count += len(ids)
 
     def finish(self) -> None:
-        self._output.patch(0, self._header(self._count))
+        self._output.patch(0, npy_header(self._width, self._count))
 
     def getstate(self) -> dict[str, Any]:
         return {"tokens": self._count}
-
-
-class LlmcSink(CountedSink):
-    """The shards of karpathy/llm.c: 256 int32 (magic, version, count, zeros), then the ids.
-
-    Its dev/data/data_common.py writes the two kinds, u16 and u32. Its data loader rejects others.
-    """
-
-    MOST = 2**31 - 1  # the count is an int32
-
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        if self._count + len(ids) > self.MOST:
-            raise FormatLimitError(
-                f"an llm.c file holds at most {self.MOST} ids: use --shard-tokens"
-            )
-        super().write(ids)
 
 
 class TextSink(Sink):
@@ -174,14 +148,6 @@ def npy_header(width: int, count: int) -> bytes:
     return (
         b"\x93NUMPY\x01\x00" + room.to_bytes(2, "little") + shape.encode().ljust(room - 1) + b"\n"
     )
-
-
-def llmc_header(width: int, count: int) -> bytes:
-    """The header of llm.c for `count` ids of `width` bytes each."""
-    header = np.zeros(LLMC_HEADER // 4, "<i4")
-    header[:2] = _LLMC[width]
-    header[2] = count
-    return header.tobytes()
 
 
 def format_text(ids: IdArray) -> bytes:

@@ -7,22 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .arrow import ArrowSink
 from .flat import (
-    LLMC_HEADER,
     NPY_HEADER,
     About,
-    CountedSink,
     JsonlSink,
-    LlmcSink,
+    NpySink,
     RawSink,
     Sink,
     TextSink,
-    llmc_header,
     npy_header,
 )
-from .id_reader import read_lines, read_llmc, read_npy, read_raw, read_rows, read_text_or_rows
+from .id_reader import read_lines, read_npy, read_raw, read_rows, read_text_or_rows
 from .indexed import DatatroveSink, MegatronSink
+from .parquet import ParquetSink
 
 if TYPE_CHECKING:
     from .id_reader import Ids
@@ -82,22 +79,11 @@ def _raw(width: int) -> Format:
     )
 
 
-def _table(chosen: str) -> Format:
-    return Format(
-        lambda files, about, state, first: ArrowSink(files, chosen, about, state, first),
-        suffix=f".{chosen}",
-        scratch=(".ids", ".lengths"),
-        width=None,
-        keeps_documents=True,
-        has_schema=True,
-    )
-
-
 TABLE: dict[str, Format] = {
     "u16": _raw(2),
     "u32": _raw(4),
     "npy": Format(
-        lambda files, about, state, first: CountedSink(files[0], about.width, npy_header, state),
+        lambda files, about, state, first: NpySink(files[0], about.width, state),
         read_npy,
         suffix=".npy",
         header=npy_header,
@@ -121,13 +107,6 @@ TABLE: dict[str, Format] = {
         keeps_documents=True,
         is_single=True,
     ),
-    "llmc": Format(
-        lambda files, about, state, first: LlmcSink(files[0], about.width, llmc_header, state),
-        read_llmc,
-        part_suffix=".bin",
-        header=llmc_header,
-        header_size=LLMC_HEADER,
-    ),
     "megatron": Format(
         lambda files, about, state, first: MegatronSink(files, about, state),
         part_suffix=".bin",
@@ -147,8 +126,14 @@ TABLE: dict[str, Format] = {
         further=(".index", ".metadata"),
         keeps_documents=True,
     ),
-    "parquet": _table("parquet"),
-    "arrow": _table("arrow"),
+    "parquet": Format(
+        ParquetSink,
+        suffix=".parquet",
+        scratch=(".ids", ".lengths"),
+        width=None,
+        keeps_documents=True,
+        has_schema=True,
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Reads ids back from blocks of bytes: raw ids, npy, text, JSONL and llm.c's shards.
+"""Reads ids back from blocks of bytes: raw ids, npy, text and JSONL.
 
 `format_table.read_ids` chooses among these. All raise ValueError.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .flat import JSONL_BEGIN, LLMC_HEADER, LlmcSink, llmc_header
+from .flat import JSONL_BEGIN
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,21 +48,6 @@ def _read_raw(blocks: Iterable[bytes | memoryview], dtype: np.dtype[Any]) -> Ite
         raise ValueError(
             f"the input ends inside an id: found {len(rest)} of its {dtype.itemsize} bytes"
         )
-
-
-def _read_counted(
-    blocks: Iterable[bytes | memoryview], dtype: np.dtype[Any], count: int, header: str
-) -> Iterator[Ids]:
-    """As `_read_raw`. Raises ValueError unless there are as many ids as the header says."""
-    found = 0
-    for ids in _read_raw(blocks, dtype):
-        found += len(ids)
-        if found > count:
-            break
-        yield ids
-    if found != count:
-        more = "more" if found > count else f"only {found}"
-        raise ValueError(f"{header} says {count} ids, but the file has {more}")
 
 
 def read_text_or_rows(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
@@ -200,8 +185,15 @@ def read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
         raise ValueError(f"the npy header has {start} bytes: expected at most {_LONGEST_HEADER}")
     need(start)
     dtype, count = _parse_header(data[start - size : start])
-    blocks = itertools.chain([data[start:]], blocks)
-    yield from _read_counted(blocks, dtype, count, "the npy header")
+    found = 0
+    for ids in _read_raw(itertools.chain([data[start:]], blocks), dtype):
+        found += len(ids)
+        if found > count:
+            break
+        yield ids
+    if found != count:
+        more = "more" if found > count else f"only {found}"
+        raise ValueError(f"the npy header says {count} ids, but the file has {more}")
 
 
 def _parse_header(data: bytes) -> tuple[np.dtype[Any], int]:
@@ -225,31 +217,3 @@ def _parse_header(data: bytes) -> tuple[np.dtype[Any], int]:
             "array of integers"
         )
     return np.dtype(descr), shape[0]
-
-
-def has_llmc_header(head: bytes) -> bool:
-    """Whether a file that begins with `head` is a shard of llm.c."""
-    return _llmc_header(head) is not None
-
-
-def _llmc_header(head: bytes) -> tuple[int, int] | None:
-    """The bytes of an id and the count in the header of llm.c, or None if it is another header."""
-    count = int.from_bytes(head[8:12], "little")
-    if len(head) < LLMC_HEADER or count > LlmcSink.MOST:
-        return None
-    for width in (2, 4):
-        if head[:LLMC_HEADER] == llmc_header(width, count):
-            return width, count
-    return None
-
-
-def read_llmc(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
-    """The ids of a shard of llm.c."""
-    data = b""
-    while len(data) < LLMC_HEADER and (block := next(blocks, b"")):
-        data += block
-    if (found := _llmc_header(data)) is None:
-        raise ValueError("not an llm.c shard: it does not begin with its header")
-    width, count = found
-    blocks = itertools.chain([data[LLMC_HEADER:]], blocks)
-    yield from _read_counted(blocks, np.dtype(f"<u{width}"), count, "the header of llm.c")

@@ -3,8 +3,8 @@
 It names the encoding (with the digest of its vocabulary), the format, the type of the ids, the
 counts, and the sizes and digests of the file and of its indexes. A reader takes the encoding from
 it and detects a file that does not belong to its sidecar; `streamtok verify` compares the digests.
-The digest of the job tells whether the same command made the file. Parquet and Arrow files have no
-sidecar: their schema holds the same facts.
+The digest of the job tells whether the same command made the file. Parquet files have no sidecar:
+their schema holds the same facts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...errors import SidecarError
 from ...files.part_file import PartFile
 from ...stores import places
-from .arrow import read_schema, table_format
 from .flat import Sink
+from .parquet import is_parquet, read_metadata
 
 if TYPE_CHECKING:
     from .flat import About, Ends, IdArray
@@ -112,17 +112,19 @@ def read_sidecar(path: str) -> Sidecar | None:
 
 
 def read_description(path: str) -> Sidecar | None:
-    """What the sidecar of the file at `path` says, or its schema if it is a table of ours.
+    """What the sidecar of the file at `path` says, or its schema if it is a Parquet file of ours.
 
     Raises as `read_sidecar`, and MissingLibraryError for a table.
     """
     found = read_sidecar(path)
-    if found is not None or (format := table_format(path)) is None:
+    if found is not None or not is_parquet(path):
         return found
-    row = read_schema(path)
+    row = read_metadata(path)
     if row is None or "vocabulary_sha256" not in row:
         return None
-    about = {"tokens": 0, "documents": 0} | row | {"format": format, "bytes": places.size_of(path)}
+    about = (
+        {"tokens": 0, "documents": 0} | row | {"format": "parquet", "bytes": places.size_of(path)}
+    )
     return _parsed(about, path, path)
 
 

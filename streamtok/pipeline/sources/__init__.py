@@ -1,7 +1,7 @@
 """Reads documents from files and pipes, with positions from which another process can continue.
 
-`open_blocks` reads the bytes of a place, with `blocks`; `follow` has its own; `compression` and
-`frames` unpack them. `splitters`, `json_lines` and `parquet` turn them into documents, and
+`open_blocks` reads the bytes of a place, with `blocks`; `follow` has its own; `compression`
+unpacks them. `splitters`, `json_lines` and `parquet` turn them into documents, and
 `reading` chooses among them. `inputs` combines these for each kind of input, `fingerprint`
 tells whether one has changed, and `feed` runs through all inputs of a command. This package does
 not know encodings or files of ids.
@@ -12,18 +12,16 @@ from .compression import unpack, unpacked_name
 from .feed import Feed
 from .fingerprint import fingerprint
 from .follow import Follower, check_regular
-from .frames import Stretch, frame_starts, is_compressed, text_behind
 from .inputs import (
     FileInput,
     FollowInput,
-    FramesInput,
     Input,
     Look,
     MakeSplitter,
     ParquetInput,
 )
 from .json_lines import MAX_LINE, JsonLines
-from .open_blocks import open_blocks
+from .open_blocks import is_compressed, open_blocks
 from .reading import Reading
 from .records import BadRecord, OnBad, Places
 from .replaced_bytes import BadBytes, ReplacedBytes
@@ -39,7 +37,6 @@ __all__ = [
     "FileInput",
     "FollowInput",
     "Follower",
-    "FramesInput",
     "Input",
     "JsonLines",
     "Look",
@@ -52,16 +49,13 @@ __all__ = [
     "ReplacedBytes",
     "Splitter",
     "Start",
-    "Stretch",
     "Waiting",
     "Whole",
     "check_file",
     "check_regular",
     "fingerprint",
-    "frame_starts",
     "is_compressed",
     "open_blocks",
-    "text_behind",
     "unescape",
     "unpack",
     "unpacked_name",

@@ -49,11 +49,11 @@ def unpacked_name(name: str) -> str:
     return next((lower[: -len(one)] for one in suffixes if lower.endswith(one)), lower)
 
 
-def unpack(blocks: Iterator[bytes], name: str, at: int = 0) -> Iterator[bytes]:
+def unpack(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     """Yield the decompressed `blocks`, or the blocks themselves if they are not compressed.
 
-    name: the input, for errors; at: where the blocks begin in it. Raises ArchiveError,
-    MissingLibraryError without a library for zstd, and whatever `blocks` raises.
+    name: the input, for errors. Raises ArchiveError, MissingLibraryError without a library for
+    zstd, and whatever `blocks` raises.
     """
     start = b""
     while not start or may_be_compressed(start):
@@ -67,15 +67,13 @@ def unpack(blocks: Iterator[bytes], name: str, at: int = 0) -> Iterator[bytes]:
             yield start
         yield from blocks
         return
-    yield from _members(kind, start, blocks, name, at)
+    yield from _members(kind, start, blocks, name)
 
 
-def _members(
-    kind: str, start: bytes, blocks: Iterator[bytes], name: str, offset: int
-) -> Iterator[bytes]:
-    """offset: of `start` in the compressed file."""
+def _members(kind: str, start: bytes, blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     make = KINDS[kind].make
     data: bytes = start
+    offset = 0  # of `data` in the compressed file
     while True:  # a member
         member = make()
         begin = offset

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from ...errors import ArchiveError, CheckpointError, DocumentError
-from ...stores import places
-from ...stores.objects import describe, read_range
+from ...stores.objects import describe
 from ...stores.urls import is_url
 from .blocks import (
     BLOCK_SIZE,
@@ -26,11 +25,10 @@ from .blocks import (
     is_ready,
     skip_known,
 )
-from .compression import START_SIZE, detect, unpack
+from .compression import unpack
 from .fingerprint import FileWatch, fingerprint
 from .follow import Follower
-from .frames import Stretch
-from .open_blocks import open_blocks
+from .open_blocks import is_compressed, open_blocks
 from .parquet import ParquetTexts
 from .reading import Reading
 from .records import OnBad, Places
@@ -242,7 +240,7 @@ class FileInput(ByteInput):
         at = position["at"] if position else 0
         if self._watch is not None and self._watch.size > self._block_size:
             self._watch.fingerprint()  # what is read by one call is of one moment
-        if self.size is None or self._is_compressed(self.size):
+        if self.size is None or (self._may_be_compressed and is_compressed(self._path)):
             # Closed here: an error of closing would be lost where the generator is collected.
             with contextlib.closing(self._counted(0)) as blocks:  # type: ignore[type-var]
                 yield from self._unpacked(blocks, self._may_be_compressed, position)
@@ -255,13 +253,6 @@ class FileInput(ByteInput):
             )
         self.read += at
         yield from self._counted(at)
-
-    def _is_compressed(self, size: int) -> bool:
-        if not self._may_be_compressed:
-            return False
-        if self._about is None:
-            return detect(places.read_head(self._path, START_SIZE)) is not None
-        return detect(read_range(self._path, 0, min(START_SIZE, size))) is not None
 
     def _counted(self, start: int) -> Iterator[bytes]:
         blocks = open_blocks(
@@ -278,33 +269,6 @@ class FileInput(ByteInput):
 
     def _opened(self, fd: int) -> None:
         self._fd = fd
-
-
-class FramesInput(ByteInput):
-    """A stretch of the text in a compressed file or object.
-
-    Positions are those after the beginning of the stretch's first frame.
-    """
-
-    def __init__(
-        self, path: str, make_splitter: MakeSplitter, stretch: Stretch, block_size: int = BLOCK_SIZE
-    ):
-        """As for FileInput; `stretch` tells what to read."""
-        super().__init__(path, make_splitter)
-        self._path = path
-        self._stretch = stretch
-        self._block_size = block_size
-
-    def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
-        assert self._splitter is not None
-        self._splitter.has_crc = False
-        skipped = position["at"] if position else 0
-        for text in self._stretch.blocks(self._path, self._block_size):
-            rest = text[skipped:]
-            skipped -= len(text) - len(rest)
-            self.read += len(rest)
-            if rest:
-                yield rest
 
 
 class FollowInput(ByteInput):

@@ -7,10 +7,12 @@ import os
 from collections.abc import Callable, Iterator
 
 from ...files.named_errors import naming
+from ...stores import places
 from ...stores.object_reader import read_blocks
 from ...stores.objects import Stored, describe
 from ...stores.urls import is_url
 from .blocks import BLOCK_SIZE, STDIN, Waiting, read_descriptor, up_to
+from .compression import START_SIZE, detect
 
 
 def open_blocks(
@@ -51,3 +53,8 @@ def open_blocks(
         blocks = read_descriptor(fd, name, size, waiting)
         stack.enter_context(contextlib.closing(blocks))  # type: ignore[type-var]  # a generator
         yield from blocks if stop is None else up_to(blocks, stop - start)
+
+
+def is_compressed(place: str) -> bool:
+    """Whether a file or an object begins as compressed data does. Raises OSError."""
+    return detect(places.read_head(place, START_SIZE)) is not None

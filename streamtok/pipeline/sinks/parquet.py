@@ -1,4 +1,4 @@
-"""Writes Parquet and Arrow files of ids through pyarrow: one row for each document.
+"""Writes Parquet files of ids through pyarrow: one row for each document.
 
 Such a file has its directory at the end, so a process cannot continue the unfinished file of
 another. The ids and the lengths of the documents therefore go to plain files first. When all are
@@ -16,7 +16,7 @@ import numpy as np
 
 from ...files.part_file import PartFile
 from ...stores import places
-from ..optional_pyarrow import load_pyarrow, open_arrow
+from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
 from .flat import RawSink, Sink, document_lengths
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _BLOCK_ROWS = 1 << 15
 _PAGE = 1 << 16
 
 
-class ArrowSink(Sink):
+class ParquetSink(Sink):
     """Columns: `document` (int64, its number in the run), `part` (int32), `input_ids` (list of
     uint32).
 
@@ -42,7 +42,6 @@ class ArrowSink(Sink):
     def __init__(
         self,
         files: Sequence[PartFile],
-        chosen: str,
         about: About,
         state: dict[str, Any],
         first: int,
@@ -50,7 +49,6 @@ class ArrowSink(Sink):
         """files: the table and two temporary ones. first: number of this file's first document."""
         self._pyarrow = load_pyarrow()
         self._table, self._ids, self._lengths = files
-        self._chosen = chosen
         self._about = about
         self._raw = RawSink(self._ids, 4)
         self._open: int = state.get("open", 0)
@@ -67,6 +65,8 @@ class ArrowSink(Sink):
 
     def finish(self) -> None:
         pa = self._pyarrow
+        from pyarrow.parquet import ParquetWriter
+
         fields = [("document", pa.int64()), ("part", pa.int32())]
         about = self._about
         row = {
@@ -87,21 +87,16 @@ class ArrowSink(Sink):
             metadata={METADATA: json.dumps(row).encode()},
         )
         target = pa.PythonFile(_Writable(self._table), mode="w")
-        if self._chosen == "parquet":
-            from pyarrow.parquet import ParquetWriter
-
-            writer: Any = ParquetWriter(
-                target,
-                schema,
-                version="2.6",
-                data_page_version="1.0",
-                compression="zstd",
-                use_dictionary=False,
-                write_statistics=False,
-                data_page_size=_PAGE,
-            )
-        else:
-            writer = pa.ipc.new_file(target, schema)
+        writer = ParquetWriter(
+            target,
+            schema,
+            version="2.6",
+            data_page_version="1.0",
+            compression="zstd",
+            use_dictionary=False,
+            write_statistics=False,
+            data_page_size=_PAGE,
+        )
         with contextlib.closing(writer), self._ids.reopened() as ids:
             for documents, parts, lengths in self._groups():
                 offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
@@ -156,32 +151,25 @@ class _Writable:
         self.closed = True
 
 
-def read_schema(path: str) -> dict[str, Any] | None:
-    """What the schema of the table at `path` says under the key "streamtok".
+def read_metadata(path: str) -> dict[str, Any] | None:
+    """What the schema of the Parquet file at `path` says under the key "streamtok".
 
-    None if it says nothing, or the file is not a table. Raises MissingLibraryError, OSError.
+    None if it says nothing, or the file is not Parquet. Raises MissingLibraryError, OSError.
     """
-    chosen = table_format(path)
-    if chosen is None:
+    if not is_parquet(path):
         return None
     pa = load_pyarrow()
-    try:
-        with open_arrow(path) as file:
-            if chosen == "parquet":
-                from pyarrow.parquet import read_schema
+    from pyarrow.parquet import read_schema
 
-                schema = read_schema(file)
-            else:
-                schema = pa.ipc.open_file(file).schema
+    try:
+        with open_for_pyarrow(path) as file:
+            schema = read_schema(file)
         row = json.loads((schema.metadata or {}).get(METADATA, b"null"))
     except (pa.ArrowException, ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None
 
 
-def table_format(path: str) -> str | None:
-    """The format of a table, by its first bytes: "parquet", "arrow", or None for other files."""
-    head = places.read_head(path, 6)
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    return "arrow" if head == b"ARROW1" else None
+def is_parquet(path: str) -> bool:
+    """Whether the first bytes of a file are those of Parquet. Raises OSError."""
+    return places.read_head(path, 4) == b"PAR1"
