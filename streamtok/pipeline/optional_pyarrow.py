@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 from ..errors import MissingLibraryError
@@ -24,15 +23,9 @@ def load_pyarrow() -> Any:
     return pyarrow
 
 
-def open_raw(path: str) -> io.RawIOBase:
-    """A file or an object in a store, without a buffer. Raises OSError."""
-    # Not by pyarrow's own stores: they have neither our settings nor retries.
-    return ObjectReader(path, _WINDOW) if is_url(path) else io.FileIO(path)
-
-
 def open_for_pyarrow(path: str) -> Any:
     """A file or an object in a store, for pyarrow to read. Raises OSError."""
     pa = load_pyarrow()
-    if is_url(path):
-        return pa.PythonFile(open_raw(path), mode="r")
+    if is_url(path):  # not by pyarrow's own stores, which have other settings than fsspec's
+        return pa.PythonFile(ObjectReader(path, _WINDOW), mode="r")
     return pa.OSFile(path)  # not by its path: pyarrow would take some paths for URIs

@@ -12,6 +12,7 @@ import pytest
 
 import streamtok
 from streamtok.errors import DocumentError
+from streamtok.pipeline.sources import parquet
 from streamtok.pipeline.sources.parquet import ParquetTexts
 
 from ..cli.test_cli import fails, run
@@ -124,3 +125,40 @@ def test_texts_that_are_not_utf8(tmp_path: Path) -> None:
             done = run("count", "--parquet", "text", "--errors", errors, str(name))
             expected = sum(enc.count(row, errors=errors) for row in rows)
             assert int(done.stdout.split()[0]) == expected
+
+
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"use_dictionary": False},
+    {"data_page_version": "2.0", "compression": "gzip"},
+    {"column_encoding": {"text": "DELTA_BYTE_ARRAY"}, "use_dictionary": False},
+    {"dictionary_pagesize_limit": 10},
+    {"write_page_checksum": True, "write_page_index": True, "compression": "none"},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_every_kind_of_page(tmp_path: Path, settings: dict[str, Any]) -> None:
+    texts = ["ab" * (i % 7) for i in range(400)] + ["long " * 1_000] * 3 + ["é"] * 50
+    path = str(tmp_path / "a.parquet")
+    table = pa.table({"text": texts, "n": range(len(texts))})
+    pq.write_table(table, path, row_group_size=190, data_page_size=100, **settings)
+    assert read(path, "text") == texts
+
+
+def test_a_text_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "MAX_TEXT", 1000)
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"text": ["x", "a" * 1001]}), path)
+    with pytest.raises(DocumentError, match="row 1: the text has 1,001 bytes"):
+        read(path, "text")
+
+
+def test_damage_is_a_named_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": TEXTS}), path, write_page_checksum=True)
+    sound = path.read_bytes()
+    for cut in (b"", sound[:5], sound[:-9], b"PAR1" + sound[40:]):
+        path.write_bytes(cut)
+        with pytest.raises(DocumentError, match=str(path)):
+            read(str(path), "text")

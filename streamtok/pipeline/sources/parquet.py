@@ -12,11 +12,11 @@ from typing import Any
 
 from ...errors import DocumentError
 from ...parallel.cached import cached_property
-from ..optional_pyarrow import load_pyarrow, open_raw
+from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
 from .blocks import Waiting
-from .parquet_pages import MAX_PAGE, MAX_TEXT, PageGuard
 from .records import BadRecord, OnBad, Places
 
+MAX_TEXT = 1 << 26  # bytes of one text, as of a line of JSON lines
 _FEW = 16  # rows in the first batch, before the size of a row is known: one may be a book
 _MANY = 1 << 12  # rows in later batches, at most
 _BATCH = 1 << 15  # bytes of text in a batch, about
@@ -59,8 +59,7 @@ class ParquetTexts:
         self._places = Places(self.where)
         with contextlib.ExitStack() as stack:
             try:
-                self._guard = stack.enter_context(PageGuard(open_raw(path), path))
-                self._source = stack.enter_context(pa.PythonFile(self._guard, mode="r"))
+                self._source = stack.enter_context(open_for_pyarrow(path))
                 self._file = ParquetFile(self._source, buffer_size=1 << 16, pre_buffer=False)
                 self._metadata = self._file.metadata
                 self.rows: int = self._metadata.num_rows
@@ -125,16 +124,10 @@ class ParquetTexts:
 
         about = self._metadata.row_group(group)
         chunk = about.column(self._index)
-        places = chunk.dictionary_page_offset, chunk.data_page_offset
-        first = min(place for place in places if place is not None)
-        repeated = self._guard.watch(first, first + chunk.total_compressed_size)
-        # A row may be as long as the dictionary, however few bytes it takes in the file.
-        most = max(MAX_PAGE // max(repeated, 1), 1)
 
         def read(rows: int) -> Iterator[Any]:
-            self._guard.watch(first, first + chunk.total_compressed_size)
             found: Iterator[Any] = self._file.iter_batches(
-                min(rows, most), row_groups=[group], columns=[self._leaf_path], use_threads=False
+                rows, row_groups=[group], columns=[self._leaf_path], use_threads=False
             )
             return found
 
