@@ -38,8 +38,7 @@ def open_lines(place: str, errors: str = "strict") -> TextIO:
 def read_head(place: str, size: int) -> bytes:
     """The first bytes, `size` at most. Raises OSError."""
     if is_url(place):
-        found = objects.describe(place).size
-        return objects.read_range(place, 0, size if found is None else min(size, found))
+        return objects.read_head(place, size)
     with naming(place), open(open_regular(place), "rb") as file:
         return file.read(size)
 

@@ -1,18 +1,16 @@
-"""A store in memory, a real S3 server, and one behind a proxy that makes it fail."""
+"""A store in memory, and a real S3 server."""
 
 from __future__ import annotations
 
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import fsspec
 import pytest
 
-from . import flaky_proxy, s3_server
-
-Connect = Callable[[str], str]
+from . import s3_server
 
 
 @pytest.fixture
@@ -39,38 +37,10 @@ def s3_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 @pytest.fixture
-def connect(monkeypatch: pytest.MonkeyPatch) -> Connect:
-    """Makes fsspec, here and in processes started from here, use the S3 server at a URL.
-
-    Gives the URL of an empty folder. The libraries' own retries are off: ours are tested.
-    """
-
-    def use(endpoint: str) -> str:
-        quick = {"retries": {"max_attempts": 0}, "connect_timeout": 10}
-        options = {
-            "endpoint_url": endpoint, "key": "any", "secret": "any", "config_kwargs": quick,
-        }  # fmt: skip
-        monkeypatch.setitem(fsspec.config.conf, "s3", options)
-        monkeypatch.setenv("FSSPEC_S3", json.dumps(options))
-        return f"s3://{s3_server.BUCKET}/{uuid.uuid4().hex}"
-
-    return use
-
-
-@pytest.fixture
-def s3(s3_port: int, connect: Connect) -> str:
-    """The URL of an empty folder on the S3 server."""
-    return connect(f"http://127.0.0.1:{s3_port}")
-
-
-@pytest.fixture
-def proxy(s3_port: int) -> Iterator[flaky_proxy.Proxy]:
-    """A proxy before the S3 server, without faults at first."""
-    with flaky_proxy.running(s3_port) as made:
-        yield made
-
-
-@pytest.fixture
-def flaky(proxy: flaky_proxy.Proxy, connect: Connect) -> str:
-    """The URL of an empty folder on the S3 server behind `proxy`."""
-    return connect(proxy.url)
+def s3(s3_port: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty folder on the S3 server, for processes started from here, too."""
+    endpoint = f"http://127.0.0.1:{s3_port}"
+    options = {"endpoint_url": endpoint, "key": "any", "secret": "any"}
+    monkeypatch.setitem(fsspec.config.conf, "s3", options)
+    monkeypatch.setenv("FSSPEC_S3", json.dumps(options))
+    return f"s3://{s3_server.BUCKET}/{uuid.uuid4().hex}"
