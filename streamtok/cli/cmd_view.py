@@ -33,7 +33,7 @@ def add_parser(subparsers: Any) -> None:
         "file",
         nargs="?",
         metavar="FILE",
-        help=f"a file or a URL (http, https) that the page may read; {options.UNPACKED}",
+        help=f"a file or a URL (http, https) that the page shows at first; {options.UNPACKED}",
     )
     encoding_options.add_encoding(parser)
     address = parser.add_argument_group("address")
@@ -50,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ..view import Server, make_app
-    from ..view.given import Given
+    from ..view.given import read_given
     from ..view.guard import LOOPBACK
 
     encoding = encoding_options.load_encoding(args)
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     hosts = LOOPBACK if _is_loopback(args.host) else None
     if args.file == "-":
         raise Misused("view reads a file, not standard input: streamtok show takes a live feed")
-    given = None if args.file is None else Given(args.file)
+    given = None if args.file is None else read_given(args.file)
     app = make_app(token=token, encoding=encoding, hosts=hosts, given=given)
     server = Server(app, args.host, args.port)
     if hosts is None:

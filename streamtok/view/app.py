@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from .encodings import MAX_VOCABULARY, Encodings
-from .file_jobs import FileJobs
 from .guard import LOOPBACK, Guard, Receive, Scope, Send
 from .optional_starlette import JSONResponse, Request, Response, Route, Starlette, run_in_threadpool
 from .pages import page_files
@@ -43,11 +42,10 @@ def make_app(
     who reaches the application, for applications that check their users themselves. encoding: the
     one that the page begins with, a name or an `Encoding`. hosts: the names under which the
     application may be reached, without a port; None: addresses in numbers, and localhost.
-    text: what the page shows at first. given: the file that the page may read.
+    text: what the page shows at first. given: the file that it shows instead.
 
-    Raises ValueError for an unknown encoding, OSError or StreamtokError for a file that cannot be
-    read. It costs nothing until it is used; then it keeps at most 4 vocabularies that the page
-    loaded.
+    Raises ValueError for an unknown encoding. It costs nothing until it is used; then it
+    keeps at most 4 vocabularies that the page loaded.
 
     >>> app = make_app(token=None, encoding="gpt2")
     >>> type(app).__name__
@@ -56,10 +54,8 @@ def make_app(
     encodings = Encodings(encoding)
     tabs = TabAnswers()
     bodies = Bodies()
-    files = FileJobs(given, bodies)
-    is_whole = is_utf8 = True
     if given is not None:
-        text, is_whole, is_utf8 = given.start()
+        text = given.text
 
     async def page(request: Request) -> Response:
         return _file("index.html")
@@ -79,7 +75,7 @@ def make_app(
                 "longest_text": LONGEST_TEXT,
                 "given": None
                 if given is None
-                else {"name": given.name, "is_whole": is_whole, "is_utf8": is_utf8},
+                else {"name": given.name, "is_whole": given.is_whole, "is_utf8": given.is_utf8},
             }
         )
 
@@ -97,7 +93,6 @@ def make_app(
         Route("/static/{name}", file),
         Route("/api/about", about),
         Route("/api/encoding", load, methods=["POST"]),
-        Route("/api/file/feed", files.feed, methods=["POST"]),
     ]
     for path, answer in {
         "text": tabs.text,
@@ -107,12 +102,8 @@ def make_app(
         "pretokens": tabs.pretokens,
         "merges": tabs.merges,
         "languages": tabs.languages,
-        "file/begin": files.begin,
-        "file/read": files.read,
-        "file/finish": files.finish,
         "vocabulary/search": tabs.search,
         "vocabulary/token": tabs.token,
-        "vocabulary/list": tabs.list,
     }.items():
         asked = endpoint(answer, encodings, bodies)
         routes.append(Route(f"/api/{path}", asked, methods=["POST"]))

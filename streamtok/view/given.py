@@ -1,4 +1,4 @@
-"""The one file or URL that the page may read: the one on the command line."""
+"""The start of the one file or URL that the page shows at first: the one on the command line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 import urllib.request
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..errors import StreamtokError
 from ..pipeline.sources import check_file, open_blocks, unpack
@@ -17,74 +18,44 @@ _START = 1 << 16
 _TIMEOUT = 60.0  # seconds that a server may say nothing
 
 
-class Given:
-    """A file or a URL. It can be read any number of times, from its beginning."""
+class Given(NamedTuple):
+    """The text of a file, or its start. is_utf8: the bytes of the file are those of `text`."""
 
-    def __init__(self, name: str) -> None:
-        """name: a path, or a URL. Raises OSError if there is no such file or object.
-
-        http and https need no extra; other URLs need that of stores.
-        """
-        self.path = name
-        self.is_web = is_url(name) and scheme_of(name) in ("http", "https")
-        self.name = name if is_url(name) else os.path.basename(name)
-        self.size = None if self.is_web else check_file(name)  # None: it is not known
-
-    def open(self) -> Reading:
-        """Reading: from the beginning."""
-        return Reading(self)
-
-    def start(self) -> tuple[str, bool, bool]:
-        """(text, whether it is all, whether it is UTF-8): the start. Raises as `Reading`."""
-        data = b""
-        with contextlib.closing(self.open()) as reading:
-            for block in reading:
-                data += block
-                if len(data) > _WHOLE:
-                    break
-        is_whole = len(data) <= _WHOLE
-        data = data if is_whole else data[:_START]
-        text = data.decode("utf-8", "replace")
-        if not is_whole:
-            text = text.rstrip("\ufffd")
-        return text, is_whole, data.startswith(text.encode())
+    name: str
+    text: str
+    is_whole: bool
+    is_utf8: bool
 
 
-class Reading:
-    """Yields blocks of bytes, unpacked. Raises OSError, StreamtokError for a damaged archive."""
+def read_given(path: str) -> Given:
+    """Read the start of a file or URL, unpacked.
 
-    def __init__(self, given: Given) -> None:
-        self._given = given
-        self.read = 0  # bytes of the file as it is, packed or not
-        self.size = given.size
-        self._blocks: Iterator[bytes] = unpack(self._counted(), given.name)
+    http and https need no extra; other URLs need that of stores. Raises OSError if there is no such
+    file or object, StreamtokError for a damaged archive and for what a server refuses.
+    """
+    is_web = is_url(path) and scheme_of(path) in ("http", "https")
+    name = path if is_url(path) else os.path.basename(path)
+    if not is_web:
+        check_file(path)
+    blocks = unpack(_from_web(path) if is_web else open_blocks(path, name), name)
+    data = b""
+    with contextlib.closing(blocks):  # type: ignore[type-var]  # a generator
+        for block in blocks:
+            data += block
+            if len(data) > _WHOLE:
+                break
+    is_whole = len(data) <= _WHOLE
+    data = data if is_whole else data[:_START]
+    text = data.decode("utf-8", "replace")
+    if not is_whole:
+        text = text.rstrip("\ufffd")
+    return Given(name, text, is_whole, data.startswith(text.encode()))
 
-    def __iter__(self) -> Iterator[bytes]:
-        return self
 
-    def __next__(self) -> bytes:
-        return next(self._blocks)
-
-    def close(self) -> None:
-        """Close the file."""
-        close = getattr(self._blocks, "close", None)
-        if close is not None:
-            close()
-
-    def _counted(self) -> Iterator[bytes]:
-        given = self._given
-        blocks = self._from_web() if given.is_web else open_blocks(given.path, given.name)
-        with contextlib.closing(blocks):  # type: ignore[type-var]  # a generator
-            for block in blocks:
-                self.read += len(block)
+def _from_web(url: str) -> Iterator[bytes]:
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
+            while block := answer.read(BLOCK_SIZE):
                 yield block
-
-    def _from_web(self) -> Iterator[bytes]:
-        try:
-            with urllib.request.urlopen(self._given.path, timeout=_TIMEOUT) as answer:
-                size = answer.headers.get("Content-Length", "")
-                self.size = int(size) if size.isdecimal() else None
-                while block := answer.read(BLOCK_SIZE):
-                    yield block
-        except OSError as error:
-            raise StreamtokError(f"{self._given.name}: {error}") from None
+    except OSError as error:
+        raise StreamtokError(f"{url}: {error}") from None

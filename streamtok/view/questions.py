@@ -50,7 +50,7 @@ class Question:
         if len(value) > limit:
             raise Refused(
                 f"the text has {len(value):,} characters, more than the {limit:,} that are taken "
-                "here: the tab File takes files of any size",
+                "here: streamtok count takes files of any size",
                 413,
             )
         return value

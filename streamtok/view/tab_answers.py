@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from ..views.languages import compare_languages
 from ..views.merges import pretokens, trace_merges
 from ..views.tokens import Token, describe_ids
 from ..views.visible import visible
-from ..views.vocabulary_lists import duplicates, half_characters, longest, unreachable
 from ..views.vocabulary_search import find_bytes, find_id, find_text, parse_hex, token_page
 from .chat import chat_template
 from .questions import Answer, Question, Refused
@@ -28,8 +26,7 @@ MOST_BOXES = 3000  # tokens of a text that are drawn; the totals are of all
 MOST_IDS = 500  # of a text that are shown; the page asks for all of them to copy them
 MOST_PRETOKENS = 1000
 MOST_LANGUAGES = 8  # encodings side by side
-PAGE = 200  # tokens of a list that are sent at once
-LISTS = ("unreachable", "half", "longest", "duplicates")
+MOST_FOUND = 200  # tokens that a search finds
 
 
 class TabAnswers:
@@ -138,12 +135,13 @@ class TabAnswers:
             raise Refused("type what to search for")
         tokens: Sequence[Token]
         if by == "text":
-            tokens = find_text(encoding, query, PAGE)
+            tokens = find_text(encoding, query, MOST_FOUND)
         elif by == "bytes":
-            tokens = find_bytes(encoding, parse_hex(query), PAGE)
+            tokens = find_bytes(encoding, parse_hex(query), MOST_FOUND)
         else:
             tokens = [_token(encoding, _id(query))]
-        return {"tokens": [token.as_json() for token in tokens], "is_cut": len(tokens) == PAGE}
+        found = [token.as_json() for token in tokens]
+        return {"tokens": found, "is_cut": len(found) == MOST_FOUND}
 
     def token(self, question: Question) -> Answer:
         """{encoding, id} -> `TokenPage.as_json`."""
@@ -151,14 +149,6 @@ class TabAnswers:
         id = question.number("id", 0, 2**32 - 1)
         _token(encoding, id)
         return token_page(encoding, id).as_json()
-
-    def list(self, question: Question) -> Answer:
-        """{encoding, list, start} -> {count, rows}: a page of one of `LISTS`."""
-        encoding = question.encoding()
-        name = question.choice("list", *LISTS)
-        start = question.number("start", 0, 2**32)
-        rows = _rows(encoding, name)
-        return {"count": len(rows), "rows": [one.as_json() for one in rows[start : start + PAGE]]}
 
 
 def _pretokens(
@@ -184,17 +174,6 @@ def _pretokens(
     if [id for _, some, _ in found for id in some] != ids.tolist():
         raise Refused(f"{encoding.name} changes the text first; Merges cannot follow it", 422)
     return found
-
-
-@functools.lru_cache(maxsize=8)
-def _rows(encoding: Encoding, name: str) -> Sequence[Any]:
-    make: dict[str, Callable[[Encoding], Sequence[Any]]] = {
-        "unreachable": unreachable,
-        "half": half_characters,
-        "longest": lambda encoding: longest(encoding, 1000),
-        "duplicates": duplicates,
-    }
-    return make[name](encoding)
 
 
 def _token(encoding: Encoding, id: int) -> Token:

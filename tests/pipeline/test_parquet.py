@@ -56,7 +56,7 @@ def test_a_name_with_a_dot_is_the_column_and_not_the_field(path: str) -> None:
     assert read(path, "last") == TEXTS
     assert read(path, "json") == ['{"a": 1}'] * 300
     assert run("count", "--parquet", "a.b", path).returncode == 0
-    for row in (1, 69, 70, 150, 299):
+    for row in (0, 1, 69, 70, 71, 150, 299, 300):
         assert read(path, "deep.in.x.y", row=row) == upper(TEXTS[row:])
 
 
@@ -105,10 +105,37 @@ def test_every_name_that_a_message_suggests_can_be_read(path: str) -> None:
         assert len(read(path, column, on_bad=lambda bad: None)) >= 200
 
 
+def test_every_kind_of_text(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.parquet")
+    table = pa.table({
+        "large": pa.array(TEXTS, pa.large_string()),
+        "binary": pa.array([text.encode() for text in TEXTS], pa.binary()),
+        "coded": pa.array(TEXTS).dictionary_encode(),
+    })  # fmt: skip
+    pq.write_table(table, path)
+    assert read(path, "large") == read(path, "coded") == TEXTS
+    assert read(path, "binary") == [text.encode() for text in TEXTS]
+
+
+def test_batches_of_about_one_size(tmp_path: Path) -> None:
+    """Long rows one by one, short ones many at a time, also where a dictionary hides their size."""
+    path = str(tmp_path / "a.parquet")
+    for texts, most in ((["x" * 100_000] * 50, 1), ([f"{i}" * 50_000 for i in range(50)], 1)):
+        pq.write_table(pa.table({"text": texts}), path)
+        batches = list(ParquetTexts(path, "text").texts())
+        assert [text for batch in batches for text in batch] == texts
+        assert max(map(len, batches)) <= most
+    pq.write_table(pa.table({"text": [f"row {i}" for i in range(5_000)]}), path)
+    assert max(map(len, ParquetTexts(path, "text").texts())) > 500
+
+
 def test_a_file_without_a_column_of_text(tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": [1]}), tmp_path / "a")
     with pytest.raises(DocumentError, match="no column 'text'; none has texts"):
         ParquetTexts(str(tmp_path / "a"), "text")
+    (tmp_path / "b").write_bytes(b"no parquet at all")
+    with pytest.raises(DocumentError, match="not a readable Parquet file"):
+        ParquetTexts(str(tmp_path / "b"), "text")
 
 
 def test_texts_that_are_not_utf8(tmp_path: Path) -> None:

@@ -6,13 +6,11 @@ import asyncio
 import bz2
 import gzip
 import io
-import itertools
 import json
 import lzma
 import random
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,7 +32,6 @@ from streamtok.pipeline.sources import (
     unescape,
     unpack,
 )
-from streamtok.pipeline.sources.parquet import ParquetTexts
 from streamtok.pipeline.sources.splitters import together
 
 from ..conftest import chunked
@@ -326,61 +323,6 @@ def test_unescape(typed: str, meant: bytes) -> None:
 def test_unescape_refuses(typed: str) -> None:
     with pytest.raises(ValueError, match=r"escape|hexadecimal"):
         unescape(typed)
-
-
-# Parquet
-
-
-def test_parquet_rows_from_anywhere(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    texts = [f"text {i} ü" for i in range(1000)]
-    path = str(tmp_path / "a.parquet")
-    table = pa.table({
-        "text": texts,
-        "large": pa.array(texts, pa.large_string()),
-        "binary": pa.array([text.encode() for text in texts], pa.binary()),
-        "coded": pa.array(texts).dictionary_encode(),
-        "some": [text if i % 3 else None for i, text in enumerate(texts)],
-        "number": range(1000),
-        "inner": [{"text": text, "id": 1} for text in texts],
-    })  # fmt: skip
-    pq.write_table(table, path, row_group_size=150)
-
-    def read(column: str, **more: Any) -> list[Any]:
-        return list(itertools.chain.from_iterable(ParquetTexts(path, column, **more).texts()))
-
-    for column in ("text", "large", "coded", "inner.text"):
-        assert read(column) == texts
-    assert read("binary") == [text.encode() for text in texts]
-    for row in (0, 1, 149, 150, 151, 999, 1000):
-        assert read("text", row=row) == texts[row:]
-    assert read("some", on_bad=lambda bad: None) == [text for i, text in enumerate(texts) if i % 3]
-    with pytest.raises(DocumentError, match="row group 0 row 0: no text"):
-        read("some")
-    with pytest.raises(DocumentError, match="'number' holds int64"):
-        read("number")
-    with pytest.raises(DocumentError, match=r"no column 'nothing'; .* text, .*inner\.text"):
-        read("nothing")
-    (tmp_path / "b").write_bytes(b"no parquet at all")
-    with pytest.raises(DocumentError, match="not a readable Parquet file"):
-        ParquetTexts(str(tmp_path / "b"), "text")
-
-
-def test_parquet_in_batches_of_about_one_size(tmp_path: Path) -> None:
-    """Long rows one by one, short ones many at a time, also where a dictionary hides their size."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path = str(tmp_path / "a.parquet")
-    for texts, most in ((["x" * 100_000] * 50, 1), ([f"{i}" * 50_000 for i in range(50)], 1)):
-        pq.write_table(pa.table({"text": texts}), path)
-        batches = list(ParquetTexts(path, "text").texts())
-        assert [text for batch in batches for text in batch] == texts
-        assert max(map(len, batches)) <= most
-    pq.write_table(pa.table({"text": [f"row {i}" for i in range(5_000)]}), path)
-    assert max(map(len, ParquetTexts(path, "text").texts())) > 500
 
 
 # Python objects

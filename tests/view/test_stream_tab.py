@@ -148,7 +148,7 @@ def test_tabs_by_the_keyboard(open_page: Open, url: str) -> None:
     assert page.is_visible("#panel-stream")
     assert page.is_hidden("#panel-text")
     page.keyboard.press("End")
-    assert page.is_visible("#panel-file")
+    assert page.is_visible("#panel-vocabulary")
     page.keyboard.press("ArrowRight")
     assert page.is_visible("#panel-text")
     chosen = page.locator("[role=tab][aria-selected=true]")

@@ -11,7 +11,6 @@ from streamtok.engines.rules import TextRules
 from streamtok.views.comparison import compare_encodings
 from streamtok.views.languages import compare_languages
 from streamtok.views.merges import trace_merges
-from streamtok.views.vocabulary_lists import duplicates, half_characters, longest, unreachable
 from streamtok.views.vocabulary_search import find_bytes, find_text, token_page
 
 from .conftest import (
@@ -261,24 +260,6 @@ def test_what_is_not_found(open_page: Open, url: str) -> None:
     excuse(page, " 400 ", " 404 ", " 422 ")
 
 
-def test_lists_of_a_vocabulary(open_page: Open, url: str) -> None:
-    page = opened(open_page, url, "vocabulary")
-    for name, count in {
-        "unreachable": len(unreachable(ENC)),
-        "half": len(half_characters(ENC)),
-        "longest": len(longest(ENC, 1000)),
-        "duplicates": len(duplicates(ENC)),
-    }.items():
-        page.select_option("#vocabulary-list", name)
-        wanted = f"of {count:,}" if count else "None"
-        until(page, f"document.querySelector('#vocabulary-about').textContent.endsWith({wanted!r})")
-        assert page.locator("#vocabulary-found li").count() == min(count, 200)
-    page.click("#vocabulary-later")
-    until(page, "document.querySelector('#vocabulary-about').textContent.startsWith('201 to')")
-    page.click("#vocabulary-earlier")
-    until(page, "document.querySelector('#vocabulary-about').textContent.startsWith('1 to')")
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("tab", ["compare", "merges", "languages", "vocabulary"])
 def test_anybody_can_use_it(open_page: Open, url: str, scheme: str, tab: str) -> None:
@@ -286,7 +267,8 @@ def test_anybody_can_use_it(open_page: Open, url: str, scheme: str, tab: str) ->
     if tab == "merges":
         page.click("#merges-step")
     elif tab == "vocabulary":
-        page.select_option("#vocabulary-list", "longest")
+        page.fill("#vocabulary-query", "token")
+        page.press("#vocabulary-query", "Enter")
         ready(page, tab)
         page.click("#vocabulary-found li:nth-child(2) button")
         page.wait_for_selector("#vocabulary-token .tree")

@@ -339,7 +339,7 @@ def test_a_text_that_is_too_long(open_page: Open, url: str) -> None:
     page = open_page(url)
     put(page, "x" * ((1 << 20) + 1))
     page.wait_for_selector("#panel-text[data-state=failed]")
-    assert "the tab File takes files of any size" in page.inner_text("#error")
+    assert "streamtok count takes files of any size" in page.inner_text("#error")
     excuse(page, " 413 ")
 
 

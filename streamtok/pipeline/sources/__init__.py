@@ -24,12 +24,11 @@ from .json_lines import MAX_LINE, JsonLines
 from .open_blocks import is_compressed, open_blocks
 from .reading import Reading
 from .records import BadRecord, OnBad, Places
-from .replaced_bytes import BadBytes, ReplacedBytes
+from .replaced_bytes import ReplacedBytes
 from .splitters import Delimited, Documents, Part, Splitter, Start, Whole, unescape
 
 __all__ = [
     "MAX_LINE",
-    "BadBytes",
     "BadRecord",
     "Delimited",
     "Documents",

@@ -1,12 +1,5 @@
 // Questions to the server that the page came from. Nothing else is ever asked.
 
-export class Refused extends Error {
-  constructor(message, status) {
-    super(message);
-    this.status = status;
-  }
-}
-
 // Answers may come in another order than their questions. next() begins a question; what it gives
 // says whether the question is still the last one, so whether its answer is the one to show.
 export class Questions {
@@ -28,16 +21,15 @@ async function checked(response) {
   } catch {
     message = text.trim() || message;
   }
-  throw new Refused(message, response.status);
+  throw new Error(message);
 }
 
 async function send(path, options) {
   let response;
   try {
     response = await fetch(`api/${path}`, { credentials: "same-origin", ...options });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Refused("the server does not answer: is streamtok view still running?", 0);
+  } catch {
+    throw new Error("the server does not answer: is streamtok view still running?");
   }
   return checked(response);
 }

@@ -34,7 +34,7 @@ export function takeFiles(input, area, take) {
   });
 }
 
-// state: busy, ready, failed or stopped.
+// state: busy, ready or failed.
 export function setState(panel, state) {
   panel.dataset.state = state;
   panel.setAttribute("aria-busy", String(state === "busy"));

@@ -3,7 +3,6 @@
 import { get, postBytes } from "./api.js";
 import { $, make, setState, takeFiles } from "./elements.js";
 import { CompareTab } from "./compare_tab.js";
-import { FileTab } from "./file_tab.js";
 import { LanguagesTab } from "./languages_tab.js";
 import { MergesTab } from "./merges_tab.js";
 import { StreamTab } from "./stream_tab.js";
@@ -26,7 +25,6 @@ class Page {
       merges: new MergesTab(this),
       languages: new LanguagesTab(this),
       vocabulary: new VocabularyTab(this),
-      file: new FileTab(this),
     };
     this.tabs = new Tabs($("tabs"), (name) => this.onTab(name));
     for (const id of ["encoding", "special"]) {
@@ -51,10 +49,6 @@ class Page {
 
   settle() {
     $("error").hidden = true;
-  }
-
-  get firstTab() {
-    return this.about.given && !this.about.given.is_whole ? "file" : "text";
   }
 
   allowSpecial() {
@@ -89,7 +83,7 @@ class Page {
   firstText() {
     const { given, text } = this.about;
     if (this.kept.text !== undefined && this.kept.given === (given?.name ?? null)) this.text.set(this.kept.text);
-    else this.text.setFile(given?.name, text, given?.is_utf8 ?? true);
+    else this.text.setFile(given?.name, text, given?.is_utf8 ?? true, given?.is_whole ?? true);
   }
 
   keep() {
@@ -100,12 +94,6 @@ class Page {
     } catch {
       sessionStorage.removeItem(KEPT); // too large for the browser
     }
-  }
-
-  // A file that is too large for the tab Text.
-  openLargeFile(file) {
-    this.tabs.showName("file");
-    this.views.file.upload(file);
   }
 
   onTab(name) {
@@ -151,7 +139,7 @@ async function start() {
     const page = new Page(await get("about"));
     page.firstText();
     page.tabs.showName(location.hash.slice(1));
-    if (!page.shown) page.tabs.showName(page.firstTab);
+    if (!page.shown) page.tabs.showName("text");
     document.documentElement.dataset.ready = "true";
   } catch (error) {
     $("error").textContent = error.message;

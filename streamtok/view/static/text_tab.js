@@ -52,19 +52,20 @@ export class TextTab extends Tab {
 
   async openFile(file) {
     if (file.size > this.page.about.longest_text) {
-      this.page.openLargeFile(file);
+      this.page.fail(`${file.name} is too large for this page: streamtok count takes files of any size.`);
       return;
     }
     // With the byte order mark, which the encoding has ids for, too.
     const data = await file.arrayBuffer();
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(data);
-    this.setFile(file.name, text, new TextEncoder().encode(text).length === data.byteLength);
+    this.setFile(file.name, text, new TextEncoder().encode(text).length === data.byteLength, true);
   }
 
   // Show the text of a file, and say where it is not what the file has.
-  setFile(name, text, isUtf8) {
+  setFile(name, text, isUtf8, isWhole) {
     this.set(text);
-    const changes = isUtf8 ? [] : ["invalid UTF-8 became U+FFFD"];
+    const changes = isWhole ? [] : ["only the start is shown; streamtok count reads all of it"];
+    if (!isUtf8) changes.push("invalid UTF-8 became U+FFFD");
     if (text.includes("\r")) changes.push("CR LF became LF");
     $("text-note").hidden = !changes.length;
     $("text-note").textContent = `${name}: ${changes.join("; ")}. The counts are those of the text below.`;
