@@ -281,20 +281,6 @@ def benchmarks(session: nox.Session) -> None:
 
 
 @nox.session
-def spark(session: nox.Session) -> None:
-    """The recipe for Spark on a Spark of this machine. Needs Java 17 or newer."""
-    use_checkout(session)
-    tools = ("pytest", "hypothesis")  # the rest of what tests need takes longer to install
-    tests = [need for need in EXTRAS["test"] if need.startswith(tools)]
-    # Built from an sdist, for this environment only: 900 MB that need not go into pip's cache.
-    session.install("--no-cache-dir", *EXTRAS["spark"], *tests)
-    session.run(
-        *("python", "-m", "pytest", "-q", "tests/columns/test_spark.py", *session.posargs),
-        env={"STREAMTOK_NEEDS": "java"},  # without it, this session would test nothing
-    )
-
-
-@nox.session
 def sanitize(session: nox.Session) -> None:
     """The core's tests on instrumented builds: `-- address` or `-- thread` for one of the two."""
     install_needs(session, "test")

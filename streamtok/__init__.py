@@ -34,11 +34,8 @@ if TYPE_CHECKING:
     from .answers.splitting import Chunk
     from .answers.truncation import Truncated
     from .chunker import StreamDecoder, StreamEncoder
-    from .columns.column_encoder import ColumnEncoder
     from .encoding import Encoding
     from .formats import load
-    from .loaders.token_blocks import TokenBlocks
-    from .loaders.token_files import TokenFiles
     from .parts.commit import commit
     from .parts.part import run_part
     from .parts.plan import Plan, plan
@@ -59,7 +56,6 @@ __all__ = [
     "ArchiveError",
     "CheckpointError",
     "Chunk",
-    "ColumnEncoder",
     "Counter",
     "DocumentError",
     "Encoding",
@@ -79,8 +75,6 @@ __all__ = [
     "StreamEncoder",
     "StreamInUseError",
     "StreamtokError",
-    "TokenBlocks",
-    "TokenFiles",
     "Trainer",
     "Truncated",
     "UnsupportedPatternError",
@@ -101,7 +95,6 @@ __all__ = [
 
 _LATER = {  # a name to its module
     "Chunk": "answers.splitting",
-    "ColumnEncoder": "columns.column_encoder",
     "Counter": "answers.counter",
     "Encoding": "encoding",
     "Fault": "parts.verify",
@@ -110,8 +103,6 @@ _LATER = {  # a name to its module
     "Report": "parts.verify",
     "StreamDecoder": "chunker",
     "StreamEncoder": "chunker",
-    "TokenBlocks": "loaders.token_blocks",
-    "TokenFiles": "loaders.token_files",
     "Trainer": "training.trainer",
     "Truncated": "answers.truncation",
     "Vocabulary": "vocabulary.table",

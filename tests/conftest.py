@@ -42,8 +42,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 collect_ignore = [] if SHARED.is_dir() else ["test_shared.py"]
 if importlib.util.find_spec("streamtok._core._failing") is None:
     collect_ignore.append("core/test_allocation_failures.py")
-if importlib.util.find_spec("pyspark") is None:  # too large for the extra of all tests
-    collect_ignore.append("columns/test_spark.py")
 if not (Path(__file__).resolve().parents[1] / "streamtok").is_dir():  # a copy without the sources
     collect_ignore.append("core/test_headers.py")
 

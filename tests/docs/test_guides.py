@@ -30,7 +30,6 @@ GUIDES = [
 STAND_INS = {
     "langchain_text_splitters": "langchain_text_splitters.py",
     "llama_index": "llama_index",
-    "torch": "torch",
 }
 _BLOCK = re.compile(
     r"(?P<not_run><!-- not run -->\n)?```(?P<language>python|sh)\n(?P<code>.*?)^```\n"

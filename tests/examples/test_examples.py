@@ -55,13 +55,11 @@ def run(folder: Path, name: str, *args: str, **settings: Any) -> str:
 
 def test_all_examples_are_tested_and_listed() -> None:
     names = {path.stem for path in EXAMPLES.glob("*.py")}
-    guide = EXAMPLES.parent / "docs" / "howto" / "pytorch.md"
-    sources = [guide, *Path(__file__).parent.glob("test_*.py")]
-    tests = "".join(path.read_text("utf-8") for path in sources)
+    tests = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
     readme = (EXAMPLES / "README.md").read_text("utf-8")
-    assert len(names) == 7
+    assert len(names) == 8
     for name in names:
-        assert f'"{name}"' in tests or f'"{name}:' in tests
+        assert any(f'"{name}{end}' in tests for end in ('"', ":", ".py"))
         assert f"`{name}.py`" in readme
 
 
@@ -292,85 +290,23 @@ def test_unit_file(tmp_path: Path) -> None:
     assert int(service["TimeoutStopSec"]) > DEFAULT_GRACE + 1
 
 
-def documents() -> list[str]:
-    return [TEXT[at : at + 700] for at in range(0, 20_000, 700)]
+@pytest.mark.parametrize("suffix", [".u16", ".u32", ".npy"])
+def test_torch_stream(tmp_path: Path, suffix: str) -> None:
+    path = str(tmp_path / f"train{suffix}")
+    args = ["streamtok", "encode", "-e", "gpt2", "-q", "-o", path]
+    subprocess.run([sys.executable, "-m", *args], input=TEXT.encode(), env=ENV, check=True)
+    ids = GPT2.encode(TEXT, disallowed_special=())
+    blocks = module_at(EXAMPLES / "torch_stream.py").TokenBlocks(path, 64)
+    assert len(blocks) == (len(ids) - 1) // 64
+    for number, block in enumerate(blocks):
+        assert block.tolist() == ids[64 * number : 64 * number + 65]
+    opened, settings = blocks.__reduce__()  # as workers do
+    assert opened(*settings)[3].tolist() == blocks[3].tolist()
 
 
-STAND_INS = EXAMPLES.parent / "tests" / "docs" / "stand_ins"
-
-
-@pytest.fixture
-def torch_stream(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The example with a stand-in for torch; `distributed.here` is the process group."""
-    monkeypatch.syspath_prepend(str(STAND_INS))
-    for name in [one for one in sys.modules if one.partition(".")[0] == "torch"]:
-        monkeypatch.delitem(sys.modules, name)
-    module = module_at(EXAMPLES / "torch_stream.py")
-    monkeypatch.setitem(sys.modules, "torch_stream", module)  # workers get pickled datasets
-    yield module
-    for name in [one for one in sys.modules if one.partition(".")[0] == "torch"]:
-        del sys.modules[name]
-
-
-def records_of_texts(module: Any) -> Any:
-    return module.EncodedTexts(GPT2, documents())
-
-
-@pytest.mark.parametrize("workers", [0, 1, 3])
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_torch_stream_shares_documents(
-    torch_stream: Any, monkeypatch: pytest.MonkeyPatch, workers: int, ranks: int
-) -> None:
-    """All processes and workers together see each id once, shuffled or not, in each pass."""
-    from torch.utils.data import DataLoader  # type: ignore[import-not-found, unused-ignore]
-
-    expected = sorted(id for text in documents() for id in [*GPT2.encode(text), GPT2.eot_token])
-    for seed in None, 3:
-        passes = []
-        for epoch in range(2):
-            found = []
-            for rank in range(ranks):
-                here = (rank, ranks) if ranks > 1 else None
-                monkeypatch.setattr(torch_stream.distributed, "here", here)
-                blocks = torch_stream.TorchBlocks(
-                    records_of_texts(torch_stream), 1, seed=seed, drop_last=False
-                )
-                loader = DataLoader(blocks, batch_size=5, num_workers=workers)
-                blocks.set_epoch(epoch)
-                found += [id for rows in loader for row in rows.tolist() for id in row]
-            assert sorted(found) == expected
-            passes.append(found)
-        assert (passes[0] == passes[1]) == (seed is None)
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_torch_stream_goes_on_from_any_batch(torch_stream: Any, workers: int) -> None:
-    from torch.utils.data import DataLoader  # type: ignore[import-not-found, unused-ignore]
-
-    def loader(length: int = 16, num_workers: int = workers) -> Any:
-        blocks = torch_stream.TorchBlocks(records_of_texts(torch_stream), length, seed=1)
-        return DataLoader(blocks, batch_size=3, num_workers=num_workers)
-
-    def rows_of(batches: Any) -> list[Any]:
-        return sorted(row for rows in batches for row in rows.tolist())
-
-    whole = [rows.tolist() for rows in loader()]
-    first = loader()
-    for at, _ in enumerate(first, 1):
-        again = loader()
-        again.load_state_dict(json.loads(json.dumps(first.state_dict())))
-        assert rows_of(again) == sorted(row for rows in whole[at:] for row in rows)
-    for other in loader(17), loader(num_workers=3):
-        other.load_state_dict(first.state_dict()[:1])
-        with pytest.raises(streamtok.StateError, match="the state is of"):
-            next(iter(other))
-
-
-def test_torch_stream_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    module = module_at(EXAMPLES / "torch_stream.py")
-    whole = [id for text in documents() for id in [*GPT2.encode(text), GPT2.eot_token]]
-    blocks = module.TorchBlocks(records_of_texts(module), 64)
-    assert [one.tolist() for one in blocks] == [
-        whole[at : at + 64] for at in range(0, len(whole) - 63, 64)
-    ]
+def test_torch_stream_in_a_loader(tmp_path: Path) -> None:
+    data = pytest.importorskip("torch.utils.data")
+    np.save(tmp_path / "ids.npy", np.arange(1000, dtype=np.uint16))
+    blocks = module_at(EXAMPLES / "torch_stream.py").TokenBlocks(str(tmp_path / "ids.npy"), 10)
+    rows = [row for batch in data.DataLoader(blocks, 8, shuffle=True) for row in batch.tolist()]
+    assert sorted(rows) == [list(range(10 * i, 10 * i + 11)) for i in range(99)]
