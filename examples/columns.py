@@ -27,7 +27,7 @@ def ids_of(texts: Iterable[Any]) -> list[np.ndarray | None]:
     found: list[np.ndarray | None] = []
     for row, text in enumerate(texts):
         try:
-            is_missing = text is None or text != text  # NaN, in pandas
+            is_missing = text is None or isinstance(text, float)  # NaN, in pandas
             found.append(None if is_missing else encoding.encode_to_numpy(text).astype(np.int32))
         except ValueError as error:  # such as a special token in the text
             raise ValueError(f"row {row}: {error}") from error
