@@ -17,7 +17,6 @@ __all__ = [
     "CheckpointError",
     "DocumentError",
     "FormatLimitError",
-    "MemoryLimitExceeded",
     "MissingLibraryError",
     "PatternError",
     "PendingLimitExceeded",
@@ -68,18 +67,6 @@ class PendingLimitExceeded(StreamtokError, RuntimeError):
         super().__init__(message)
         self.offset = offset
         self.pending = pending
-        self.limit = limit
-
-
-class MemoryLimitExceeded(StreamtokError, RuntimeError):
-    """A trainer's counts would need more bytes than `memory_limit`.
-
-    The counts so far are kept. `bytes_in` is the number of bytes counted, `limit` the limit.
-    """
-
-    def __init__(self, message: str, *, bytes_in: int = 0, limit: int = 0) -> None:
-        super().__init__(message)
-        self.bytes_in = bytes_in
         self.limit = limit
 
 

@@ -11,7 +11,7 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MemoryLimitExceeded, StreamtokError
+from ..errors import StreamtokError
 from ..files.named_errors import is_folder
 from ..parts import counted_documents
 from ..parts.counted_files import CountedFiles, count_inputs
@@ -51,7 +51,7 @@ def add_parser(subparsers: Any) -> None:
             "@ --jsonl text data/*.jsonl.zst --vocab-size 32k -o tokenizer.json",
             "@ *.txt.gz --vocab-size 32k --special-token '<|end|>' --tie hf -o tokenizer.json",
             "@ *.txt --model wordpiece --vocab-size 30k -o tokenizer.json",
-            "@ *.txt --vocab-size 100k --memory-limit 4GiB --save-counts c.npz -o my.tiktoken",
+            "@ *.txt --vocab-size 100k --save-counts c.npz -o my.tiktoken",
         ],
     )
     input_options.add_source_options(parser)
@@ -127,20 +127,10 @@ def add_parser(subparsers: Any) -> None:
         MAX_LINE,
     )
     add_option(
-        counting, "--memory-limit SIZE", "memory for the counts, such as 4GiB", parse_positive_size
-    )
-    add_option(
         counting,
-        "--prune",
-        "at the memory limit, forget pre-tokens seen once (inexact; their number is reported)",
-    )
-    add_option(
-        counting,
-        "--spill-folder FOLDER",
-        "at the memory limit, move counts to hidden files in FOLDER; the result is exact",
-    )
-    parts_options.add_workers(
-        counting, "count", "count in N processes, files in parts; the vocabulary is the same"
+        "--workers N",
+        "count in N processes, files in parts; the vocabulary is the same",
+        parse_positive,
     )
     parts_options.add_part_size(counting, "a file")
     add_option(
@@ -177,15 +167,12 @@ def run(args: argparse.Namespace) -> int:
     if args.save_counts is not None:
         files = CountedFiles(trainer, args.save_counts, reading)
     try:
-        if args.workers is None and args.ray is None:
+        if args.workers is None:
             skip_log = open_inputs.make_skip_log(args, None)
             _count(args, trainer, files, names)
             skipped = skip_log.skipped
         else:
             trainer, skipped = _count_in_parts(args, names, reading)
-    except MemoryLimitExceeded as error:
-        _keep(args, trainer, files)
-        raise StreamtokError(f"{error} (--memory-limit, --spill-folder, --save-counts)") from None
     except BaseException:  # whatever the reason, a later process can continue
         _keep(args, trainer, files)
         raise
@@ -268,22 +255,16 @@ def _save(encoding: Encoding, path: str, format: str) -> None:
 def _open_trainer(args: argparse.Namespace, names: list[str]) -> Trainer:
     from ..training.trainer import PATTERNS, Trainer
 
-    settings = {
-        "num_threads": args.threads,
-        "memory_limit": args.memory_limit,
-        "prune_singletons": args.prune,
-        "spill_folder": args.spill_folder,
-    }
     if args.save_counts is None:
-        return Trainer(args.pattern, errors=args.errors, **settings)
+        return Trainer(args.pattern, errors=args.errors, num_threads=args.threads)
     if args.errors == "replace" or "-" in names:
         raise StreamtokError(
             "--save-counts records an offset in each file: it cannot be used with standard input "
             "or --errors replace"
         )
     if not os.path.exists(args.save_counts):
-        return Trainer(args.pattern, errors=args.errors, **settings)
-    trainer = Trainer.load_counts(args.save_counts, **settings)
+        return Trainer(args.pattern, errors=args.errors, num_threads=args.threads)
+    trainer = Trainer.load_counts(args.save_counts, num_threads=args.threads)
     wanted = PATTERNS.get(args.pattern, args.pattern)
     if trainer.pattern.is_composed or (trainer.pattern.source, trainer.errors) != (
         wanted,
@@ -315,27 +296,13 @@ def _count(
 
 def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
     """Raise Misused for options that do not go together."""
-    if args.spill_folder is not None:
-        if args.memory_limit is None:
-            raise Misused("--spill-folder needs --memory-limit")
-        if args.prune:
-            raise Misused("--prune cannot be used with --spill-folder")
-    if args.workers is None and args.ray is None:
+    if args.workers is None:
         return
-    if args.workers is not None and args.ray is not None:
-        raise Misused("--ray has the workers of its cluster: give --ray or --workers")
-    how = "--workers" if args.ray is None else "--ray"
-    others = {
-        "--threads": args.threads,
-        "--memory-limit": args.memory_limit if args.spill_folder is None else None,
-        "--prune": args.prune or None,
-        "--save-counts": args.save_counts,
-    }
-    for option, value in others.items():
+    for option, value in {"--threads": args.threads, "--save-counts": args.save_counts}.items():
         if value is not None:
-            raise Misused(f"{option} cannot be used with {how}")
+            raise Misused(f"{option} cannot be used with --workers")
     if "-" in names:
-        raise Misused(f"{how} needs files: standard input cannot be read in parts")
+        raise Misused("--workers needs files: standard input cannot be read in parts")
 
 
 def _count_in_parts(
@@ -360,20 +327,17 @@ def _count_in_parts(
                 )
             advance(done, total)
 
-        how: dict[str, Any] = {
-            "reading": reading,
-            "part_size": args.part_size,
-            "advance": count,
-            "memory_limit": args.memory_limit,
-            "spill_folder": args.spill_folder,
-        }
-        if args.ray is not None:
-            from ..ray.count_tasks import count_on_ray
-
-            return count_on_ray(names, args.pattern, args.ray, **how), skipped
         from ..parts.counted_parts import count_in_parts
 
-        return count_in_parts(names, args.pattern, args.workers, **how), skipped
+        trainer = count_in_parts(
+            names,
+            args.pattern,
+            args.workers,
+            reading=reading,
+            part_size=args.part_size,
+            advance=count,
+        )
+        return trainer, skipped
 
 
 def _keep(args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None) -> None:

@@ -16,7 +16,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "OUTPUT is a folder then, with a file for each part, a plan and a manifest.\n"
         "The same command continues a job that was stopped.",
     )
-    add_workers(group, "encode", "encode in N processes (default: 1)")
+    add_option(group, "--workers N", "encode in N processes (default: 1)", parse_positive)
+    add_option(
+        group,
+        "--ray ADDRESS",
+        "encode on a Ray cluster: its address, auto for the one that runs here, or local",
+    )
     add_option(
         group,
         "--task I/N",
@@ -25,16 +30,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parse_task,
     )
     add_part_size(group, "an input")
-
-
-def add_workers(parser: argparse._ActionsContainer, verb: str, workers: str) -> None:
-    """Add --workers and --ray. verb: what they do; workers: the help of --workers."""
-    add_option(parser, "--workers N", workers, parse_positive)
-    add_option(
-        parser,
-        "--ray ADDRESS",
-        f"{verb} on a Ray cluster: its address, auto for the one that runs here, or local",
-    )
 
 
 def add_part_size(parser: argparse._ActionsContainer, of: str) -> None:

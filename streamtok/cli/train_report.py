@@ -36,13 +36,6 @@ def _say_totals(args: argparse.Namespace, trainer: Trainer, n_vocab: int, second
     )
     if n_vocab < args.vocab_size:
         say(f"fewer than the requested {args.vocab_size:,} tokens: no pair is left to merge")
-    if trainer.spilled_bytes:
-        say(f"{trainer.spilled_bytes:,} bytes of counts were spilled to {shown(args.spill_folder)}")
-    if trainer.pruned_pieces:
-        say(
-            f"not exact: {trainer.pruned_pieces:,} pre-tokens of {trainer.pruned_bytes:,} bytes in "
-            "all, each seen once until then, were forgotten at the memory limit"
-        )
 
 
 def _how_to_name(path: str, pattern: str) -> str:

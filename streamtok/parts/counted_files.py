@@ -48,7 +48,7 @@ def count_inputs(
     is_split: whether an input may hold several documents. files: what is counted already, and
     takes a note of what is counted now. advance: called with the bytes that were read so far, and
     those of all inputs, 0 if unknown. Raises StreamtokError that names the input and the place of
-    text that is none, and as `CountedFiles`; MemoryLimitExceeded, OSError.
+    text that is none, and as `CountedFiles`; OSError.
     """
     pairs = [(name, {}) for name in names] if files is None else files.in_order(names)
     sources = [open_input(name) for name, _ in pairs]

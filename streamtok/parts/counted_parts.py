@@ -43,14 +43,12 @@ def count_in_parts(
     reading: Reading = Reading(),  # noqa: B008 (immutable)
     part_size: int = PART_SIZE,
     advance: Advance = lambda size, skipped: None,
-    memory_limit: int | None = None,
-    spill_folder: str | None = None,
 ) -> Trainer:
     """A trainer with the counts of the documents in some files, counted by `workers` processes.
 
     The counts, and their order, are those of one trainer that gets one document after another.
-    paths: files or URLs; a compressed one is one part. pattern: as for `Trainer`;
-    memory_limit, spill_folder, too, for the merged counts. advance: called with the bytes of each
+    paths: files or URLs; a compressed one is one part. pattern: as for `Trainer`.
+    advance: called with the bytes of each
     part that is counted, and the lines or rows in it that were skipped. The counts of a few parts
     for each worker are on the disk (`TMPDIR`) at a time, and those of one part in memory beside the
     merged ones.
@@ -58,8 +56,8 @@ def count_in_parts(
     a part whose worker died three times; OSError, and as `Trainer`.
     """
     check_workers(workers)
-    trainer = open_trainer(pattern, reading.errors, memory_limit, spill_folder)
-    parts = parts_of(paths, part_size, reading)
+    trainer = Trainer(pattern, errors=reading.errors, num_threads=1)
+    parts = _parts_of(paths, part_size, reading)
     with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
         rows = [list(_flat(one)) for one in parts]
         job = {"pattern": pattern, "reading": reading.as_json(), "parts": rows}
@@ -82,20 +80,7 @@ def count_in_parts(
     return trainer
 
 
-def open_trainer(
-    pattern: str, errors: str, memory_limit: int | None, spill_folder: str | None
-) -> Trainer:
-    """The trainer that the counts of the parts are merged into."""
-    return Trainer(
-        pattern,
-        errors=errors,
-        num_threads=1,
-        memory_limit=memory_limit,
-        spill_folder=spill_folder,
-    )
-
-
-def parts_of(paths: Iterable[str], part_size: int, reading: Reading) -> list[Part]:
+def _parts_of(paths: Iterable[str], part_size: int, reading: Reading) -> list[Part]:
     """The parts of the files, in the order of the text. Raises OSError, PlanError."""
     inputs = [input_now(path) for path in paths]
     is_cut = reading.can_cut or not reading.is_split
@@ -103,7 +88,7 @@ def parts_of(paths: Iterable[str], part_size: int, reading: Reading) -> list[Par
     return [Part(i, inputs[which], *bounds) for i, (which, *bounds) in enumerate(cut)]
 
 
-def count_part(part: Part, pattern: str, reading: Reading) -> tuple[Trainer, int]:
+def _count_part(part: Part, pattern: str, reading: Reading) -> tuple[Trainer, int]:
     """(a trainer with the counts of one part, the lines or rows that were skipped in it).
 
     Raises PlanError for bytes that are not UTF-8, and for an input that has changed; OSError.
@@ -159,7 +144,7 @@ def run_counter() -> None:
     def work(number: int) -> dict[str, Any]:
         path, size, tag, start, stop = job["parts"][number]
         part = Part(number, InputFile(path, size, tag), start, stop)
-        trainer, skipped = count_part(part, job["pattern"], reading)
+        trainer, skipped = _count_part(part, job["pattern"], reading)
         trainer.save_counts(_counts_path(folder, number))
         return {"part": number, "skipped": skipped}
 

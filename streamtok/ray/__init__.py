@@ -6,19 +6,21 @@ processes. (github.com/ray-project/ray, Apache-2.0; the extra `ray` installs it)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..errors import StreamtokError
+from ..errors import MissingLibraryError, StreamtokError
 from ..parts.commit import commit, missing_parts
 from ..parts.part import Record, run_part
 from ..parts.plan import Plan
 from ..parts.workers import raise_errors
 from ..pipeline.run import Totals
-from .cluster import RETRIES, connected, in_flight, why_lost
 
 __all__ = ["encode", "run_parts"]
 
+_RETRIES = 3  # of a part whose worker or node was lost, or whose storage failed
 _plans: dict[str, Plan] = {}  # in a process of Ray: the plan of its last part, by its reference
 
 
@@ -57,7 +59,7 @@ def run_parts(
     Raises PlanError for those, MissingLibraryError without Ray. When this call ends in another way,
     such as Ctrl-C, the tasks are cancelled; what is done stays done.
     """
-    with connected(address) as ray:
+    with _connected(address) as ray:
         _run(ray, plan, numbers, max_in_flight, advance)
 
 
@@ -68,10 +70,10 @@ def _run(
     max_in_flight: int | None,
     advance: Callable[[Record], None],
 ) -> None:
-    task = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=[OSError])(_work)
+    task = ray.remote(num_cpus=1, max_retries=_RETRIES, retry_exceptions=[OSError])(_work)
     # Once, however many parts there are. In a list, so that each process takes it out once, too.
     shared = [ray.put(plan)]
-    limit = max_in_flight or in_flight(ray)
+    limit = max_in_flight or _in_flight(ray)
     waiting = iter(numbers)
     running: dict[Any, int] = {}
     errors: list[str] = []
@@ -87,7 +89,7 @@ def _run(
                 try:
                     answer = ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    errors.append(why_lost(number, error))
+                    errors.append(_why_lost(number, error))
                     continue
                 if "error" in answer:
                     errors.append(answer["error"])
@@ -111,3 +113,35 @@ def _work(shared: list[Any], number: int) -> dict[str, Any]:
         return run_part(_plans[key], number).as_json()
     except (StreamtokError, ValueError) as error:
         return {"error": str(error)}
+
+
+@contextlib.contextmanager
+def _connected(address: str | None) -> Iterator[Any]:
+    """The library, connected. A connection that is there already is used, and stays.
+
+    address: as for `ray.init`. Raises MissingLibraryError, and what `ray.init` raises.
+    """
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns at each start
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingLibraryError("jobs on Ray", "ray", "ray", error) from None
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        ray.init(address=address, log_to_driver=False, configure_logging=False)
+    try:
+        yield ray
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _in_flight(ray: Any) -> int:
+    """Tasks that Ray holds at a time, by default."""
+    return max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
+
+
+def _why_lost(number: int, error: Exception) -> str:
+    """The message for a part that Ray gave up."""
+    what = str(error).strip().splitlines() or [type(error).__name__]
+    return f"part {number} was lost {_RETRIES + 1} times: {what[-1]}"

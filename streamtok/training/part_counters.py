@@ -6,8 +6,8 @@ Text is cut where the pattern makes both sides independent of each other. Small 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -38,17 +38,15 @@ def feed(
     counter: PretokenCounter,
     chunk: Text | Characters,
     start: int,
-    stop: int | None,
+    stop: int,
     final: bool,
     checked: bool,
-) -> tuple[int, bool]:
-    """(what was not taken in begins there, whether all is counted): see `PretokenCounter.feed`."""
+) -> None:
+    """See `PretokenCounter.feed`."""
     if isinstance(chunk, Characters):
-        assert stop is not None
-        return counter.feed_characters(chunk.text, start, stop, final)
-    before = counter.bytes_in
-    is_all = counter.feed(chunk, start, stop, final, checked)
-    return start + counter.bytes_in - before, is_all
+        counter.feed_characters(chunk.text, start, stop, final)
+    else:
+        counter.feed(chunk, start, stop, final, checked)
 
 
 class PartCounters:
@@ -87,25 +85,20 @@ class PartCounters:
         call_in_threads(counter.check_bytes, [(*part, here) for part in parts])
 
     def count(
-        self, counter: PretokenCounter, parts: Sequence[Part], first: Callable[[], None]
-    ) -> list[PretokenCounter | None]:
-        """A counter for each of the parts, which have been checked; None where it had no room.
+        self, counter: PretokenCounter, first: Part, others: Sequence[Part]
+    ) -> list[PretokenCounter]:
+        """Count the first part with `counter`, and each other one with a counter of its own.
 
-        first: what this thread does besides. Raises what it raises.
+        All have been checked. Raises MemoryError; `counter` may then have a part of the first.
         """
-        workers = [self._take(counter) for _ in parts]
-        calls: list[tuple[Any, ...]] = [(first,)]
-        calls.extend((_counts, worker, part) for worker, part in zip(workers, parts, strict=True))
-        _, *counted = call_in_threads(_call, calls)
-        return [worker if ok else None for worker, ok in zip(workers, counted, strict=True)]
+        workers = [self._take(counter) for _ in others]
+        calls = [(counter, *first, True)]
+        calls += [(worker, *part, True) for worker, part in zip(workers, others, strict=True)]
+        call_in_threads(feed, calls)
+        return workers
 
-    def count_documents(
-        self, counter: PretokenCounter, texts: list[Text]
-    ) -> list[PretokenCounter] | None:
-        """Counters that have counted all texts, in their order. None: one of them had no room.
-
-        Raises UnicodeError.
-        """
+    def count_documents(self, counter: PretokenCounter, texts: list[Text]) -> list[PretokenCounter]:
+        """Counters that have counted all texts, in their order. Raises UnicodeError."""
         ends = np.cumsum([len(text) for text in texts])
         total = int(ends[-1])
         n_parts = min(self.num_threads, total // (LARGE // 4) + 1)
@@ -114,24 +107,23 @@ class PartCounters:
         spans = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
         workers = [self._take(counter) for _ in spans]
         calls = [(worker, texts, *span) for worker, span in zip(workers, spans, strict=True)]
-        return workers if all(call_in_threads(_counts_documents, calls)) else None
+        call_in_threads(PretokenCounter.count_documents, calls)
+        return workers
 
     def give_back(self, worker: PretokenCounter) -> None:
         """Use its memory for later parts: to grow a table from nothing takes long."""
-        if not worker.table.limit:
-            self._idle.append(worker)
+        self._idle.append(worker)
 
     def forget(self) -> None:
         """Free the memory that waits for later parts."""
         self._idle.clear()
 
     def _take(self, counter: PretokenCounter) -> PretokenCounter:
-        if counter.table.limit:
-            self._idle.clear()
-        try:
-            return self._idle.pop()
-        except IndexError:
+        if not self._idle:
             return counter.worker()
+        worker = self._idle.pop()
+        worker.restart()
+        return worker
 
     def _bounds(self, text: Text, start: int, stop: int) -> list[int]:
         """Start, cuts for as many parts as there are threads, and stop."""
@@ -144,20 +136,3 @@ class PartCounters:
                 break
             bounds.append(place)
         return [*bounds, stop]
-
-
-def _call(function: Callable[..., Any], *given: Any) -> Any:
-    return function(*given)
-
-
-def _counts(worker: PretokenCounter, part: Part) -> bool:
-    try:
-        worker.restart()
-        return feed(worker, *part, True)[1]
-    except MemoryError:
-        return False
-
-
-def _counts_documents(worker: PretokenCounter, texts: list[Text], start: int, stop: int) -> bool:
-    worker.restart()
-    return worker.count_documents(texts, start, stop)

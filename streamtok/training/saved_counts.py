@@ -38,7 +38,7 @@ def save_counts(path: str | os.PathLike[str], saved: SavedCounts) -> None:
 
     Raises OSError, and TypeError for notes that are not JSON.
     """
-    (bytes_in, pending, held), arrays, pruned = saved.state
+    (bytes_in, pending, held), arrays = saved.state
     about = {
         "format": _FORMAT,
         "pattern": saved.pattern.source,
@@ -47,7 +47,6 @@ def save_counts(path: str | os.PathLike[str], saved: SavedCounts) -> None:
         "bytes_in": bytes_in,
         "pending": pending.hex(),
         "unfinished": held.hex(),
-        "pruned": pruned,
         "notes": saved.notes,
     }
     named = {
@@ -80,7 +79,7 @@ def damaged(path: str | os.PathLike[str], error: Exception) -> StateError:
 def check_counts(sizes: Any, counts: Any, firsts: Any, bytes_in: int, counted: int) -> None:
     """Raise ValueError for counts that `bytes_in` bytes of text cannot have.
 
-    counted: how many of the bytes are neither pending nor pruned. A pattern may leave some out.
+    counted: how many of the bytes are not pending. A pattern may leave some out.
     """
     if not 0 <= counted <= bytes_in < 1 << 63:
         raise ValueError(f"{counted} of {bytes_in} bytes were counted")
@@ -109,8 +108,7 @@ def _read(data: bytes) -> SavedCounts:
         raise ValueError(f"expected flat arrays of the types {', '.join(_ARRAYS.values())}")
     check_policy(about["errors"])
     place = about["bytes_in"], *(bytes.fromhex(about[key]) for key in ("pending", "unfinished"))
-    state = place, arrays, about["pruned"]
-    return SavedCounts(_pattern(about), about["errors"], state, dict(about["notes"]))
+    return SavedCounts(_pattern(about), about["errors"], (place, arrays), dict(about["notes"]))
 
 
 def _array(saved: zipfile.ZipFile, name: str) -> Any:

@@ -11,7 +11,6 @@ an interrupted `train` can just be called again.
 from __future__ import annotations
 
 import copy
-import errno
 import functools
 import itertools
 import os
@@ -21,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._core.encode import OneCall, check_policy, one_call
-from ..errors import MemoryLimitExceeded
 from ..parallel.threads import check_threads, usable_cores
 from ..patterns.named import PATTERNS
 from ..patterns.pattern import Pattern
@@ -59,9 +57,6 @@ class VocabularyTrainer(OneCall):
         *,
         errors: str = "strict",
         num_threads: int | None = None,
-        memory_limit: int | None = None,
-        prune_singletons: bool = False,
-        spill_folder: str | os.PathLike[str] | None = None,
     ):
         """Make an empty trainer.
 
@@ -71,17 +66,11 @@ class VocabularyTrainer(OneCall):
         "replace" does what `bytes.decode` does.
         "surrogateescape" counts the bytes as they are.
         num_threads: threads that count large texts. Default: the cores this process may use.
-        memory_limit: bytes that the counts may take. Past it, `update` raises MemoryLimitExceeded;
-        nothing is lost, and `bytes_in` says where to continue.
-        prune_singletons: at the limit, forget the pre-tokens seen once so far, instead of raising.
-        That makes their later counts too low. `pruned_pieces` and `pruned_bytes` tell how many.
-        spill_folder: at the limit, move the counts to a file in this folder, instead of raising.
-        The result is exact. The files have no names and are gone when the trainer is, or the
-        process, whatever ends it. If one cannot be written, `update` raises MemoryLimitExceeded.
+
+        Memory grows with the number of different pre-tokens, which `nbytes` tells.
 
         Raises PatternError for an invalid pattern, UnsupportedPatternError for one that no DFA can
-        match, NotADirectoryError for a `spill_folder` that is none, and ValueError for other
-        arguments.
+        match, and ValueError for other arguments.
         """
         check_policy(errors)
         if not isinstance(pattern, Pattern):
@@ -90,14 +79,7 @@ class VocabularyTrainer(OneCall):
             num_threads = usable_cores()
         num_threads = check_threads(num_threads)
         self._pattern = pattern
-        if spill_folder is not None:
-            spill_folder = os.fspath(spill_folder)
-            if prune_singletons:
-                raise ValueError("give prune_singletons or spill_folder: only one can make room")
-            if not os.path.isdir(spill_folder):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), spill_folder)
-        self._counting = Counting(pattern, errors, num_threads, prune_singletons, spill_folder)
-        self.memory_limit = memory_limit
+        self._counting = Counting(pattern, errors, num_threads)
         self.notes: dict[str, Any] = {}  # the caller's own JSON; saved with the counts
 
     # Counting
@@ -107,10 +89,9 @@ class VocabularyTrainer(OneCall):
         """Count the pre-tokens of the next chunk of the text; `final`: the text ends with it.
 
         Raises UnicodeDecodeError, with the offset in all bytes taken in, except with "replace".
-        MemoryLimitExceeded, MemoryError and
-        KeyboardInterrupt may come when a part of `chunk` is counted: `bytes_in` tells how much, and
-        never ends inside a character. With "replace", that is a part of the repaired text. Costs
-        O(len(chunk)).
+        MemoryError and KeyboardInterrupt may come when a part of `chunk` is counted: `bytes_in`
+        tells how much, and never ends inside a character. With "replace", that is a part of the
+        repaired text. Costs O(len(chunk)).
         """
         self._counting.update(chunk, final)
 
@@ -122,8 +103,8 @@ class VocabularyTrainer(OneCall):
         """Count independent texts. Ends the open text first.
 
         Raises as `update`, and what `texts` raises. The texts before the one that raised are then
-        counted, later ones are not. After MemoryLimitExceeded or MemoryError, `bytes_in` tells how
-        much of the text that raised is counted.
+        counted, later ones are not. After MemoryError, `bytes_in` tells how much of the text that
+        raised is counted.
         """
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             raise TypeError("texts must be an iterable of texts, not one text: use update(text)")
@@ -159,8 +140,8 @@ class VocabularyTrainer(OneCall):
         """Add the counts of `other`, as if its texts had come next. Ends the open text first.
 
         Raises ValueError if `other` has another pattern, another `errors` or an open text;
-        UnicodeDecodeError if the text here ends inside a character; MemoryLimitExceeded,
-        MemoryError. Nothing changes then. `other` never changes.
+        UnicodeDecodeError if the text here ends inside a character; MemoryError. Nothing
+        changes then. `other` never changes.
         """
         if not isinstance(other, VocabularyTrainer):
             raise TypeError(f"other must be a Trainer, not {type(other).__name__}")
@@ -213,46 +194,13 @@ class VocabularyTrainer(OneCall):
 
     @property
     def n_pieces(self) -> int:
-        """Number of different pre-tokens. After a spill, this reads all counts from the disk."""
-        if not self._counting.runs:
-            return self._counting.n_pretokens()
-        return self._n_pretokens()
-
-    @one_call
-    def _n_pretokens(self) -> int:
-        return self._counting.n_pretokens()
+        """Number of different pre-tokens."""
+        return len(self._counting.counter.table)
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the counts take."""
         return self._counting.counter.nbytes
-
-    @property
-    def spilled_bytes(self) -> int:
-        """Bytes of the files in `spill_folder`."""
-        return sum(run.nbytes for run in self._counting.runs)
-
-    @property
-    def pruned_pieces(self) -> int:
-        """Number of different pre-tokens forgotten, each after one occurrence."""
-        return self._counting.pruned_pieces
-
-    @property
-    def pruned_bytes(self) -> int:
-        """Bytes of the pre-tokens that were forgotten."""
-        return self._counting.pruned_bytes
-
-    @property
-    def memory_limit(self) -> int | None:
-        """Bytes of memory that the counts may take. None: no limit. It can be set."""
-        return self._counting.counter.table.limit or None
-
-    @memory_limit.setter
-    def memory_limit(self, limit: int | None) -> None:
-        is_number = isinstance(limit, int) and not isinstance(limit, bool)
-        if limit is not None and not (is_number and 1 <= limit < 1 << 63):
-            raise ValueError(f"memory_limit must be a positive integer or None, not {limit!r}")
-        self._counting.counter.set_limit(limit or 0)
 
     @one_call
     def piece_counts(self) -> dict[bytes, int]:
@@ -341,7 +289,7 @@ class VocabularyTrainer(OneCall):
         trainer = cls(saved.pattern, errors=saved.errors, **settings)
         try:
             trainer._counting.setstate(saved.state)
-        except (MemoryLimitExceeded, MemoryError):
+        except MemoryError:
             raise
         except Exception as error:  # as in `read_counts`
             raise damaged(path, error) from error
@@ -351,33 +299,20 @@ class VocabularyTrainer(OneCall):
     @one_call
     def __getstate__(self) -> object:
         counting = self._counting
-        settings = {
-            "errors": self.errors,
-            "num_threads": counting.num_threads,
-            "memory_limit": self.memory_limit,
-            "prune_singletons": counting.prune_singletons,
-            "spill_folder": counting.spill_folder,
-        }
+        settings = {"errors": self.errors, "num_threads": counting.num_threads}
         pattern = self.pattern if self.pattern.is_composed else self.pattern.source
         return pattern, settings, copy.deepcopy(self.notes), counting.getstate()
 
     def __setstate__(self, value: Any) -> None:
         pattern, settings, notes, state = value
-        folder = settings.pop("spill_folder", None)  # this machine may not have it
         if isinstance(pattern, str):  # always a pattern, never a name
             pattern = _compiled(pattern)
         self.__init__(pattern, **settings)  # type: ignore[misc]
         self.notes = notes
-        # The saved counts fitted, so they may be loaded again.
-        limit, self.memory_limit = self.memory_limit, None
         self._counting.setstate(state)
-        self._counting.spill_folder = folder
-        self.memory_limit = limit
 
     def __repr__(self) -> str:
-        n = len(self._counting.counter.table)
-        more = f" besides {self.spilled_bytes} bytes on the disk" if self.spilled_bytes else ""
-        return f"<Trainer: {n} different pre-tokens in {self.bytes_in} bytes{more}>"
+        return f"<Trainer: {self.n_pieces} different pre-tokens in {self.bytes_in} bytes>"
 
 
 @functools.lru_cache(maxsize=16)

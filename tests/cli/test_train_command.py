@@ -102,7 +102,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--vocab-size", 300, "--special-token", "x", "--special-token", "x"], "special tokens"),
         (["--vocab-size", 300, "--pattern", "("], "pattern"),
         (["--vocab-size", 300, "--pattern", "(?<=a)b"], "look-behind"),
-        (["--vocab-size", 300, "--memory-limit", "1k"], "memory_limit"),
         (["--vocab-size", 300, "--save-counts", "c", "--errors", "replace"], "--save-counts"),
     ],
 )
@@ -222,21 +221,6 @@ def test_formats_that_cannot_hold_it_are_refused_at_once(folder, monkeypatch, ca
         assert run_cli("many", "--vocab-size", 300, *args) == 1
         assert message in capsys.readouterr().err
     assert sorted(os.listdir(".")) == ["many"]
-
-
-def test_command_keeps_counts_at_the_memory_limit(tmp_path, capsys):
-    text, out, counts = (tmp_path / name for name in ("text", "out", "counts"))
-    text.write_bytes(numbers(60_000))
-    options = text, "--vocab-size", 300, "-o", out, "--pattern", "gpt2"
-    pruned = *options, "--memory-limit", "1MiB", "--prune"
-    options = *options, "--save-counts", counts
-    assert run_cli(*options, "--memory-limit", "1MiB") == 1
-    assert "memory_limit" in capsys.readouterr().err
-    assert run_cli(*options) == 0
-    expected = tokens_of(counted([numbers(60_000)], "gpt2").merges(300))
-    assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
-    assert run_cli(*pruned) == 0
-    assert "not exact" in capsys.readouterr().err
 
 
 def test_the_command_knows_all_names() -> None:

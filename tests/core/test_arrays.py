@@ -32,8 +32,8 @@ def merges(offsets: Any, rows: Any) -> Any:
     return find_parts(BYTES, offsets, rows)
 
 
-def counts(*arrays: Any) -> bool:
-    return PretokenTable().load(*arrays)
+def counts(*arrays: Any) -> None:
+    PretokenTable().load(*arrays)
 
 
 def loop(*arrays: Any) -> MergeLoop:

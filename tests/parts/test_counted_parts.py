@@ -97,7 +97,7 @@ def test_a_worker_that_dies(files: list[str], monkeypatch: pytest.MonkeyPatch) -
 def test_what_the_command_refuses(files: list[str], tmp_path: Path, capsys: Any) -> None:
     made = str(tmp_path / "made.tiktoken")
     args = ["train", "-q", "--force", "--vocab-size", "300", "--pattern", "gpt2", *files]
-    for more in (["--threads", "2"], ["--prune"], ["--save-counts", str(tmp_path / "x")]):
+    for more in (["--threads", "2"], ["--save-counts", str(tmp_path / "x")]):
         assert main([*args, "-o", made, "--workers", "2", *more]) == 2
         assert f"{more[0]} cannot be used with --workers" in capsys.readouterr().err
     stdin = ["train", "-q", "--force", "--vocab-size", "300", "-o", made, "--workers", "2"]

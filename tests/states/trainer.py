@@ -70,10 +70,6 @@ class TrainerMachine:
         self.source = rng.choice(SOURCES)
         self.errors = rng.choice(["strict", "replace", "surrogateescape"])
         self.settings: dict[str, Any] = {"num_threads": rng.choice([1, 1, 1, 2, 3])}
-        if rng.random() < 0.15:
-            self.settings["prune_singletons"] = True
-        elif rng.random() < 0.3:
-            self.settings["spill_folder"] = tempfile.gettempdir()
         # Small, so that small texts are cut into blocks and shared between threads.
         self.sizes = rng.choice([(1 << 25, 1 << 20), (64, 16), (16, 8), (1 << 25, 8)])
         self.documents: list[Document] = []  # those that have ended
@@ -144,7 +140,6 @@ class TrainerMachine:
     def check(self) -> None:
         """Compare a copy of the trainer, its open text ended, with the model."""
         twin = copy.copy(self.trainer)
-        twin.memory_limit = None
         documents, counted = self.documents, self.expected()
         total = counted + Counter()  # a copy in the same order
         if self.failure(self.open, True):
@@ -163,16 +158,7 @@ class TrainerMachine:
         if self.failure(self.open, True):
             return
         found = twin.piece_counts()
-        if not twin.pruned_pieces:
-            self.that(list(found.items()) == list(total.items()), _difference(found, total))
-            return
-        # Each time that a piece was forgotten, one occurrence of it was.
-        lost = {piece: n - found.get(piece, 0) for piece, n in total.items()}
-        self.that(found.keys() <= total.keys(), "a piece that no text has")
-        self.that(min(lost.values(), default=0) >= 0, "counts too high")
-        self.that(sum(lost.values()) == twin.pruned_pieces, "the number of forgotten pieces")
-        size = sum(len(piece) * n for piece, n in lost.items())
-        self.that(size == twin.pruned_bytes, "the number of forgotten bytes")
+        self.that(list(found.items()) == list(total.items()), _difference(found, total))
 
     def that(self, is_so: bool, what: str) -> None:
         if not is_so:
@@ -207,8 +193,6 @@ class TrainerMachine:
             self._call("end_document()", self.trainer.end_document)
             self.end()
             self.check()
-            if self.trainer.pruned_pieces:
-                return
             fresh = Trainer(self._pattern(), num_threads=1, errors="surrogateescape")
             fresh.update_documents([self.bytes_of(document) for document in self.documents])
             same = list(fresh.piece_counts().items()) == list(self.trainer.piece_counts().items())
@@ -334,67 +318,6 @@ class TrainerMachine:
             self.check()
         self.that(state_of(other) == before, "merging changed the other trainer")
 
-    def merge_over_the_limit(self) -> None:
-        if self.failure(self.open, True) or self.settings.get("prune_singletons"):
-            return
-        other = Trainer(self._pattern(), errors=self.errors, num_threads=1)
-        document: Document = [" ".join(f"word{i}ofsomelength" for i in range(60))]
-        for i in range(60 if self.source == r"[\s\S]+" else 1):
-            other.update(document[0] + str(i), True)
-        before = state_of(self.trainer)
-        self.trainer.memory_limit = self.trainer.nbytes
-        was_limited = False
-        try:
-            self._told("merge(a trainer), at the limit", lambda: self.trainer.merge(other))
-        except streamtok.MemoryLimitExceeded:
-            was_limited = True
-        self.trainer.memory_limit = None
-        if was_limited:
-            self.that(state_of(self.trainer) == before, "a refused merge changed the trainer")
-            self.failed += 1
-            self._call("merge(the same)", lambda: self.trainer.merge(other))
-        self.end()
-        for i in range(60 if self.source == r"[\s\S]+" else 1):
-            self.documents.append([document[0] + str(i)])
-        self.check()
-
-    def update_at_the_limit(self) -> None:
-        """A limit that is met somewhere in a chunk; then the rest of the chunk without one."""
-        rng = self.rng
-        limit = self.trainer.nbytes + rng.choice([-1000, 0, 0, 100, 2000, 200_000])
-        self.trainer.memory_limit = max(1, limit)
-        size = rng.choice([0, 30, 3000, 3000, 70_000 if rng.random() < 0.2 else 500])
-        chunk: Chunk = self._well(size)
-        if rng.random() < 0.3:
-            start = rng.randrange(1 << 20)
-            chunk = " ".join(f"longwordnumber{start + i}" for i in range(300))
-        if rng.random() < 0.5 and not (self.open and isinstance(self.open[-1], str)):
-            chunk = chunk.encode() if isinstance(chunk, str) else chunk
-        final = rng.random() < 0.3
-        if self.failure([*self.open, chunk], final):
-            self.trainer.memory_limit = None
-            return
-        base = sum(len(self.bytes_of(document)) for document in self.documents)
-        state = state_of(self.trainer)
-        before = self.trainer.bytes_in
-        try:
-            self._told(
-                f"update({shown(chunk)}, {final}) within {limit} bytes",
-                lambda: self.trainer.update(self._as_kind(chunk), final),
-            )
-            self.open.append(chunk)
-            if final:
-                self.end()
-        except streamtok.MemoryLimitExceeded as error:
-            self.failed += 1
-            self.that(error.bytes_in == self.trainer.bytes_in, "the error has another bytes_in")
-            if self.trainer.bytes_in == before and not self.settings.get("prune_singletons"):
-                self.that(state_of(self.trainer) == state, "nothing taken in, and yet a change")
-            elif self.trainer.bytes_in > before:
-                self._accept_part(chunk, self.trainer.bytes_in - base)
-        self.trainer.memory_limit = None
-        self.check()
-
     def _accept_part(self, chunk: Chunk, size: int) -> None:
         """So many bytes of the open text were taken in, the first of `chunk` among them."""
         whole = [*self.open, chunk]
@@ -454,32 +377,14 @@ class TrainerMachine:
             self.failed += 1
             self.that(state_of(self.trainer) == state, "a refused merge changed the trainer")
 
-    def spill(self) -> None:
-        """What happens at a limit, at any other moment."""
-        folder = self.trainer._counting.spill_folder
-        if folder is not None:
-            before = state_of(self.trainer)
-            self._call("a spill", lambda: self.trainer._counting._spill(folder))
-            self.that(state_of(self.trainer) == before, "a spill changed something")
-
-    def limit_refused(self) -> None:
-        wrong = self.rng.choice([0, -1, 1.5, "1", 1 << 70])
-
-        def assign() -> None:
-            self.trainer.memory_limit = wrong
-
-        self._refused(f"memory_limit = {wrong!r}", assign, ValueError)
-
     def copied(self) -> None:
         """Go on with a copy, or with what it was copied from; the other one is used, too."""
         kinds: list[Callable[[Trainer], Trainer]] = [copy.copy, copy.deepcopy]
-        self._limit_sometimes()
         twin = self.rng.choice(kinds)(self.trainer)
         self._go_on_with_one(twin, "a copy")
 
     def pickled(self) -> None:
         self.trainer.notes["n"] = self.rng.random()
-        self._limit_sometimes()
         protocol = self.rng.randint(2, pickle.HIGHEST_PROTOCOL)
         twin = pickle.loads(pickle.dumps(self.trainer, protocol))
         self.that(twin.notes == self.trainer.notes, "notes were lost")
@@ -534,7 +439,7 @@ class TrainerMachine:
         self.end()
         self.check()
         counts = self.trainer.piece_counts()
-        if self.trainer.pruned_pieces or sum(len(p) * c for p, c in counts.items()) > 3000:
+        if sum(len(p) * c for p, c in counts.items()) > 3000:
             return
         pieces = [piece for document in self.documents for piece in self.pieces_of(document)]
         merges = reference_trainer.train_pretokens(pieces, n, min_frequency=least, tie=tie)
@@ -622,18 +527,12 @@ class TrainerMachine:
         keep, other = self.trainer, twin
         if self.rng.random() < 0.7:
             keep, other = twin, self.trainer
-        with contextlib.suppress(UnicodeError, streamtok.MemoryLimitExceeded):
+        with contextlib.suppress(UnicodeError):
             other.update(b"not for both\n", True)
             other.notes["n"] = None
         self.trainer = keep
-        self.trainer.memory_limit = None
         if self.rng.random() < 0.3:
             self.check()
-
-    def _limit_sometimes(self) -> None:
-        """A limit that may be below what is held already."""
-        if self.rng.random() < 0.3:
-            self.trainer.memory_limit = self.rng.choice([1, self.trainer.nbytes])
 
     def _told(self, call: str, do: Callable[[], Any]) -> Any:
         self.calls.append(call)
@@ -735,11 +634,7 @@ WEIGHED: list[tuple[Callable[[TrainerMachine], None], int]] = [
     (TrainerMachine.update_with_wrong_type, 2),
     (TrainerMachine.update_documents_refused, 2),
     (TrainerMachine.call_inside_a_call, 1),
-    (TrainerMachine.merge_over_the_limit, 1),
-    (TrainerMachine.update_at_the_limit, 3),
     (TrainerMachine.memory_error, 2),
-    (TrainerMachine.limit_refused, 1),
-    (TrainerMachine.spill, 2),
     (TrainerMachine.train_refused, 2),
     (TrainerMachine.train_interrupted, 1),
 ]
@@ -751,10 +646,10 @@ _SEQUENCES: dict[tuple[str, ...], SplitSequence] = {}
 
 def state_of(trainer: Trainer) -> tuple[Any, ...]:
     """All that a caller can find out, and what a pickle holds."""
-    place, arrays, pruned = trainer._counting.getstate()
-    numbers = trainer.bytes_in, trainer.pending, trainer.n_pieces, trainer.memory_limit
+    place, arrays = trainer._counting.getstate()
+    numbers = trainer.bytes_in, trainer.pending, trainer.n_pieces
     counts = sorted(trainer.piece_counts().items())
-    return place, counts, sorted(arrays[3].tolist()), pruned, numbers
+    return place, counts, sorted(arrays[3].tolist()), numbers
 
 
 def shown(value: Any, limit: int = 300) -> str:

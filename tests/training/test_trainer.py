@@ -1,4 +1,4 @@
-"""Trainer: counts for any chunks, in threads, within a memory limit; its state and its result."""
+"""Trainer: counts for any chunks, in threads; its state and its result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from streamtok.reference import bpe as reference
 from streamtok.training.trainer import PATTERNS
 
 from ..doc_blocks import block_that_has, run_shell
-from ..trained import counted, numbers, rustbpe_tokens, some_text
+from ..trained import counted, rustbpe_tokens, some_text
 
 # Counting
 
@@ -64,71 +64,6 @@ def test_long_pretokens():
     }  # fmt: skip
 
 
-# Bytes that are not UTF-8
-
-
-def test_a_limit_never_cuts_a_character():
-    """After a part of a str was counted, the rest can be given as str."""
-    pattern = r"\S+|\s"
-    text = "".join(f"{i:x}中\U0001f600 " for i in range(40_000))
-    data = text.encode()
-    for errors in "strict", "replace", "surrogateescape":
-        trainer = Trainer(pattern, errors=errors, num_threads=1, memory_limit=300_000)
-        places = []
-        while trainer.bytes_in < len(data):
-            try:
-                trainer.update(data[trainer.bytes_in :].decode())
-            except streamtok.MemoryLimitExceeded as error:
-                places.append((error.bytes_in, trainer.bytes_in))
-                trainer.memory_limit = 2 * error.limit
-        assert len(places) > 2
-        assert all(a == b for a, b in places)
-        trainer.memory_limit = None
-        trainer.end_document()
-        assert trainer.piece_counts() == counted([text], pattern).piece_counts()
-
-
-# Memory
-
-
-@pytest.mark.parametrize("num_threads", [1, 2])
-def test_pruning_is_reported(num_threads):
-    rare = numbers(100_000)
-    common = b"common word of some length\n" * 3
-    trainer = Trainer("gpt2", memory_limit=2 << 20, prune_singletons=True, num_threads=num_threads)
-    for start in range(0, len(rare), 10_000):
-        trainer.update(rare[start : start + 10_000].rpartition(b"\n")[0] + b"\n" + common)
-    trainer.end_document()
-    counts = trainer.piece_counts()
-    assert counts[b"common"] == 3 * -(-len(rare) // 10_000)
-    assert trainer.pruned_pieces > 10_000
-    assert trainer.pruned_bytes > trainer.pruned_pieces
-    again = pickle.loads(pickle.dumps(trainer))
-    assert again.pruned_pieces == trainer.pruned_pieces
-    assert all(count >= 1 for count in counts.values())
-
-
-@pytest.mark.parametrize("prune_singletons", [False, True])
-def test_the_memory_limit_holds_for_an_endless_pretoken(prune_singletons):
-    settings = {"memory_limit": 2 << 20, "prune_singletons": prune_singletons}
-    trainer = Trainer(r"[a-z]+|[^a-z]", **settings)
-    with pytest.raises(streamtok.MemoryLimitExceeded, match="has not ended"):
-        trainer.update(b"x" * 5_000_000)
-    assert trainer.nbytes <= trainer.memory_limit
-    size = trainer.bytes_in
-    assert trainer.pending == size > 1_000_000
-    trainer.memory_limit = None
-    trainer.update(b"x" * (2_000_000 - size), final=True)
-    assert trainer.piece_counts() == {b"x" * 2_000_000: 1}
-
-
-def test_pruning_that_does_not_help_raises():
-    twice = b"".join(b"piece%dx\npiece%dx\n" % (i, i) for i in range(40_000))
-    trainer = Trainer("gpt2", memory_limit=600_000, prune_singletons=True)
-    with pytest.raises(streamtok.MemoryLimitExceeded):
-        trainer.update(twice)
-
-
 @settings(max_examples=60)
 @given(
     pieces=st.lists(
@@ -136,7 +71,7 @@ def test_pruning_that_does_not_help_raises():
         min_size=1, max_size=400,
     )
 )  # fmt: skip
-def test_tables_export_load_and_prune(pieces):
+def test_tables_export_and_load(pieces):
     expected = Counter(pieces)
     table = PretokenTable()
 
@@ -150,43 +85,15 @@ def test_tables_export_load_and_prune(pieces):
 
     for part in pieces[: len(pieces) // 2], pieces[len(pieces) // 2 :]:
         other = PretokenTable()
-        assert other.load(
+        other.load(
             np.frombuffer(b"".join(part), np.uint8),
             np.array([len(piece) for piece in part], np.uint32),
             np.ones(len(part), np.uint64),
             np.arange(len(part), dtype=np.uint64),
         )
-        assert table.absorb(other)
+        table.absorb(other)
     assert contents(table) == expected
-    singles = [piece for piece, count in expected.items() if count == 1]
-    assert table.prune() == (len(singles), sum(map(len, singles)))
-    rest = {piece: count for piece, count in expected.items() if count > 1}
-    assert contents(table) == rest
-    assert len(table) == len(rest)
-    assert table.absorb(other)  # every remaining pre-token is still found
-    assert contents(table) == Counter(rest) + Counter(pieces[len(pieces) // 2 :])
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_pruning_of_a_full_table_loses_nothing(seed):
-    """Where most cells are taken, many pre-tokens stand behind others that go."""
-    random_order = random.Random(seed)
-    counts = {b"%d" % i: random_order.choice([1, 2, 2]) for i in range(2500)}  # of 4096 cells
-    arrays = (
-        np.frombuffer(b"".join(counts), np.uint8),
-        np.array([*map(len, counts)], np.uint32),
-        np.array([*counts.values()], np.uint64),
-        np.zeros(len(counts), np.uint64),
-    )
-    table, again = PretokenTable(), PretokenTable()
-    assert table.load(*arrays)
-    assert again.load(*arrays)
-    table.prune()
-    kept = sum(count > 1 for count in counts.values())
-    assert len(table) == len(table.export()[1]) == kept
-    assert table.absorb(again)
-    assert len(table) == len(counts)
-    assert table.export()[2].sum() == 2 * kept + sum(counts.values())
+    assert len(table) == len(expected)
 
 
 def test_arrays_that_do_not_fit():
@@ -218,18 +125,16 @@ def test_invalid_states(tmp_path):
     trainer = counted(["ab ab"], errors="replace")
     trainer.update(b"x\xe4")
     pattern, options, notes, state = trainer.__getstate__()
-    place, arrays, pruned = state
+    place, arrays = state
     assert Trainer.__new__(Trainer).__setstate__((pattern, options, notes, state)) is None
     sizes, counts, firsts = arrays[1:]
     for wrong in (
-        ((place[0] - 1, *place[1:]), arrays, pruned),
-        ((*place[:2], b"x"), arrays, pruned),
-        ((*place[:2], b"\xc0"), arrays, pruned),
-        (place, arrays, (1, 0)),
-        (place, arrays, (-1, 0)),
-        (place, (arrays[0], sizes, counts + np.uint64(1 << 63), firsts), pruned),
-        (place, (arrays[0], sizes, counts, firsts + np.uint64(1 << 40)), pruned),
-        (place, (arrays[0], sizes, counts[:1], firsts), pruned),
+        ((place[0] - 1, *place[1:]), arrays),
+        ((*place[:2], b"x"), arrays),
+        ((*place[:2], b"\xc0"), arrays),
+        (place, (arrays[0], sizes, counts + np.uint64(1 << 63), firsts)),
+        (place, (arrays[0], sizes, counts, firsts + np.uint64(1 << 40))),
+        (place, (arrays[0], sizes, counts[:1], firsts)),
     ):
         with pytest.raises(ValueError):
             Trainer.__new__(Trainer).__setstate__((pattern, options, notes, wrong))
@@ -249,8 +154,6 @@ def test_saved_counts(tmp_path):
         one.update(text[1000:], final=True)
     assert list(again.piece_counts().items()) == list(trainer.piece_counts().items())
     assert again.merges(400, tie="first") == trainer.merges(400, tie="first")
-    with pytest.raises(streamtok.MemoryLimitExceeded):
-        Trainer.load_counts(path, memory_limit=1)
 
 
 def deflated(data: bytes) -> bytes:
@@ -388,25 +291,17 @@ def test_the_commands_of_the_documentation(tmp_path):
     assert len(streamtok.vocabulary.load_tiktoken(tmp_path / "from-jsonl.tiktoken")) < 300
 
 
-def test_the_end_is_open_wherever_the_limit_stops_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is counted is that of text[:bytes_in], of which the last pre-token may go on."""
-    monkeypatch.setattr("streamtok.training.part_counters.LARGE", 8)
-    text = "".join(f" {number}" for number in range(10_000, 16_000)).encode()
-    smallest = Trainer("gpt2").nbytes
-    stopped = set()
-    for limit in range(smallest, 4 * smallest, 6_000):
-        trainer = Trainer("gpt2", num_threads=3, memory_limit=limit)
-        single = Trainer("gpt2", num_threads=1)
-        try:
-            trainer.update(text)
-        except streamtok.MemoryLimitExceeded:
-            stopped.add(trainer.bytes_in)
-        single.update(text[: trainer.bytes_in])
-        trainer.memory_limit = None
-        for each in (trainer, single):
-            each.update(b"23 and more", final=True)
-        assert trainer.piece_counts() == single.piece_counts(), limit
-    assert len(stopped) > 1
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
+def test_the_recipe_for_shards(tmp_path: Path) -> None:
+    """The counts of shards, merged, train what one machine trains."""
+    texts = "".join(some_text()[:6]), "".join(some_text()[6:])
+    for number, text in enumerate(texts):
+        (tmp_path / f"shard-{number}.txt").write_text(text, "utf-8")
+    run_shell(block_that_has("training.md", "sh", "--save-counts"), tmp_path)
+    trainer = Trainer("cl100k")
+    trainer.update_documents(texts)
+    merged = streamtok.vocabulary.load_tiktoken(tmp_path / "merged.tiktoken").to_ranks()
+    assert merged == trainer.train(500)._mergeable_ranks
 
 
 @pytest.mark.parametrize("text", ["low", "x", "\u00e9", " lower"])

@@ -19,11 +19,11 @@ cdef class PretokenCounter:
     cdef Scan walk              # positions relative to `bytes`
     cdef u64 offset             # place of bytes[0] in all the text
 
-    def __cinit__(self, Scanner scanner not None, str errors not None, size_t limit):
-        """errors: strict or surrogateescape; limit: bytes of memory, 0 for none."""
+    def __cinit__(self, Scanner scanner not None, str errors not None):
+        """errors: strict or surrogateescape."""
         self.scanner = scanner
         self.errors = errors
-        self.table = PretokenTable(limit)
+        self.table = PretokenTable()
         scan_begin(&self.walk, 0)
 
     def __dealloc__(self):
@@ -51,16 +51,14 @@ cdef class PretokenCounter:
 
     def worker(self):
         """A counter of its own with the same settings, for a part of the text."""
-        cdef size_t limit = self.table.limit, held = table_bytes(&self.table.c) + self.capacity
-        return PretokenCounter(self.scanner, self.errors,
-                               0 if limit == 0 else limit - held if held < limit else 1)
+        return PretokenCounter(self.scanner, self.errors)
 
     def ended(self, bytes more=b""):
         """PretokenCounter: what would be counted besides if the text ended here, behind `more`.
 
         Nothing changes here. Raises UnicodeDecodeError as `feed` with `final`.
         """
-        cdef PretokenCounter rest = PretokenCounter(self.scanner, self.errors, 0)
+        cdef PretokenCounter rest = PretokenCounter(self.scanner, self.errors)
         cdef bytes text = self.bytes[self.walk.start:self.size] if self.size else b""
         cdef u64 base = self.bytes_in - len(text)
         cdef const u8* p
@@ -73,7 +71,7 @@ cdef class PretokenCounter:
         scan_begin(&walk, 0)
         with nogil:
             room = rest.count(p, size, size, &walk, True, base)
-        counted_all(rest, room)
+        raise_unless_fits(rest, room)
         return rest
 
     def part_end(self, chunk, size_t start, size_t size):
@@ -91,13 +89,11 @@ cdef class PretokenCounter:
             text_close(&text)
 
     def feed(self, chunk, size_t start=0, stop=None, bint final=False, bint checked=False):
-        """bool: take in bytes start:stop of `chunk`; False where the limit was met on the way.
+        """Take in bytes start:stop of `chunk`. checked: `check_bytes` has seen them.
 
-        checked: `check_bytes` has seen them.
-
-        Raises UnicodeDecodeError before anything is taken in. Where the limit or the memory ends
-        (MemoryError), `bytes_in` says how far it came, nothing that was taken in is lost, and a
-        well-formed text goes on with a whole character.
+        Raises UnicodeDecodeError before anything is taken in. After a MemoryError, `bytes_in` says
+        how far it came, nothing that was taken in is lost, and a well-formed text goes on with a
+        whole character.
         """
         cdef Text text
         cdef Units units
@@ -122,27 +118,14 @@ cdef class PretokenCounter:
                 room = count_units(self, &units, final)
             if self.errors == "strict" and self.bytes_in > before:
                 self.unfinished = unfinished_at_end(self.bytes, self.size)
-            return counted_all(self, room)
+            raise_unless_fits(self, room)
         finally:
             text_close(&text)
 
-    def end(self, bytes more not None):
-        """End the text behind `more`, whatever the limit is. Raises UnicodeDecodeError.
-
-        In C, so that no signal handler can raise while there is no limit.
-        """
-        cdef size_t limit = self.table.limit
-        self.table.limit = 0
-        try:
-            self.feed(more, 0, None, True)
-        finally:
-            self.table.limit = limit
-
     def feed_characters(self, str text not None, size_t start, size_t stop, bint final=False):
-        """(int, bool): `feed` for characters start:stop, without UTF-8 of all of them.
+        """`feed` for characters start:stop, without UTF-8 of all of them.
 
-        The first of those that were not taken in; whether all is counted, or the limit was met. None
-        of them is a surrogate (ValueError), and no bytes of an unfinished character wait.
+        None of them is a surrogate (ValueError), and no bytes of an unfinished character wait.
         """
         cdef Units units
         cdef int room
@@ -154,7 +137,7 @@ cdef class PretokenCounter:
         units.size = stop - start
         with nogil:
             room = count_units(self, &units, final)
-        return stop - units.size, counted_all(self, room)
+        raise_unless_fits(self, room)
 
     def check_bytes(self, chunk, size_t start, size_t stop, bint final, u64 base):
         """Raise what `feed` would raise for bytes start:stop, without taking them in.
@@ -169,45 +152,39 @@ cdef class PretokenCounter:
             text_close(&text)
 
     def count_documents(self, list documents not None, size_t start, size_t stop):
-        """bool: count each text start:stop of a list by itself, as what comes next; nothing may be
+        """Count each text start:stop of a list by itself, as what comes next; nothing may be
         pending. Nobody may change the list meanwhile.
 
-        False: the limit was met. Raises UnicodeDecodeError; a part of them is counted then, as
-        where it is False.
+        Raises UnicodeDecodeError, MemoryError; a part of them is counted then.
         """
-        return count_documents(self, documents, start, stop)
+        count_documents(self, documents, start, stop)
 
     def absorb(self, PretokenCounter other not None, u64 shift, u64 size):
-        """bool: add all that `other` has counted, from `size` bytes that come next in the text.
+        """Add all that `other` has counted, from `size` bytes that come next in the text.
 
         shift: by how much its places are too low. `other` is of no use then but to be restarted.
-        False, and nothing changed: the limit forbids it. Nothing may be pending.
+        Nothing may be pending. A MemoryError changes nothing.
         """
         if self.size:
             raise ValueError(f"{self.size} bytes are pending")
-        if not self.table.c.cells_used and not self.table.limit:
+        if not self.table.c.cells_used:
             with nogil:
                 take_table(self.table, other.table, shift)
-        elif not self.table.absorb(other.table, shift):
-            return False
+        else:
+            self.table.absorb(other.table, shift)
         self.offset += size
-        return True
 
     def go_on(self, PretokenCounter other not None):
-        """bool: go on where `other` stands, which began at place 0 and has taken in what comes next.
+        """Go on where `other` stands, which began at place 0 and has taken in what comes next.
 
         Between the two is one of the cuts, where the open pre-token ends. `other` is of no use then
-        but to be restarted. False: the limit forbids it, and nothing changed; nor does it with a
-        MemoryError.
+        but to be restarted. A MemoryError changes nothing.
         """
         cdef u64 here = self.bytes_in
-        if not self.take_over(self.ended(), other, here):
-            return False
+        self.take_over(self.ended(), other, here)
         self.size = other.size
         exchange_bytes(self, other)
         self.walk, self.offset, self.unfinished = other.walk, here + other.offset, other.unfinished
-        self.table.other_bytes = self.capacity
-        return True
 
     def restart(self):
         """Forget everything and begin at place 0. The memory is kept."""
@@ -217,32 +194,27 @@ cdef class PretokenCounter:
             self.table.clear()
 
     def merge(self, PretokenCounter other not None, PretokenCounter rest not None, size_t more):
-        """bool: end the text and add what `other` has counted, behind it.
+        """End the text and add what `other` has counted, behind it.
 
-        rest: what `ended` gave for `more` bytes. False, and nothing changed: the limit forbids it;
-        so does a MemoryError change nothing.
+        rest: what `ended` gave for `more` bytes. A MemoryError changes nothing.
         """
         cdef u64 end = self.offset + self.size + more, after = end + other.offset + other.size
-        if not self.take_over(rest, other, end):
-            return False
+        self.take_over(rest, other, end)
         self.size = self.unfinished = 0
         self.offset = after
         scan_begin(&self.walk, 0)
-        return True
 
-    cdef bint take_over(self, PretokenCounter rest, PretokenCounter other, u64 shift) except -1:
+    cdef int take_over(self, PretokenCounter rest, PretokenCounter other, u64 shift) except -1:
         """Add the table of `rest`, and that of `other`, `shift` bytes later; both or none."""
         cdef int room
         with nogil:
-            room = self.table.reserve_for(other.table, rest.table.c.cells_used, rest.table.c.arena_used)
+            room = self.table.reserve(rest.table.c.cells_used + other.table.c.cells_used,
+                                      rest.table.c.arena_used + other.table.c.arena_used)
             if room == FITS:
                 self.table.take_over(rest.table, 0)
                 self.table.take_over(other.table, shift)
-        return counted_all(self, room)
-
-    def set_limit(self, size_t limit):
-        """limit: bytes of memory from now on, 0 for none."""
-        self.table.limit = limit
+        raise_unless_fits(self, room)
+        return 0
 
     def getstate(self):
         """(int, bytes): bytes taken in, and those of them that are pending."""

@@ -7,8 +7,8 @@ cdef struct Document:
     int kind                # bytes of a unit; 0: UTF-8
 
 
-cdef bint count_documents(PretokenCounter counter, list documents, size_t start,
-                          size_t stop) except -1:
+cdef int count_documents(PretokenCounter counter, list documents, size_t start,
+                         size_t stop) except -1:
     """See `PretokenCounter.count_documents`."""
     cdef size_t n = stop - start, opened = 0, i = 0
     cdef Document* texts
@@ -28,7 +28,7 @@ cdef bint count_documents(PretokenCounter counter, list documents, size_t start,
             with nogil:
                 room = count_next(counter, texts, n, &i)
             if room != FITS or i == n:
-                return counted_all(counter, room)
+                return raise_unless_fits(counter, room)
             # A surrogate. Not that many texts have one that more of it would be done above.
             encode_document(texts + i, documents[start + i], counter.errors)
     finally:

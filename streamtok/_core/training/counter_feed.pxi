@@ -28,9 +28,6 @@ cdef int append_units(PretokenCounter counter, Units* units) noexcept nogil:
     else:
         step = min(units.size, <size_t>SLICE // units.kind)
     room = counter.size + utf8_room(units.kind, step)
-    if (counter.table.limit and room + SLACK > counter.capacity
-            and table_bytes(&counter.table.c) + counter_room(room) > counter.table.limit):
-        return OVER_LIMIT
     if grow_counter(counter, room) != FITS:
         return NO_MEMORY
     if units.kind == 0:
@@ -57,7 +54,6 @@ cdef int count_units(PretokenCounter counter, Units* units, bint final) noexcept
         room = append_units(counter, units)
         if room != FITS:
             return room
-        counter.table.other_bytes = counter.capacity
         room = counter.count(counter.bytes, counter.size + SLACK, counter.size, &counter.walk,
                              final and units.size == 0, counter.offset)
         gone = counter.walk.start
@@ -77,11 +73,11 @@ cdef int count_units(PretokenCounter counter, Units* units, bint final) noexcept
             return FITS
 
 
-cdef bint counted_all(PretokenCounter counter, int room) except -1:
-    """Whether it FITS; raises MemoryError if there is no memory."""
+cdef int raise_unless_fits(PretokenCounter counter, int room) except -1:
+    """Raise MemoryError if there is no memory."""
     if room == NO_MEMORY:
         raise MemoryError(
             f"no memory to count more than the first {counter.bytes_in} bytes, of which "
             f"{counter.pending} are in a pre-token that has not ended"
         )
-    return room == FITS
+    return 0

@@ -1,9 +1,5 @@
 """The text that a counter takes in: room for it, and whole characters of it."""
 
-cdef inline size_t counter_room(size_t size) noexcept nogil:
-    return size + size // 2 + 4 * SLACK
-
-
 cdef int grow_counter(PretokenCounter counter, size_t size) noexcept nogil:
     """Make room for `size` bytes: FITS or NO_MEMORY, also for a pre-token of 4 GiB."""
     cdef size_t capacity
@@ -12,7 +8,7 @@ cdef int grow_counter(PretokenCounter counter, size_t size) noexcept nogil:
         return FITS
     if size > <size_t>0xFFFFFF00:
         return NO_MEMORY
-    capacity = counter_room(size)
+    capacity = size + size // 2 + 4 * SLACK
     bytes = <u8*>realloc(counter.bytes, capacity)
     if bytes == NULL:
         return NO_MEMORY

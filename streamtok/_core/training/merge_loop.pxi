@@ -67,7 +67,7 @@ cdef class MergeLoop:
         if slots > LONGEST:
             raise MemoryError(
                 f"{slots} symbols of different pre-tokens are more than can be trained on "
-                f"({<size_t>LONGEST}): leave out rare ones"
+                f"({<size_t>LONGEST}): train on a sample of the text"
             )
         self.m.most = most
         self.m.by_place = by_place

@@ -7,8 +7,7 @@ cdef packed struct Seen:    # the numbers of a pre-token, CELL_NUMBERS of them
 
 cdef enum:                  # whether there is room for more
     FITS = 0
-    OVER_LIMIT = 1
-    NO_MEMORY = 2
+    NO_MEMORY = 1
 
 
 cdef enum:
@@ -20,12 +19,8 @@ cdef class PretokenTable:
     """Pre-tokens and their counts. Not safe for two threads at a time."""
 
     cdef PretokenCells c
-    cdef readonly size_t limit
-    cdef size_t other_bytes # memory of the owner's that counts against the limit
 
-    def __cinit__(self, size_t limit=0):
-        """limit: bytes of memory, 0 for none."""
-        self.limit = limit
+    def __cinit__(self):
         if not open_table(&self.c, SMALLEST, 0):
             raise MemoryError
 
@@ -49,43 +44,19 @@ cdef class PretokenTable:
     cdef int reserve(self, size_t pretokens, size_t words) noexcept nogil:
         """Make room for so many new pre-tokens, and so many words of the arena.
 
-        FITS; else nothing has changed that can be seen: OVER_LIMIT or NO_MEMORY.
+        FITS; else nothing has changed that can be seen: NO_MEMORY.
         """
         cdef u64 cells = self.c.cell_mask + 1
-        cdef size_t arena = self.c.arena_size, most
+        cdef size_t arena = self.c.arena_size
         while self.c.cells_used + pretokens > most_used(cells):
             cells *= 2
         if self.c.arena_used + words > arena:
             arena = self.c.arena_used + self.c.arena_used // 2 + words
-        most = cells * sizeof(Cell) + arena * sizeof(u32) + self.other_bytes
-        if cells != self.c.cell_mask + 1:               # the old ones are there meanwhile
-            most += (self.c.cell_mask + 1) * sizeof(Cell)
-        elif arena == self.c.arena_size:
-            return FITS
-        if self.limit and most > self.limit:
-            return OVER_LIMIT
         if arena != self.c.arena_size and not resize_arena(&self.c, arena):
             return NO_MEMORY
         if cells != self.c.cell_mask + 1 and not resize_cells(&self.c, cells):
             return NO_MEMORY
         return FITS
-
-    cdef int reserve_for(self, PretokenTable other, size_t pretokens, size_t words) noexcept nogil:
-        """Make room for all of `other` and so much besides; as `reserve`."""
-        cdef size_t new_pretokens = pretokens, new_words = words
-        cdef u64 i, high
-        cdef Cell* cell
-        if self.reserve(pretokens + other.c.cells_used, words + other.c.arena_used) == FITS:
-            return FITS
-        # Perhaps most of them are here already.
-        for i in range(other.c.cell_mask + 1):
-            cell = other.c.cells + i
-            high = cell.high & ST_KEY_MASK
-            if high and find_cell(&self.c, home_of(&self.c, cell.low, high), cell.low, high,
-                                  bytes_of(&other.c, cell)).high == 0:
-                new_pretokens += 1
-                new_words += words_of(cell)
-        return self.reserve(new_pretokens, new_words)
 
     cdef void take_over(self, PretokenTable other, u64 shift) noexcept nogil:
         """Add all of `other`, as if it had been seen `shift` bytes later; there is room for it.
@@ -131,25 +102,17 @@ cdef class PretokenTable:
             start = <size_t>llabs(ends[i])
 
     def absorb(self, PretokenTable other not None, u64 shift=0):
-        """Add all of `other`, as if it had been seen `shift` bytes later. False: the limit forbids.
+        """Add all of `other`, as if it had been seen `shift` bytes later.
 
-        Either all of it is added or nothing.
+        A MemoryError changes nothing.
         """
         cdef int room
         with nogil:
-            room = self.reserve_for(other, 0, 0)
+            room = self.reserve(other.c.cells_used, other.c.arena_used)
             if room == FITS:
                 self.take_over(other, shift)
         if room == NO_MEMORY:
             raise MemoryError("no memory for more pre-tokens: nothing was added")
-        return room == FITS
-
-    def prune(self):
-        """(pre-tokens, bytes): drop all that were seen once; how many they were."""
-        cdef u64 pretokens = 0, bytes = 0
-        with nogil:
-            drop_singletons(&self.c, &pretokens, &bytes)
-        return pretokens, bytes
 
     def export(self):
         """(bytes, uint32 [n], uint64 [n], uint64 [n]): pre-tokens in a row; sizes, counts, places.
@@ -186,9 +149,7 @@ cdef class PretokenTable:
         return data, sizes, counts, firsts
 
     def load(self, data, sizes, counts, firsts):
-        """Add what `export` gave. ValueError if the arrays do not fit together; False: the
-        limit.
-        """
+        """Add what `export` gave. Raises ValueError if the arrays do not fit together."""
         cdef ArrayView data_view = read_array(data, UINT8, "data")
         cdef ArrayView size_view = read_array(sizes, UINT32, "sizes")
         cdef ArrayView count_view = read_array(counts, UINT64, "counts")
@@ -199,7 +160,6 @@ cdef class PretokenTable:
         cdef const u64* first = <const u64*>first_view.data
         cdef u64[2] key
         cdef size_t i, n = size_view.size, total = 0, at = 0, words = 0
-        cdef int room
         if count_view.size != n or first_view.size != n:
             raise ValueError("as many sizes as counts and places are needed")
         for i in range(n):
@@ -210,19 +170,13 @@ cdef class PretokenTable:
                 raise ValueError(f"pre-token {i} is empty or was never seen")
         if total != data_view.size:
             raise ValueError(f"the sizes sum to {total}, but there are {data_view.size} bytes")
-        if n == 0:
-            return True
-        room = self.reserve(n, words)
-        if room == NO_MEMORY:
+        if self.reserve(n, words) == NO_MEMORY:
             raise MemoryError(f"no memory for {n} pre-tokens")
-        if room == OVER_LIMIT:
-            return False
         with nogil:
             for i in range(n):
                 make_key(p + at, size[i], total - at, key)
                 see(&self.c, home_of(&self.c, key[0], key[1]), key[0], key[1], p + at, count[i], first[i])
                 at += size[i]
-        return True
 
 
 cdef inline Seen* seen_of(const PretokenCells* t, Cell* cell) noexcept nogil:
@@ -273,16 +227,3 @@ cdef void take_table(PretokenTable table, PretokenTable other, u64 shift) noexce
         for i in range(table.c.cell_mask + 1):
             if table.c.cells[i].high:
                 seen_of(&table.c, &table.c.cells[i]).first += shift
-
-
-cdef void drop_singletons(PretokenCells* t, u64* pretokens, u64* bytes) noexcept nogil:
-    """Forget what was seen once, in place; how many pre-tokens, and bytes of them."""
-    cdef u64 i, start = unreached(t)
-    for i in range(t.cell_mask + 1):
-        if t.cells[i].high and seen_of(t, &t.cells[i]).count == 1:
-            bytes[0] += size_of(&t.cells[i])
-            pretokens[0] += 1
-            t.cells[i].high = 0
-    close_up(t, start)
-    if t.arena_used:
-        close_gaps(t)
