@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -120,9 +121,13 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
     """
     check_writable(url)
     store, name = _open_store(url)
-    if is_hub(url) and is_new and _exists(url):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url)
-    mode = "create" if is_new and not is_hub(url) else "overwrite"
+    if is_hub(url):
+        if is_new and _exists(url):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url)
+        with naming_object(url):
+            _copy(path, store, name)
+        return
+    mode = "create" if is_new else "overwrite"
     try:
         with naming_object(url):
             store.put_file(path, name, mode=mode)
@@ -131,6 +136,18 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
         if mode == "create" and error.errno != errno.EACCES and _exists(url):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url) from error
         raise
+
+
+def _copy(path: str, store: Any, name: str) -> None:
+    """Copy a file by a file object, which fsspec's own copy completes even after an error."""
+    target = store.open(name, "wb")
+    try:
+        with open(path, "rb") as source:
+            shutil.copyfileobj(source, target)
+    except BaseException:
+        target.closed = True  # so that nothing completes it
+        raise
+    target.close()
 
 
 def _exists(url: str) -> bool:
