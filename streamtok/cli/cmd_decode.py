@@ -23,7 +23,7 @@ from ..parts.job_outputs import find_plan, outputs_of_job
 from ..parts.plan import PLAN_FILE
 from ..pipeline import sinks
 from ..pipeline.sinks.finished import Finished, first_file, read_documents
-from ..pipeline.sinks.parquet import is_parquet
+from ..pipeline.sinks.parquet_sink import is_parquet
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources import check_file, open_blocks
 from ..stores.urls import is_url

@@ -183,9 +183,7 @@ class Plan:
             try:
                 return cls._read(file)
             except (ValueError, KeyError, TypeError, OverflowError) as error:
-                raise PlanError(
-                    f"{path} is not a plan of this version, or damaged: {error}"
-                ) from None
+                raise PlanError(f"{path} is not a plan, or damaged: {error}") from None
 
     @classmethod
     def _read(cls, lines: Iterable[str]) -> Plan:

@@ -65,7 +65,7 @@ class Checkpoint:
         expected = f"{_MAGIC} {hashlib.sha256(body).hexdigest()}"
         if head != expected.encode():
             is_ours = head.startswith(_MAGIC.encode())
-            kind = "damaged" if is_ours else "not a checkpoint of this version of streamtok"
+            kind = "damaged" if is_ours else "not a checkpoint of streamtok"
             raise CheckpointError(f"{self.path} is {kind}; remove it to start again")
         with self.taking_up():
             found = json.loads(body)

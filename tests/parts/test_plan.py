@@ -111,7 +111,7 @@ def test_damaged(text: Path, old: str, new: str) -> None:
     damaged = path.read_text().replace(old, new, 2)
     assert damaged != path.read_text()
     path.write_text(damaged)
-    with pytest.raises(PlanError, match="is not a plan of this version, or damaged"):
+    with pytest.raises(PlanError, match="is not a plan, or damaged"):
         Plan.load(str(path))
 
 

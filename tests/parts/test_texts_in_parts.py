@@ -132,22 +132,6 @@ def test_counts_for_training(tmp_path: Path, pattern: str) -> None:
     assert sum(sizes) == path.stat().st_size
 
 
-def test_bad_text_names_its_place(tmp_path: Path) -> None:
-    path = tmp_path / "in"
-    path.write_bytes(b"good text, " * 50 + b"\xff " + b"good text, " * 50)
-    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=100)
-    failed = []
-    for number in range(len(made)):
-        try:
-            run_part(made, number)
-        except PlanError as error:
-            failed.append(str(error))
-    (message,) = failed
-    assert "part 5 (bytes 500 … 600): byte 550 is not UTF-8" in message
-    with pytest.raises(PlanError, match="byte 550 is not"):
-        count_in_parts([str(path)], "gpt2", 1, part_size=100)
-
-
 def test_broken_lines(tmp_path: Path) -> None:
     good, bad = b'{"text": "some text"}\n', b'{"text": broken}\n'
     path = tmp_path / "in"

@@ -115,7 +115,7 @@ def test_without_a_sidecar(tmp_path: Path) -> None:
 
 
 def test_indexes_against_their_data(tmp_path: Path) -> None:
-    """Even without digests, as in files of other programs and earlier versions."""
+    """Even without digests, as in files of other programs."""
     out = encode(tmp_path, "megatron", "--no-sidecar")
     assert streamtok.verify(out.with_suffix("")) == streamtok.verify(out)  # as --data-path has it
     assert faults(out) == []

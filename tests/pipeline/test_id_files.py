@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from streamtok.pipeline.sinks import FILE_FORMATS, About, Family, Files
 from streamtok.pipeline.sinks.indexed import metric
-from streamtok.pipeline.sinks.parquet import ROW_TOKENS
+from streamtok.pipeline.sinks.parquet_sink import ROW_TOKENS
 
 GPT2 = About("gpt2", "00" * 32, 50_256)
 CL100K = About("cl100k_base", "11" * 32, 100_276)

@@ -296,19 +296,6 @@ def test_what_appeared_since_is_not_replaced(text: Path, tmp_path: Path) -> None
     assert out.read_bytes() == whole(text)
 
 
-def test_a_checkpoint_of_an_older_version(text: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.bin"
-    interrupt(text, out)
-    path = tmp_path / "out.bin.checkpoint"
-    path.write_bytes(
-        path.read_bytes().replace(b"streamtok checkpoint 4", b"streamtok checkpoint 3")
-    )
-    error = fails(*resumed(text, out))
-    assert error == (
-        f"{path} is not a checkpoint of this version of streamtok; remove it to start again"
-    )
-
-
 def test_a_complete_shard_of_other_content(tmp_path: Path) -> None:
     """What was complete and not yet published when the process died is compared as well."""
     family = Family("npy", About("none", "", 100), wants_sidecar=True)

@@ -100,6 +100,7 @@ def test_ids_of_a_vocabulary_file(tmp_path: Path) -> None:
         b'{"vocabulary_sha256": 7}',
         b'{"vocabulary_sha256": "00", "encoding": "gpt2", "tokens": "many"}',
         b'{"vocabulary_sha256": "00", "encoding": "gpt2", "tokens": true}',
+        b'{"vocabulary_sha256": "00", "encoding": "gpt2", "tokens": 5, "documents": 1}',
     ],
 )
 def test_a_damaged_sidecar(tmp_path: Path, damage: bytes) -> None:
@@ -148,14 +149,6 @@ def test_ids_that_the_default_cannot_be(tmp_path: Path) -> None:
     assert "the ids are uint16, but those of cl100k_base, the default, need uint32" in error
     assert not back.exists()
     assert run("decode", str(out), "-e", "gpt2").stdout == TEXT
-
-
-def test_a_sidecar_of_version_0_1_0(tmp_path: Path) -> None:
-    out = made(tmp_path, "a.bin")
-    row = {key: value for key, value in sidecar(out).items() if key not in ("format", "bytes")}
-    Path(f"{out}.json").write_text(json.dumps(row))
-    assert run("decode", str(out)).stdout == TEXT
-    assert "another" not in fails("decode", str(out), "-e", "cl100k_base")
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.npy"])

@@ -20,7 +20,7 @@ from ..sources.open_blocks import open_blocks
 from .finished import BLOCK, DamagedIndex, Finished, find_finished, read_documents
 from .format_table import TABLE
 from .indexed import metric
-from .parquet import read_metadata
+from .parquet_sink import read_metadata
 from .sidecar import Sidecar
 
 if TYPE_CHECKING:
@@ -170,18 +170,14 @@ class OutputCheck:
         self._report.documents += documents or (about.documents if about is not None else 0)
 
     def _check_about(self, about: Sidecar, read: _Reading, count: int) -> None:
-        if about.sha256 is None:
-            self._note("its sidecar has no SHA-256: an earlier version wrote it")
-            if read.size != about.size:
-                self._fault(f"it has {read.size:,} bytes, not the {about.size:,} recorded")
-        else:
-            self._compare(self._path, read, about.size, read.after_header, about.sha256)
+        assert about.sha256 is not None  # as of every sidecar
+        self._compare(self._path, read, about.size, read.after_header, about.sha256)
         if count != about.tokens:
             self._fault(f"it has {count:,} ids, not the {about.tokens:,} recorded")
 
     def _check_ids(self, one: Finished, ids: npt.NDArray[Any], before: int) -> None:
         """Report the first id that the vocabulary does not have."""
-        most = one.max_id
+        most = None if one.about is None else one.about.max_id
         if most is None or not len(ids) or (int(ids.max()) <= most and int(ids.min()) >= 0):
             return
         at = int(np.argmax((ids > most) | (ids < 0)))
@@ -209,9 +205,6 @@ class OutputCheck:
     ) -> None:
         """The schema has digests of all ids and of the lengths of the documents."""
         row = read_metadata(one.path) or {}
-        if "ids_sha256" not in row:
-            self._note("its schema has no SHA-256: an earlier version wrote it")
-            return
         for key, found in (("tokens", tokens), ("documents", documents)):
             if row.get(key) != found:
                 self._fault(f"it has {found:,} {key}, not the {row.get(key)} recorded")

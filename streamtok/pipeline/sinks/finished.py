@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...registry import get_encoding, list_encoding_names
 from ...stores import places
 from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
 from ..sources.blocks import Waiting
@@ -18,7 +17,7 @@ from ..sources.open_blocks import open_blocks
 from .by_name import choose_format
 from .format_table import TABLE, has_schema, read_ids
 from .indexed import MEGATRON_MAGIC
-from .parquet import is_parquet
+from .parquet_sink import is_parquet
 from .sidecar import Sidecar, read_description, sidecar_path
 
 if TYPE_CHECKING:
@@ -64,15 +63,6 @@ class Finished:
         if self.format == "megatron":
             return "u16" if read_index_header(self.further(".idx"))[0] == 2 else "u32"
         return "u16" if b"|2\n" in places.read_head(self.further(".metadata"), _HEAD) else "u32"
-
-    @property
-    def max_id(self) -> int | None:
-        """The highest id of its vocabulary; None if nothing tells it."""
-        about = self.about
-        if about is None or about.max_id is not None or about.encoding not in list_encoding_names():
-            return None if about is None else about.max_id
-        encoding = get_encoding(about.encoding)  # an earlier version wrote it
-        return encoding.max_token_value if encoding.digest == about.digest else None
 
     def further(self, suffix: str) -> str:
         """The path of a further file of the output, such as its index."""

@@ -19,7 +19,7 @@ from .flat import (
 )
 from .id_reader import read_lines, read_npy, read_raw, read_rows, read_text_or_rows
 from .indexed import DatatroveSink, MegatronSink
-from .parquet import ParquetSink
+from .parquet_sink import ParquetSink
 
 if TYPE_CHECKING:
     from .id_reader import Ids

@@ -20,7 +20,7 @@ from ...errors import SidecarError
 from ...files.part_file import PartFile
 from ...stores import places
 from .flat import Sink
-from .parquet import is_parquet, read_metadata
+from .parquet_sink import is_parquet, read_metadata
 
 if TYPE_CHECKING:
     from .flat import About, Ends, IdArray
@@ -29,16 +29,15 @@ _T = TypeVar("_T")
 _SUFFIX = ".json"
 _AFTER_HEADER = "sha256_after_header"  # `sha256sum` would give another one
 _MOST_BYTES = 1 << 16
-_RAW = {"uint16": ("u16", 2), "uint32": ("u32", 4)}
 
 
 @dataclass(frozen=True)
 class Sidecar:
     """The contents of a sidecar. dtype: the type of the ids in the file, None for text.
 
-    sha256: of the bytes after the header, which has `header_size` bytes. files: the sizes and
-    digests of further files, by what follows the common beginning of the names, such as ".idx".
-    Sidecars of earlier versions lack max_id, job and most digests.
+    sha256: of the bytes after the header, which has `header_size` bytes; None for a table. files:
+    the sizes and digests of further files, by what follows the common beginning of the names, such
+    as ".idx".
     """
 
     encoding: str
@@ -143,9 +142,6 @@ def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
     def text(key: str) -> str | None:
         return None if row.get(key) is None else field(key, str)
 
-    tokens = field("tokens", int)
-    # Sidecars of version 0.1.0 exist for raw ids only and lack format and size.
-    format, width = _RAW.get(str(row.get("dtype")), (None, 0))
     header_size = field("header_bytes", int, 0)
     files: dict[str, tuple[int, str]] = {}
     for one, about in field("files", dict, {}).items():
@@ -154,15 +150,15 @@ def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
     return Sidecar(
         encoding=field("encoding", str),
         digest=field("vocabulary_sha256", str),
-        format=field("format", str, format),
+        format=field("format", str),
         dtype=text("dtype"),
-        tokens=tokens,
+        tokens=field("tokens", int),
         documents=field("documents", int),
-        size=field("bytes", int, tokens * width),
-        sha256=text(_AFTER_HEADER if header_size else "sha256"),
+        size=field("bytes", int),
+        sha256=None if name == path else field(_AFTER_HEADER if header_size else "sha256", str),
         header_size=header_size,
         files=files,
-        max_id=None if row.get("max_id") is None else field("max_id", int),
+        max_id=field("max_id", int),
         vocabulary=text("vocabulary"),
         job=text("job"),
     )
