@@ -15,6 +15,7 @@ from ..errors import StreamtokError
 from ..files.named_errors import is_folder
 from ..parts import counted_documents
 from ..parts.counted_files import CountedFiles, count_inputs
+from ..patterns.named import PATTERNS
 from ..pipeline.sources import MAX_LINE, Reading, check_file
 from ..vocabulary.ranks_file import save_tiktoken
 from . import (
@@ -22,7 +23,6 @@ from . import (
     open_inputs,
     options,
     parts_options,
-    train_report,
     vocabulary_output,
 )
 from .argument_types import parse_count, parse_positive, parse_positive_size
@@ -185,9 +185,7 @@ def run(args: argparse.Namespace) -> int:
         encoding = _train(args, trainer, args.vocab_size, advance)
     _save(encoding, args.output, format)
     if not args.quiet:
-        train_report.say_what_was_done(
-            args, trainer, encoding, format, time.perf_counter() - started
-        )
+        _report(args, trainer, encoding, format, time.perf_counter() - started)
     return 0
 
 
@@ -222,6 +220,30 @@ def _train(
 # The output
 
 
+def _report(
+    args: argparse.Namespace, trainer: Trainer, encoding: Encoding, format: str, seconds: float
+) -> None:
+    """Say what was counted and trained, and how to use the file, which has this format."""
+    say(
+        f"{trainer.bytes_in:,} bytes, {trainer.n_pieces:,} distinct pre-tokens, "
+        f"{encoding.n_vocab:,} tokens in {shown(args.output)}, {seconds:.2f} s"
+    )
+    if encoding.n_vocab < args.vocab_size:
+        say(f"fewer than the requested {args.vocab_size:,} tokens: no pair is left to merge")
+    is_bare = format == "tiktoken"  # tokens and their ids, and no more
+    note = "; a .tiktoken file cannot hold it" if is_bare else ""
+    for text, token in encoding._special_tokens.items():
+        say(f"special token {text!r} has id {token}{note}")
+    if not is_bare:
+        return
+    if args.pattern in PATTERNS:
+        how = f"other commands take it as -e {shown(args.output)}@{args.pattern}"
+    else:
+        name = repr(args.output)
+        how = f'streamtok.load({name}, pattern=...) takes it, and "tokenizer.json" as -o holds it'
+    say(f"a .tiktoken file has no pattern: {how}")
+
+
 def _choose_format(args: argparse.Namespace) -> str:
     """The format of the output. A name without a suffix is that of a .tiktoken file."""
     if args.to is None and not os.path.splitext(args.output)[1]:
@@ -253,7 +275,7 @@ def _save(encoding: Encoding, path: str, format: str) -> None:
 
 
 def _open_trainer(args: argparse.Namespace, names: list[str]) -> Trainer:
-    from ..training.trainer import PATTERNS, Trainer
+    from ..training.trainer import Trainer
 
     if args.save_counts is None:
         return Trainer(args.pattern, errors=args.errors, num_threads=args.threads)

@@ -1,17 +1,13 @@
-"""What a counter of pre-tokens is given: tables of a pattern, and texts that stay as they are."""
+"""What a counter of pre-tokens is given: the tables of a pattern, and large texts."""
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
-from .._core.encode import Cuts, Scanner, bytes_of
+from .._core.encode import Cuts, Scanner
 from ..patterns.pattern import Pattern
 
-if TYPE_CHECKING:
-    from .._types import Text
-
-__all__ = ["copied", "is_wide", "scan_tables"]
+__all__ = ["is_wide", "scan_tables"]
 
 _LARGE_STR = 1 << 16  # characters of a str; the UTF-8 of smaller ones is soon made, and small
 
@@ -29,8 +25,3 @@ def is_wide(text: str) -> bool:
     CPython would make it at half the speed, and keep it with the str.
     """
     return type(text) is str and len(text) >= _LARGE_STR and not text.isascii()
-
-
-def copied(text: Text) -> bytes:
-    """What is bytes-like, as bytes of its own. Raises TypeError for everything else."""
-    return bytes_of(text)  # type: ignore[arg-type]

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .._core.encode import has_surrogate, text_bytes, unfinished_size
+from .._core.encode import bytes_of, has_surrogate, text_bytes, unfinished_size
 from .._core.train import PretokenCounter
 from ..engines.chunk_text import NO_BYTES_YET, BytesTaken, characters_of
 from ..patterns.pattern import Pattern
 from . import part_counters
-from .counter_inputs import copied, is_wide, scan_tables
+from .counter_inputs import is_wide, scan_tables
 from .part_counters import PartCounters, feed
 from .saved_counts import check_counts
 
@@ -89,7 +89,7 @@ class Counting:
         try:
             for text in texts:
                 if not isinstance(text, (str, bytes)):
-                    text = copied(text)  # its owner may reuse the buffer for the next text
+                    text = bytes_of(text)  # its owner may reuse the buffer for the next text
                 if len(text) >= part_counters.LARGE:
                     batch, done, size = [], batch, 0
                     self._count_documents(done)

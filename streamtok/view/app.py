@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
+from importlib import resources
 from typing import TYPE_CHECKING
 
 from .. import __version__
 from .encodings import MAX_VOCABULARY, Encodings
 from .guard import LOOPBACK, Guard, Receive, Scope, Send
 from .optional_starlette import JSONResponse, Request, Response, Route, Starlette, run_in_threadpool
-from .pages import page_files
 from .questions import Bodies, answer_of, endpoint, refusal
 from .tab_answers import LONGEST_STREAM, LONGEST_TEXT, TabAnswers
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .given import Given
+
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 
 
 class View:
@@ -108,6 +116,20 @@ def make_app(
         asked = endpoint(answer, encodings, bodies)
         routes.append(Route(f"/api/{path}", asked, methods=["POST"]))
     return View(Guard(Starlette(routes=routes), token=token, hosts=hosts))
+
+
+@functools.lru_cache
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """Name -> its bytes and its media type, of all files of the page.
+
+    They are read once, and nothing else can be asked for by name.
+    """
+    found = {}
+    for file in resources.files("streamtok.view").joinpath("static").iterdir():
+        suffix = file.name[file.name.rfind(".") :]
+        if suffix in TYPES:
+            found[file.name] = (file.read_bytes(), TYPES[suffix])
+    return found
 
 
 def _file(name: str) -> Response:

@@ -17,7 +17,7 @@ from starlette.routing import Mount
 
 import streamtok
 from streamtok.view import Server, make_app
-from streamtok.view.pages import TYPES, page_files
+from streamtok.view.app import TYPES, page_files
 
 from ..doc_blocks import DOCS
 from .conftest import Open
