@@ -1,12 +1,14 @@
 """A column of ids for the tables of other libraries. Each process opens the encoding once.
 
-rows.map(add_ids, batched=True, num_proc=8)                        # Hugging Face's datasets
-rows.map_batches(add_ids, batch_format="numpy")                    # Ray Data
-frame.mapInArrow(add_ids_to_arrow, "text string, ids array<int>")  # Spark, with pandas
-frame["ids"] = ids_of(frame["text"])                               # pandas
-frame.with_columns(polars.Series("ids", ids_of(frame["text"])))    # polars
-table = duckdb.sql("from 'in.parquet'").fetch_record_batch()       # DuckDB
-pyarrow.Table.from_batches(add_ids_to_arrow(table))
+Copy what you need. A call in each library:
+
+    rows.map(add_ids, batched=True, num_proc=8)                        # Hugging Face's datasets
+    rows.map_batches(add_ids, batch_format="numpy")                    # Ray Data
+    frame.mapInArrow(add_ids_to_arrow, "text string, ids array<int>")  # Spark, with pandas
+    frame["ids"] = ids_of(frame["text"])                               # pandas
+    frame.with_columns(polars.Series("ids", ids_of(frame["text"])))    # polars
+    table = duckdb.sql("from 'in.parquet'").fetch_record_batch()       # DuckDB
+    pyarrow.Table.from_batches(add_ids_to_arrow(table))
 """
 
 from __future__ import annotations
