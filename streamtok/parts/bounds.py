@@ -11,7 +11,7 @@ import bisect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..pipeline.sources.parquet import ParquetTexts
+from ..pipeline.sources.parquet_texts import ParquetTexts
 from ..stores import places
 
 if TYPE_CHECKING:

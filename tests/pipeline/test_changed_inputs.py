@@ -22,7 +22,7 @@ from streamtok.cli.main import main
 from streamtok.parts.part import read_record, run_part
 from streamtok.parts.plan import plan
 from streamtok.pipeline.sources import fingerprint
-from streamtok.pipeline.sources.parquet import ParquetTexts
+from streamtok.pipeline.sources.parquet_texts import ParquetTexts
 
 LINES = [f"line {i} of the text, with words" for i in range(2000)]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()

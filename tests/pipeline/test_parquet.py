@@ -12,8 +12,8 @@ import pytest
 
 import streamtok
 from streamtok.errors import DocumentError
-from streamtok.pipeline.sources import parquet
-from streamtok.pipeline.sources.parquet import ParquetTexts
+from streamtok.pipeline.sources import parquet_texts
+from streamtok.pipeline.sources.parquet_texts import ParquetTexts
 
 from ..cli.test_cli import fails, run
 
@@ -174,7 +174,7 @@ def test_every_kind_of_page(tmp_path: Path, settings: dict[str, Any]) -> None:
 
 
 def test_a_text_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "MAX_TEXT", 1000)
+    monkeypatch.setattr(parquet_texts, "MAX_TEXT", 1000)
     path = str(tmp_path / "a.parquet")
     pq.write_table(pa.table({"text": ["x", "a" * 1001]}), path)
     with pytest.raises(DocumentError, match="row 1: the text has 1,001 bytes"):

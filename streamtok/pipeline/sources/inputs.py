@@ -29,7 +29,7 @@ from .compression import unpack
 from .fingerprint import FileWatch, fingerprint
 from .follow import Follower
 from .open_blocks import is_compressed, open_blocks
-from .parquet import ParquetTexts
+from .parquet_texts import ParquetTexts
 from .reading import Reading
 from .records import OnBad, Places
 from .splitters import Part, Splitter, Start, together
