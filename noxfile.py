@@ -350,4 +350,4 @@ def fuzz(session: nox.Session) -> None:
         if session.posargs
         else [["--seconds", "60"], ["--states", "--seconds", "60"]]
     ):
-        session.run("python", "-m", "tests.fuzz", *options)
+        session.run("python", "-m", "tests.long.fuzz", *options)

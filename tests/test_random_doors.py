@@ -1,11 +1,11 @@
-"""A few rounds of `tests.doors`, which is run for longer under sanitizers."""
+"""A few rounds of `tests.long.doors`, which is run for longer under sanitizers."""
 
 from __future__ import annotations
 
 import pytest
 
-from .doors.__main__ import one_round
-from .doors.subjects import FAMILIES
+from .long.doors.__main__ import one_round
+from .long.doors.subjects import FAMILIES
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -16,8 +16,8 @@ from streamtok.engines.rules import TextRules
 from streamtok.engines.template import NO_TEMPLATE, Template
 
 from ..conftest import PACKED, encoding_of
+from ..long.states.encodings import any_subject, random_ranks
 from ..nasty import TEXTS
-from ..states.encodings import any_subject, random_ranks
 
 LOOKS_BEHIND = r"(?<=a)b+|a|[^ab]+|b"  # no automaton can follow it
 

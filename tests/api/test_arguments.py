@@ -15,7 +15,7 @@ import pytest
 import streamtok
 from streamtok import Trainer
 
-from ..states.encodings import made
+from ..long.states.encodings import made
 
 ENC = streamtok.get_encoding("gpt2")
 LARGE = "a text of some words " * 60_000

@@ -34,9 +34,9 @@ from streamtok.normalizers import Form, Lowercase, Normalizer, Replace, StripAcc
 from streamtok.normalizers.step import Step
 from streamtok.parallel import texts as batch
 
+from ..long.states.encodings import made
+from ..long.states.interrupts import AtInstruction
 from ..models.test_pieces import encoding_of
-from ..states.encodings import made
-from ..states.interrupts import AtInstruction
 from .test_template import ENCODINGS
 
 pytestmark = pytest.mark.skipif(

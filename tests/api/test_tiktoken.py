@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamtok
-from tests import tiktoken_suite
 from tests.conftest import encoding_of, twin_of
+from tests.long import tiktoken_suite
 
 PARTS = [
     b" \xec\x8b\xa4\xed",

@@ -20,8 +20,8 @@ import streamtok
 from streamtok.cli import argument_types
 from streamtok.cli.main import _COMMANDS, _parser, main
 
-from ..cli.test_cli import fails, run
 from ..pipeline.test_feeds import ids_of, rows_of
+from .test_cli import fails, run
 
 CL100K = streamtok.get_encoding("cl100k_base")
 EOT = CL100K.eot_token

@@ -22,7 +22,7 @@ import zstandard
 import streamtok
 
 from ..cli.test_cli import ENV, POSIX
-from ..crash import make_text
+from ..long.crash import make_text
 from ..pipeline.test_id_files import read_datatrove, read_megatron
 
 pytestmark = POSIX

@@ -25,8 +25,8 @@ import tokenizers
 import streamtok
 
 from ..cli.test_cli import POSIX
-from ..crash import make_text
 from ..doc_blocks import module_at
+from ..long.crash import make_text
 from ..pipeline.test_id_files import read_megatron
 from ..serve_clients import ENV, command, receive
 

@@ -112,9 +112,9 @@ def test_hostile_files_are_refused_within_bounds(tmp_path: Path) -> None:
 
 
 def test_damaged_files_of_every_format(tmp_path: Path) -> None:
-    """A small run of `python -m tests.loader_fuzz` in a process with little memory."""
+    """A small run of `python -m tests.long.loader_fuzz` in a process with little memory."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.loader_fuzz", "--rounds", "360"],
+        [sys.executable, "-m", "tests.long.loader_fuzz", "--rounds", "360"],
         check=False, capture_output=True, text=True, timeout=600, cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

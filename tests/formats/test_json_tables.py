@@ -30,7 +30,7 @@ from streamtok.formats.json_value import (
 )
 from streamtok.vocabulary.byte_alphabet import CHARACTERS, to_bytes, to_text
 
-from ..loader_fuzz import damaged, sound_files
+from ..long.loader_fuzz import damaged, sound_files
 from .test_merge_lists import merge_lists
 
 TEXTS = st.text(

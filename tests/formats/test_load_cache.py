@@ -16,7 +16,7 @@ import streamtok
 from streamtok import VocabularyError, formats
 from streamtok.formats import detection, load_cache
 
-from ..loader_fuzz import small_encoding
+from ..long.loader_fuzz import small_encoding
 from .test_packed import forged_parts
 
 

@@ -29,7 +29,7 @@ from streamtok.patterns.sequence import SplitSequence
 from streamtok.vocabulary.table import NO_ID
 
 from ..conftest import llama3_style, stream_ids
-from ..loader_fuzz import small_encoding, with_damaged_section
+from ..long.loader_fuzz import small_encoding, with_damaged_section
 from ..oracles import PLAIN
 from .test_formats_ranks import DATA
 from .test_merge_lists import merge_lists
@@ -179,7 +179,7 @@ def test_errors_say_what_is_wrong():
 
 
 def test_forged_sections_do_no_harm():
-    """With right checksums. `tests.loader_fuzz` looks longer."""
+    """With right checksums. `tests.long.loader_fuzz` looks longer."""
     data = dumps_packed(small_encoding())
     rng = random.Random(4)
     n_loaded = 0

@@ -1,4 +1,4 @@
-"""Some hundred random tokenizer.json files, with texts; `tests/random_tokenizers` tries more."""
+"""Some hundred random tokenizer.json files with texts; `long/random_tokenizers` tries more."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from ..random_tokenizers import finds
-from ..random_tokenizers.__main__ import Report
-from ..random_tokenizers.checks import (
+from ..long.random_tokenizers import finds
+from ..long.random_tokenizers.__main__ import Report
+from ..long.random_tokenizers.checks import (
     Refused,
     check_file,
     check_text,
     ours,
     theirs,
 )
-from ..random_tokenizers.finds import describe, shrink
-from ..random_tokenizers.workers import outcomes_here
+from ..long.random_tokenizers.finds import describe, shrink
+from ..long.random_tokenizers.workers import outcomes_here
 from ..reference import tokenizer_json as reference
 from ..tokenizer_files import File
 

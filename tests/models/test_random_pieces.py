@@ -1,6 +1,6 @@
 """Random files with WordPiece, WordLevel and Unigram: `tokenizers`, the reference and streamtok.
 
-`python -m tests.random_tokenizers --pieces` tries more.
+`python -m tests.long.random_tokenizers --pieces` tries more.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from ..random_tokenizers.__main__ import Report
-from ..random_tokenizers.checks import Refused, case, check_seed, ours, theirs
-from ..random_tokenizers.finds import describe, shrink
-from ..random_tokenizers.workers import outcomes_here
+from ..long.random_tokenizers.__main__ import Report
+from ..long.random_tokenizers.checks import Refused, case, check_seed, ours, theirs
+from ..long.random_tokenizers.finds import describe, shrink
+from ..long.random_tokenizers.workers import outcomes_here
 from ..tokenizer_files import random_piece_file
 
 FILES, PARTS = 120, 2

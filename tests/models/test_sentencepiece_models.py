@@ -1,6 +1,6 @@
 """SentencePiece's model unigram: the library, the reference and streamtok.
 
-`python -m tests.random_tokenizers --sentencepiece` tries more.
+`python -m tests.long.random_tokenizers --sentencepiece` tries more.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from streamtok.formats.sentencepiece import read_sentencepiece
 from streamtok.reference import sentencepiece_models as reference
 
 from ..conftest import stream_ids
+from ..long.random_tokenizers.__main__ import Report
+from ..long.random_tokenizers.sentencepieces import check_model
+from ..long.random_tokenizers.workers import outcomes_here
 from ..normalizers.test_sentencepiece_steps import odd_text
 from ..oracles import refuses, texts, write
-from ..random_tokenizers.__main__ import Report
-from ..random_tokenizers.sentencepieces import check_model
-from ..random_tokenizers.workers import outcomes_here
 from ..sentencepiece_models import BASE, SPACE, charsmap_of, field, model, processor, trained
 
 PLAIN = field(1, b"identity") + field(3, 0) + field(4, 0)

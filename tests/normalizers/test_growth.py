@@ -43,7 +43,7 @@ from streamtok.normalizers import normalizer as normalizer_module
 from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.normalizers.growth import MOST_GROWTH, growth_of, n_bytes
 
-from ..loader_fuzz import sound_files
+from ..long.loader_fuzz import sound_files
 from ..reference import tokenizer_json
 from ..sentencepiece_models import field
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .. import followers
+from ..long import followers
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
 

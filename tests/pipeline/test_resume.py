@@ -1,6 +1,6 @@
 """Runs that die and are resumed produce the same files as uninterrupted runs.
 
-`python -m tests.crash --kills 200` does the same with more and harder deaths.
+`python -m tests.long.crash --kills 200` does the same with more and harder deaths.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import pytest
 from streamtok import CheckpointError
 from streamtok.pipeline.sinks import About, Family, Files
 
-from .. import crash
 from ..cli.test_cli import FOREGROUND, POSIX, Live, fails, only_error, run, spawn, wrapped
 from ..full_disk import at_most
+from ..long import crash
 
 pytestmark = POSIX
 SCENARIOS = {one.name: one for one in crash.scenarios(6_000)}

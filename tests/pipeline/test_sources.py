@@ -35,7 +35,7 @@ from streamtok.pipeline.sources import (
 from streamtok.pipeline.sources.splitters import together
 
 from ..conftest import chunked
-from ..crash import make_text
+from ..long.crash import make_text
 
 TEXT = make_text(random.Random(5), 300_000).encode()
 PACK: dict[str, Callable[[bytes], bytes]] = {

@@ -10,7 +10,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, models, normalizers
 from tokenizers import pre_tokenizers as pre
 
-from ..random_tokenizers.checks import case, expected_ids, theirs
+from ..long.random_tokenizers.checks import case, expected_ids, theirs
 from ..tokenizer_files import ODD, one_normalizer, one_pre_tokenizer
 from . import tokenizer_json as reference
 

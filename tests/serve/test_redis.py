@@ -17,9 +17,9 @@ from redis.client import Pipeline
 
 import streamtok
 
-from .. import redis_kills
 from ..doc_blocks import DOCS, blocks, module_at, need, run_shell
-from ..redis_kills import SCRIPT, RedisServer, make_entries, offline, stored
+from ..long import redis_kills
+from ..long.redis_kills import SCRIPT, RedisServer, make_entries, offline, stored
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="redis-server and signals")
 example = module_at(SCRIPT)

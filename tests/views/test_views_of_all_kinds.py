@@ -13,7 +13,7 @@ from streamtok.views.lanes import Lanes, make_lanes
 from streamtok.views.merges import pretokens, trace_merges
 from streamtok.views.tokens import show_tokens
 
-from ..states.encodings import KINDS, Subject, made
+from ..long.states.encodings import KINDS, Subject, made
 
 SUBJECTS = [made(kind, n) for kind in KINDS if kind != "bundled" for n in range(4)]
 NAMES = [f"{one.kind}-{at % 4}" for at, one in enumerate(SUBJECTS)]

@@ -1,0 +1,332 @@
+"""Runs that die: `python -m tests.long.crash --kills 200`, and what the tests need for it.
+
+Two ways to die, each followed by `--resume` until the run is complete, when every file must be byte
+for byte that of a run that nothing interrupted, and nothing else may be left:
+
+- `kill -9` of a real process at a random moment, again and again (`kill_at_random`);
+- in a forked child, `_exit` in the middle of each system call that changes files, one after the
+  other; a write writes its first half (`die_at_step`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import contextlib
+import functools
+import gzip
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamtok.cli.main import main as streamtok_main
+
+ROOT = Path(__file__).resolve().parents[2]
+RESUME = ["--resume", "--chunk-size", "1k"]
+POLICIES = [
+    [], ["--max-bad-lines", "9000"], ["--special", "plain"], ["--errors", "replace"],
+    ["--special", "allow"], ["--max-pending", "1M"],
+]  # fmt: skip
+LARGE = ["--resume", "--chunk-size", "150k", "--threads", "2"]  # enough to be cut between threads
+WORDS = ["the", "of", "and", "12", "345", "x", "==", "naïve", "日本語", "🎉", "streaming"]
+WORDS += ["\ttokens", "  ", "\r\n"]
+
+
+def make_text(rng: random.Random, size: int) -> str:
+    """Text of at least `size` characters, with what is hard to cut."""
+    parts: list[str] = []
+    length = 0
+    while length < size:
+        parts.append(rng.choice(WORDS) * rng.choice([1, 1, 1, 5]) + rng.choice([" ", " ", "\n"]))
+        length += len(parts[-1])
+    return "".join(parts)
+
+
+@dataclass
+class Scenario:
+    """A command line, whose files are made in a folder. out: the output; stdin: fed slowly.
+
+    policies: options of which each process takes some; they decide about nothing in these inputs.
+    """
+
+    name: str
+    args: list[str]
+    out: str
+    files: dict[str, bytes] = field(default_factory=dict)
+    stdin: bytes | None = None
+    resume: list[str] = field(default_factory=lambda: RESUME)
+    policies: list[list[str]] = field(default_factory=lambda: [[]])
+
+    def prepare(self, folder: Path) -> None:
+        for name, data in self.files.items():
+            (folder / name).write_bytes(data)
+
+    def command(self, folder: Path, *more: str) -> list[str]:
+        names = [str(folder / name) for name in self.files]
+        return ["encode", *names, *self.args, "-o", str(folder / self.out), "-q", *more]
+
+
+def scenarios(size: int, seed: int = 1) -> list[Scenario]:
+    """One of each kind, on `size` characters."""
+    rng = random.Random(seed)
+    texts = [make_text(rng, size // 3) for _ in range(3)]
+    plain = {f"{i}.txt": text.encode() for i, text in enumerate(texts)}
+    large = {"0.txt": make_text(rng, max(900_000, 10 * size)).encode()}
+    packed = {
+        "0.txt.gz": gzip.compress(texts[0].encode()) + gzip.compress(texts[1].encode()),
+        "1.txt": texts[2].encode(),
+    }
+    rows = [
+        json.dumps({"meta": {"text": line}, "id": i})
+        for i, line in enumerate("".join(texts).split("\n"))
+    ]
+    for i in range(len(rows), 0, -9):  # skipped, and logged
+        rows.insert(i, rng.choice(["{broken", '{"meta": {"text": 5}}', "{}", '{"meta": []}']))
+    jsonl = {"rows.jsonl": ("\n".join(rows) + "\n{broken\n").encode()}
+    end = ["--append", "<|endoftext|>"]
+    tokens = str(max(50, size // 12))
+    shards = ["--shard-tokens", tokens]
+    pieces = ["-e", unigram_file()]
+    megatron = ["-e", "gpt2", "--format", "megatron", "--jsonl", "meta.text", "--skip-empty"]
+    megatron.append("--skip-bad-lines")
+    return [
+        Scenario("raw ids with a sidecar", [], "out.bin", plain),
+        Scenario("npy in shards, of packed files", [*pieces, *shards], "out.npy", packed),
+        Scenario("exact shards", ["--shard-exactly", "--lines", *shards, *end], "out.npy", plain),
+        Scenario("Megatron, of JSONL", [*megatron, *shards], "out.bin", jsonl, policies=POLICIES),
+        Scenario("datatrove, of lines", ["--lines", *shards, *end], "out.ds", plain),
+        Scenario("JSONL, of paragraphs", ["--delimiter", r"\n\n", *end], "out.jsonl", packed),
+        Scenario("Parquet, of lines", ["--lines", *shards], "out.parquet", plain),
+        Scenario("large blocks on two threads", [], "out.u32", large, resume=LARGE),
+        Scenario("text, of standard input", ["--lines"], "out.txt", {}, texts[0].encode()),
+    ]
+
+
+@functools.cache
+def unigram_file() -> str:
+    """A tokenizer.json of which a stream holds what is not final of the whole text."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    texts = sorted({part for word in WORDS for part in (*word, word[:2], word)} | {" ", "\n"})
+    vocab = [["<unk>", 0.0], *([text, -1.5 - 1.1 * at % 7] for at, text in enumerate(texts))]
+    model = {"type": "Unigram", "unk_id": 0, "byte_fallback": False, "vocab": vocab}
+    path = Path(folder) / "tokenizer.json"
+    path.write_text(json.dumps({"added_tokens": [], "model": model}), "utf-8")
+    return str(path)
+
+
+def results(folder: Path, scenario: Scenario) -> dict[str, bytes]:
+    """What a run has left besides its inputs, hidden files included."""
+    found = contents(folder, scenario.files)
+    if len(scenario.policies) > 1:  # a sidecar tells which job made it
+        found = without_jobs(found)
+    return found
+
+
+def without_jobs(found: dict[str, bytes]) -> dict[str, bytes]:
+    """The files, whose sidecars do not tell which job made them."""
+    return {name: re.sub(rb'"job": "[0-9a-f]+"', b"", data) for name, data in found.items()}
+
+
+def contents(folder: Path, but: Collection[str]) -> dict[str, bytes]:
+    """The files of a folder except some; a log of skipped lines is as if its inputs lay nowhere."""
+    found = {one.name: one.read_bytes() for one in sorted(folder.iterdir()) if one.name not in but}
+    here = f"{folder}{os.sep}".encode()
+    return {
+        name: data.replace(here, b"") if name.endswith(".skipped.jsonl") else data
+        for name, data in found.items()
+    }
+
+
+def expected(scenario: Scenario) -> dict[str, bytes]:
+    """The files of a run that nothing interrupts, and that keeps no checkpoint."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        scenario.prepare(folder)
+        with spawned(scenario, folder) as process:
+            assert process.wait() == 0, scenario.name
+        return results(folder, scenario)
+
+
+@contextlib.contextmanager
+def spawned(scenario: Scenario, folder: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A real process; its standard input comes slowly, a little at a time."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streamtok", *scenario.command(folder, *more)],
+        stdin=subprocess.DEVNULL if scenario.stdin is None else subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    feeder = None
+    if scenario.stdin is not None:
+        feeder = threading.Thread(target=_feed, args=(process, scenario.stdin))
+        feeder.start()
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if feeder is not None:
+            feeder.join()
+
+
+def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
+    assert process.stdin is not None
+    step = max(1, len(data) // 40)
+    with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
+        for start in range(0, len(data), step):
+            pipe.write(data[start : start + step])
+            pipe.flush()
+            time.sleep(0.01)
+
+
+def kill_at_random(scenario: Scenario, rng: random.Random, good: dict[str, bytes]) -> int:
+    """How many processes were killed until the run was complete; its files are compared."""
+    kills = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        scenario.prepare(folder)
+        checkpoint = folder / f"{scenario.out}.checkpoint"
+        while True:
+            every = rng.choice(["0", "0", "0.01"])
+            before = _stamp(checkpoint)
+            policy = rng.choice(scenario.policies)
+            more = [*scenario.resume, "--checkpoint-every", every, *policy]
+            with spawned(scenario, folder, *more) as process:
+                code = _wait_or_kill(process, checkpoint, before, rng)
+            if code == 0:
+                break
+            assert code == -signal.SIGKILL, f"{scenario.name}: exit code {code}"
+            kills += 1
+            is_done = results(folder, scenario).keys() == good.keys()
+            # Other policies would make another finished output, and standard input cannot be
+            # compared with what was read: such a run refuses to replace what is finished.
+            if is_done and (len(scenario.policies) > 1 or scenario.stdin is not None):
+                break
+        compare(results(folder, scenario), good, scenario)
+    return kills
+
+
+def _wait_or_kill(
+    process: subprocess.Popen[bytes], checkpoint: Path, last: Any, rng: random.Random
+) -> int:
+    """The exit code. It is killed a random moment after a random number of checkpoints, not after
+    some seconds, so that a slow machine is no other test; sometimes before the first one.
+    """
+    left = rng.choice([0, 1, 1, 2, 5, 10, 20, 40])
+    deadline = time.monotonic() + rng.uniform(0, 0.5) if not left else float("inf")
+    while (code := process.poll()) is None:
+        if (now := _stamp(checkpoint)) != last:
+            last = now
+            left -= 1
+        if left <= 0 and (deadline == float("inf") or time.monotonic() > deadline):
+            time.sleep(rng.uniform(0, 0.02))
+            process.send_signal(signal.SIGKILL)
+            return process.wait()
+        time.sleep(0.001)
+    return code
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    with contextlib.suppress(FileNotFoundError):
+        status = path.stat()
+        return status.st_ino, status.st_mtime_ns
+    return None
+
+
+def compare(found: dict[str, bytes], good: dict[str, bytes], scenario: Scenario) -> None:
+    """Raises AssertionError unless the files are the same."""
+    assert found.keys() == good.keys(), f"{scenario.name}: {sorted(found)}, not {sorted(good)}"
+    for name, data in good.items():
+        assert found[name] == data, f"{scenario.name}: {name} differs"
+
+
+# Death in the middle of a system call
+
+_CHANGING = ("write", "fsync", "replace", "ftruncate", "remove")
+
+
+def die_at_step(scenario: Scenario, folder: Path, step: int | None, resume: bool = True) -> int:
+    """The exit code of a run in a forked child, which dies at its n-th change of files: 137.
+
+    Nothing is synced: it is the process that dies, not the machine.
+    """
+    sys.stdout.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: of threads in numpy
+        child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = 99
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1):
+            os.dup2(null, fd)
+        _count_changes(step)
+        more = [*scenario.resume, "--checkpoint-every", "0"] if resume else []
+        code = streamtok_main(scenario.command(folder, *more))
+    finally:
+        os._exit(code)
+
+
+def _count_changes(last: int | None) -> None:
+    left = last
+
+    def counted(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def call(*args: Any, **settings: Any) -> Any:
+            nonlocal left
+            if left is not None:
+                if left == 0:
+                    if name == "write":
+                        function(args[0], args[1][: len(args[1]) // 2])
+                    os._exit(137)
+                left -= 1
+            return None if name == "fsync" else function(*args, **settings)
+
+        return call
+
+    for name in _CHANGING:
+        setattr(os, name, counted(getattr(os, name), name))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.long.crash", description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--size", type=int, default=300_000, help="characters of each input")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    made = scenarios(options.size, options.seed)
+    known = {one.name: expected(one) for one in made}
+    kills = runs = 0
+    of_each: dict[str, int] = {}
+    begin = time.perf_counter()
+    while kills < options.kills:
+        for one in made:
+            killed = kill_at_random(one, rng, known[one.name])
+            of_each[one.name] = of_each.get(one.name, 0) + killed
+            kills += killed
+            runs += 1
+    for name, killed in of_each.items():
+        print(f"{killed:5} kills: {name}")
+    seconds = time.perf_counter() - begin
+    print(f"{kills} kills in {runs} runs, {seconds:.0f} s: every file as if nothing had happened")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

