@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from streamtok import PlanError, Trainer, commit, plan, run_part
-from streamtok.parts.counted_parts import count_in_parts
+from streamtok import PlanError, commit, plan, run_part
 
 from .test_run_part import ENC, KINDS, ids_of, texts
 
@@ -113,23 +112,6 @@ def test_without_unpacking_it_is_only_bytes(tmp_path: Path) -> None:
                 unpack=False)  # fmt: skip
     assert len(made) == -(-len(data) // 100)
     assert ids_of(made) == ENC.encode(data, errors="replace", disallowed_special=())
-
-
-@pytest.mark.parametrize("pattern", ["gpt2", r"\S+|\s+"])
-def test_counts_for_training(tmp_path: Path, pattern: str) -> None:
-    text = ("low lower newest 日本語 don't 2026\n\n. " * 200).encode()
-    path = tmp_path / "in"
-    path.write_bytes(text)
-    sizes: list[int] = []
-    made = count_in_parts(
-        [str(path)], pattern, 2, part_size=500, advance=lambda size, _: sizes.append(size)
-    )
-    one = Trainer(pattern)
-    one.update(text)
-    one.end_document()
-    assert list(made.piece_counts().items()) == list(one.piece_counts().items())
-    assert len(sizes) > 3
-    assert sum(sizes) == path.stat().st_size
 
 
 def test_broken_lines(tmp_path: Path) -> None:
