@@ -21,9 +21,9 @@ if sys.byteorder != "little":
     )
 
 # The largest first: they are compiled side by side.
-UNITS = ["encode", "train", "json_tables", "hf_rows", "_testing"]
+UNITS = ["encode", "train", "hf_rows", "_testing"]
 FOR_TESTS = ("_testing", "_failing")  # in tests/core, for a checkout only: no wheel has them
-NEED_NUMPY = ("encode", "json_tables")
+NEED_NUMPY = ("encode",)
 SOURCES = sorted(
     file
     for folder in ("streamtok/_core", "tests/core")

@@ -24,14 +24,14 @@ from .._core.encode import find_parts
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import (
+    MAX_TOKEN_BYTES,
     NO_ID,
     Vocabulary,
     check_length,
     check_numbers,
     offsets_of,
 )
-from .loading import shown
-from .merge_lists import MAX_MERGES, in_order_of_merges
+from .merge_lists import MAX_MERGES, in_order_of_merges, rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def character_prefixes(characters: Iterable[str]) -> list[bytes]:
 
 def from_character_merges(
     ids: Mapping[str, int],
-    merges: Sequence[tuple[str, str]],
+    merges: Sequence[Sequence[str]],
     byte_ids: Mapping[int, int] | None,
     *,
     ignore_merges: bool,
@@ -81,37 +81,26 @@ def from_character_merges(
     which are merged. Raises VocabularyError for merges of texts not in `ids`, for ids that are
     given twice and for bytes without an id.
     """
-    encoded = {text: text.encode("utf-8", "surrogatepass") for text in ids}
-    numbers = {encoded[text]: number for text, number in ids.items()}
+    encoded = [text.encode("utf-8", "surrogatepass") for text in ids]
+    numbers = dict(zip(encoded, ids.values(), strict=True))
     is_closed = byte_ids is None
     byte_ids = byte_ids or {}
     _check(numbers, byte_ids, {} if is_closed else decode_only, is_closed)
-    tokens = [bytes([byte]) for byte in range(256)]
     prefixes = character_prefixes(text for text in ids if len(text) == 1)
-    tokens += prefixes
-    known = set(tokens)
-    tokens += [token for token in numbers if token not in known]
-    index = {token: i for i, token in enumerate(tokens)}
+    first = [*(bytes([byte]) for byte in range(256)), *prefixes]
+    tokens = [*dict.fromkeys([*first, *encoded])]
+    index = dict(zip(tokens, range(len(tokens)), strict=True))
     # In the order of priority: a prefix comes of its beginning and a byte, before all else.
-    made_of = {(index[token[:-1]], token[-1]): index[token] for token in prefixes}
-    index_of = {text: index[token] for text, token in encoded.items()}
-    for place, (left, right) in enumerate(merges):
-        try:
-            whole = index_of[left + right]
-            pair = index_of[left], index_of[right]
-        except KeyError as error:
-            raise VocabularyError(
-                f"merge {place}, of {shown(left)} and {shown(right)}: {shown(error.args[0])} is "
-                "not in the vocabulary"
-            ) from None
-        made_of.pop(pair, None)  # the later place counts
-        made_of[pair] = whole
-    if len(made_of) > MAX_MERGES or len(tokens) > MAX_MERGES:
+    prefix_rows = [(index[token[:-1]], token[-1], index[token]) for token in prefixes]
+    index_of = dict(zip(ids, map(index.__getitem__, encoded), strict=True))
+    pairs = np.concatenate(
+        [np.array(prefix_rows, np.uint32).reshape(-1, 3), rows_of(merges, index_of)]
+    )
+    if len(pairs) > MAX_MERGES or len(tokens) > MAX_MERGES:
         raise VocabularyError(
-            f"there are {len(tokens)} tokens and {len(made_of)} merges: at most {MAX_MERGES} of "
-            "each are possible"
+            f"there are {len(tokens)} tokens and {len(pairs)} merges: at most {MAX_MERGES} of "
+            "each are possible, with the bytes of characters"
         )
-    pairs = np.array([(*pair, made) for pair, made in made_of.items()], np.uint32).reshape(-1, 3)
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
     blob, offsets = b"".join(tokens), offsets_of(lengths)
     parts = find_parts(blob, offsets, pairs)[:3]
@@ -139,7 +128,8 @@ def _check(
     rows += [(number, b"<0x%02X>" % byte) for byte, number in byte_ids.items()]
     check_numbers(sorted(rows), "id")
     for number, token in rows:
-        check_length(len(token), number, "id")
+        if not 1 <= len(token) <= MAX_TOKEN_BYTES:
+            check_length(len(token), number, "id")
     missing = [byte for byte in range(256) if byte not in byte_ids and bytes([byte]) not in numbers]
     if missing and not is_closed:
         some = ", ".join(f"<0x{byte:02X}>" for byte in missing[:8]) + ", …" * (len(missing) > 8)

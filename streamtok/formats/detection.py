@@ -18,7 +18,7 @@ from ..registry import get_encoding, list_encoding_names
 from ..vocabulary.ranks_file import loads_tiktoken
 from .gpt2 import load_gpt2
 from .huggingface import read_huggingface
-from .json_value import JsonValue, parse_tokenizer
+from .json_value import JsonValue, parse_json
 from .load_cache import load_kept
 from .loading import read_bytes, shown, stem
 from .minbpe import MAGIC, load_minbpe
@@ -204,7 +204,7 @@ def _load_file(path: Path, options: _Options) -> Encoding:
 
 def _read_json(data: bytes, source: str, name: str) -> Encoding:
     """The encoding in a JSON file, a tokenizer.json or a tekken.json."""
-    file = JsonValue(parse_tokenizer(data, source), source)
+    file = JsonValue(parse_json(data, source), source)
     keys = file.as_dict().keys()
     if {"model", "added_tokens"} <= keys or "pre_tokenizer" in keys:
         return read_huggingface(file, name)

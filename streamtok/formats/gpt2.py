@@ -10,27 +10,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .._core.encode import gather_tokens
 from ..errors import VocabularyError
 from ..files.part_file import write_whole
 from ..patterns.named import find_pattern
-from ..vocabulary.byte_alphabet import ALPHABET, to_bytes, to_text
+from ..vocabulary.byte_alphabet import all_to_bytes, to_text
 from ..vocabulary.ranks_file import check_lines
 from ..vocabulary.table import Vocabulary
 from .json_value import JsonValue, parse_json
 from .loading import decode_utf8, make_encoding, read_bytes, shown
-from .merge_lists import from_merges, from_rows, to_merges
+from .merge_lists import from_named_merges, to_merges
 from .tiktoken import plain_rules
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .._core.json_tables import TextIds
     from ..encoding import Encoding
     from .loading import Path
 
@@ -96,7 +90,7 @@ def read_merges(data: bytes, source: str) -> list[tuple[str, str]]:
 
 def vocabulary_of(
     ids: dict[str, int],
-    merges: list[tuple[str, str]],
+    merges: Sequence[Sequence[str]],
     *,
     ignore_merges: bool,
     source: str,
@@ -105,67 +99,27 @@ def vocabulary_of(
 
     A token with a character outside of the alphabet can only be decoded, to its own text.
     """
-    tokens: dict[bytes, int] = {}
+    texts = sorted(ids, key=ids.__getitem__)
+    numbers = [ids[text] for text in texts]
+    tokens = all_to_bytes(texts)
     decode_only: dict[int, bytes] = {}
-    for text, number in ids.items():
-        token = to_bytes(text)
-        if token is None:
-            decode_only[number] = text.encode("utf-8", "surrogatepass")
-        else:
-            tokens[token] = number
-    if taken := decode_only.keys() & set(tokens.values()):
-        raise VocabularyError(f"{source}: id {min(taken)} is given twice")
-    if len(decode_only) + len(tokens) != len(ids):
-        raise VocabularyError(f"{source}: an id or a token is given twice")
-    pairs = []
-    for place, pair in enumerate(merges):
-        parts = to_bytes(pair[0]), to_bytes(pair[1])
-        if parts[0] is None or parts[1] is None:
-            raise VocabularyError(
-                f"{source}: merge {place}, of {shown(pair[0])} and {shown(pair[1])}, is not in the "
-                "byte alphabet"
-            )
-        pairs.append((parts[0], parts[1]))
+    if None in tokens:
+        rows = list(zip(texts, tokens, numbers, strict=True))
+        outside = [(text, number) for text, token, number in rows if token is None]
+        decode_only = {number: text.encode("utf-8", "surrogatepass") for text, number in outside}
+        texts = [text for text, token, _ in rows if token is not None]
+        numbers = [number for _, token, number in rows if token is not None]
+        if taken := decode_only.keys() & set(numbers):
+            raise VocabularyError(f"{source}: id {min(taken)} is given twice")
+        if len(decode_only) < len(outside):
+            raise VocabularyError(f"{source}: an id or a token is given twice")
     try:
-        return from_merges(tokens, pairs, ignore_merges=ignore_merges, decode_only=decode_only)
-    except VocabularyError as error:
-        raise VocabularyError(f"{source}: {error}") from None
-
-
-def vocabulary_of_rows(
-    ids: TextIds,
-    merges: NDArray[np.uint32],
-    kept: NDArray[np.bool_],
-    *,
-    ignore_merges: bool,
-) -> Vocabulary | None:
-    """As `vocabulary_of`, of the tables of `parse_tokenizer`; None for tables that it refuses.
-
-    merges: uint32 [m, 3], as in `MergeRows`. kept: which of the ids are entries; those that merges
-    take or make are.
-    """
-    blob, offsets, outside = ids.in_bytes(ALPHABET)
-    numbers = ids.arrays()[2]
-    others = np.flatnonzero(kept & outside)
-    bounds = offsets.tolist() if len(others) else []
-    decode_only = {
-        int(numbers[row]): blob[bounds[row] : bounds[row + 1]] for row in others.tolist()
-    }
-    if outside[merges].any() or len(decode_only) < len(others):
-        return None
-    chosen = np.flatnonzero(kept & ~outside).astype(np.uint32)
-    if not (numbers[chosen][1:] > numbers[chosen][:-1]).all():
-        chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
-    place = np.zeros(len(ids), np.uint32)
-    place[chosen] = np.arange(len(chosen), dtype=np.uint32)
-    blob, offsets = gather_tokens(blob, offsets, chosen)
-    try:
-        return from_rows(
-            blob, offsets, numbers[chosen], place[merges],
+        return from_named_merges(
+            [token for token in tokens if token is not None], texts, numbers, merges,
             ignore_merges=ignore_merges, decode_only=decode_only,
         )  # fmt: skip
-    except VocabularyError:
-        return None
+    except VocabularyError as error:
+        raise VocabularyError(f"{source}: {error}") from None
 
 
 def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:

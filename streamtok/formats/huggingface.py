@@ -30,8 +30,6 @@ from .huggingface_added_tokens import AddedTokens, found_texts, read_added_token
 from .huggingface_decoders import Decoding, decoded_texts, first_texts, read_decoder
 from .huggingface_models import (
     Model,
-    TableModel,
-    as_objects,
     byte_level_vocabulary,
     character_vocabulary,
     read_model,
@@ -48,8 +46,8 @@ from .huggingface_post_processors import read_post_processor
 from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_symbols import has_symbols, symbol_model
 from .huggingface_writing import save_huggingface
-from .json_value import JsonValue, parse_tokenizer
-from .loading import byte_of, make_encoding, read_bytes, stem
+from .json_value import JsonValue, parse_json
+from .loading import BYTE_TEXTS, byte_of, make_encoding, read_bytes, stem
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -73,7 +71,7 @@ def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
         path = os.path.join(path, "tokenizer.json")
     source = os.fspath(path)
     return read_huggingface(
-        JsonValue(parse_tokenizer(read_bytes(path), source), source), name or stem(path)
+        JsonValue(parse_json(read_bytes(path), source), source), name or stem(path)
     )
 
 
@@ -108,7 +106,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         vocabulary, pat_str = symbol_model(model, cutting, decoding, file["pre_tokenizer"].place)
     else:
         made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
-        parts = model.parts()
+        parts = model.parts({*tokens.special, *tokens.added, *BYTE_TEXTS})
         _forget_added(model, tokens, parts)
         if decoding.word_end:
             file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
@@ -195,7 +193,7 @@ def _check_first(part: JsonValue, normalizer: Normalizer, tokens: AddedTokens) -
 
 
 def _first_texts(
-    model: Model | TableModel | PieceFile,
+    model: Model | PieceFile,
     tokens: AddedTokens,
     found: dict[str, str],
     decoding: Decoding,
@@ -206,14 +204,12 @@ def _first_texts(
     if isinstance(model, PieceFile):
         texts = model.texts()
     else:
-        texts = {number: text for text, number in as_objects(model).ids.items()}
+        texts = {number: text for text, number in model.ids.items()}
     texts |= {number: found[text] for text, number in (tokens.special | tokens.added).items()}
     return first_texts(texts, decoding.words)
 
 
-def _needs_symbols(
-    model: Model | TableModel, cutting: PreTokenizer, decoding: Decoding, place: str
-) -> bool:
+def _needs_symbols(model: Model, cutting: PreTokenizer, decoding: Decoding, place: str) -> bool:
     """Whether the merges are those of symbols: see `huggingface_symbols.py`."""
     return (
         has_symbols(model, cutting.is_byte_level)
@@ -238,7 +234,7 @@ def _has_one_pattern(cutting: PreTokenizer, place: str) -> bool:
     return True
 
 
-def _looks_up_bytes(model: Model | TableModel, cutting: PreTokenizer, place: str) -> bool:
+def _looks_up_bytes(model: Model, cutting: PreTokenizer, place: str) -> bool:
     """Whether a look-up of a pre-token may find the token of a byte, which decodes to that byte."""
     if not model.ignore_merges or cutting.is_byte_level:
         return False
@@ -248,16 +244,16 @@ def _looks_up_bytes(model: Model | TableModel, cutting: PreTokenizer, place: str
     return pattern.findall("<0x20>") == ["<0x20>"]
 
 
-def _made(model: Model | TableModel, tokens: AddedTokens, is_byte_level: bool) -> list[str]:
+def _made(model: Model, tokens: AddedTokens, is_byte_level: bool) -> list[str]:
     """Those added tokens in letters of bytes that are tokens of several bytes, too."""
     texts = [text for text in (*tokens.special, *tokens.added) if not text.isascii()]
     if not (is_byte_level and texts):
         return []
-    parts = model.ids if model.ignore_merges else model.parts()
+    parts = model.ids if model.ignore_merges else model.parts(set(texts))
     return [text for text in texts if text in parts and len(text) > 1]
 
 
-def _forget_added(model: Model | TableModel, tokens: AddedTokens, parts: Container[str]) -> None:
+def _forget_added(model: Model, tokens: AddedTokens, parts: Container[str]) -> None:
     """Take those added tokens out of the model that no text can become but as added tokens.
 
     No merges make them, and they are found before any pre-token is looked up.
@@ -270,9 +266,7 @@ def _forget_added(model: Model | TableModel, tokens: AddedTokens, parts: Contain
             del model.ids[text]
 
 
-def _folds(
-    normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model | TableModel
-) -> bool:
+def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model) -> bool:
     """Whether a space and "▁" may both be a space here: see `huggingface_models.py`."""
     if not decoding.marks_are_spaces or MARK not in model.ids:
         return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..engines.added_tokens import can_overlap
 from ..engines.rules import TokenFlags
-from .json_value import Entries, JsonValue
+from .json_value import JsonValue
 from .loading import check_total
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class AddedTokens(NamedTuple):
 
 
 def read_added_tokens(
-    field: JsonValue, ids: dict[str, int] | Entries, n_rows: int, is_normalized: bool
+    field: JsonValue, ids: dict[str, int], n_rows: int, is_normalized: bool
 ) -> AddedTokens:
     """The tokens in this field; ids: of the model, which has `n_rows`; is_normalized: text is.
 
@@ -80,7 +80,7 @@ def found_texts(
     return {text: normalized.get(text, text) for text in texts}
 
 
-def numbered(texts: Iterable[str], ids: Mapping[str, int] | Entries, n_rows: int) -> dict[str, int]:
+def numbered(texts: Iterable[str], ids: Mapping[str, int], n_rows: int) -> dict[str, int]:
     """The ids that tokenizers gives to added tokens; ids: those of the model, of `n_rows`.
 
     A text has the model's id, or else the next number from `n_rows` on. So if the model's ids have

@@ -9,24 +9,22 @@ No text becomes a token that has a real space, then.
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import NamedTuple
+import itertools
+import operator
+from collections.abc import Container, Sequence
+from typing import Any, NamedTuple
 
-from .._core.json_tables import TextIds
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..vocabulary.table import Vocabulary
 from .character_merges import from_character_merges
-from .character_rows import from_character_rows
-from .gpt2 import vocabulary_of, vocabulary_of_rows
-from .json_value import Entries, JsonValue, MergeRows
+from .gpt2 import vocabulary_of
+from .json_value import JsonValue
 from .loading import byte_of, shown
 
 __all__ = [
     "Model",
-    "TableModel",
     "Words",
-    "as_objects",
     "byte_level_vocabulary",
     "character_vocabulary",
     "read_model",
@@ -46,41 +44,20 @@ class Model(NamedTuple):
     """What a BPE model says. Tokens are as in the file."""
 
     ids: dict[str, int]
-    merges: list[tuple[str, str]]
+    merges: Sequence[Sequence[str]]
     ignore_merges: bool
     byte_fallback: bool
     place: str
     words: Words = Words()
 
-    def parts(self) -> set[str]:
-        """All that merges take or make."""
-        return {part for pair in self.merges for part in (*pair, pair[0] + pair[1])}
+    def parts(self, texts: set[str]) -> set[str]:
+        """Those of the texts that merges take or make."""
+        lefts, rights = [pair[0] for pair in self.merges], [pair[1] for pair in self.merges]
+        made = map(operator.add, lefts, rights)
+        return texts.intersection(itertools.chain(lefts, rights, made))
 
 
-class TableModel(NamedTuple):
-    """The same, as the tables that `parse_tokenizer` leaves in arrays."""
-
-    ids: Entries
-    merges: MergeRows
-    ignore_merges: bool
-    byte_fallback: bool
-    place: str
-    words: Words = Words()
-
-    def parts(self) -> Container[str]:
-        """All that merges take or make."""
-        return self.ids.only(self.merges.used())
-
-
-def as_objects(model: Model | TableModel) -> Model:
-    """The same of Python objects, for tables that are not in order."""
-    if isinstance(model, Model):
-        return model
-    pairs = [(left, right) for left, right in model.merges.to_list()]
-    return Model(model.ids.to_dict(), pairs, *model[2:])
-
-
-def read_model(model: JsonValue) -> Model | TableModel:
+def read_model(model: JsonValue) -> Model:
     """The model in this field. Raises VocabularyError naming the position."""
     if model["type"].value not in (None, "BPE"):
         model.fail(
@@ -99,64 +76,41 @@ def read_model(model: JsonValue) -> Model | TableModel:
     )
     words = Words(prefix, suffix, unknown, model["fuse_unk"].as_bool())
     ignores, falls_back = model["ignore_merges"].as_bool(), model["byte_fallback"].as_bool()
-    vocab, rows = model["vocab"].value, model["merges"].value
-    if isinstance(vocab, TextIds) and isinstance(rows, MergeRows):
-        return TableModel(Entries(vocab), rows, ignores, falls_back, model.place, words)
     return Model(*_vocab_and_merges(model), ignores, falls_back, model.place, words)
 
 
-def _vocab_and_merges(model: JsonValue) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    vocab = model["vocab"]
-    ids = {}
-    for text, number in vocab.as_dict().items():
-        if type(number) is not int:
-            vocab.fail(f"the id of {shown(text)} must be an integer, not {shown(number)}")
-        ids[text] = number
-    merges = []
-    entries = model["merges"]
-    for place, merge in enumerate(entries.as_list()):
-        pair = merge.split(" ", 2) if isinstance(merge, str) else merge
-        if not (
-            isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
-        ):
-            entries.fail(f"merge {place}: expected two tokens, found {shown(merge)}")
-        merges.append((pair[0], pair[1]))
-    return ids, merges
+def _vocab_and_merges(model: JsonValue) -> tuple[dict[str, int], list[list[str]]]:
+    vocab, entries = model["vocab"], model["merges"]
+    ids = dict(vocab.as_dict())
+    if set(map(type, ids.values())) - {int}:
+        text, number = next(item for item in ids.items() if type(item[1]) is not int)
+        vocab.fail(f"the id of {shown(text)} must be an integer, not {shown(number)}")
+    merges = entries.as_list()
+    pairs = [merge.split(" ", 2) if type(merge) is str else merge for merge in merges]
+    if set(map(type, pairs)) - {list} or set(map(len, pairs)) - {2} or not _are_texts(pairs):
+        for place, pair in enumerate(pairs):
+            if type(pair) is not list or len(pair) != 2 or not _are_texts([pair]):
+                entries.fail(f"merge {place}: expected two tokens, found {shown(merges[place])}")
+    return ids, pairs
 
 
-def byte_level_vocabulary(model: Model | TableModel) -> Vocabulary:
+def _are_texts(pairs: list[list[Any]]) -> bool:
+    return not set(map(type, itertools.chain.from_iterable(pairs))) - {str}
+
+
+def byte_level_vocabulary(model: Model) -> Vocabulary:
     """The vocabulary of tokens in the byte alphabet."""
-    if isinstance(model, TableModel):
-        kept = model.ids.kept
-        found = vocabulary_of_rows(
-            model.ids.texts, model.merges.rows, kept, ignore_merges=model.ignore_merges
-        )
-        if found is not None:
-            return found
-        model = as_objects(model)
     return vocabulary_of(
         model.ids, model.merges, ignore_merges=model.ignore_merges, source=model.place
     )
 
 
-def character_vocabulary(
-    model: Model | TableModel, folds: bool, parts: Container[str]
-) -> Vocabulary:
+def character_vocabulary(model: Model, folds: bool, parts: Container[str]) -> Vocabulary:
     """The vocabulary of tokens of characters; folds: whether "▁" is a space.
 
-    parts: `model.parts()`. All bytes have tokens: see `huggingface_symbols.py`. Raises
-    VocabularyError for bytes that merge like tokens.
+    parts: `model.parts` of the tokens that stand for bytes. All bytes have tokens: see
+    `huggingface_symbols.py`. Raises VocabularyError for bytes that merge like tokens.
     """
-    if isinstance(model, TableModel):
-        texts, rows, kept = model.ids.texts, model.merges.rows, model.ids.kept
-        has_spaces = b" " in texts.arrays()[0] and any(" " in text for text in model.ids.to_dict())
-        if not (folds and has_spaces):
-            vocabulary = from_character_rows(
-                texts, rows, kept, folds, ignore_merges=model.ignore_merges
-            )
-            if vocabulary is not None:
-                return vocabulary
-        model = as_objects(model)
     ids: dict[str, int] = {}
     byte_ids: dict[int, int] = {}
     decode_only: dict[int, bytes] = {}
@@ -174,7 +128,7 @@ def character_vocabulary(
                 "this is not supported"
             )
         byte_ids[byte] = number
-    merges = model.merges
+    merges: Sequence[Sequence[str]] = model.merges
     if folds:
         merges = [
             (a.replace(MARK, " "), b.replace(MARK, " "))

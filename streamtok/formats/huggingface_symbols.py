@@ -18,14 +18,14 @@ from ..vocabulary.byte_alphabet import CHARACTERS, to_bytes
 from ..vocabulary.table import Vocabulary, check_numbers
 from .character_merges import from_character_merges
 from .huggingface_decoders import Decoding, decoded_bytes
-from .huggingface_models import Model, TableModel, as_objects
+from .huggingface_models import Model
 from .huggingface_splits import PreTokenizer, outer_cut
 from .loading import byte_of, shown
 
 __all__ = ["has_symbols", "symbol_model"]
 
 
-def has_symbols(model: Model | TableModel, is_byte_level: bool) -> bool:
+def has_symbols(model: Model, is_byte_level: bool) -> bool:
     """Whether the characters, or bytes, of a pre-token are not all there is to its symbols."""
     if model.words.prefix or model.words.suffix:
         return True
@@ -40,12 +40,11 @@ def has_symbols(model: Model | TableModel, is_byte_level: bool) -> bool:
 
 
 def symbol_model(
-    model: Model | TableModel, cutting: PreTokenizer, decoding: Decoding, place: str
+    model: Model, cutting: PreTokenizer, decoding: Decoding, place: str
 ) -> tuple[Vocabulary, str | Pattern]:
     """The vocabulary and the pattern; place: of the pre-tokenizer. Raises VocabularyError naming
     the position.
     """
-    model = as_objects(model)
     words, ids = model.words, model.ids
     if words.unknown and words.unknown not in ids:
         raise VocabularyError(

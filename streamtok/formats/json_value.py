@@ -10,9 +10,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-import numpy as np
-
-from .._core.json_tables import TextIds, read_tables
 from ..errors import VocabularyError
 from ..files.named_errors import json_reason
 from ..models.serde_float import serde_float
@@ -22,9 +19,7 @@ from .loading import MAX_MESSAGE, decode_utf8, shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-__all__ = ["Entries", "JsonValue", "MergeRows", "parse_json", "parse_tokenizer"]
+__all__ = ["JsonValue", "parse_json"]
 
 MAX_VALUES = 1 << 23  # two million tokens, each with a merge
 MAX_DEPTH = 64  # of the values that are read; known formats nest less than ten deep
@@ -33,10 +28,10 @@ MAX_DIGITS = 32  # of an integer: more than any id or size has; int() of many di
 _T = TypeVar("_T")
 
 
-def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] | None = None) -> Any:
+def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = serde_float) -> Any:
     """The value of a JSON text. Errors name `source`, and the line and column of bad syntax.
 
-    parse_float: reads a number that is not an integer; None: Python does.
+    parse_float: reads a number that is not an integer, as tokenizers does if nothing is said.
     """
     text = decode_utf8(data, source)
 
@@ -80,79 +75,6 @@ def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] | N
         raise VocabularyError(f"{source}: nested too deep") from None
 
 
-class MergeRows:
-    """The `merges` of a tokenizer.json, as rows of its `vocab`: left part, right part, both."""
-
-    def __init__(self, rows: NDArray[np.uint32], texts: TextIds) -> None:
-        self.rows = rows  # [m, 3]
-        self.texts = texts
-
-    def to_list(self) -> list[list[str]]:
-        """The pairs of texts, as the file has them."""
-        texts = list(self.texts.to_dict())
-        return [[texts[left], texts[right]] for left, right, _ in self.rows.tolist()]
-
-    def used(self) -> NDArray[np.bool_]:
-        """bool [n]: which texts merges take or make."""
-        used = np.zeros(len(self.texts), np.bool_)
-        used[self.rows] = True
-        return used
-
-
-class Entries:
-    """A `TextIds` as a dict, of which entries can be deleted."""
-
-    def __init__(self, texts: TextIds, kept: NDArray[np.bool_] | None = None) -> None:
-        self.texts = texts
-        self.kept = np.ones(len(texts), np.bool_) if kept is None else kept  # [n]
-
-    def __len__(self) -> int:
-        return int(self.kept.sum())
-
-    def __contains__(self, text: object) -> bool:
-        row = self.texts.row(text) if isinstance(text, str) else -1
-        return row >= 0 and bool(self.kept[row])
-
-    def __delitem__(self, text: str) -> None:
-        self.kept[self.texts.row(text)] = False
-
-    def get(self, text: str, default: int) -> int:
-        """The id of a text."""
-        return self.texts.get(text, default) if text in self else default
-
-    def only(self, chosen: NDArray[np.bool_]) -> Entries:
-        """The entries with these rows."""
-        return Entries(self.texts, self.kept & chosen)
-
-    def to_dict(self) -> dict[str, int]:
-        """The entries, in order."""
-        items = zip(self.texts.to_dict().items(), self.kept.tolist(), strict=True)
-        return dict(item for item, is_kept in items if is_kept)
-
-
-def parse_tokenizer(
-    data: bytes, source: str, parse_float: Callable[[str], float] | None = None
-) -> Any:
-    """As `parse_json`, but the two large tables of a tokenizer.json stay in arrays, if all is well.
-
-    `model.vocab` is a `TextIds` then and `model.merges` a `MergeRows`; `JsonValue` makes a dict and
-    a list of them if it is asked to. A file that has anything unusual is parsed as any other.
-
-    parse_float: as for `parse_json`; None: `serde_float`, as tokenizers reads files.
-    """
-    tables = read_tables(data, MAX_VALUES) if b'"merges"' in data else None
-    if tables is not None:
-        rest, ids, rows = tables
-        try:
-            value = parse_json(rest, source)
-        except VocabularyError:
-            return parse_json(data, source)  # whose errors give the right line
-        model = value["model"]
-        model["vocab"], model["merges"] = ids, MergeRows(rows, ids)
-        return value
-    return parse_json(data, source, parse_float or serde_float)
-
-
 class JsonValue:
     """A JSON value and its place in the file. Each accessor checks the type.
 
@@ -182,14 +104,10 @@ class JsonValue:
 
     def as_dict(self) -> dict[str, Any]:
         """The value, which must be an object."""
-        if isinstance(self.value, TextIds):
-            return self.value.to_dict()
         return self._typed(dict, "an object")
 
     def as_list(self) -> list[Any]:
         """The value, which must be an array."""
-        if isinstance(self.value, MergeRows):
-            return self.value.to_list()
         return self._typed(list, "an array")
 
     def as_str(self) -> str:

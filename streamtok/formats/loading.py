@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import re
 import reprlib
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     Path = str | os.PathLike[str]
 
 __all__ = [
+    "BYTE_TEXTS",
     "byte_of",
     "check_specials",
     "check_total",
@@ -35,8 +35,7 @@ __all__ = [
 
 MAX_FILE_BYTES = 1 << 27
 MAX_MESSAGE = 500  # characters, because a value in a file can have megabytes
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-_BYTE_SIZE = len("<0x00>")
+BYTE_TEXTS = {f"<0x{byte:02X}>": byte for byte in range(256)}  # tokens that stand for bytes
 _BLOCK = 1 << 20  # bytes read at a time where the size is unknown
 _MARKS = {
     codecs.BOM_UTF8: "UTF-8",
@@ -95,8 +94,7 @@ def shown(value: object) -> str:
 
 def byte_of(text: str) -> int | None:
     """The byte that the token <0x00> … <0xFF> stands for; None for others."""
-    found = _BYTE.fullmatch(text) if len(text) == _BYTE_SIZE else None
-    return int(found[1], 16) if found else None
+    return BYTE_TEXTS.get(text)
 
 
 def check_specials(special_tokens: Mapping[str, int], source: str) -> dict[str, int]:

@@ -13,8 +13,9 @@ as for a rank table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+import operator
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -41,18 +42,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "from_merges",
-    "from_rows",
+    "from_named_merges",
     "in_order_of_merges",
+    "rows_of",
     "to_merges",
     "without_unreachable_tokens",
 ]
 
 MAX_MERGES = (1 << 21) - 257  # a limit of the core
+_Text = TypeVar("_Text", bytes, str)
 
 
 def from_merges(
     ids: Mapping[bytes, int],
-    merges: Iterable[tuple[bytes, bytes]],
+    merges: Sequence[tuple[bytes, bytes]],
     *,
     ignore_merges: bool,
     decode_only: Mapping[int, bytes] | None = None,
@@ -66,67 +69,65 @@ def from_merges(
     whose parts or result are not tokens, and for tokens and ids as `Vocabulary.from_ranks` does.
     """
     tokens = sorted(ids, key=ids.__getitem__)
-    _check(tokens, ids)
-    index = {token: i for i, token in enumerate(tokens)}
-    places: dict[tuple[int, int], int] = {}
-    made: dict[tuple[int, int], int] = {}
-    for place, (left, right) in enumerate(merges):
-        for part in (left, right, left + right):
-            if part not in index:
-                raise VocabularyError(
-                    f"merge {place}, of {show_token(left)} and {show_token(right)}: "
-                    f"{show_token(part)} is not in the vocabulary"
-                )
-        pair = index[left], index[right]
-        places[pair], made[pair] = place, index[left + right]
-    if len(places) > MAX_MERGES or len(tokens) > MAX_MERGES:
-        raise VocabularyError(
-            f"there are {len(tokens)} tokens and {len(places)} merges: "
-            f"at most {MAX_MERGES} of each are possible"
-        )
-    # In order of the rank that counts, so that a pair's row is its priority.
-    rows = [(*pair, made[pair]) for pair in sorted(places, key=places.__getitem__)]
-    vocabulary = from_rows(
-        b"".join(tokens),
-        offsets_of(np.fromiter(map(len, tokens), np.int64, len(tokens))),
-        np.array([ids[token] for token in tokens], np.uint32),
-        np.array(rows, np.uint32).reshape(-1, 3),
-        ignore_merges=ignore_merges,
-        decode_only=decode_only,
-    )
-    if vocabulary is None:
-        raise VocabularyError("an id that can only be decoded is that of a token, too")
-    return vocabulary
+    return from_named_merges(
+        tokens, tokens, [ids[token] for token in tokens], merges,
+        ignore_merges=ignore_merges, decode_only=decode_only or {},
+    )  # fmt: skip
 
 
-def from_rows(
-    blob: bytes,
-    offsets: NDArray[np.uint32],
-    ids: NDArray[np.uint32],
-    merges: NDArray[np.uint32],
+def from_named_merges(
+    tokens: list[bytes],
+    names: Sequence[_Text],
+    numbers: list[int],
+    merges: Sequence[Sequence[_Text]],
     *,
     ignore_merges: bool,
-    decode_only: Mapping[int, bytes] | None = None,
-) -> Vocabulary | None:
-    """What `from_merges` makes, of arrays; None for arrays that it would refuse: it says why.
+    decode_only: Mapping[int, bytes],
+) -> Vocabulary:
+    """As `from_merges`; names: what the merges call the tokens, which are in order of `numbers`."""
+    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    _check(tokens, numbers, lengths)
+    if not decode_only.keys().isdisjoint(numbers):
+        raise VocabularyError("an id that can only be decoded is that of a token, too")
+    rows = rows_of(merges, dict(zip(names, range(len(names)), strict=True)))
+    blob, offsets, own = b"".join(tokens), offsets_of(lengths), np.array(numbers, np.uint32)
+    places, lefts, rights, is_complete = find_parts(blob, offsets, rows)
+    made = lefts != NO_ID
+    if not decode_only and is_complete and (ignore_merges or (made | (lengths == 1)).all()):
+        in_order = places[made]
+        if (in_order[1:] > in_order[:-1]).all():  # of id, so ids are ranks
+            return Vocabulary(blob, offsets, own, parts=(lefts, rights))
+    parts = places, lefts, rights
+    return in_order_of_merges(blob, offsets, own, parts, None, dict(decode_only), ignore_merges)
 
-    blob, offsets, ids: the tokens, strictly in order of id. merges: uint32 [m, 3], the numbers of
-    the two that merge and of what they make. Costs about 20 ms for 100 000 tokens.
+
+def rows_of(merges: Sequence[Sequence[_Text]], index: Mapping[_Text, int]) -> Numbers:
+    """uint32 [m, 3]: the numbers of the two that merge, and of what they make.
+
+    index: the number of each token. Raises VocabularyError for what has none, and for too many.
     """
-    decode_only = dict(decode_only or {})
-    lengths = np.diff(offsets)
-    if not _are_sound(blob, offsets, lengths, ids, merges, decode_only):
-        return None
-    rows, lefts, rights, is_complete = find_parts(blob, offsets, merges)
-    singles = lengths == 1
-    unmade = (lefts == NO_ID) & ~singles
-    made = np.flatnonzero(lefts != NO_ID)
-    if not decode_only and is_complete and (ignore_merges or not unmade.any()):
-        places = rows[made]
-        if (places[1:] > places[:-1]).all():  # in order of id, so ids are ranks
-            return Vocabulary(blob, offsets, ids, parts=(lefts, rights))
-    parts = rows, lefts, rights
-    return in_order_of_merges(blob, offsets, ids, parts, None, decode_only, ignore_merges)
+    if len(merges) > MAX_MERGES or len(index) > MAX_MERGES:
+        raise VocabularyError(
+            f"there are {len(index)} tokens and {len(merges)} merges: "
+            f"at most {MAX_MERGES} of each are possible"
+        )
+    lefts, rights = [pair[0] for pair in merges], [pair[1] for pair in merges]
+    columns = lefts, rights, map(operator.add, lefts, rights)
+    try:
+        numbers = [
+            np.fromiter(map(index.__getitem__, column), np.uint32, len(merges))
+            for column in columns
+        ]
+    except KeyError:
+        for place, (left, right) in enumerate(merges):
+            for part in (left, right, left + right):
+                if part not in index:
+                    raise VocabularyError(
+                        f"merge {place}, of {show_token(left)} and {show_token(right)}: "
+                        f"{show_token(part)} is not in the vocabulary"
+                    ) from None
+        raise
+    return np.stack(numbers, axis=1)
 
 
 def in_order_of_merges(
@@ -168,30 +169,6 @@ def in_order_of_merges(
         parts=(_renumbered(lefts, place), _renumbered(rights, place)),
         model=model,
     )
-
-
-def _are_sound(
-    blob: bytes,
-    offsets: NDArray[np.uint32],
-    lengths: NDArray[np.uint32],
-    ids: NDArray[np.uint32],
-    merges: NDArray[np.uint32],
-    decode_only: Mapping[int, bytes],
-) -> bool:
-    """Whether `from_merges` would refuse none of this."""
-    if not 256 <= len(ids) <= MAX_MERGES or len(merges) > MAX_MERGES:
-        return False
-    if int(lengths.min()) < 1 or int(lengths.max()) > MAX_TOKEN_BYTES:
-        return False
-    if not (ids[1:] > ids[:-1]).all() or int(ids[-1]) > MAX_ID:
-        return False
-    if decode_only:
-        others = np.fromiter(decode_only, np.uint32, len(decode_only))
-        places = np.minimum(np.searchsorted(ids, others), len(ids) - 1)
-        if (ids[places] == others).any():
-            return False
-    singles = np.frombuffer(blob, np.uint8)[offsets[:-1][lengths == 1]]
-    return len(singles) == 256 and len(set(singles.tolist())) == 256
 
 
 def _renumbered(parts: NDArray[np.uint32], place: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -246,8 +223,9 @@ def without_unreachable_tokens(vocabulary: Vocabulary) -> Vocabulary:
     )
 
 
-def _check(tokens: list[bytes], ids: Mapping[bytes, int]) -> None:
-    for token in tokens:
-        check_length(len(token), ids[token], "id")
-    check_numbers(sorted((number, token) for token, number in ids.items()), "id")
-    check_bytes({token[0] for token in tokens if len(token) == 1})
+def _check(tokens: list[bytes], numbers: list[int], lengths: NDArray[np.int64]) -> None:
+    for i in np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES)).tolist():
+        check_length(len(tokens[i]), numbers[i], "id")
+    if numbers:
+        check_numbers([*zip(numbers, tokens, strict=True)], "id")
+    check_bytes({tokens[i][0] for i in np.flatnonzero(lengths == 1).tolist()})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import VocabularyError
 from ..vocabulary.table import Vocabulary
 from .huggingface import read_huggingface
-from .json_value import JsonValue, parse_tokenizer
+from .json_value import JsonValue, parse_json
 from .loading import check_specials, make_encoding
 from .sentencepiece import read_sentencepiece
 
@@ -75,7 +75,7 @@ def _name_of(given: Any) -> str | None:
 
 def _from_tokenizers(given: Any, source: str, name: str | None, is_wrapped: bool) -> Encoding:
     text: str = given.to_str()
-    value = parse_tokenizer(text.encode(), source, float)  # what it has, not what a file would give
+    value = parse_json(text.encode(), source, float)  # what it has, not what a file would give
     if is_wrapped:  # there, these two are what the latest call has asked for
         value |= {"truncation": None, "padding": None}
     return read_huggingface(JsonValue(value, source), name or "tokenizer")

@@ -7,7 +7,10 @@ it the ByteLevel alphabet.
 
 from __future__ import annotations
 
-import struct
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
 
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _REMAPPED = [byte for byte in range(256) if byte not in _PRINTABLE]
@@ -18,15 +21,14 @@ CHARACTERS = {byte: chr(byte) for byte in _PRINTABLE} | {
 }
 BYTES_OF = {character: byte for byte, character in CHARACTERS.items()}
 
-# For `TextIds.in_bytes`: the byte of each character below U+0200, 0xFFFF for none.
-ALPHABET = struct.pack("=512H", *(BYTES_OF.get(chr(code), 0xFFFF) for code in range(512)))
-
 # Tables of str.translate, which is ten times as fast as a loop. A Latin-1 character outside of the
 # alphabet becomes one that Latin-1 cannot encode, so that `to_bytes` sees it.
 _TO_LATIN = {ord(character): byte for character, byte in BYTES_OF.items()} | dict.fromkeys(
     _REMAPPED, 0x10FFFF
 )
 _FROM_LATIN = {byte: ord(character) for byte, character in CHARACTERS.items()}
+
+_BYTE_OF_CODE = np.array([BYTES_OF.get(chr(code), 0x100) for code in range(0x200)], np.uint16)
 
 
 def to_bytes(text: str) -> bytes | None:
@@ -39,6 +41,21 @@ def to_bytes(text: str) -> bytes | None:
         return text.translate(_TO_LATIN).encode("latin-1")
     except UnicodeEncodeError:
         return None
+
+
+def all_to_bytes(texts: Sequence[str]) -> list[bytes | None]:
+    """`to_bytes` of each text, in a quarter of the time."""
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4")
+    found = _BYTE_OF_CODE[np.minimum(codes, len(_BYTE_OF_CODE) - 1)]
+    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+    outside = np.searchsorted(ends, np.flatnonzero(found > 0xFF), "right").tolist()
+    blob = found.astype(np.uint8).tobytes()
+    made: list[bytes | None] = [
+        blob[begin:end] for begin, end in itertools.pairwise([0, *ends.tolist()])
+    ]
+    for place in outside:
+        made[place] = None
+    return made
 
 
 def to_text(token: bytes) -> str:

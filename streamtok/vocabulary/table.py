@@ -315,6 +315,6 @@ def _check_arrays(
     check_bytes(set(singles.tolist()))
 
 
-def show_token(token: bytes) -> str:
+def show_token(token: bytes | str) -> str:
     """`token` as a message shows it, shortened to 40 bytes."""
     return repr(token) if len(token) <= 40 else f"{token[:40]!r}… ({len(token)} bytes)"

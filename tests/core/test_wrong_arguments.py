@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import streamtok
-from streamtok._core import encode, json_tables, train
+from streamtok._core import encode, train
 
 WRONG: list[Any] = [
     None, -1, 0, 1 << 64, 1.5, float("nan"), True, "", "ab", b"", b"ab", (), [],
@@ -65,7 +65,7 @@ def made() -> list[Any]:
 
 def functions() -> Iterator[tuple[str, Callable[..., Any], int]]:
     """All that can be called, by name, and with how many arguments."""
-    for module in encode, train, json_tables:
+    for module in encode, train:
         for name, value in vars(module).items():
             if getattr(value, "__module__", None) != module.__name__ or name.startswith("__pyx"):
                 continue

@@ -75,7 +75,7 @@ def test_ids_in_another_order_than_the_merges(tmp_path, seed):
         ("a\n", None, "merges.txt, line 1: expected two tokens and a space, found 'a'"),
         ("#version: 0.2\na b c\n", None, "line 2: expected two tokens"),
         ("a b\n", None, "'ab' is not in the vocabulary"),
-        ("日 b\n", None, "merge 0, of '日' and 'b', is not in the byte alphabet"),
+        ("日 b\n", None, "merge 0, of '日' and 'b': '日' is not in the vocabulary"),
         (b"\xff\n", None, "byte 0: not UTF-8"),
         ("", "[]", "expected an object"),
         ("", '{"a": "b"}', "vocab.json: 'a': expected an integer"),

@@ -249,7 +249,7 @@ def test_added_tokens_that_merges_make_too(tmp_path):
         ({"unk_token": "<none>", "byte_fallback": False}, "'<none>' is not in the vocabulary"),
         ({"continuing_subword_prefix": "##"}, "the second must begin with '##'"),
         ({"merges": [["<0x00>", "a"]], "vocab__add": "<0x00>a"}, "take or make '<0x00>'"),
-        ({"merges": [["a", "zzzz"]]}, "'azzzz' is not in the vocabulary"),
+        ({"merges": [["a", "zzzz"]]}, "'zzzz' is not in the vocabulary"),
         ({"vocab__id": ("a", 5)}, "id 5 is given twice"),
     ],
 )

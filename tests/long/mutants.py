@@ -54,7 +54,6 @@ EVERY = [*FIRST, "tests/core", "tests/api/test_encoding.py", "tests/api/test_thr
 TESTS = {
     CORE: EVERY,
     f"{CORE}/decode": ["tests/core/test_decoder.py", "tests/api/test_stream_decoder.py", *EVERY],
-    f"{CORE}/json": ["tests/formats/test_json_tables.py", "tests/formats"],
     f"{CORE}/models": ["tests/models", "tests/formats"],
     f"{CORE}/merge": [*EVERY, "tests/formats/test_merge_lists.py"],
     f"{CORE}/scan": [*EVERY, "tests/patterns"],

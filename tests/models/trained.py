@@ -17,7 +17,7 @@ from tokenizers import (
 
 import streamtok
 from streamtok.formats.huggingface import read_huggingface
-from streamtok.formats.json_value import JsonValue, parse_tokenizer
+from streamtok.formats.json_value import JsonValue, parse_json
 
 TOP = Path(__file__).resolve().parents[2]
 BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -39,7 +39,7 @@ def corpus() -> list[str]:
 def loaded(tokenizer: Tokenizer) -> tuple[streamtok.Encoding, Tokenizer]:
     """The file of a tokenizer, as streamtok and tokenizers load it."""
     text = tokenizer.to_str()
-    file = JsonValue(parse_tokenizer(text.encode(), "file"), "file")
+    file = JsonValue(parse_json(text.encode(), "file"), "file")
     return read_huggingface(file, "trained"), Tokenizer.from_str(text)
 
 

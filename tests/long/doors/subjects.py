@@ -10,7 +10,7 @@ from typing import Any
 
 import streamtok
 from streamtok.formats.huggingface import read_huggingface
-from streamtok.formats.json_value import JsonValue, parse_tokenizer
+from streamtok.formats.json_value import JsonValue, parse_json
 from streamtok.formats.sentencepiece import read_sentencepiece
 
 from ...conftest import PACKED, encoding_of
@@ -111,7 +111,7 @@ def of_family(rng: random.Random, family: str) -> Subject | None:
 
 def of_file(family: str, file: File) -> Subject | None:
     text = json.dumps(file)
-    value = JsonValue(parse_tokenizer(text.encode(), "FILE"), "FILE")
+    value = JsonValue(parse_json(text.encode(), "FILE"), "FILE")
     subject = Subject(family, read_huggingface(value, "random"), letters_of(file), file)
     return None if subject.real is None else subject
 

@@ -54,14 +54,14 @@ def _is_read(file: Any) -> bool:
     from tokenizers import Tokenizer
 
     from streamtok.formats.huggingface import read_huggingface
-    from streamtok.formats.json_value import JsonValue, parse_tokenizer
+    from streamtok.formats.json_value import JsonValue, parse_json
 
     text = json.dumps(file)
     if not (file["normalizer"] and file["pre_tokenizer"] and file["added_tokens"]):
         return False
     try:
         Tokenizer.from_str(text)
-        read_huggingface(JsonValue(parse_tokenizer(text.encode(), "file"), "file"), "file")
+        read_huggingface(JsonValue(parse_json(text.encode(), "file"), "file"), "file")
     except Exception:  # tokenizers has no other
         return False
     return True
