@@ -13,6 +13,7 @@ import streamtok
 from streamtok import StateError, VocabularyError
 from streamtok.formats.merge_lists import from_merges, to_merges, without_unreachable_tokens
 from streamtok.reference import bpe as reference
+from streamtok.vocabulary.byte_alphabet import all_to_bytes, to_bytes
 from streamtok.vocabulary.table import Vocabulary
 
 from ..conftest import stream_ids
@@ -187,3 +188,8 @@ SINGLES = {bytes([b]): b for b in range(256)}
 def test_unsound_lists_are_refused(ids, merges, message):
     with pytest.raises(VocabularyError, match=message.replace("(", r"\(")):
         from_merges(ids, merges, ignore_merges=False)
+
+
+@given(st.lists(st.text("aĠ\x80Ń\u0200日\ud800😀", max_size=4), max_size=6))
+def test_texts_in_the_byte_alphabet_in_bulk(texts):
+    assert all_to_bytes(texts) == [to_bytes(text) for text in texts]
