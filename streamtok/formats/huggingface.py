@@ -47,7 +47,7 @@ from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_symbols import has_symbols, symbol_model
 from .huggingface_writing import save_huggingface
 from .json_value import JsonValue, parse_json
-from .loading import BYTE_TEXTS, byte_of, make_encoding, read_bytes, stem
+from .loading import BYTE_TEXTS, byte_of, make_encoding, read_bytes, stem, without_collection
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -75,6 +75,7 @@ def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
     )
 
 
+@without_collection()
 def read_huggingface(file: JsonValue, name: str) -> Encoding:
     """The encoding of a parsed `tokenizer.json`."""
     file.allow_only(

@@ -1,6 +1,6 @@
 """JSON from a file that may be damaged or hostile: parsed within limits, read with its place.
 
-The text must be UTF-8. Duplicate keys, NaN and Infinity, and integers longer than any id are
+The text must be UTF-8. Duplicate keys, NaN and Infinity, and integers of thousands of digits are
 refused, and so are more values or deeper nesting than a vocabulary has: `[[],[],…` takes twenty
 times its size in memory. All errors are `VocabularyError` and name the file and the position.
 """
@@ -14,7 +14,7 @@ from ..errors import VocabularyError
 from ..files.named_errors import json_reason
 from ..models.serde_float import serde_float
 from ..patterns.budget import shortened
-from .loading import MAX_MESSAGE, decode_utf8, shown
+from .loading import MAX_MESSAGE, decode_utf8, shown, without_collection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,10 +24,10 @@ __all__ = ["JsonValue", "parse_json"]
 MAX_VALUES = 1 << 23  # two million tokens, each with a merge
 MAX_DEPTH = 64  # of the values that are read; known formats nest less than ten deep
 MAX_NESTED = 20  # Sequences, one in the other
-MAX_DIGITS = 32  # of an integer: more than any id or size has; int() of many digits is slow
 _T = TypeVar("_T")
 
 
+@without_collection()
 def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = serde_float) -> Any:
     """The value of a JSON text. Errors name `source`, and the line and column of bad syntax.
 
@@ -48,14 +48,6 @@ def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = s
     def refuse(constant: str) -> NoReturn:
         raise VocabularyError(f"{source}: {constant} is not valid JSON")
 
-    def integer(digits: str) -> int:
-        if len(digits) > MAX_DIGITS:
-            raise VocabularyError(
-                f"{source}: the number {shown(digits)} has {len(digits)} digits, "
-                f"more than {MAX_DIGITS}"
-            )
-        return int(digits)
-
     count = sum(map(data.count, (b",", b"[", b"{")))  # an upper bound: strings count, too
     if count > MAX_VALUES:
         raise VocabularyError(f"{source}: more than {MAX_VALUES} JSON values")
@@ -64,7 +56,6 @@ def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = s
             text,
             object_pairs_hook=unique,
             parse_constant=refuse,
-            parse_int=integer,
             parse_float=parse_float,
         )
     except json.JSONDecodeError as error:
@@ -73,6 +64,10 @@ def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = s
         ) from None
     except RecursionError:
         raise VocabularyError(f"{source}: nested too deep") from None
+    except VocabularyError:
+        raise
+    except ValueError as error:  # an integer of more digits than Python takes
+        raise VocabularyError(f"{source}: {error}") from None
 
 
 class JsonValue:

@@ -7,9 +7,11 @@ read whole, up to 128 MiB; the largest known vocabulary has 35 MB.
 from __future__ import annotations
 
 import codecs
+import contextlib
+import gc
 import os
 import reprlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PatternError, VocabularyError
@@ -31,6 +33,7 @@ __all__ = [
     "read_bytes",
     "shown",
     "stem",
+    "without_collection",
 ]
 
 MAX_FILE_BYTES = 1 << 27
@@ -71,6 +74,21 @@ def read_bytes(path: Path) -> bytes:
                 "it as UTF-8 without one"
             )
     return data
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Hold the garbage collector back while large tables are read, which are no garbage.
+
+    It would look through what is there already again and again: a quarter of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def decode_utf8(data: bytes, source: str) -> str:
