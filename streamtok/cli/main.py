@@ -9,6 +9,7 @@ any Unix filter. This module parses arguments and sets exit codes; each command 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import itertools
 import os
@@ -96,6 +97,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             complain(describe(error) + _then(args))
         except MemoryError:
             complain("not enough memory" + _then(args))
+        with contextlib.suppress(OSError):  # at the exit, it would be another error
+            flush_stdout()
         return 1
 
 

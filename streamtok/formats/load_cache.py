@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import StreamtokError
 from ..files.own_files import is_private, open_own
-from .packed import PACKED_VERSION, dumps_packed, loads_packed
+from .packed import dumps_packed, loads_packed
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -89,7 +89,7 @@ def cache_folder() -> str | None:
 def _code() -> bytes:
     """What tells this streamtok from others: the names, sizes and times of its files."""
     files = sorted(_files_of(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    return repr((PACKED_VERSION, files)).encode()
+    return repr(files).encode()
 
 
 def _files_of(folder: str) -> Iterator[tuple[str, int, int]]:

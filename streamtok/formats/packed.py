@@ -2,32 +2,28 @@
 
 Nothing in it is computed again: the tokens with the parts that they are made of, and the tables of
 the pattern, are arrays as the core reads them. It takes reading them and making the hash tables:
-milliseconds where a tokenizer.json of the same encoding takes a hundred. There is no code in it.
+milliseconds where a tokenizer.json of the same encoding takes hundreds. There is no code in it.
 
-A file is a header, a table of sections, and the sections, each at a multiple of 64 bytes. All
-numbers are little-endian.
-
-    header   8 bytes "stokenc\\0", uint32 version, uint32 number of sections, uint64 size of the
-             file, uint32 CRC-32 of the table
-    table    for each section: its name in 16 bytes, uint64 offset, uint64 size, uint32 CRC-32
-
-The section `about` is JSON: name, special tokens, text rules, template, pattern, settings. The
-others are the arrays of `Vocabulary` and `Pattern`, and for models that are not merges, in files of
-version 4, those of `Pieces`. Every CRC is checked, so a damaged file is found out. A file
-that was made to deceive can give wrong ids, but all that memory safety depends on is checked.
+A file is an uncompressed `.npz` archive, as `numpy.load` reads it: the arrays of `Vocabulary`,
+`Pattern` and, for models that are not merges, `Pieces`. One more member is JSON, `about.json`:
+name, special tokens, text rules, template, pattern, settings. The archive has a CRC-32 of each
+member, so damage is found out. A file that was made to deceive can give wrong ids, but all that
+memory safety depends on is checked.
 """
 
 from __future__ import annotations
 
-import binascii
+import io
 import json
 import os
-import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+import zipfile
+import zlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib import format as npy
 
-from ..engines.model_settings import NO_SETTINGS, ModelSettings
+from ..engines.model_settings import ModelSettings
 from ..engines.rules import TextRules, TokenFlags
 from ..engines.template import Template
 from ..errors import PatternError, VocabularyError
@@ -49,29 +45,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PACKED_MAGIC",
-    "PACKED_VERSION",
     "dumps_packed",
-    "join_sections",
+    "join_members",
     "load_packed",
     "loads_packed",
+    "members_of",
     "save_packed",
-    "sections_of",
 ]
 
-PACKED_MAGIC = b"stokenc\0"
-PACKED_VERSION = 2
-_VERSION_WITH_PIECES = 4
-_HEADER = struct.Struct("<8sIIQI4x")
-_SECTION = struct.Struct("<16sQQI4x")
-_ALIGNMENT = 64
-_MAX_SECTIONS = 64
+PACKED_MAGIC = b"PK\3\4"  # of any archive
+_ABOUT = "about.json"
+_FORM = 1
+_MAX_MEMBERS = 64
 _VOCABULARY_ARRAYS = ("lefts", "byte_ids", "ties")  # of Vocabulary; any may be missing
-_PIECE_ARRAYS = (
-    ("offsets", np.uint32),
-    ("ids", np.uint32),
-    ("scores", np.float64),
-    ("byte_ids", np.uint32),
-)  # of Pieces; the last two may be missing
+_PIECE_ARRAYS = ("offsets", "ids", "scores", "byte_ids")  # of Pieces; the last two may be missing
+_TYPES = {
+    **dict.fromkeys(("tokens", "decode_tokens", "pieces", "windows"), np.uint8),
+    **dict(zip(Tables._fields, (np.uint16, np.uint8, np.uint16, np.uint8), strict=True)),
+    "piece_scores": np.float64,
+}  # of the arrays that are not uint32
 _WINDOWS_SIZE = 900
 
 
@@ -84,41 +76,32 @@ def dumps_packed(encoding: Encoding) -> bytes:
     """The contents of a packed file."""
     vocabulary = encoding._vocabulary
     pattern = encoding.pattern
+    model = vocabulary.model
     decode_only = sorted(vocabulary.decode_only.items())
     texts = [text for _, text in decode_only]
-    sections = {
-        "tokens": vocabulary.tokens,
-        "offsets": _little(vocabulary.offsets),
-        "ids": _little(vocabulary.ids),
-        "decode_ids": _little(np.array([number for number, _ in decode_only], np.uint32)),
-        "decode_offsets": _little(np.cumsum([0, *map(len, texts)], dtype=np.uint32)),
-        "decode_tokens": b"".join(texts),
-    }
-    for name in _VOCABULARY_ARRAYS:
-        array = getattr(vocabulary, name)
-        if array is not None:
-            sections[name] = _little(array)
     lefts, rights = encoding._table.parts()
-    sections |= {"left_parts": _little(lefts), "right_parts": _little(rights)}
+    arrays: dict[str, Any] = {
+        "tokens": _bytes_of(vocabulary.tokens),
+        "offsets": vocabulary.offsets,
+        "ids": vocabulary.ids,
+        "decode_ids": [number for number, _ in decode_only],
+        "decode_offsets": np.cumsum([0, *map(len, texts)], dtype=np.uint32),
+        "decode_tokens": _bytes_of(b"".join(texts)),
+        **{name: getattr(vocabulary, name) for name in _VOCABULARY_ARRAYS},
+        "left_parts": lefts,
+        "right_parts": rights,
+    }
     if pattern is not None:
-        for name, array in zip(Tables._fields, _tables_of(pattern), strict=True):
-            sections[name] = _little(array)
+        arrays |= {name: getattr(pattern, name) for name in Tables._fields}
         if pattern.windows is not None:
-            sections["windows"] = pattern.windows.to_bytes()
-    model = vocabulary.model
-    if model is not None:
-        sections["pieces"] = model.blob
-        for name, _ in _PIECE_ARRAYS:
-            array = getattr(model, name)
-            if array is not None:
-                sections[f"piece_{name}"] = _little(array)
-    about = {
+            arrays["windows"] = _bytes_of(pattern.windows.to_bytes())
+    about: dict[str, Any] = {
+        "form": _FORM,
         "name": encoding.name,
         "special_tokens": list(encoding._special_tokens.items()),
         "pattern": encoding._pat_str,
         "is_total": None if pattern is None else pattern.is_total,
         "sequence": list(pattern.__reduce__()[1]) if isinstance(pattern, SplitSequence) else None,
-        "states": 0 if pattern is None else pattern.n_states,
         "rules": {
             name: _as_json(value)
             for name, value in encoding._rules._asdict().items()
@@ -126,214 +109,193 @@ def dumps_packed(encoding: Encoding) -> bytes:
         },
         "template": encoding._template,
         "model_settings": encoding._model_settings,
+        "model": None,
     }
-    version = PACKED_VERSION
     if model is not None:
+        arrays["pieces"] = _bytes_of(model.blob)
+        arrays |= {f"piece_{name}": getattr(model, name) for name in _PIECE_ARRAYS}
         about["model"] = [
-            model.kind, model.unknown, model.prefix, model.most_characters,
-            _as_json(model.stages),
+            model.kind, model.unknown, model.prefix, model.most_characters, _as_json(model.stages),
         ]  # fmt: skip
-        version = _VERSION_WITH_PIECES
-    return join_sections({"about": json.dumps(about).encode(), **sections}, version)
+    return join_members(
+        {_ABOUT: json.dumps(about).encode()}
+        | {
+            f"{name}.npy": _npy(np.asarray(array, _little(name)))
+            for name, array in arrays.items()
+            if array is not None
+        }
+    )
 
 
-def join_sections(sections: dict[str, bytes], version: int = PACKED_VERSION) -> bytes:
-    """The file of these sections."""
-    at = _HEADER.size + _SECTION.size * len(sections)
-    table, body = b"", []
-    for name, data in sections.items():
-        gap = -at % _ALIGNMENT
-        table += _SECTION.pack(name.encode(), at + gap, len(data), binascii.crc32(data))
-        body += [bytes(gap), data]
-        at += gap + len(data)
-    crc = binascii.crc32(table)
-    header = _HEADER.pack(PACKED_MAGIC, version, len(sections), at, crc)
-    return header + table + b"".join(body)
+def join_members(members: dict[str, bytes]) -> bytes:
+    """The archive of these members."""
+    contents = io.BytesIO()
+    with zipfile.ZipFile(contents, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name), data)  # of no date
+    return contents.getvalue()
 
 
 def load_packed(path: Path, *, name: str | None = None) -> Encoding:
     """The encoding in a packed file; name: in place of the name that it had.
 
-    Raises OSError, and VocabularyError for damage and for another version of the form.
+    Raises OSError, and VocabularyError for damage and for another form.
     """
     return loads_packed(read_bytes(path), os.fspath(path), name)
 
 
 def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) -> Encoding:
     """The encoding in the contents of a packed file. Errors name `source`."""
-    file = _Sections(data, source)
+    file = _Packed(data, source)
     try:
-        about = json.loads(file.data("about"))
+        about = json.loads(file.member(_ABOUT))
+        if about["form"] != _FORM:
+            raise VocabularyError(
+                f"{source} has form {shown(about['form'])} of packed encodings, expected {_FORM}: "
+                "convert the original again"
+            )
         made = make_encoding(
             source,
             name or str(about["name"]),
             pat_str=_pattern(file, about),
-            mergeable_ranks=_vocabulary(file, _pieces(file, about.get("model"))),
+            mergeable_ranks=_vocabulary(file, _pieces(file, about["model"])),
             special_tokens={str(text): int(number) for text, number in about["special_tokens"]},
             rules=_rules(source, about["rules"]),
-            template=_template(about.get("template", [[], []])),
+            template=_template(about["template"]),
         )
-        made._model_settings = _model_settings(about.get("model_settings", NO_SETTINGS))
+        made._model_settings = _model_settings(about["model_settings"])
         return made
     except VocabularyError:
         raise
     except RecursionError:
-        raise file.damage("about", "nested too deep") from None
+        raise file.damage(_ABOUT, "nested too deep") from None
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, PatternError) as error:
-        raise file.damage("about", shown(str(error))) from None
+        raise file.damage(_ABOUT, shown(str(error))) from None
 
 
-def sections_of(data: bytes, source: str = "<bytes>") -> dict[str, bytes]:
-    """The sections of a file, each checked."""
-    file = _Sections(data, source)
-    return {name: file.data(name) for name in file.places}
+def members_of(data: bytes, source: str = "<bytes>") -> dict[str, bytes]:
+    """The members of an archive, by name, each checked. Raises VocabularyError."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            found = archive.infolist()
+            sizes = sum(one.file_size for one in found)
+            if len(found) > _MAX_MEMBERS or sizes > len(data):
+                raise VocabularyError(
+                    f"{source} is damaged: {len(found)} members with {sizes} bytes in {len(data)}"
+                )
+            if any(one.compress_type != zipfile.ZIP_STORED for one in found):
+                raise VocabularyError(f"{source} is not a packed encoding: a member is compressed")
+            return {one.filename: archive.read(one) for one in found}
+    except VocabularyError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
+        raise VocabularyError(
+            f"{source} is not a packed encoding, or is damaged: {shown(str(error))}"
+        ) from None
 
 
-class _Place(NamedTuple):
-    offset: int
-    size: int
-    crc: int
-
-
-class _Sections:
-    """The sections of a file, each checked when it is read."""
+class _Packed:
+    """The members of a file, with the arrays that they are."""
 
     def __init__(self, contents: bytes, source: str) -> None:
-        self.contents = memoryview(contents)
         self.source = source
-        self.places: dict[str, _Place] = {}
-        if len(contents) < _HEADER.size or contents[: len(PACKED_MAGIC)] != PACKED_MAGIC:
-            raise VocabularyError(f"{source} is not a packed encoding, or is cut short")
-        _, version, count, size, crc = _HEADER.unpack_from(contents)
-        if version not in (PACKED_VERSION, _VERSION_WITH_PIECES):
-            raise VocabularyError(
-                f"{source} has version {version} of the packed form, expected {PACKED_VERSION} or "
-                f"{_VERSION_WITH_PIECES}: convert the original again"
-            )
-        if size != len(contents):
-            raise VocabularyError(f"{source} is damaged: {len(contents)} bytes instead of {size}")
-        end = _HEADER.size + count * _SECTION.size
-        if count > _MAX_SECTIONS or end > size:
-            raise VocabularyError(f"{source} is damaged: it has {count} sections")
-        if binascii.crc32(self.contents[_HEADER.size : end]) != crc:
-            raise VocabularyError(f"{source} is damaged: the checksum of its table is wrong")
-        for at in range(_HEADER.size, end, _SECTION.size):
-            name, *place = _SECTION.unpack_from(contents, at)
-            self.places[name.rstrip(b"\0").decode("ascii", "replace")] = _Place(*place)
+        self.members = members_of(contents, source)
 
     def damage(self, name: str, what: str) -> VocabularyError:
-        """The error for a section."""
-        return VocabularyError(f"{self.source} is damaged: the section {name!r}: {what}")
+        """The error for a member."""
+        return VocabularyError(f"{self.source} is damaged: the member {name!r}: {what}")
 
-    def data(self, name: str) -> bytes:
-        """The bytes of a section."""
-        if name not in self.places:
+    def member(self, name: str) -> bytes:
+        """The bytes of a member."""
+        if name not in self.members:
             raise self.damage(name, "it is missing")
-        place = self.places[name]
-        if place.offset + place.size > len(self.contents):
-            raise self.damage(name, "it ends after the end of the file")
-        data = self.contents[place.offset : place.offset + place.size]
-        if binascii.crc32(data) != place.crc:
-            raise self.damage(name, "its checksum is wrong")
-        return data.tobytes()
+        return self.members[name]
 
-    def array(self, name: str, dtype: Any = np.uint32) -> NDArray[Any]:
-        """The numbers in a section, read-only."""
-        data = self.data(name)
-        little = np.dtype(dtype).newbyteorder("<")
-        if len(data) % little.itemsize:
-            raise self.damage(name, f"{len(data)} bytes are not a whole number of {little}")
-        array = np.frombuffer(data, little).astype(dtype)
+    def array(self, name: str) -> NDArray[Any]:
+        """The array in a member, read-only. Tables of a pattern have two axes, or one."""
+        member = f"{name}.npy"
+        file = io.BytesIO(self.member(member))
+        try:
+            if npy.read_magic(file) != (1, 0):  # type: ignore[no-untyped-call]
+                raise ValueError("an array is written in version 1.0")
+            shape, _, dtype = npy.read_array_header_1_0(file)  # type: ignore[no-untyped-call]
+            if dtype != _little(name):
+                raise ValueError(f"expected {_little(name)}, found {dtype}")
+            array = np.frombuffer(file.getbuffer(), dtype, offset=file.tell()).reshape(shape)
+        except Exception as error:  # NumPy's are of many kinds, for a header that is none
+            raise self.damage(member, str(error)[:200]) from None
+        if array.ndim != 1 and name not in Tables._fields:
+            raise self.damage(member, f"expected one axis, found {array.ndim}")
         array.flags.writeable = False
-        return array
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
 
-    def array_or_none(self, name: str) -> NDArray[np.uint32] | None:
-        """The same, None if there is no such section."""
-        return self.array(name) if name in self.places else None
+    def array_or_none(self, name: str) -> NDArray[Any] | None:
+        """The same, None if there is no such member."""
+        return self.array(name) if f"{name}.npy" in self.members else None
 
 
-def _pieces(file: _Sections, about: Any) -> Pieces | None:
+def _pieces(file: _Packed, about: Any) -> Pieces | None:
     if about is None:
         return None
     kind, unknown, prefix, most_characters, stages = about
-    arrays = {
-        name: file.array(f"piece_{name}", dtype)
-        for name, dtype in _PIECE_ARRAYS
-        if f"piece_{name}" in file.places
-    }
+    arrays: dict[str, Any] = {name: file.array_or_none(f"piece_{name}") for name in _PIECE_ARRAYS}
+    blob = file.array("pieces").tobytes()
     try:
         return Pieces(
-            kind, file.data("pieces"), prefix=prefix,
+            kind, blob, prefix=prefix,
             unknown=unknown if unknown == NO_ID else _checked_id(unknown),
             most_characters=most_characters, stages=_from_json(stages), **arrays,
         )  # fmt: skip
     except (ValueError, OverflowError) as error:
-        raise file.damage("pieces", str(error)) from None
+        raise file.damage("pieces.npy", str(error)) from None
 
 
-def _vocabulary(file: _Sections, model: Pieces | None) -> Vocabulary:
-    texts, bounds = file.data("decode_tokens"), file.array("decode_offsets")
+def _vocabulary(file: _Packed, model: Pieces | None) -> Vocabulary:
+    texts, bounds = file.array("decode_tokens").tobytes(), file.array("decode_offsets")
     numbers = file.array("decode_ids")
     rising = len(bounds) == len(numbers) + 1 and bounds[0] == 0 and bounds[-1] == len(texts)
     if not rising or (bounds[1:] < bounds[:-1]).any():
-        raise file.damage("decode_offsets", "they do not fit the tokens that only decode")
+        raise file.damage("decode_offsets.npy", "they do not fit the tokens that only decode")
     ends = bounds.tolist()
     decode_only = {
         number: texts[ends[i] : ends[i + 1]] for i, number in enumerate(numbers.tolist())
     }
+    tokens, offsets, ids, *parts = map(
+        file.array, ("tokens", "offsets", "ids", "left_parts", "right_parts")
+    )
+    more: dict[str, Any] = {name: file.array_or_none(name) for name in _VOCABULARY_ARRAYS}
     try:
         return Vocabulary(
-            file.data("tokens"),
-            file.array("offsets"),
-            file.array("ids"),
-            lefts=file.array_or_none("lefts"),
-            byte_ids=file.array_or_none("byte_ids"),
-            ties=file.array_or_none("ties"),
-            decode_only=decode_only,
-            parts=(file.array("left_parts"), file.array("right_parts")),
-            model=model,
-        )
+            tokens.tobytes(), offsets, ids,
+            decode_only=decode_only, parts=(parts[0], parts[1]), model=model, **more,
+        )  # fmt: skip
     except ValueError as error:
-        raise file.damage("tokens", str(error)) from None
+        raise file.damage("tokens.npy", str(error)) from None
 
 
-def _pattern(file: _Sections, about: dict[str, Any]) -> str | Pattern:
+def _pattern(file: _Packed, about: dict[str, Any]) -> str | Pattern:
     source = str(about["pattern"])
-    if "transitions" not in file.places:
+    if "transitions.npy" not in file.members:
         return source
-    n_states = int(about["states"])
-    dtypes = (np.uint16, np.uint8, np.uint16, np.uint8)
-    transitions, accepts, pages, blocks = (
-        file.array(name, dtype) for name, dtype in zip(Tables._fields, dtypes, strict=True)
-    )
+    tables = Tables(*map(file.array, Tables._fields))
     try:
-        tables = Tables(
-            transitions.reshape(n_states, -1),
-            accepts.reshape(n_states, -1),
-            pages,
-            blocks.reshape(-1, CODE_POINTS_PER_BLOCK),
-        )
         _check_tables(tables)
     except ValueError as error:
-        raise file.damage("transitions", str(error)) from None
+        raise file.damage("transitions.npy", str(error)) from None
     if about["sequence"] is None:
         pattern = Pattern(source, tables)
     else:  # what `rebuilt_sequence` takes
         splits, *settings = _as_tuples(about["sequence"])
         pattern = SplitSequence(splits, bool(settings and settings[0]), tables)
     windows = None
-    if "windows" in file.places:
-        data = file.data("windows")
+    if "windows.npy" in file.members:
+        data = file.array("windows").tobytes()
         if len(data) != _WINDOWS_SIZE:
-            raise file.damage("windows", f"{len(data)} bytes instead of {_WINDOWS_SIZE}")
+            raise file.damage("windows.npy", f"{len(data)} bytes instead of {_WINDOWS_SIZE}")
         windows = Windows.from_bytes(data)
         _check_windows(windows)
     pattern.__dict__ |= {"windows": windows, "is_total": bool(about["is_total"])}
     return pattern
-
-
-def _tables_of(pattern: Pattern) -> Tables:
-    return Tables(*(getattr(pattern, name) for name in Tables._fields))
 
 
 def _check_tables(tables: Tables) -> None:
@@ -344,6 +306,7 @@ def _check_tables(tables: Tables) -> None:
         or n_classes < 1
         or tables.accepts.shape != (n_states, n_classes + 1)
         or tables.class_pages.shape != (0x110000 // CODE_POINTS_PER_BLOCK,)
+        or tables.class_blocks.shape[1:] != (CODE_POINTS_PER_BLOCK,)
         or int(tables.transitions.max()) >= n_states
         or int(tables.class_pages.max()) >= len(tables.class_blocks)
         or int(tables.class_blocks.max()) >= n_classes
@@ -427,7 +390,16 @@ def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
-def _little(array: Any) -> bytes:
-    """The bytes of an array's numbers."""
-    little: bytes = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-    return little
+def _bytes_of(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)
+
+
+def _npy(array: NDArray[Any]) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+    return file.getvalue()
+
+
+def _little(name: str) -> np.dtype[Any]:
+    """What the numbers of this array are."""
+    return np.dtype(_TYPES.get(name, np.uint32)).newbyteorder("<")

@@ -28,6 +28,7 @@ ROOT = str(Path(streamtok.__file__).parent.parent)
 ENV = {
     **os.environ,
     "PYTHONPATH": os.pathsep.join([ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]),
+    "PYTHONUNBUFFERED": "",  # output waits in buffers, as it does for users
 }
 COMMAND = [sys.executable, "-m", "streamtok"]
 SMALL = "gpt2"  # its ids fit into u16

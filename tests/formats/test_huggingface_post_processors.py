@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from streamtok import formats
 from streamtok.engines.template import NO_TEMPLATE
 from streamtok.errors import VocabularyError
-from streamtok.formats.packed import dumps_packed, join_sections, loads_packed, sections_of
+from streamtok.formats.packed import dumps_packed, join_members, loads_packed, members_of
 from tests.conftest import chunked, stream_ids
 
 CLS, SEP, X = ("[CLS]", 256), ("[SEP]", 257), ("[X]", 258)
@@ -138,15 +138,12 @@ def test_the_packed_form_has_the_template(tmp_path: Path) -> None:
     enc = formats.load(path)
     packed = dumps_packed(enc)
     assert loads_packed(packed)._template == enc._template == ((), (3, 257, 3))
-    sections = sections_of(packed)
-    about = json.loads(sections["about"])
+    members = members_of(packed)
+    about = json.loads(members["about.json"])
     for forged in ([[], ["x"]], [[-1], []], [[2**32], []], [[True], []], [[]], 5, None):
-        sections["about"] = json.dumps({**about, "template": forged}).encode()
+        members["about.json"] = json.dumps({**about, "template": forged}).encode()
         with pytest.raises(VocabularyError, match="about"):
-            loads_packed(join_sections(sections))
-    del about["template"]
-    sections["about"] = json.dumps(about).encode()
-    assert loads_packed(join_sections(sections))._template == NO_TEMPLATE
+            loads_packed(join_members(members))
 
 
 def refused(post_processor: object, tmp_path: Path) -> str:

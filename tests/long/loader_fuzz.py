@@ -153,7 +153,7 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
 def damaged(data: bytes, rng: random.Random) -> bytes:
     """`data` with a few changes of bytes, or of values if it is JSON."""
     if data.startswith(PACKED_MAGIC) and rng.random() < 0.9:  # or the checksums find it all
-        return with_damaged_section(data, rng)
+        return with_damaged_member(data, rng)
     if data[:1] == b"{" and rng.random() < 0.6:
         value = json.loads(data)
         if "model" in value and rng.random() < 0.3:
@@ -192,23 +192,24 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     return data
 
 
-def with_damaged_section(data: bytes, rng: random.Random) -> bytes:
-    """A packed file with changes in one of its sections, or without it, and right checksums."""
-    sections = packed.sections_of(data)
-    name = rng.choice(sorted(sections))
+def with_damaged_member(data: bytes, rng: random.Random) -> bytes:
+    """A packed file with changes in one of its members, or without it, and right checksums."""
+    members = packed.members_of(data)
+    name = rng.choice(sorted(members))
     if rng.random() < 0.1:
-        del sections[name]
-    elif name == "about":
-        about = json.loads(sections[name])
+        del members[name]
+    elif name == "about.json":
+        about = json.loads(members[name])
         change_value(about, rng)
-        sections[name] = json.dumps(about).encode()
+        members[name] = json.dumps(about).encode()
     else:
-        damage = bytearray(sections[name] or b"x")
+        damage = bytearray(members[name])
         for _ in range(rng.choice([1, 1, 2, 10, 300])):
-            damage[rng.randrange(len(damage))] = rng.choice([0, 1, 2, 255, rng.randrange(256)])
+            at = rng.randrange(rng.choice([0, 128]), len(damage)) if len(damage) > 128 else 0
+            damage[at] = rng.choice([0, 1, 2, 255, rng.randrange(256)])
         cut = rng.choice([len(damage), len(damage), rng.randrange(len(damage) + 1)])
-        sections[name] = bytes(damage[:cut] + damage[: rng.choice([0, 0, 4, 64])])
-    return packed.join_sections(sections)
+        members[name] = bytes(damage[:cut] + damage[: rng.choice([0, 0, 4, 64])])
+    return packed.join_members(members)
 
 
 def change_value(value: Any, rng: random.Random) -> None:

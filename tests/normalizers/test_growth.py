@@ -237,8 +237,8 @@ def test_a_model_and_a_packed_file_with_a_bomb_are_named(tmp_path):
     )  # fmt: skip
     path = tmp_path / "bomb.streamtok"
     formats.save_packed(enc, path)
-    sections = packed.sections_of(path.read_bytes())
-    sections["about"] = sections["about"].replace(b"l" * 9, b"l" * 2_000)
-    path.write_bytes(packed.join_sections(sections))
+    members = packed.members_of(path.read_bytes())
+    members["about.json"] = members["about.json"].replace(b"l" * 9, b"l" * 2_000)
+    path.write_bytes(packed.join_members(members))
     with pytest.raises(VocabularyError, match=r"bomb.streamtok is damaged.*could grow"):
         formats.load_packed(path)
