@@ -435,6 +435,8 @@ def refused_encodings() -> Iterator[tuple[streamtok.Encoding, str]]:
     yield read(words.to_str()), "has the pieces of WordLevel"
     words.model = models.WordPiece({"a": 0, "##b": 1, "[UNK]": 2}, unk_token="[UNK]")
     yield read(words.to_str()), "other settings of WordPiece than training gives"
+    words.normalizer = normalizers.NFC()
+    yield read(words.to_str()), "other settings of WordPiece than training gives"
     table = GPT2._vocabulary
     yield (
         made(mergeable_ranks=table, special_tokens={"caf\xe9": 60000}),
