@@ -25,7 +25,7 @@ ENCODING, TEXT, IDS = "cl100k_base", "text", "ids"
 
 def ids_of(texts: Iterable[Any]) -> list[np.ndarray | None]:
     """The ids of each text as int32, which Spark has, too. None where there is no text."""
-    encoding = streamtok.get_encoding(ENCODING)  # or streamtok.load(FILE), behind functools.cache
+    encoding = streamtok.get_encoding(ENCODING)  # or a cached streamtok.load(FILE)
     found: list[np.ndarray | None] = []
     for row, text in enumerate(texts):
         try:

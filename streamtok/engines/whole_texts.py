@@ -1,7 +1,7 @@
 """The engine for patterns that have no tables: the `regex` package finds the pre-tokens.
 
-Only whole texts: nobody knows how far such a pattern looks, so no part of an unfinished text is
-final.
+It encodes whole texts only. Such a pattern may look at any character, so no pre-token of an
+unfinished text is final.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ cdef class PretokenCounter:
             self.table.clear()
 
     def merge(self, PretokenCounter other not None, PretokenCounter rest not None, size_t more):
-        """End the text and add what `other` has counted, behind it.
+        """End the text, then add what `other` has counted after it.
 
         rest: what `ended` gave for `more` bytes. A MemoryError changes nothing.
         """
