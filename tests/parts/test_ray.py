@@ -52,6 +52,8 @@ def test_the_files_are_those_of_one_process(cluster: Any, text: Path) -> None:
 
 def test_a_node_that_is_killed(cluster: Any, text: Path) -> None:
     made, other = make(text), make(text, "other")
+    # To the head: Ray stops a process whose own node is killed.
+    ray.init(address=cluster.address, log_to_driver=False)
     node = cluster.add_node(num_cpus=1)
     seen: list[Record] = []
 
@@ -60,7 +62,10 @@ def test_a_node_that_is_killed(cluster: Any, text: Path) -> None:
         if len(seen) == 2:
             cluster.remove_node(node, allow_graceful=False)
 
-    streamtok.ray.encode(made, cluster.address, advance=advance)
+    try:
+        streamtok.ray.encode(made, cluster.address, advance=advance)
+    finally:
+        ray.shutdown()
     run_parts(other, range(len(other)), 1)
     assert contents(made) == contents(other)
 
