@@ -89,20 +89,6 @@ def test_the_page_has_the_layers() -> None:
     assert architecture.page_with(table, page) == page, "run python tools/architecture.py --write"
 
 
-def test_a_file_that_the_readme_of_the_core_leaves_out_is_found(tmp_path: Path) -> None:
-    (tmp_path / "merge").mkdir()
-    for name in ("encode.pyx", "encode.c", "merge/merge.pxi", "merge/lanes.h"):
-        (tmp_path / name).touch()
-    (tmp_path / "README.md").write_text(
-        "- `encode.pyx`: text to ids.\n- `merge/lanes.h`: registers.\n- `merge/lanes.h`: again.\n"
-    )
-    messages = load_tool("check_names").unlisted_names(tmp_path)
-    assert [message.split(": ")[1] for message in messages] == [
-        "2 lines for merge/lanes.h, not one",
-        "0 lines for merge/merge.pxi, not one",
-    ]
-
-
 def test_no_two_functions_of_the_core_have_one_name() -> None:
     """Those that are no methods. What `encode.pxd` declares is defined elsewhere."""
     definition = re.compile(r"^cdef (?:inline )?[\w* ]+?(\w+)\([^:]*?\)[\w ?*-]*:$", re.MULTILINE)
