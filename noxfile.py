@@ -343,11 +343,7 @@ def free_threads(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """The fuzzers, a minute each: `-- --states --seconds 600` runs one of them for longer."""
+    """Two of the long programs, a minute each: `-- streams --seconds 600` runs one for longer."""
     use_checkout(session, "test")
-    for options in (
-        [session.posargs]
-        if session.posargs
-        else [["--seconds", "60"], ["--states", "--seconds", "60"]]
-    ):
-        session.run("python", "-m", "tests.long.fuzz", *options)
+    for arguments in [session.posargs] if session.posargs else [["cuts"], ["streams"]]:
+        session.run("python", "-m", "tests.long", *arguments)

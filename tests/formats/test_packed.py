@@ -199,7 +199,7 @@ def array(values):
 
 
 def test_forged_sections_do_no_harm():
-    """With right checksums. `tests.long.loader_fuzz` looks longer."""
+    """With right checksums. `python -m tests.long loaders` looks longer."""
     data = dumps_packed(small_encoding())
     rng = random.Random(4)
     n_loaded = 0

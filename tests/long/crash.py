@@ -1,4 +1,4 @@
-"""Runs that die: `python -m tests.long.crash --kills 200`, and what the tests need for it.
+"""Runs that die, and what the tests need for it.
 
 Two ways to die, each followed by `--resume` until the run is complete, when every file must be byte
 for byte that of a run that nothing interrupted, and nothing else may be left:
@@ -10,8 +10,8 @@ for byte that of a run that nothing interrupted, and nothing else may be left:
 
 from __future__ import annotations
 
-import argparse
 import atexit
+import collections
 import contextlib
 import functools
 import gzip
@@ -303,30 +303,19 @@ def _count_changes(last: int | None) -> None:
         setattr(os, name, counted(getattr(os, name), name))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.long.crash", description=__doc__)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--size", type=int, default=300_000, help="characters of each input")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    rng = random.Random(options.seed)
-    made = scenarios(options.size, options.seed)
-    known = {one.name: expected(one) for one in made}
-    kills = runs = 0
-    of_each: dict[str, int] = {}
-    begin = time.perf_counter()
-    while kills < options.kills:
-        for one in made:
-            killed = kill_at_random(one, rng, known[one.name])
-            of_each[one.name] = of_each.get(one.name, 0) + killed
-            kills += killed
-            runs += 1
-    for name, killed in of_each.items():
-        print(f"{killed:5} kills: {name}")
-    seconds = time.perf_counter() - begin
-    print(f"{kills} kills in {runs} runs, {seconds:.0f} s: every file as if nothing had happened")
-    return 0
+SIZE = 300_000  # characters of each input
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+@functools.cache
+def known(number: int) -> tuple[Scenario, dict[str, bytes]]:
+    """One of the scenarios, and its files."""
+    scenario = scenarios(SIZE)[number]
+    return scenario, expected(scenario)
+
+
+def one_round(seed: int) -> collections.Counter[str]:
+    """Kill one run again and again until it is complete."""
+    rng = random.Random(seed)
+    scenario, good = known(rng.randrange(len(scenarios(0))))
+    kills = kill_at_random(scenario, rng, good)
+    return collections.Counter({"kills": kills, f"kills: {scenario.name}": kills})

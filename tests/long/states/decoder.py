@@ -97,8 +97,6 @@ def ids_to_choose(encoding: streamtok.Encoding) -> tuple[list[int], list[int]]:
 class DecoderMachine:
     """One decoder, and the ids that it accepted."""
 
-    is_light = False  # whether what takes long comes a tenth as often
-
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.encoding, self.table, self.drops = rng.choice(encodings())
@@ -193,8 +191,6 @@ class DecoderMachine:
 
     def step(self) -> str:
         name = self.rng.choice(RULES)
-        if self.is_light and name == "whole" and self.rng.random() < 0.9:
-            name = "take_text"
         getattr(self, name)()
         self.check()
         return name
@@ -328,8 +324,6 @@ class DecoderMachine:
     def move(self) -> None:
         """Go on in another object, which was in the middle of something else, or the same."""
         how = self.rng.choice(["copy", "pickle", "fresh", "used", "itself"])
-        if self.is_light and how == "pickle" and self.rng.random() < 0.9:
-            how = "copy"
         self.story.append(f"go on: {how}")
         before = self.decoder
         state = before.getstate()
@@ -397,3 +391,4 @@ RULES = [
     *["take_text"] * 6, *["take_bytes"] * 2, "flush", "fail", "fail", "fail_whole", "call_in_call",
     "reset", "move", "move", "damage", "whole",
 ]  # fmt: skip
+machine = DecoderMachine

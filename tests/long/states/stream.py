@@ -18,7 +18,6 @@ import streamtok
 from streamtok import chunker
 
 from .doors import BAD_CHUNKS, BAD_OUT_ERRORS, bad_out, through
-from .elsewhere import finished_elsewhere
 from .interrupts import AfterTime, AtInstruction, in_the_core
 from .model import Model, completion
 from .starving import CAN_STARVE
@@ -32,16 +31,13 @@ MAX_BYTES = 1 << 20  # of one stream; then it ends and begins again
 class StreamMachine:
     """One encoding, one choice of settings, up to four streams, and the states they saved."""
 
-    slowest: float | None = None  # see `Setup`
-    without: frozenset[str] = frozenset()  # rules that are left out
-    is_light = False  # whether what takes long comes a tenth as often
-
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, measures: bool = False) -> None:
+        """measures: see `Setup`."""
         self.rng = rng
-        self.setup = setup = Setup(rng, self.slowest)
+        self.setup = setup = Setup(rng, measures)
         is_clean = setup.errors == "strict" or setup.refuses
         big_share = 0.2 if setup.subject.kind == "far" else 0.025
-        big_share *= setup.subject.is_linear * (0.1 if self.is_light else 1)
+        big_share *= setup.subject.is_linear
         self.supply = Supply(rng, setup.subject.letters, is_clean, big_share)
         self.text_share = rng.choice([0.0, 0.05, 0.3, 0.9])
         self.after_each = rng.choice([None] * 7 + ["reload", "move"])
@@ -49,17 +45,11 @@ class StreamMachine:
         self.others: list[Watched] = []
         self.saved: list[tuple[bytes, Model]] = []
         weights = [weight * rng.choice([0.2, 1, 1, 4]) for weight in RULES.values()]
-        weights = [0 if n in self.without else w for n, w in zip(NAMES, weights, strict=True)]
-        if self.is_light:
-            weights = [w / 10 if n in HEAVY else w for n, w in zip(NAMES, weights, strict=True)]
         self.weights = [*itertools.accumulate(weights)]
 
     def step(self) -> str:
         """Do one thing. Returns what; raises AssertionError, with the story, at a difference."""
-        return self.run(self.rng.choices(NAMES, cum_weights=self.weights)[0])
-
-    def run(self, name: str) -> str:
-        """Do this one thing."""
+        name = self.rng.choices(NAMES, cum_weights=self.weights)[0]
         try:
             getattr(self, name)()
             if self.after_each:
@@ -326,24 +316,6 @@ class StreamMachine:
         assert stream.max_pending == self.now.stream.max_pending, "max_pending is lost"
         self.now = self.loaded(stream, self.now.stream.getstate(), self.now.model)
 
-    def elsewhere(self) -> None:
-        """The rest of the stream in another process."""
-        rest = completion(self.now.model.waiting) if self.now.model.waiting else b""
-        rest += b"the end"
-        self.setup.note("encode({}, final=True) in another process", rest)
-        done = finished_elsewhere(self.now.stream, rest)
-        expected = self.now.model.foresee(rest, True)
-        if done.returncode:
-            assert self.whole_fails(expected.data), done.stderr.decode()
-            return self.reset()
-        size, ids = pickle.loads(done.stdout)
-        assert size == self.now.stream.bytes_in, f"bytes_in is {size} there"
-        self.now.stream.reset()
-        self.now.accepted(expected, ids, True)
-
-    def whole_fails(self, data: bytes) -> bool:
-        return bool(self.now.whole_raises(bytes(self.now.model.accepted) + data, ValueError))
-
     def damage(self) -> None:
         """A state that lost or changed some bytes, or is of something else."""
         stream, state = self.now.stream, self.now.stream.getstate()
@@ -402,7 +374,7 @@ RULES = {
     "refuse_much": 0.6, "refuse_text": 2, "refuse_bytes": 2, "interrupt": 1.5,
     "starve": 4 if CAN_STARVE else 0,
     "copy": 3, "switch": 3, "reset": 0.6, "reload": 4, "move": 3, "save": 1.5, "load": 1.5,
-    "pickle": 0.5, "elsewhere": 0.002, "damage": 2, "forge": 2,
+    "pickle": 0.5, "damage": 2, "forge": 2,
 }  # fmt: skip
 NAMES = list(RULES)
-HEAVY = {"refuse_much", "pickle", "elsewhere"}
+machine = partial(StreamMachine, measures=True)

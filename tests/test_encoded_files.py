@@ -1,10 +1,10 @@
-"""A few rounds of `tests.long.jobs`: inputs, options and formats of `streamtok encode`, crossed."""
+"""A few rounds of `tests.long.encoded_files`: inputs, options and formats of `streamtok encode`, crossed."""
 
 from __future__ import annotations
 
 import pytest
 
-from .long.jobs import one_round
+from .long.encoded_files import one_round
 
 
 @pytest.mark.parametrize("seed", range(12))
