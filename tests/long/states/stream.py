@@ -19,7 +19,7 @@ from streamtok import chunker
 
 from .doors import BAD_CHUNKS, BAD_OUT_ERRORS, bad_out, through
 from .interrupts import AfterTime, AtInstruction, in_the_core
-from .model import Model, completion
+from .model import Model, completion, damaged
 from .starving import CAN_STARVE
 from .texts import HEADS, Chunk, Supply
 from .watched import Setup, Stream, Watched
@@ -319,22 +319,13 @@ class StreamMachine:
     def damage(self) -> None:
         """A state that lost or changed some bytes, or is of something else."""
         stream, state = self.now.stream, self.now.stream.getstate()
-        bad = bytearray(state)
-        kind = self.rng.randrange(5)
-        if kind == 0:
-            bad[self.rng.randrange(len(bad))] ^= 1 << self.rng.randrange(8)
-        elif kind == 1:
-            del bad[self.rng.randrange(len(bad)) :]
-        elif kind == 2:
-            bad += self.rng.choice([b"\0", b"x", bad[:10]])
-        elif kind == 3:
-            other = {**self.setup.settings, "allowed_special": {"<|nobody|>"}}
-            bad = bytearray(self.setup.encoding.stream_encoder(**other).getstate())
-        else:
-            bad = bytearray(self.setup.encoding.stream_decoder().getstate())
-        self.setup.note("setstate({})", bytes(bad))
+        other = {**self.setup.settings, "allowed_special": {"<|nobody|>"}}
+        foreign = [self.setup.encoding.stream_encoder(**other).getstate()]
+        foreign.append(self.setup.encoding.stream_decoder().getstate())
+        bad = damaged(self.rng, state, foreign)
+        self.setup.note("setstate({})", bad)
         try:
-            stream.setstate(bytes(bad))
+            stream.setstate(bad)
         except streamtok.StateError:
             self.now.unchanged(state)
         else:
