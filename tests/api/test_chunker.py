@@ -84,7 +84,7 @@ def check_every_chunk_size(name, data):
         assert enc.encode(text, disallowed_special=()) == whole.tolist()
         assert enc.count(text, disallowed_special=()) == len(whole)
     rng = random.Random(f"{name} {len(data)}")
-    part = data[: 1 << 17]
+    part = data[: 1 << 15]
     cut = len(part.decode("utf-8", "ignore").encode())
     part = part[:cut]
     expected = enc.encode(part, disallowed_special=())
@@ -156,9 +156,9 @@ def test_endless_blanks_after_a_newline(enc, twin, head, blank):
         whole = twin.encode(text, allowed_special="all")
         assert enc.encode(text, allowed_special="all") == whole
         data = text.encode()
-        for size in [1000, 4096, 9001]:
-            stream = enc.stream_encoder(allowed_special="all")
-            assert stream_ids(stream, chunked(data, size)) == whole
+        size = random.choice([1000, 4096, 9001])
+        stream = enc.stream_encoder(allowed_special="all")
+        assert stream_ids(stream, chunked(data, size)) == whole, size
     stream = enc.stream_encoder()
     stream.encode(head)
     held = 0

@@ -50,7 +50,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(
     ranks=rank_tables(),
     pattern=st.sampled_from(PATTERNS),
@@ -116,7 +116,7 @@ def heap_free_bpe(ranks: dict[bytes, int], piece: bytes) -> list[int]:
         parts = done
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(ranks=rank_tables(), data=TEXTS)
 def test_ids_given_out_are_the_longest_certain_beginning_or_less(ranks, data):
     enc = streamtok.Encoding("x", pat_str=PATTERNS[1], mergeable_ranks=ranks, special_tokens={})

@@ -220,7 +220,7 @@ def check_text(data: bytes) -> None:
 CHARACTERS = "aZ \x00\x7f\x80é\xff\u0100ʼ߿\u0800日\ud7ff\ue000\uffff\U00010000👍\U0010ffff"
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(
     st.lists(
         st.one_of(

@@ -102,7 +102,7 @@ def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
     use_tier(scanner, tier)
     rng = random.Random(source)
     decided = 0
-    for number in range(120):
+    for number in range(50):
         text = text_of(rng, 400)
         data = text.encode()
         blocks = (len(data) - 9) // 64
@@ -156,7 +156,7 @@ def test_the_end_of_a_text_is_told_only_as_far_as_it_is_certain(source: str, tie
     assert decided or source not in SPLITS[:4]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(source=st.sampled_from(SPLITS), seed=st.integers(0, 2**32), number=st.integers(0, 2))
 def test_short_texts_and_chunks_equal_the_reference(source: str, seed: int, number: int) -> None:
     """Where all that is longer than a few bytes is marked, in each tier."""
@@ -227,7 +227,7 @@ def test_windows_are_packed_as_derived() -> None:
         assert pattern.windows.to_bytes() == derive_windows(pattern).to_bytes()
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     source=st.sampled_from(SPLITS),
     seed=st.integers(0, 2**32),
@@ -302,7 +302,7 @@ def test_every_tier_merges_alike(name: str) -> None:
             use_batch(most)
             enc._encoder.release()  # what is remembered is not merged
             assert enc.encode_ordinary(text) == expected
-            for piece in pieces[:120]:
+            for piece in pieces[:40]:
                 enc._encoder.release()
                 assert enc.encode_ordinary(piece) == twin.encode_ordinary(piece)
     finally:

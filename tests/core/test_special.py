@@ -36,7 +36,7 @@ def with_the_longest(encoding: streamtok.Encoding, text: str, allowed: set[str])
     return ids + encoding.encode_ordinary(text[begin:])
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(40))
 def test_the_longest_special_token_wins(seed):
     rng = random.Random(seed)
     size = rng.choice([1, 2, 3, 4, 5, 7, 16, 40])
@@ -65,7 +65,7 @@ def test_the_longest_special_token_wins(seed):
 SPECIALS = ["<|a|>", "<|a|>b", "<|a", "\n\n<x>", " <x>", "<x> ", "é<", "<|a|><|a|>", "aa"]
 
 
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(
     parts=st.lists(
         st.sampled_from([*SPECIALS, "<", "|", "a", " ", "\n", "é", "b", "x>"]), max_size=8

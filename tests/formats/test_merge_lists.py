@@ -64,7 +64,7 @@ def expected_ids(ids, merges, pattern, data, ignore_merges):
     return [token for row in rows for token in row]
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(
     listed=merge_lists(),
     pattern=st.sampled_from(PATTERNS),
@@ -89,7 +89,7 @@ def test_whole_texts_and_streams_equal_the_reference(listed, pattern, data, igno
         assert enc.encode_single_token(token) == number
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(listed=merge_lists(), data=TEXTS)
 def test_a_list_written_again_is_equivalent(listed, data):
     ids, merges = listed

@@ -25,7 +25,7 @@ from ..long.random_tokenizers.workers import outcomes_here
 from ..reference import tokenizer_json as reference
 from ..tokenizer_files import File
 
-FILES, PARTS = 240, 2
+FILES, PARTS = 120, 2
 
 # What may be refused, and how often at most: of hundred files, in all.
 MAY_BE_REFUSED = {

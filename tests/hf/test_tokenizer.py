@@ -236,8 +236,8 @@ def test_caches_stay_bounded() -> None:
     try:
         used_after(3, 30)
         settled = used_after(3, 30)
-        assert used_after(40, 5) < settled + (64 << 20)  # all that stay would have 220 MB
-        assert used_after(1, 600) < settled + (64 << 20)  # these texts and ids have 110 MB
+        assert used_after(20, 3) < settled + (32 << 20)  # all that stay would have 110 MB
+        assert used_after(1, 300) < settled + (32 << 20)  # these texts and ids have 55 MB
     finally:
         streamtok.set_cache_limit(limit)
 

@@ -18,7 +18,7 @@ from ..long.random_tokenizers.finds import describe, shrink
 from ..long.random_tokenizers.workers import outcomes_here
 from ..tokenizer_files import random_piece_file
 
-FILES, PARTS = 120, 2
+FILES, PARTS = 60, 2
 MAY_BE_REFUSED = (
     "cut by Python, which is not supported with byte_fallback",
     "the scheme first is",
@@ -49,7 +49,7 @@ def test_offsets_of_random_files(tmp_path: Path) -> None:
     They do not where a normalizer changes the text, and where an added token takes blanks.
     """
     compared = 0
-    for seed in range(1000, 1160):
+    for seed in range(1000, 1070):
         file, texts = case(seed, random_piece_file)
         tokenizer = theirs(file)
         try:
@@ -74,7 +74,7 @@ def test_offsets_of_random_files(tmp_path: Path) -> None:
                 found += _rows(stream.encode_with_offsets(text[start:end]))
             found += _rows(stream.encode_with_offsets("", final=True))
             assert found == _rows((ids, spans)), (seed, text, cuts)
-    assert compared > 30
+    assert compared > 12
 
 
 def _rows(found: tuple[object, object]) -> list[tuple[int, int, int]]:

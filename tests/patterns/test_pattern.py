@@ -91,11 +91,11 @@ def random_texts(count: int, seed: int) -> list[str]:
 def test_real_patterns_cut_as_regex_does(name: str) -> None:
     pattern = Pattern.compile(REAL[name])
     seen = 0
-    for text in random_texts(20_000, seed=len(name)):
+    for text in random_texts(6_000, seed=len(name)):
         expected = reference.split(REAL[name], text)
         assert pattern.findall(text) == expected, repr(text)
         seen += len(expected)
-    assert seen > 40_000
+    assert seen > 12_000
     assert pattern.is_total is (name != "deepseek")  # which has no place for control characters
     assert 10 < pattern.n_states < 60
     assert pattern.n_classes < 30
@@ -224,7 +224,7 @@ def compiled_or_refused(source: str) -> Pattern | str:
 TINY = tiny_ranks("abAkK\u212a \n")
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(SOURCES)
 def test_generated_patterns_cut_as_regex_or_tiktoken_do(source: str) -> None:
     pattern = compiled_or_refused(source)

@@ -64,10 +64,12 @@ def normalized(
     remove_extra_whitespaces.
     """
 
+    longest = max(map(len, [*symbols, *keys]), default=0)
+
     def head(rest: str) -> tuple[str, int]:
         """What the beginning of `rest` becomes, and how long that beginning is."""
         for known in ({symbol: symbol for symbol in symbols}, keys):
-            for size in range(len(rest), 0, -1):
+            for size in range(min(len(rest), longest), 0, -1):
                 if rest[:size] in known:
                     return known[rest[:size]], size
         return rest[0], 1

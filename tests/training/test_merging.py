@@ -23,7 +23,7 @@ from ..trained import SPLITS, counted, documents, rustbpe_tokens, some_text, tok
 # Against the slow trainer
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(
     texts=documents,
     pattern=st.sampled_from(SPLITS),
@@ -41,7 +41,7 @@ def test_merges_equal_the_reference(texts, pattern, vocab_size, min_frequency, t
     assert len(set(tokens_of(merges))) == 256 + len(merges)  # all tokens are different
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     pieces=st.dictionaries(
         st.lists(st.sampled_from(b"aabc"), min_size=1, max_size=12).map(bytes),
