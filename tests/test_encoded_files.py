@@ -1,4 +1,4 @@
-"""A few rounds of `tests.long.encoded_files`: inputs, options and formats of `streamtok encode`, crossed."""
+"""A few rounds of `tests.long.encoded_files`: inputs, options and formats of `encode`, crossed."""
 
 from __future__ import annotations
 

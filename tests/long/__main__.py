@@ -28,7 +28,8 @@ from .steps import joined, length, parsed, run_machine, shrunk
 PROGRAMS = {
     "cuts": "cuts", "streams": "states.stream", "decoders": "states.decoder",
     "trainers": "states.trainer", "jobs": "states.pipeline", "calls": "calls.rounds",
-    "hf-settings": "calls.hf_settings", "loaders": "loader_fuzz", "files": "encoded_files", "kills": "crash",
+    "hf-settings": "calls.hf_settings", "loaders": "loader_fuzz", "files": "encoded_files",
+    "kills": "crash",
     "kills-in-parts": "crash_scale", "kills-in-parts-s3": "crash_scale_s3",
     "followers": "followers", "redis-kills": "redis_kills",
 }  # fmt: skip

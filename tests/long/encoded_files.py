@@ -32,8 +32,8 @@ import zstandard
 from streamtok.cli.main import main as streamtok_main
 
 from ..nasty import MALFORMED
-from .doors.subjects import Subject, any_subject
-from .doors.texts import random_size, random_text
+from .calls.subjects import Subject, any_subject
+from .calls.texts import random_size, random_text
 
 FORMATS = ["u16", "u32", "npy", "text", "jsonl", "megatron", "datatrove", "parquet"]
 SUFFIXES = {"text": ".txt", "megatron": ".bin", "datatrove": ".ds"}
