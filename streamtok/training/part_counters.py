@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,34 +19,12 @@ if TYPE_CHECKING:
     from .._core.encode import Cuts
     from .._types import Text
 
-    # Bytes [start, stop) of a text, or characters of a str, and whether the text ends there.
-    Part = tuple[Text | "Characters", int, int, bool]
+    Part = tuple[Text, int, int, bool]  # bytes [start, stop); whether the text ends there
 
-__all__ = ["LARGE", "Characters", "PartCounters", "feed"]
+__all__ = ["LARGE", "PartCounters"]
 
 _NO_SPECIAL = SpecialMatcher([], frozenset(), ())
-LARGE = 1 << 20  # bytes, or characters, from which threads are worth their start
-
-
-class Characters(NamedTuple):
-    """A large str without surrogates, of which UTF-8 is made slice by slice."""
-
-    text: str
-
-
-def feed(
-    counter: PretokenCounter,
-    chunk: Text | Characters,
-    start: int,
-    stop: int,
-    final: bool,
-    checked: bool,
-) -> None:
-    """See `PretokenCounter.feed`."""
-    if isinstance(chunk, Characters):
-        counter.feed_characters(chunk.text, start, stop, final)
-    else:
-        counter.feed(chunk, start, stop, final, checked)
+LARGE = 1 << 20  # bytes from which threads are worth their start
 
 
 class PartCounters:
@@ -62,26 +40,17 @@ class PartCounters:
         """Whether a text of this size is cut."""
         return self.num_threads > 1 and size >= LARGE
 
-    def of_bytes(
-        self, counter: PretokenCounter, chunk: Text, start: int, stop: int, final: bool
-    ) -> list[Part]:
+    def of_bytes(self, chunk: Text, start: int, stop: int, final: bool) -> list[Part]:
         """Parts of bytes start:stop. final: the text ends at `stop`."""
         if isinstance(chunk, str) and self.are_many(stop - start):  # its cuts are in characters
             chunk = chunk.encode()
         bounds = self._bounds(chunk, start, stop)
         return [(chunk, a, b, final and b == stop) for a, b in itertools.pairwise(bounds)]
 
-    def of_characters(self, text: str, start: int, stop: int, final: bool) -> list[Part]:
-        """Parts of characters start:stop, none of which is a surrogate."""
-        bounds = self._bounds(text, start, stop)
-        return [
-            (Characters(text), a, b, final and b == stop) for a, b in itertools.pairwise(bounds)
-        ]
-
     def check(self, counter: PretokenCounter, chunk: Text, size: int, final: bool) -> None:
         """Raise what counting all `size` bytes of `chunk` as the next ones would raise."""
         here = counter.bytes_in
-        parts = self.of_bytes(counter, chunk, 0, size, final)
+        parts = self.of_bytes(chunk, 0, size, final)
         call_in_threads(counter.check_bytes, [(*part, here) for part in parts])
 
     def count(
@@ -94,7 +63,7 @@ class PartCounters:
         workers = [self._take(counter) for _ in others]
         calls = [(counter, *first, True)]
         calls += [(worker, *part, True) for worker, part in zip(workers, others, strict=True)]
-        call_in_threads(feed, calls)
+        call_in_threads(PretokenCounter.feed, calls)
         return workers
 
     def count_documents(self, counter: PretokenCounter, texts: list[Text]) -> list[PretokenCounter]:

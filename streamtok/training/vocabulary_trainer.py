@@ -25,7 +25,6 @@ from ..patterns.named import PATTERNS
 from ..patterns.pattern import Pattern
 from ..vocabulary.table import Vocabulary
 from .counting import BLOCK, Counting
-from .file_blocks import file_blocks
 from .merging import (
     Progress,
     check_apart,
@@ -129,9 +128,11 @@ class VocabularyTrainer(OneCall):
             counting.update(b"", True)
             total = os.fstat(file.fileno()).st_size
             done = 0
-            for block in file_blocks(file, BLOCK, counting.num_threads):
-                counting.update(block, False)
-                done += len(block)
+            # An array: threads share it, and a memoryview counts its users without a lock.
+            buffer = np.empty(BLOCK, np.uint8)
+            while read := file.readinto(buffer):
+                counting.update(buffer[:read], False)
+                done += read
                 if progress:
                     progress(done, max(done, total))
             counting.update(b"", True)

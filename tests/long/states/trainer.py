@@ -22,7 +22,7 @@ from streamtok import Trainer
 from streamtok.patterns.sequence import SplitSequence
 from streamtok.reference import bpe as reference
 from streamtok.reference import bpe_training as reference_trainer
-from streamtok.training import counter_inputs, counting, file_blocks, part_counters
+from streamtok.training import counting, part_counters
 from streamtok.training.trainer import PATTERNS
 
 from .model import completion, unfinished, utf8_of
@@ -377,20 +377,13 @@ class TrainerMachine:
 
     @contextlib.contextmanager
     def small_blocks(self) -> Iterator[None]:
-        block, large = self.sizes
-        places = [
-            (counting, "BLOCK", block), (part_counters, "LARGE", large),
-            (counter_inputs, "_LARGE_STR", min(large, counter_inputs._LARGE_STR)),
-            (file_blocks, "_LEAST", min(large, counter_inputs._LARGE_STR)),
-        ]  # fmt: skip
-        before = [getattr(module, name) for module, name, _ in places]
-        for module, name, value in places:
-            setattr(module, name, value)
+        before = counting.BLOCK, part_counters.LARGE, counting._LARGE_STR
+        counting.BLOCK, part_counters.LARGE = self.sizes
+        counting._LARGE_STR = min(self.sizes[1], before[2])
         try:
             yield
         finally:
-            for (module, name, _), value in zip(places, before, strict=True):
-                setattr(module, name, value)
+            counting.BLOCK, part_counters.LARGE, counting._LARGE_STR = before
 
     # Text
 
