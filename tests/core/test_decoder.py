@@ -19,7 +19,6 @@ import streamtok
 from streamtok._core.encode import Decoder, UnknownId
 
 from ..conftest import PACKED, encoding_of
-from ..nasty import TEXTS
 
 BYTES = streamtok.Encoding(
     "bytes",
@@ -236,14 +235,6 @@ CHARACTERS = "aZ \x00\x7f\x80é\xff\u0100ʼ߿\u0800日\ud7ff\ue000\uffff\U000100
 @example(b"a" * 70 + b"\xe6\x97")
 def test_text_is_as_pythons(data: bytes) -> None:
     check_text(data)
-
-
-def test_nasty_texts() -> None:
-    for text in TEXTS:
-        data = text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
-        for cut in range(4):
-            check_text(data[cut:])
-            check_text(data[: len(data) - cut])
 
 
 def test_every_short_sequence() -> None:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
 import random
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
 from streamtok._core._testing import use_batch
 from streamtok.engines.protocol import encode_whole
-from streamtok.engines.rules import TextRules
 from streamtok.reference import bpe as reference
 
 from ..conftest import PACKED, encoding_of, stream_ids, twin_of
@@ -177,56 +173,6 @@ def test_lone_pretokens_of_every_size_equal_tiktoken(way_to_merge: None, name: s
             expected = twin.encode_ordinary(piece)
             assert enc.encode_ordinary(piece) == expected
             assert enc.encode_ordinary(piece) == expected
-
-
-def test_quick_calls_keep_their_signature() -> None:
-    for ours, theirs in ((streamtok.Encoding, tiktoken.Encoding),):
-        for name in ("encode", "encode_ordinary", "encode_to_numpy"):
-            got = inspect.signature(getattr(ours, name)).parameters
-            for parameter in inspect.signature(getattr(theirs, name)).parameters.values():
-                assert got[parameter.name].kind == parameter.kind
-                if parameter.name.endswith("_special"):
-                    assert got[parameter.name].default == parameter.default
-    enc = encoding_of("gpt2")
-    assert enc.encode(text="a b") == enc.encode_ordinary(text="a b") == enc.encode("a b")
-    for wrong in [enc.encode, lambda: enc.encode("a", set()), lambda: enc.encode("a", x=1)]:
-        with pytest.raises(TypeError):
-            wrong()
-
-
-def test_quick_calls_are_not_for_encodings_with_rules() -> None:
-    rules = TextRules(normalizer="spaces", space_first=True)
-    base = encoding_of("gpt2")
-    enc = streamtok.Encoding(
-        "spaces",
-        pat_str=base._pat_str,
-        mergeable_ranks=base._vocabulary,
-        special_tokens=base._special_tokens,
-        rules=rules,
-    )
-    assert enc.encode("a\u2581b") == base.encode(" a b") == enc.encode_ordinary("a\u2581b")
-    assert stream_ids(enc.stream_encoder(), ["a\u2581", "b"]) == base.encode(" a b")
-    added = streamtok.Encoding(
-        "added",
-        pat_str=base._pat_str,
-        mergeable_ranks=base._vocabulary,
-        special_tokens=base._special_tokens,
-        rules=TextRules(added_tokens=(("b c", 60000),)),
-    )
-    assert added.encode("a b c") == [*base.encode("a "), 60000] == added.encode_ordinary("a b c")
-
-
-def test_quick_calls_of_two_threads_and_of_finalizers() -> None:
-    enc = encoding_of("cl100k_base")
-    texts = [f"line {i}: {'é' * (i % 7)} of words" for i in range(3000)]
-    expected = [enc._texts.encode(text, frozenset(), "all", "strict", "list") for text in texts]
-    enc._encoder.release()
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(3):
-            runs = [pool.submit(list, map(enc.encode, texts)) for _ in range(4)]
-            assert all(run.result() == expected for run in runs)
-    enc._encoder.release()
-    assert enc.encode(texts[0]) == expected[0]
 
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])

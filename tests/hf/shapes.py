@@ -20,6 +20,7 @@ from tokenizers import (
     trainers,
 )
 
+from ..conftest import LLAMA3_PATTERN
 from ..trained import some_text
 
 TEXTS = [
@@ -29,10 +30,6 @@ TEXTS = [
     "def f(x):\n    return x + 1  # comment\n", "don't we'll THEY'RE \u2581 under \u00a0 nbsp",
     "a" * 60 + " " * 30 + "\r\n", "[CLS] it [SEP] <|im_start|>user\nhi<|im_end|>",
 ]  # fmt: skip
-_LLAMA3 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
 _SPECIAL = ["<unk>", "<s>", "</s>", "<pad>", "[CLS]", "[SEP]", "[UNK]"]
 
 
@@ -74,7 +71,7 @@ def llama3() -> Tokenizer:
     made = Tokenizer(models.BPE(ignore_merges=True))
     made.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(_LLAMA3), "isolated"),
+            pre_tokenizers.Split(Regex(LLAMA3_PATTERN), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )

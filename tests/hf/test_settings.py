@@ -21,6 +21,7 @@ from streamtok.hf import DecodeStream, Encoding, Tokenizer, accelerate
 
 from .shapes import said, told
 from .test_matrix import written
+from .test_tokenizer import pair_of
 
 TEXTS = ["Hello, world! How are you?", "", "日本 <s> x</s> and more of it, and more"]
 SETTINGS: list[Callable[[Any], Any]] = [
@@ -42,10 +43,6 @@ SETTINGS: list[Callable[[Any], Any]] = [
 
 def _template(text: str) -> Any:
     return processors.TemplateProcessing(text, None, [("<s>", 1), ("</s>", 2)])
-
-
-def pair_of(kind: str) -> tuple[Tokenizer, tokenizers.Tokenizer]:
-    return Tokenizer.from_str(written(kind)), tokenizers.Tokenizer.from_str(written(kind))
 
 
 @contextmanager
