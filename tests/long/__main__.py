@@ -24,14 +24,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 from .steps import joined, length, parsed, run_machine, shrunk
 
-# name: the module with its `one_round(seed)`, or with its `machine(rng)`, whose steps are repeated
-PROGRAMS = {
-    "cuts": "cuts", "streams": "states.stream", "decoders": "states.decoder",
-    "trainers": "states.trainer", "jobs": "states.pipeline", "calls": "calls.rounds",
-    "hf-settings": "calls.hf_settings", "loaders": "loader_fuzz", "files": "encoded_files",
-    "kills": "crash",
-    "kills-in-parts": "crash_scale", "kills-in-parts-s3": "crash_scale_s3",
-    "followers": "followers", "redis-kills": "redis_kills",
+ROUNDS = {  # name: what does the case of a seed, and its module
+    "cuts": "cuts:one_round", "calls": "calls.rounds:one_round",
+    "hf-settings": "calls.hf_settings:one_round", "loaders": "loader_fuzz:one_round",
+    "kills": "crash:one_round", "kills-in-parts": "crash_scale:one_round",
+    "kills-in-parts-s3": "crash_scale:one_round_s3", "followers": "followers:one_round",
+    "redis-kills": "redis_kills:one_round", "files": "encoded_files:one_round",
+}  # fmt: skip
+MACHINES = {  # those whose cases have steps
+    "streams": "states.stream:StreamMachine", "slow-streams": "states.stream:TimedMachine",
+    "decoders": "states.decoder:DecoderMachine", "trainers": "states.trainer:TrainerMachine",
+    "jobs": "states.pipeline:PipelineMachine",
 }  # fmt: skip
 BEGINS = "round "
 SPACE = 1_000_000_007  # seeds of cases between two seeds of runs
@@ -41,17 +44,18 @@ SHRINK = 60.0  # seconds
 Round = Callable[[int, "Sequence[int] | None"], "collections.Counter[str]"]
 
 
-def round_of(program: str) -> tuple[Round, bool]:
-    """What does a case, given its seed and perhaps its steps; and whether it has steps."""
-    module = importlib.import_module(f".{PROGRAMS[program]}", __package__)
-    if hasattr(module, "machine"):
-        return functools.partial(run_machine, module.machine), True
-    return lambda seed, steps: module.one_round(seed), False
+def round_of(program: str) -> Round:
+    """What does a case, given its seed and perhaps its steps."""
+    module, _, name = {**ROUNDS, **MACHINES}[program].partition(":")
+    found = getattr(importlib.import_module(f".{module}", __package__), name)
+    if program in MACHINES:
+        return functools.partial(run_machine, found)
+    return lambda seed, steps: found(seed)
 
 
 def work(options: argparse.Namespace) -> int:
     """The rounds, in the process that may die."""
-    one_round, _ = round_of(options.program)
+    one_round = round_of(options.program)
     start = said = time.monotonic()
     counts: collections.Counter[str] = collections.Counter()
     number = 0
@@ -110,7 +114,7 @@ def watch(options: argparse.Namespace) -> int:
     again = [options.program, "--repeat", seed]
     command = f"python -m tests.long {' '.join(again)}"
     print(f"FOUND after {time.monotonic() - start:.1f} s ({how}): {command}", flush=True)
-    if options.repeat is None and round_of(options.program)[1]:
+    if options.repeat is None and options.program in MACHINES:
         few = shrunk(
             range(length(int(seed))),
             lambda steps: [*lines_of([*again, f"--steps={joined(steps)}"])][-1] != 0,
@@ -125,7 +129,7 @@ def main() -> int:
         prog="python -m tests.long", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("program", choices=PROGRAMS)
+    parser.add_argument("program", choices=[*ROUNDS, *MACHINES])
     parser.add_argument("--seconds", type=float, default=60.0, help="default: 60")
     parser.add_argument("--rounds", type=int, default=-1, help="end after so many")
     parser.add_argument("--seed", type=int, default=1, help="default: 1")

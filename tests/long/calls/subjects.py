@@ -103,7 +103,9 @@ def of_family(rng: random.Random, family: str) -> Subject | None:
         return of_sentencepiece(rng)
     if family == "bundled":
         encoding = encoding_of(rng.choice([*PACKED, "llama3_style"]))
-        return Subject(family, encoding, [*"ab 1é日\n'\u3000", " the", "ing", "=", "😀", " 日本", "中。"])
+        return Subject(
+            family, encoding, [*"ab 1é日\n'\u3000", " the", "ing", "=", "😀", " 日本", "中。"]
+        )
     subject = made(family, rng.randrange(36 if family != "long" else 6))
     letters = [*subject.letters.decode("utf-8", "ignore"), *SPECIALS]
     return Subject(family, subject.encoding, letters)

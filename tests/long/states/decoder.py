@@ -328,4 +328,3 @@ RULES = [
     *["take_text"] * 6, *["take_bytes"] * 2, "flush", *["fail"] * 3, "call_in_call", "reset",
     "move", "move", "damage",
 ]  # fmt: skip
-machine = DecoderMachine

@@ -349,6 +349,3 @@ def _failing(at: int, kind: str) -> contextlib.AbstractContextManager[Calls]:
             raise KeyboardInterrupt
 
     return _at_call(at, act, again=kind == "still full")
-
-
-machine = PipelineMachine

@@ -368,4 +368,4 @@ RULES = {
     "pickle": 0.5, "damage": 2, "forge": 2,
 }  # fmt: skip
 NAMES = list(RULES)
-machine = partial(StreamMachine, measures=True)
+TimedMachine = partial(StreamMachine, measures=True)

@@ -423,7 +423,6 @@ RULES = {
     "update": 40, "end_document": 6, "update_documents": 10, "merge": 10, "move": 10, "train": 4,
     "compare": 4, "refuse": 4, "call_inside_a_call": 1,
 }  # fmt: skip
-machine = TrainerMachine
 
 
 @functools.cache
