@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import pickle
 import random
-import signal
 import zlib
 from functools import partial
 from typing import Any, NoReturn
@@ -18,7 +17,6 @@ import streamtok
 from streamtok import chunker
 
 from .doors import BAD_CHUNKS, BAD_OUT_ERRORS, bad_out, through
-from .interrupts import AfterTime, AtInstruction, in_the_core
 from .model import Model, completion, damaged
 from .starving import CAN_STARVE
 from .texts import HEADS, Chunk, Supply
@@ -204,48 +202,6 @@ class StreamMachine:
     def refuse_bytes(self) -> None:
         self.call(self.rng.choice([b"x", b"", b"\xe4", b"\xb8\xad", b"\xed\xa0\xbd"]))
 
-    def interrupt(self) -> None:
-        """Ctrl-C: before, in, or after the call. Then the call has happened, or it has not."""
-        chunk, final = self.any_chunk(), self.rng.random() < 0.1
-        kept, model = self.now, self.now.model
-        expected = model.foresee(chunk, final)
-        before = kept.stream.getstate()
-        twin = kept.stream.copy()
-        twin.max_pending = kept.stream.max_pending
-        door = self.rng.choice(["list", "array", "into"])
-        out = memoryview(bytearray(4 * kept.most_ids(expected))).cast("I")
-        error: Exception | None = None
-        try:
-            ids = twin.encode(chunk, final)
-        except (ValueError, streamtok.PendingLimitExceeded) as refused:
-            error = refused
-        call = {
-            "list": partial(kept.stream.encode, chunk, final),
-            "array": partial(kept.stream.encode_to_numpy, chunk, final),
-            "into": partial(kept.stream.encode_into, chunk, out, final),
-        }[door]
-        ways = [in_the_core, AtInstruction(self.rng.randint(0, 200))]
-        if hasattr(signal, "setitimer"):
-            ways.append(AfterTime(self.rng.uniform(1e-6, 1e-4)))
-        how = self.rng.choice(ways)
-        self.setup.note(f"{how} in {door}({{}}, final={final})", chunk)
-        try:
-            try:
-                how(call)
-            except (ValueError, streamtok.PendingLimitExceeded) as refused:
-                if type(refused) is not type(error):
-                    raise AssertionError(f"refused: {refused}") from refused
-            for _ in range(10):  # a signal that has not been seen yet is seen here
-                pass
-        except KeyboardInterrupt:
-            self.setup.note_end("KeyboardInterrupt")
-        state = kept.stream.getstate()
-        if state == before:
-            return
-        assert error is None, "an interrupted call that fails changed the stream"
-        assert state == twin.getstate(), "an interrupted call has happened in part"
-        kept.accepted(expected, ids, final)
-
     def starve(self) -> None:
         """A call for which there is no memory."""
         if not CAN_STARVE:
@@ -362,7 +318,7 @@ class StreamMachine:
 RULES = {
     "feed": 40, "feed_little": 20, "feed_last": 3, "flush": 2, "check": 3,
     "refuse_utf8": 4, "refuse_special": 4, "refuse_out": 3, "refuse_limit": 3, "refuse_chunk": 1,
-    "refuse_much": 0.6, "refuse_text": 2, "refuse_bytes": 2, "interrupt": 1.5,
+    "refuse_much": 0.6, "refuse_text": 2, "refuse_bytes": 2,
     "starve": 4 if CAN_STARVE else 0,
     "copy": 3, "switch": 3, "reset": 0.6, "reload": 4, "move": 3, "save": 1.5, "load": 1.5,
     "pickle": 0.5, "damage": 2, "forge": 2,

@@ -168,30 +168,7 @@ def any_bytes(rng: random.Random, data: bytes) -> Chunk:
 
 def short(chunk: object) -> str:
     """A chunk as a story tells it."""
-    if isinstance(chunk, memoryview):
-        return f"memoryview({short(bytes(chunk))})" if chunk.c_contiguous else repr(chunk)
-    if not isinstance(chunk, str | bytes | bytearray) or len(chunk) <= 120:
-        return repr(chunk)
-    return shown_runs(bytes(chunk) if isinstance(chunk, bytearray) else chunk)
-
-
-def shown_runs(text: str | bytes) -> str:
-    """A long text, with its runs counted: `b'ab' + b' ' * 4000`."""
-    parts: list[str] = []
-    start = at = 0
-    while at < len(text) and len(parts) < 6:
-        end = at
-        while end < len(text) and text[end] == text[at]:
-            end += 1
-        if end - at > 8:
-            parts += [repr(text[start:at])] * (start < at)
-            parts.append(f"{text[at : at + 1]!r} * {end - at}")
-            start = end
-        elif end - start > 120:
-            parts.append(repr(text[start:end]))
-            start = end
-        at = end
-    if start < at and at == len(text):
-        parts.append(repr(text[start:at]))
-    rest = f" + ... ({len(text)} in all)" if at < len(text) else ""
-    return " + ".join(parts) + rest
+    if isinstance(chunk, memoryview) and chunk.c_contiguous:
+        return f"memoryview({short(bytes(chunk))})"
+    shown = repr(chunk)
+    return shown if len(shown) <= 300 else f"{shown[:150]} ... {shown[-50:]}"

@@ -224,21 +224,6 @@ class TrainerMachine:
         self.documents += [[text] for text in texts[:taken]]
         self.compare()
 
-    def refuse(self) -> None:
-        """What is no text, and what cannot be trained, changes nothing."""
-        trainer = self.trainer
-        call, error = self.rng.choice(
-            [
-                (lambda: trainer.update(5), TypeError),  # type: ignore[arg-type]
-                (lambda: trainer.update(None), TypeError),  # type: ignore[arg-type]
-                (lambda: trainer.update_documents("text"), TypeError),
-                (lambda: trainer.update_documents(b"text"), TypeError),
-                (lambda: trainer.train(255), ValueError),
-                (lambda: trainer.train(300, special_tokens=["a", "a"]), ValueError),
-            ]
-        )
-        self.refused("a wrong argument", call, error)
-
     def call_inside_a_call(self) -> None:
         """An iterator that uses the trainer that reads it."""
         calls = [
@@ -333,7 +318,7 @@ class TrainerMachine:
             return
         size, tie = rng.choice([256, 257, 260, 270]), rng.choice(["raw", "hf", "first"])
         settings = {"tie": tie, "min_frequency": rng.choice([0, 1, 1, 2, 5])}
-        encoding = self.call(
+        trained = self.call(
             f"train({size}, {settings})", lambda: self.trainer.train(size, **settings)
         )
         self.end()
@@ -343,17 +328,7 @@ class TrainerMachine:
         pieces = [piece for document in self.documents for piece in self.pieces_of(document)]
         merges = reference_trainer.train_pretokens(pieces, size, **settings)
         tokens = [bytes([i]) for i in range(256)] + [a + b for a, b in merges]
-        self.that(list(encoding._mergeable_ranks) == tokens, "train found other merges")
-        if self.documents:  # it cuts with the trainer's pattern
-            document = self.documents[-1]
-            ids = encoding.encode(self.bytes_of(document), errors="surrogateescape")
-            ranks = encoding._mergeable_ranks
-            expected = [
-                id
-                for piece in self.pieces_of(document)
-                for id in reference.encode_pretoken(ranks, piece)
-            ]
-            self.that(ids == expected, f"what was trained encodes {shown(document)} otherwise")
+        self.that(list(trained._mergeable_ranks) == tokens, "train found other merges")
 
     # What rules share
 
@@ -421,7 +396,7 @@ class TrainerMachine:
 
 RULES = {
     "update": 40, "end_document": 6, "update_documents": 10, "merge": 10, "move": 10, "train": 4,
-    "compare": 4, "refuse": 4, "call_inside_a_call": 1,
+    "compare": 4, "call_inside_a_call": 1,
 }  # fmt: skip
 
 
