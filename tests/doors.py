@@ -29,7 +29,7 @@ def of_stream(enc: Encoding, text: str, more: dict[str, Any]) -> list[int]:
 
 
 def into_buffer(enc: Encoding, text: str, more: dict[str, Any]) -> list[int]:
-    out = np.zeros(4 * len(text), np.uint32)
+    out = np.zeros(4 * len(text) + 16, np.uint32)
     return out[: enc.stream_encoder(**more).encode_into(text, out, True)].tolist()
 
 

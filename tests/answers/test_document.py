@@ -15,6 +15,7 @@ from streamtok.answers import document as module
 from streamtok.answers.document import Change
 
 from ..api.test_stream_decoder import spaced
+from .slowly import with_template
 
 GPT2 = streamtok.get_encoding("gpt2")
 WORDS = [
@@ -36,7 +37,8 @@ def encodings() -> list[Encoding]:
         mergeable_ranks=GPT2._vocabulary,
         special_tokens={"a  the the": 60_000, " the\n\n a": 60_001, "the a  the a": 60_002},
     )
-    return [*map(streamtok.get_encoding, names), spaced(), without_tables, long_specials]
+    made = [*map(streamtok.get_encoding, names), spaced(), without_tables]
+    return [*made, with_template(GPT2), long_specials]
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +62,7 @@ def check(doc: Any, ids: list[int], change: Change, enc: Encoding, **how: Any) -
 @given(data=st.data())
 def test_edits(enc: Encoding, allowed: Any, data: st.DataObject) -> None:
     how: dict[str, Any] = {"allowed_special": allowed or set(), "disallowed_special": ()}
+    how["add_special_tokens"] = True
     text = "".join(data.draw(st.lists(st.sampled_from(WORDS), max_size=12)))
     doc = enc.document(text, **how)
     ids = check(doc, [], Change(0, 0, doc.ids), enc, **how)

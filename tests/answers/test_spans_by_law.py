@@ -172,10 +172,15 @@ def test_random_steps_and_tokens(part: int) -> None:
         ([Strip(True, True), Prepend("_")], "  a ", ["  a ", "  a "]),
         ([Lowercase(), Form("NFD")], "xİy", ["x", "İ", "İ", "İ", "y"]),
         ([BertChinese(), Strip(True, True)], "漢", ["漢", "漢", "漢"]),
+        # A second normalizer changes back what the first one has changed.
+        (([Replace("\u2581", " ")], [Replace(" ", "\u2581")]), "\u2581a", ["\u2581"] * 3 + ["a"]),
     ],
 )
-def test_what_is_joined_or_left_out(steps: list[Any], text: str, expected: list[str]) -> None:
-    rules = TextRules(normalizer=Normalizer(steps))
+def test_what_is_joined_or_left_out(steps: Any, text: str, expected: list[str]) -> None:
+    first, second = steps if isinstance(steps, tuple) else (steps, None)
+    rules = TextRules(
+        normalizer=Normalizer(first), second_normalizer=Normalizer(second) if second else None
+    )
     enc = streamtok.Encoding(
         "steps", pat_str=r"[\s\S]", mergeable_ranks=SINGLES, special_tokens={}, rules=rules
     )

@@ -17,12 +17,11 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok._core.encode import Cuts, LargeText
+from streamtok._core.encode import LargeText
 from streamtok.engines.rules import TextRules
 from streamtok.parallel import texts as batch
 from streamtok.parallel.cached import cached_property
 from streamtok.parallel.threads import run_in_threads
-from streamtok.patterns.sequence import SplitSequence
 
 from ..nasty import TEXTS
 
@@ -115,13 +114,6 @@ def test_special_tokens_across_a_cut_are_left_whole() -> None:
             in_threads(enc, text.encode(), 3, **settings)
 
 
-def test_a_pattern_that_leaves_characters_out() -> None:
-    ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
-    enc = streamtok.Encoding("own", pat_str="[a-z]+", mergeable_ranks=ranks, special_tokens={})
-    in_threads(enc, "ab " * 200 + "-" * 2_000 + " ab" * 200, 4)
-    in_threads(enc, "- " * 2_000, 4)
-
-
 def test_more_parts_than_anybody_takes_in_turn() -> None:
     """Threads that hold each other up, so that parts are done in any order."""
     enc = streamtok.get_encoding("cl100k_base")
@@ -163,25 +155,6 @@ def test_an_error_in_a_thread_is_raised() -> None:
     with pytest.raises(MemoryError, match="in a thread"):
         run_in_threads(fail, 4)
     assert len(calls) == 4
-
-
-def test_refusals() -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    with pytest.raises(ValueError, match="not the pairs of this pattern"):
-        Cuts(enc._encoder.scanner, np.ones((3, 3), bool))  # type: ignore[arg-type]
-    assert enc._cuts is not None
-    with pytest.raises(TypeError, match="str or bytes-like"):
-        enc._cuts.find(3, enc._specials.ordinary, 0, 9)  # type: ignore[arg-type]
-
-
-def test_sequences_of_splits() -> None:
-    known = streamtok.get_encoding("r50k_base")
-    pattern = SplitSequence([r"\p{N}{1,3}", r"[a-z]+| ?[A-Z]+"])
-    enc = streamtok.Encoding(
-        "composed", pat_str=pattern, mergeable_ranks=known._vocabulary, special_tokens={}
-    )
-    for text in texts(50, 4):
-        in_threads(enc, text, 4)
 
 
 def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:

@@ -18,6 +18,7 @@ from streamtok._core.encode import SpecialMatcher
 from streamtok.engines.rules import TextRules
 
 from ..conftest import stream_ids
+from ..doors import COUNTS, IDS
 
 RANKS = {bytes([i]): i for i in range(256)}
 PATTERN = r" ?\p{L}+|\s+(?!\S)|\s+|[^\s\p{L}]+"
@@ -195,17 +196,9 @@ def test_what_they_begin_with_is_found_at_every_place(
 
 # What the settings may be. tiktoken raises the same for all that is wrong here.
 
-DOORS = {
-    "encode": lambda enc, text, **how: enc.encode(text, **how),
-    "encode_to_numpy": lambda enc, text, **how: enc.encode_to_numpy(text, **how).tolist(),
-    "encode_batch": lambda enc, text, **how: enc.encode_batch([text], **how)[0],
-    "encode_with_unstable": lambda enc, text, **how: enc.encode_with_unstable(text, **how),
-    "count": lambda enc, text, **how: enc.count(text, **how),
-    "stream_encoder": lambda enc, text, **how: stream_ids(enc.stream_encoder(**how), [text]),
-    "iterencode": lambda enc, text, **how: list(
-        itertools.chain.from_iterable(enc.iterencode([text], **how))
-    ),
-}
+WITHOUT_SETTINGS = ("encode_ordinary", "ordinary_batch", "JSON lines")
+DOORS = {name: door for name, door in (IDS | COUNTS).items() if name not in WITHOUT_SETTINGS}
+DOORS["with_unstable"] = lambda enc, text, how: enc.encode_with_unstable(text, **how)
 
 
 @pytest.fixture(scope="module")
@@ -244,27 +237,27 @@ def test_settings_that_mean_nothing_are_refused_at_every_door(door, how, error, 
         with pytest.raises(error):
             twin.encode(text, **how)
         with pytest.raises(error, match=r"special|iterable"):
-            DOORS[door](enc, text, **how)
+            DOORS[door](enc, text, how)
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_all_and_any_collection_of_texts_are_allowed(door):
     enc = streamtok.get_encoding("gpt2")
-    expected = DOORS[door](enc, "<|endoftext|>", allowed_special="all")
+    expected = DOORS[door](enc, "<|endoftext|>", {"allowed_special": "all"})
     every_kind = [
         "".join(["al", "l"]), {"<|endoftext|>"}, frozenset(["<|endoftext|>"]), ["<|endoftext|>"],
         ("<|endoftext|>", "other"), {"<|endoftext|>": 1}, {"<|endoftext|>": 1}.keys(),
     ]  # fmt: skip
     for allowed in every_kind:
-        assert DOORS[door](enc, "<|endoftext|>", allowed_special=allowed) == expected
+        assert DOORS[door](enc, "<|endoftext|>", {"allowed_special": allowed}) == expected
     with pytest.raises(ValueError, match="disallowed special token"):
-        DOORS[door](enc, "<|endoftext|>", allowed_special=[], disallowed_special="all")
+        DOORS[door](enc, "<|endoftext|>", {"allowed_special": [], "disallowed_special": "all"})
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_disallowing_none_is_disallowing_nothing(door, twin):
     enc = streamtok.get_encoding("gpt2")
     text = "a<|endoftext|>"
-    expected = DOORS[door](enc, text, disallowed_special=())
-    assert DOORS[door](enc, text, disallowed_special=None) == expected
+    expected = DOORS[door](enc, text, {"disallowed_special": ()})
+    assert DOORS[door](enc, text, {"disallowed_special": None}) == expected
     assert enc.encode(text, disallowed_special=None) == twin.encode(text, disallowed_special=None)

@@ -179,25 +179,6 @@ def test_steps_that_look_at_others_are_done_in_the_core(name: str, seed: int) ->
     assert moved > 5
 
 
-@pytest.mark.parametrize("name", SEVERAL)
-@pytest.mark.parametrize("seed", range(5))
-def test_offsets_are_those_of_the_whole_text_at_every_cut(name: str, seed: int) -> None:
-    rng = random.Random(seed)
-    enc = encoding_of_steps(name)
-    for _ in range(20):
-        text = text_of_spaces(rng)
-        wanted = enc.encode_with_offsets(text, allowed_special="all", unit="byte")
-        stream = enc.stream_encoder(allowed_special="all")
-        found = []
-        for chunk in chunks_of(rng, text):
-            found.append(stream.encode_with_offsets(chunk, unit="byte"))
-            if rng.random() < 0.1:
-                stream = stream.copy()
-        found.append(stream.encode_with_offsets("", final=True, unit="byte"))
-        assert np.concatenate([ids for ids, _ in found]).tolist() == list(wanted[0])
-        assert np.concatenate([spans for _, spans in found]).tolist() == wanted[1].tolist()
-
-
 @pytest.mark.parametrize("form", ["NFC", "NFKD"])
 def test_what_waits_is_read_once(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long a run of marks is, a chunk costs what it has, not all that waits."""
@@ -327,27 +308,6 @@ def test_errors_are_those_of_the_slow_steps(seed: int, errors: str) -> None:
         assert stream.bytes_in == other.bytes_in
     assert got + stream.flush() == same + other.flush()
     assert failed > 3
-
-
-@pytest.mark.parametrize("begin", ["n", "n" * 40])
-def test_what_is_left_out_at_the_end_of_a_chunk_joins_what_is_beside_it(begin: str) -> None:
-    """The step for unknown runs looks over a text that the step before it has left out."""
-    enc = streamtok.Encoding(
-        "runs",
-        pat_str=r"[\s\S]+",
-        mergeable_ranks=SINGLES,
-        special_tokens={},
-        rules=TextRules(
-            normalizer=Normalizer(
-                [Replace("ab", ""), JoinedSpaces(False), UnknownRuns("ab \n<r>\u2581", "?")]
-            )
-        ),
-    )
-    text = f"{begin}abp"
-    assert enc.encode(text) == [ord("?")]
-    for cut in range(len(text)):
-        stream = enc.stream_encoder()
-        assert [*stream.encode(text[:cut]), *stream.encode(text[cut:], final=True)] == [ord("?")]
 
 
 def test_what_waits_for_a_second_normalizer_counts_once():

@@ -16,8 +16,6 @@ from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
 from streamtok.normalizers import Form, Normalizer, Prepend, Replace
 from streamtok.normalizers.char_sets import members
 
-from .rewriting_cases import text_of, twins
-
 SINGLES = {bytes([i]): i for i in range(256)}
 
 
@@ -47,41 +45,6 @@ def some_slowly(request, monkeypatch):
         monkeypatch.setattr(rewriting, "Stages", lambda *a: made(*a)._replace(at_once=None))
     elif request.param == "steps":
         monkeypatch.setattr(rewriting, "compiled", lambda *normalizers: None)
-
-
-@pytest.mark.parametrize("first", range(0, 60, 20))
-def test_ids_are_those_of_tokenizers(first, some_slowly):
-    for seed in range(first, first + 20):
-        pair = twins(seed)
-        rng = random.Random(seed)
-        for _ in range(6):
-            text = text_of(rng, pair.strings)
-            expected = pair.ids(text)
-            if expected is None:
-                continue
-            ours, data = pair.ours, text.encode()
-            assert ours.encode(text, allowed_special="all") == expected, (seed, text)
-            assert ours.encode(data, allowed_special="all") == expected, (seed, text)
-            assert ours.count(text, allowed_special="all") == len(expected)
-            for chunks in (
-                [data[i : i + 1] for i in range(len(data))],
-                list(text),
-                [text[: len(text) // 2], text[len(text) // 2 :]],
-            ):
-                stream = ours.stream_encoder(allowed_special="all")
-                ids = []
-                for chunk in chunks:
-                    ids += stream.encode(chunk)
-                    saved = stream.getstate()
-                    twin = stream.copy()
-                    assert twin.getstate() == saved
-                    stream = ours.stream_encoder(allowed_special="all")
-                    stream.setstate(saved)
-                    assert (stream.pending, stream.bytes_in) == (twin.pending, twin.bytes_in)
-                    assert stream.getstate() == saved
-                assert stream.pending <= stream.bytes_in == len(data)
-                assert ids + stream.flush() == expected, (seed, text, chunks)
-                assert stream.getstate() == ours.stream_encoder(allowed_special="all").getstate()
 
 
 def _fed(stream, text, step):

@@ -25,7 +25,7 @@ from streamtok.patterns.sequence import SplitSequence
 from streamtok.patterns.unicode_classes import CharSet, UnicodeTable, as_in_reference
 from streamtok.reference import bpe as reference
 
-from ..conftest import CORPORA, corpus
+from ..conftest import CORPORA, LLAMA3_PATTERN, PACKED, corpus, encoding_of
 
 # -- real patterns
 
@@ -36,13 +36,8 @@ CONTRACTION = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
 REAL = {
     "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    "r50k": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
-    "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
-    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
-    "o200k": rf"{WORD[0]}{CONTRACTION}?|{WORD[1]}{CONTRACTION}?"
-    rf"|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{SPACES}",
-    "llama3": CONTRACTION + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
-    r"\s*[\r\n]+|\s+(?!\S)|\s+",
+    **{name.removesuffix("_base"): encoding_of(name)._pat_str for name in PACKED},
+    "llama3": LLAMA3_PATTERN,
     "qwen2": CONTRACTION + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + SPACES,
     "deepseek": r"\p{N}{1,3}|[一-龥぀-ゟ゠-ヿ]+"
     r"|[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"
