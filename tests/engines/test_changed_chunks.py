@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import random
-import unicodedata
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ import pytest
 import streamtok
 from streamtok._core.encode import ChangedNote
 from streamtok.engines import rewriting, stretches
-from streamtok.engines.alignment import AlignmentMap
 from streamtok.engines.rules import TextRules
 from streamtok.normalizers import (
     Form,
@@ -214,19 +211,6 @@ def test_what_waits_is_read_once(form: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert read < 30 * len(text)  # it was 200 times that
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_way_back_is_that_of_each_span(seed: int) -> None:
-    """Ids need not be in the order of their text, and one may be of text that others have."""
-    rng = random.Random(seed)
-    rows = [(1, rng.randint(0, 3), rng.randint(0, 3)) for _ in range(30)]
-    back = AlignmentMap().fed([np.array([row]) for row in rows]).back
-    size = sum(now for _, now, _ in rows)
-    cuts = sorted(rng.choices(range(size + 1), k=12))
-    spans = [*itertools.pairwise(cuts), (cuts[2], cuts[6]), (cuts[0], cuts[4])]
-    for given in (spans[:-2], rng.sample(spans, len(spans))):
-        assert back(np.array(given)).tolist() == [back(np.array([x]))[0].tolist() for x in given]
-
-
 def reloaded(stream: streamtok.StreamEncoder) -> streamtok.StreamEncoder:
     saved = stream.getstate()
     twin = ENC.stream_encoder(allowed_special="all")
@@ -243,37 +227,6 @@ def outcome(stream: streamtok.StreamEncoder, chunk: str | bytes) -> Any:
         return stream.encode(chunk)
     except ValueError as error:
         return type(error), str(error), getattr(error, "start", None)
-
-
-MARKED = [
-    *"eêกนकxα-가", "\u0301", "\u0323", "\u0302", "\u0e48", "\u0e38", "\u094d", "\u093c", "\u0345",
-    "\u0334", "\u1161", "\u11a8", "\u1100", "no marks in this",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_marks_at_the_begin_of_chunks(seed: int) -> None:
-    """Of all kinds, behind what waits for them and behind what does not."""
-    rng = random.Random(seed)
-    moved = began = 0
-    for _ in range(60):
-        text = "".join(rng.choices(MARKED, k=rng.randrange(30)))
-        stream = ENC.stream_encoder()
-        got = stream.encode("some words and ") + stream.encode("some more of them ")
-        at = 0
-        while at < len(text):
-            size = rng.choice([1, 1, 2, 5])
-            chunk = text[at : at + size]
-            before = is_inside(stream)
-            ids = stream.encode(chunk if rng.random() < 0.5 else chunk.encode())
-            got += ids
-            began += before and is_inside(stream) and unicodedata.combining(chunk[0]) > 0
-            moved += is_inside(stream)
-            at += size
-        wanted = ENC.encode("some words and some more of them " + text)
-        assert got + stream.flush() == wanted, (seed, text)
-    assert moved > 20
-    assert began > 5
 
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])

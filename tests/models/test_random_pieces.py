@@ -1,4 +1,4 @@
-"""Random files with WordPiece, WordLevel and Unigram: `tokenizers`, the reference and streamtok.
+"""Random files with WordPiece, WordLevel and Unigram: `tokenizers` and streamtok.
 
 `python -m tests.long.random_tokenizers --pieces` tries more.
 """

@@ -497,28 +497,6 @@ def test_bundled_patterns_need_neither_regex_nor_compiler() -> None:
 
 # -- character sets
 
-ENDS = st.integers(0, 9) | st.integers(0x10FFFB, 0x10FFFF)
-RANGES = st.lists(st.tuples(ENDS, st.integers(0, 3)), max_size=5).map(
-    lambda pairs: [(low, min(low + size, 0x10FFFF)) for low, size in pairs]
-)
-
-
-@given(RANGES, RANGES)
-def test_charset_is_a_set(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> None:
-    a, b = CharSet.from_ranges(left), CharSet.from_ranges(right)
-    points = np.array([*range(14), *range(0x10FFF0, 0x110000)])
-    in_a, in_b = a.contains(points), b.contains(points)
-    assert in_a.tolist() == [any(low <= c <= high for low, high in left) for c in points]
-    assert (a | b).contains(points).tolist() == (in_a | in_b).tolist()
-    assert (a & b).contains(points).tolist() == (in_a & in_b).tolist()
-    assert (a - b).contains(points).tolist() == (in_a & ~in_b).tolist()
-    assert (~a).contains(points).tolist() == (~in_a).tolist()
-    assert a == ~~a == CharSet.from_code_points(points[in_a].tolist())
-    assert a == CharSet.union(CharSet.from_ranges([pair]) for pair in a.ranges())
-    assert hash(a) == hash(~~a)
-    assert bool(a) == bool(left)
-    assert a.code_points().tolist() == points[in_a].tolist()
-
 
 def test_unicode_table() -> None:
     table = UnicodeTable.load()

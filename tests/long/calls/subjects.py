@@ -14,10 +14,10 @@ from streamtok.formats.json_value import JsonValue, parse_json
 from streamtok.formats.sentencepiece import read_sentencepiece
 
 from ...conftest import PACKED, encoding_of
-from ...reference.tokenizer_json import BYTE_SYMBOLS
 from ...tokenizer_files import (
     ALPHABETS,
     BEHAVIORS,
+    BYTE_SYMBOLS,
     PATTERNS,
     File,
     byte_level,
