@@ -22,6 +22,14 @@ Encoding = streamtok.Encoding
 Call = Callable[[Encoding, str, dict[str, Any]], Any]
 
 
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a call gives, or the error that it raises."""
+    try:
+        return call()
+    except Exception as error:
+        return type(error), str(error)
+
+
 def of_stream(enc: Encoding, text: str, more: dict[str, Any]) -> list[int]:
     stream = enc.stream_encoder(**more)
     middle = text.find(" ")  # between two characters of text that is not broken

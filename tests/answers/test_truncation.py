@@ -20,7 +20,6 @@ from .slowly import (
     any_text,
     as_given,
     cut,
-    leave_utf8,
     truncated,
     with_rules,
 )
@@ -97,16 +96,6 @@ def test_long_runs_without_a_cut() -> None:
             assert encoding.truncate(text, budget, "left") == expected
             expected = truncated(encoding, text, budget, "right", how)
             assert encoding.truncate(text, budget, "right") == expected
-
-
-def test_a_str_whose_utf8_is_known() -> None:
-    """Other libraries leave it with the str; places are characters all the same."""
-    text = "naïve words, é!\n" * 100
-    expected = [CL100K.truncate(text, 50, "left"), *CL100K.split(text, 50, 0, "pretoken")]
-    assert leave_utf8(text) == len(text.encode())
-    found = [CL100K.truncate(text, 50, "left"), *CL100K.split(text, 50, 0, "pretoken")]
-    assert found == expected
-    assert found[0] == truncated(CL100K, text, 50, "left", {})
 
 
 def test_it_reads_no_further_than_it_must() -> None:

@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,10 @@ from streamtok.parallel import texts as batch
 from streamtok.parallel.cached import cached_property
 from streamtok.parallel.threads import run_in_threads
 
+from ..conftest import PACKED
+from ..doors import outcome
 from ..nasty import TEXTS
 
-NAMES = ["r50k_base", "cl100k_base", "o200k_base"]
 WORDS = [" the", " of", "word", " ", "\n", ". ", "12", "日本語", " été", "\r\n", ", "]
 ODD = [text.decode("utf-8", "replace") for text in TEXTS]
 SPECIALS = {"<|end of text|>": 100_300, "a b": 100_301, "\n\n": 100_302, "<|end": 100_303}
@@ -82,14 +82,7 @@ def in_threads(encoding: streamtok.Encoding, text: Any, threads: int, **settings
     assert found == (len(expected) if isinstance(expected, list) else expected)
 
 
-def outcome(make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except (ValueError, UnicodeError) as error:
-        return type(error), str(error)
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PACKED)
 @pytest.mark.parametrize("threads", range(1, 9))
 def test_a_text_in_parts_has_the_ids_of_the_whole(name: str, threads: int) -> None:
     enc = streamtok.get_encoding(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from streamtok.engines.protocol import encode_whole
 from streamtok.reference import bpe as reference
 
 from ..conftest import PACKED, encoding_of, stream_ids, twin_of
+from ..doors import outcome
 from .test_fast_paths import PIECES
 
 
@@ -49,13 +50,6 @@ SETTINGS = [
     ),
     {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"},
 ]
-
-
-def outcome(call: Callable[[], object]) -> object:
-    try:
-        return call()
-    except Exception as error:
-        return type(error), str(error)
 
 
 @pytest.mark.parametrize("name", PACKED)

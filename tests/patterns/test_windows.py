@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import random
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 
 from streamtok._core._testing import marks
 from streamtok.patterns.pattern import Pattern
-from streamtok.patterns.tables import Windows
-from streamtok.patterns.window_flags import ENDS_RUN, HARMLESS, RUN
 
 from ..conftest import scanner_of
 from ..core.test_fast_paths import SPLITS, starts_of
@@ -72,55 +69,3 @@ def test_what_is_skipped_is_told_by_the_first_character() -> None:
         assert closed.findall("ab  1!") == [*pattern.findall("ab"), " ", " ", "1", "!"]
     assert Pattern.compile("ab|b").closed is None  # after an a it depends on more
     assert Pattern.compile(r"\s+|\S+").closed.is_total
-
-
-@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
-def test_characters_that_are_skipped_in_long_texts(errors: str) -> None:
-    """Windows decide there, also of one byte a character; the cache of a model knows them."""
-    from streamtok.training.trainer import Trainer
-
-    rng = random.Random(5)
-    words = ["low", "lower", "日本", "é", "👍", "!", "a" * 40, "１", "\u2014"]
-    blanks = [" ", " ", "  ", "\n", "\u3000", "\xa0", "\u2028 ", ""]
-    text = "".join(rng.choice(words) + rng.choice(blanks) for _ in range(6000))
-    data = text.encode()
-    if errors != "strict":
-        data = data.replace("é".encode(), b"\xff\xc3 ")
-    trainer = Trainer("bert", errors="replace" if errors == "strict" else errors)
-    trainer.update(data, final=True)
-    pretokens = trainer.pattern.findall(data.decode("utf-8", errors))
-    counts = collections.Counter(p.encode("utf-8", errors) for p in pretokens)
-    assert trainer.piece_counts() == dict(counts)
-    word_trainer = Trainer("bert")
-    word_trainer.update(text, final=True)
-    enc = word_trainer.train_wordpiece(60)
-    one = {p: enc.encode(p, errors=errors) for p in {p.encode("utf-8", errors) for p in pretokens}}
-    expected = [id for p in pretokens for id in one[p.encode("utf-8", errors)]]
-    for _ in range(2):  # the cache knows more
-        assert enc.encode(data, errors=errors) == expected
-        stream = enc.stream_encoder(errors=errors)
-        found = []
-        for start in range(0, len(data), 999):
-            found += stream.encode(data[start : start + 999])
-        assert found + stream.flush() == expected
-    ids, spans = enc.encode_with_offsets(data, "byte", errors=errors)
-    assert ids.tolist() == expected
-    assert all(data[a:b].strip(b" \n") for a, b in spans.tolist())
-
-
-def flagged(windows: Windows, flag: int) -> str:
-    return "".join(chr(i) for i in range(128) if windows.classes[i] & flag)
-
-
-@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
-def test_what_the_flags_of_well_known_patterns_are(name: str) -> None:
-    import streamtok
-
-    windows = streamtok.get_encoding(name).pattern.windows
-    assert flagged(windows, RUN) == "\t\x0b\x0c "
-    blanks = set("\t\n\x0b\x0c\r ")
-    assert set(flagged(windows, ENDS_RUN)) == set(map(chr, range(128))) - blanks
-    harmless = set(flagged(windows, HARMLESS))
-    assert {" ", "(", "'", "="} <= harmless
-    assert not harmless & set("aZ")
-    assert ("\n" in harmless) == (name == "o200k_base")  # a contraction is of a word there
