@@ -96,3 +96,12 @@ def test_a_space_that_is_a_mark():
     assert again.source == mine.source
     assert again.findall("a b") == ["a", " b"]
     assert mine.source != SplitSequence([("\u2581", "with next")]).source
+
+
+def test_a_long_sequence():
+    """More pages of classes together than a number of 64 bits can count."""
+    kinds = ["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No", "Pd", "Po", "Sc", "Sm"]
+    splits = tuple((rf"\p{{{kind}}}", "isolated") for kind in kinds)
+    mine, other = sequence(splits), theirs(splits)
+    text = "aBǅʰ一\u0301\u09031Ⅷ²-!$+ \n日本éЖ٣\u20ac" * 2
+    assert mine.findall(text) == [part for part, _ in other.pre_tokenize_str(text)]
