@@ -17,7 +17,7 @@ import asyncio
 import contextlib
 import socket
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from ..pipeline.sinks import format_text
 if TYPE_CHECKING:
     from .._types import IdArray
     from ..chunker import StreamEncoder
-    from .counters import Counters, Limit
-    from .fair_turns import FairTurns
+    from .counters import Limit
+    from .server import Server
 
 ERROR_MARK = b"\xff\xff\xff\xff"  # in u32 output: a message follows
 CHUNK_SIZE = 1 << 15  # bytes read at once
@@ -54,26 +54,6 @@ def error_message(problem: str, format: Format) -> bytes:
     return f"error: {text}\n".encode() if format == "text" else ERROR_MARK + text.encode()
 
 
-class Host(Protocol):
-    """What a connection asks of the server that it belongs to."""
-
-    counters: Counters
-    _format: Format
-    _turns: FairTurns
-    _is_closing: bool
-    _idle_timeout: float | None
-    _max_lifetime: float | None
-
-    @property
-    def _is_crowded(self) -> bool: ...
-    @property
-    def _closing_text(self) -> str: ...
-    def _open_stream(self) -> StreamEncoder: ...
-    def _admit(self, connection: Connection) -> str | None: ...
-    def _heard(self, connection: Connection) -> None: ...
-    def _forget(self, connection: Connection) -> None: ...
-
-
 class Connection(asyncio.BufferedProtocol):
     """One client of a `Server`, with a stream of its own and the server's settings."""
 
@@ -83,7 +63,7 @@ class Connection(asyncio.BufferedProtocol):
         "_stream", "_timer", "_transport", "_written",
     )  # fmt: skip
 
-    def __init__(self, server: Host, buffer: memoryview):
+    def __init__(self, server: Server, buffer: memoryview):
         """buffer: for input; connections may share it if the loop fills it right before a call."""
         self._server = server
         self._buffer = buffer
@@ -168,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_lost = True
         if exc is not None:
-            self._server.counters.resets += 1
+            self._server.counters.connections_reset += 1
         if self._timer is not None:
             self._timer.cancel()
         self._rest = _NOTHING
@@ -208,7 +188,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         assert self._stream is not None
         if limit is not None:
-            self._server.counters.limits[limit] += 1
+            self._server.counters.limits_hit[limit] += 1
         size = self._stream.bytes_in
         pending = self._stream.pending
         try:
@@ -295,10 +275,10 @@ class Connection(asyncio.BufferedProtocol):
             counters.decoding_errors += 1
             self._say(f"byte {error.start} is not UTF-8 ({error.reason})")
         elif isinstance(error, PendingLimitExceeded):
-            counters.limits["pending"] += 1
+            counters.limits_hit["pending"] += 1
             self._say(str(error))
         elif isinstance(error, ValueError):  # its first line names the special token and its place
-            counters.special_refusals += 1
+            counters.special_token_refusals += 1
             self._say(str(error).partition("\n")[0].rstrip("."))
         else:
             self._say("the server has failed")
@@ -366,7 +346,7 @@ class Connection(asyncio.BufferedProtocol):
             self.end(f"a connection may last {max_lifetime:g} seconds", "lifetime")
         elif idle_timeout and now - self._last_seen >= idle_timeout:
             if unsent:  # no message would reach it
-                self._server.counters.limits["unread"] += 1
+                self._server.counters.limits_hit["unread"] += 1
                 self.abort()
             else:
                 self.end(f"idle for {idle_timeout:g} seconds", "idle")
@@ -377,7 +357,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._server._max_lifetime:
                 patience = min(patience, self._server._max_lifetime)
             if now - self._last_seen >= patience:
-                self._server.counters.limits["unread"] += 1
+                self._server.counters.limits_hit["unread"] += 1
                 self.abort()
             return
         if self._flushed_at is None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-
-class Waiting(Protocol):
-    """A client in the queue. `take_turn` is false if it has nothing to do any more."""
-
-    def take_turn(self) -> bool: ...
+if TYPE_CHECKING:
+    from .connection import Connection
 
 
 class FairTurns:
@@ -21,11 +18,11 @@ class FairTurns:
     """
 
     def __init__(self) -> None:
-        self._queue: deque[Waiting] = deque()
+        self._queue: deque[Connection] = deque()
         self._loop = asyncio.get_running_loop()
         self._is_scheduled = False
 
-    def ask(self, client: Waiting) -> None:
+    def ask(self, client: Connection) -> None:
         """Queue a client: its `take_turn` is called once, after those queued before."""
         self._queue.append(client)
         self._schedule()

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from .._types import Text
     from .part_counters import Part
 
-__all__ = ["BLOCK", "Counting", "scan_tables"]
-
 Arrays: TypeAlias = tuple[Any, Any, Any, Any]
 """(data, sizes, counts, firsts), as `Counting.pretokens` gives them."""
 

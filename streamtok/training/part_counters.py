@@ -13,15 +13,13 @@ import numpy as np
 
 from .._core.encode import SpecialMatcher
 from .._core.train import PretokenCounter
-from ..parallel.threads import call_in_threads
+from ..parallel.threads import map_in_threads
 
 if TYPE_CHECKING:
     from .._core.encode import Cuts
     from .._types import Text
 
     Part = tuple[Text, int, int, bool]  # bytes [start, stop); whether the text ends there
-
-__all__ = ["LARGE", "PartCounters"]
 
 _NO_SPECIAL = SpecialMatcher([], frozenset(), ())
 LARGE = 1 << 20  # bytes from which threads are worth their start
@@ -51,7 +49,7 @@ class PartCounters:
         """Raise what counting all `size` bytes of `chunk` as the next ones would raise."""
         here = counter.bytes_in
         parts = self.of_bytes(chunk, 0, size, final)
-        call_in_threads(counter.check_bytes, [(*part, here) for part in parts])
+        map_in_threads(lambda part: counter.check_bytes(*part, here), parts, len(parts))
 
     def count(
         self, counter: PretokenCounter, first: Part, others: Sequence[Part]
@@ -63,7 +61,7 @@ class PartCounters:
         workers = [self._take(counter) for _ in others]
         calls = [(counter, *first, True)]
         calls += [(worker, *part, True) for worker, part in zip(workers, others, strict=True)]
-        call_in_threads(PretokenCounter.feed, calls)
+        map_in_threads(lambda call: PretokenCounter.feed(*call), calls, len(calls))
         return workers
 
     def count_documents(self, counter: PretokenCounter, texts: list[Text]) -> list[PretokenCounter]:
@@ -76,7 +74,7 @@ class PartCounters:
         spans = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
         workers = [self._take(counter) for _ in spans]
         calls = [(worker, texts, *span) for worker, span in zip(workers, spans, strict=True)]
-        call_in_threads(PretokenCounter.count_documents, calls)
+        map_in_threads(lambda call: PretokenCounter.count_documents(*call), calls, len(calls))
         return workers
 
     def give_back(self, worker: PretokenCounter) -> None:

@@ -15,7 +15,7 @@ import functools
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ..vocabulary.table import Vocabulary
 from .counting import BLOCK, Counting
 from .merging import (
     Progress,
+    Tie,
     check_apart,
     check_merging,
     check_specials,
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .._types import Text
-
-__all__ = ["Tie", "VocabularyTrainer"]
-
-Tie = Literal["raw", "hf", "first"]
 
 
 class VocabularyTrainer(OneCall):

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.encode import bytes_of
+from .._core.encode import bytes_of, text_bytes
 from ..answers.text_settings import Settings
 from ..answers.token_spans import encode_with_offsets
-from ..engines.source_units import BEGIN
 from .markup import Box, boxes_html
 from .merge_table import merge_table
 from .result import Result
@@ -151,7 +150,6 @@ def show_tokens(encoding: EncodingDefinition, text: Text, **settings: Any) -> Te
 
 def _sizes(text: str | bytes, errors: str) -> tuple[int, int]:
     """Bytes and characters of a text that was encoded, as its offsets count them."""
-    if text.isascii():
-        return len(text), len(text)
-    source = BEGIN.fed(text, True, errors)
-    return source.place(source.end, errors)[:2]
+    if isinstance(text, str):
+        return len(text_bytes(text, errors)), len(text)
+    return len(text), len(text.decode("utf-8", errors))

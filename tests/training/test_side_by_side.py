@@ -8,17 +8,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from streamtok import Trainer
 from streamtok._core._testing import utf8_of
 from streamtok._core.encode import has_surrogate
-from streamtok._core.train import PretokenCounter
 from streamtok.parallel import threads as thread_module
-from streamtok.parallel.threads import call_in_threads
-from streamtok.patterns.named import PATTERNS
-from streamtok.patterns.pattern import Pattern
+from streamtok.parallel.threads import map_in_threads
 from streamtok.training import counting, part_counters, vocabulary_trainer
 
 WIDTHS = ["abc", "aé", "a日é", "a\U0001f600日"]
@@ -170,39 +166,22 @@ def test_without_threads_all_is_counted_the_same(monkeypatch: pytest.MonkeyPatch
     assert same(trainer, alone(text, text, *(text[i : i + 50] for i in range(0, 5000, 50))))
 
 
-def test_call_in_threads() -> None:
+def test_map_in_threads() -> None:
     here = threading.get_ident()
     met = threading.Barrier(3, timeout=60)
 
-    def meet(i: int, name: str) -> tuple[int, str, bool]:
+    def meet(i: int) -> tuple[int, bool]:
         met.wait()  # all three are in a thread of their own
-        return i, name, threading.get_ident() == here
+        return i, threading.get_ident() == here
 
-    found = call_in_threads(meet, [(0, "a"), (1, "b"), (2, "c")])
-    assert found == [(0, "a", True), (1, "b", False), (2, "c", False)]
-    assert call_in_threads(len, [([1, 2],)]) == [2]
-    done = []
+    assert map_in_threads(meet, [0, 1, 2], 3) == [(0, True), (1, False), (2, False)]
 
     def fail(i: int) -> None:
-        done.append(i)
-        if i != 1:
+        met.wait()
+        if i:
             raise ValueError(f"call {i}")
 
-    with pytest.raises(ValueError, match="call 0"):
-        call_in_threads(fail, [(i,) for i in range(4)])
-    assert sorted(done) == [0, 1, 2, 3]  # none is left behind
+    with pytest.raises(ValueError, match="call 1"):
+        map_in_threads(fail, [0, 1, 2], 3)
     with pytest.raises(KeyboardInterrupt):
-        call_in_threads(lambda i: (_ for _ in ()).throw(KeyboardInterrupt), [(0,), (1,)])
-
-
-def test_a_worker_is_restarted() -> None:
-    scanner, _ = counting.scan_tables(Pattern.compile(PATTERNS["gpt2"]))
-    worker, fresh = (PretokenCounter(scanner, "strict") for _ in range(2))
-    worker.feed(b"some text with a very long pretokenlikethisone and \xe6")
-    assert worker.pending
-    worker.restart()
-    assert (worker.bytes_in, worker.pending, len(worker.table)) == (0, 0, 0)
-    for each in (worker, fresh):
-        each.feed("日本 and another long pretokenlikethisone", final=True)
-    for one, other in zip(worker.table.export(), fresh.table.export(), strict=True):
-        assert np.array_equal(one, other)
+        map_in_threads(lambda i: (_ for _ in ()).throw(KeyboardInterrupt), [0, 1], 2)

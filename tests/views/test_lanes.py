@@ -66,6 +66,7 @@ def test_numbers_are_those_of_bench(size):
     for name in ("extra_tokens", "wrong_tokens", "cuts", "cuts_inside_tokens", "broken_chunks"):
         assert getattr(lanes, name) == getattr(naive, name), name
     assert lanes.naive_tokens == naive.tokens
+    assert json.loads(json.dumps(lanes.as_json())) == lanes.as_json()
 
 
 def test_chunks_of_any_sizes():
@@ -99,18 +100,6 @@ def test_a_cut_character_moves_nothing_behind_it():
     assert (first.naive[0].token.shown, first.naive[0].is_wrong) == ("abc", False)
     places = {one.token.shown: (one.start, one.is_wrong) for one in second.naive}
     assert places["·is"] == (6, False)
-
-
-def test_special_tokens_are_text_and_json_is_plain():
-    enc = streamtok.get_encoding("cl100k_base")
-    lanes = make_lanes(enc, "a <|endoftext|> b", 5)
-    assert not any(one.token.is_special for chunk in lanes.chunks for one in chunk.exact)
-    assert json.loads(json.dumps(lanes.as_json())) == lanes.as_json()
-
-
-def test_empty():
-    lanes = make_lanes(streamtok.get_encoding("gpt2"), "", 5)
-    assert (lanes.tokens, lanes.cuts, len(lanes.chunks)) == (0, 0, 1)
 
 
 def test_what_is_refused():

@@ -23,7 +23,7 @@ from streamtok.patterns.sequence import SplitSequence
 from streamtok.reference import bpe as reference
 from streamtok.reference import bpe_training as reference_trainer
 from streamtok.training import counting, part_counters
-from streamtok.training.trainer import PATTERNS
+from streamtok.patterns.named import PATTERNS
 
 from .model import completion, unfinished, utf8_of
 
