@@ -143,8 +143,7 @@ def test_the_check_finds_a_difference(tmp_path, monkeypatch):
         vocab["Ġa"], vocab["he"] = vocab["he"], vocab["Ġa"]
         write(type(path)(to), json.dumps(made))
 
-    format = conversion.FORMATS["huggingface"]._replace(save=broken)
-    monkeypatch.setitem(conversion.FORMATS, "huggingface", format)
+    monkeypatch.setattr(formats, "save_huggingface", broken)
     gpt2 = streamtok.get_encoding("gpt2")
     refuses(
         conversion.convert,
