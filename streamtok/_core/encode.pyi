@@ -85,6 +85,9 @@ class TokenTable:
 def find_parts(
     blob: bytes, offsets: npt.NDArray[np.uint32], merges: npt.NDArray[np.uint32]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32], bool]: ...
+def find_rows(
+    names: list[str], merges: list[Any], prefix: str = ""
+) -> tuple[npt.NDArray[np.uint32], int]: ...
 def gather_tokens(
     blob: bytes, offsets: npt.NDArray[np.uint32], order: npt.NDArray[np.uint32]
 ) -> tuple[bytes, npt.NDArray[np.uint32]]: ...

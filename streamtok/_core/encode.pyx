@@ -42,7 +42,12 @@ from cpython.pythread cimport (
 )
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_CheckExact
-from cpython.unicode cimport PyUnicode_Check, PyUnicode_CheckExact, PyUnicode_DecodeUTF8
+from cpython.unicode cimport (
+    PyUnicode_AsUTF8AndSize,
+    PyUnicode_Check,
+    PyUnicode_CheckExact,
+    PyUnicode_DecodeUTF8,
+)
 from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, llabs, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
@@ -81,6 +86,7 @@ include "tokens/index.pxi"
 include "tokens/spelling.pxi"
 include "merge/merge.pxi"
 include "tokens/merge_list.pxi"
+include "tokens/merge_rows.pxi"
 include "merge/segments.pxi"
 include "merge/stable_prefix.pxi"
 

@@ -47,7 +47,7 @@ from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_symbols import has_symbols, symbol_model
 from .huggingface_writing import save_huggingface
 from .json_value import JsonValue, parse_json
-from .loading import BYTE_TEXTS, byte_of, make_encoding, read_bytes, stem, without_collection
+from .loading import byte_of, make_encoding, read_bytes, stem, without_collection
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -107,15 +107,14 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         vocabulary, pat_str = symbol_model(model, cutting, decoding, file["pre_tokenizer"].place)
     else:
         made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
-        parts = model.parts({*tokens.special, *tokens.added, *BYTE_TEXTS})
-        _forget_added(model, tokens, parts)
+        model = _without_added(model, tokens)
         if decoding.word_end:
             file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
         if cutting.is_byte_level:
             vocabulary = byte_level_vocabulary(model)
         else:
             folds = _folds(normalizer, cutting, decoding, model)
-            vocabulary = character_vocabulary(model, folds, parts)
+            vocabulary = character_vocabulary(model, folds)
             if folds:
                 normalizer, second = _folded(normalizer, second, tokens)
             pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
@@ -254,17 +253,19 @@ def _made(model: Model, tokens: AddedTokens, is_byte_level: bool) -> list[str]:
     return [text for text in texts if text in parts and len(text) > 1]
 
 
-def _forget_added(model: Model, tokens: AddedTokens, parts: Container[str]) -> None:
-    """Take those added tokens out of the model that no text can become but as added tokens.
+def _without_added(model: Model, tokens: AddedTokens) -> Model:
+    """The model without those added tokens that no text can become but as added tokens.
 
     No merges make them, and they are found before any pre-token is looked up.
     """
+    forgotten = set()
     for text in (*tokens.special, *tokens.added):
         flags = tokens.flags.get(text)
         is_found = flags is None or not flags.single_word
         is_single = len(text) == 1 or len(to_bytes(text) or "xx") == 1 or byte_of(text) is not None
-        if text in model.ids and text not in parts and is_found and not is_single:
-            del model.ids[text]
+        if is_found and not is_single:
+            forgotten.add(text)
+    return model.without(forgotten)
 
 
 def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model) -> bool:

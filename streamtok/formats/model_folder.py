@@ -267,7 +267,7 @@ def load_merges(merges_path: str, ids_path: str, config: Config, name: str) -> E
         "model": {
             "type": "BPE",
             "vocab": ids,
-            "merges": [list(pair) for pair in read_merges(read_bytes(merges_path), merges_path)],
+            "merges": read_merges(read_bytes(merges_path), merges_path),
         },
     }
     return read_huggingface(JsonValue(value, config.place), name)

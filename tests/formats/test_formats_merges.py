@@ -78,12 +78,11 @@ def test_ids_in_another_order_than_the_merges(tmp_path, seed):
         ("日 b\n", None, "merge 0, of '日' and 'b': '日' is not in the vocabulary"),
         (b"\xff\n", None, "byte 0: not UTF-8"),
         ("", "[]", "expected an object"),
-        ("", '{"a": "b"}', "vocab.json: 'a': expected an integer"),
+        ("", '{"a": "b"}', "vocab.json: the id of 'a' must be in 0 … 4294967294, not 'b'"),
         ("", '{"a": 1}', "255 of the 256 single bytes"),
         ("", '{"a": 1, "b": 1}', "id 1 is given twice"),
-        ("", '{"日": 1, "é日": 1}', "an id or a token is given twice"),
-        ("", '{"a": 1, "a": 2}', "the key 'a' is given twice"),
-        ("", '{"a": 1', "line 1, column"),
+        ("", '{"日": 1, "é日": 1}', "id 1 is given twice"),
+        ("", '{"a": 1', "Input data was truncated"),
     ],
 )
 def test_unsound_pairs(tmp_path, merges, vocab, message):
