@@ -5,7 +5,7 @@ those of `flush` equal `Encoding.encode(data)`, and the same for decoding. What 
 yet is carried from one chunk to the next: the *tail reserve*. The contract is that of the standard
 library's incremental codecs: after `final` or `flush` a stream is fresh again.
 
-Each chunk goes the same way (`StreamEncoder._take`): it is put after the reserve, the chain
+Each chunk goes the same way (`StreamEncoder.take`): it is put after the reserve, the chain
 transforms it (added tokens are found, text is normalized), the core says
 which ids are final, these are emitted, and the rest is the new reserve. All of the reserve is in
 one object, a `Tail` of the core: the open pre-token with the bytes that it holds
@@ -24,18 +24,19 @@ from ._core.encode import (
     FastStreamEncoder,
     bytes_of,
     check_policy,
-    fill_ids,
     one_call,
 )
 from .engines.template import NO_TEMPLATE
-from .errors import StateError, raise_disallowed_special
+from .errors import StateError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from ._core.encode import Output
     from ._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
     from .definition import EncodingDefinition
+    from .engines.protocol import Result
     from .engines.trace import Tracer
 
 DEFAULT_MAX_PENDING = 1 << 26
@@ -118,29 +119,21 @@ class StreamEncoder(FastStreamEncoder):
         from .engines.source_units import check_unit
 
         check_unit(unit)
-        result = self._follow(chunk, final, unit)
-        if type(result[0]) is int:
-            raise_disallowed_special(*result)
-        ids, spans = result
+        ids, spans = self._follow(chunk, final, unit, None)
         return ids, spans
 
-    def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
-        result = self._take(chunk, final, into, out)
-        if type(result) is tuple:
-            raise_disallowed_special(*result)
-        return result  # nothing that could fail may come after the stream has moved on
-
-    def _take(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
-        """The ids as `Chain.encode` gives them, or (offset, text) of a refused special token."""
+    def take(self, chunk: Text, final: bool, output: Output[Result]) -> Result:
+        """The ids that `chunk` makes certain, as `output` gives them: see `engines/protocol.py`."""
+        result: Result
         if self._trace is None:
-            return self._chain.encode(self._tail, chunk, final, into, out, self.max_pending)
-        return self._follow(chunk, final, "byte", into, out)
+            result = self._chain.encode(self._tail, chunk, final, output, self.max_pending)
+        else:
+            result = self._follow(chunk, final, "byte", output)
+        return result
 
     @one_call
-    def _follow(
-        self, chunk: Text, final: bool, unit: str, into: str = "spans", out: Any = None
-    ) -> Any:
-        """`_take` of a stream that knows where its ids came from; "spans" are ids and spans."""
+    def _follow(self, chunk: Text, final: bool, unit: str, output: Output[Any] | None) -> Any:
+        """`take` of a stream that knows where its ids came from; without `output`, (ids, spans)."""
         from .engines.trace import BEGINNING
 
         if not isinstance(chunk, str):
@@ -154,17 +147,10 @@ class StreamEncoder(FastStreamEncoder):
                 )
             trace = BEGINNING
         draft = tail.copy()
-        found = self._tracer().encode(draft, trace, chunk, final, unit, self.max_pending)
-        if len(found) == 2:
-            return found
-        ids, spans, trace = found
-        result: Any = ids
-        if into == "spans":
-            result = ids, spans
-        elif into == "buffer":
-            result = fill_ids(out, ids)
-        elif into != "array":
-            result = ids.tolist() if into == "list" else len(ids)
+        ids, spans, trace = self._tracer().encode(
+            draft, trace, chunk, final, unit, self.max_pending
+        )
+        result = (ids, spans) if output is None else output.of(ids)
         self._go_on(draft, self._chain, trace)
         return result
 

@@ -152,7 +152,11 @@ class Encoding(FastEncoding):
         self._engine = make_engine(self._encoder, self._pat_str, unsupported, rules, specials)
         self._texts = TextEncoder(self._engine, self._encoder, pattern, specials, template)
         self._is_plain = self._texts.is_plain
-        self._set_parts(self._texts, self._decoder, rules.decodes_without_first_space)
+        quick = (self._encoder, specials.default, specials.ordinary) if self._is_plain else ()
+        self._set_parts(self._decoder, rules.decodes_without_first_space, *quick)
+
+    def _encode_any(self, text: Any, *settings: Any) -> Any:
+        return self._texts.encode(text, *settings)
 
     @classmethod
     def train_from_iterator(

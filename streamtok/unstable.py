@@ -12,9 +12,8 @@ import bisect
 import itertools
 from typing import TYPE_CHECKING
 
-from ._core.encode import text_bytes
+from ._core.encode import LIST, text_bytes
 from .definition import pretoken_spans
-from .engines.protocol import encode_whole
 from .vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
@@ -70,8 +69,7 @@ def encode_bytes(encoding: EncodingDefinition, data: bytes) -> list[int]:
     """
     ordinary = encoding._specials.ordinary
     try:
-        ids: list[int] = encode_whole(encoding._engine, data, ordinary, "strict", "list")
-        return ids
+        return encoding._engine.encode(data, ordinary, "strict", LIST)
     except UnicodeDecodeError as error:
         valid = error.start
     stable, rest = _stable_and_rest(encoding, data[:valid], ordinary)
@@ -86,7 +84,7 @@ def _stable_and_rest(
     Blank tokens before one that is blank are of it, too, since `\\s*[\\r\\n]+` looks ahead.
     """
     data = text_bytes(text, "strict")
-    ids = encode_whole(encoding._engine, data, matcher, "strict", "list")
+    ids = encoding._engine.encode(data, matcher, "strict", LIST)
     start, end, _ = matcher.split(data)[-1]
     segment = data[start:end].decode()
     pretokens = [segment[first:last] for first, last in pretoken_spans(encoding, segment)]
@@ -108,7 +106,7 @@ def _first_ids(encoding: EncodingDefinition, data: bytes, size: int) -> tuple[in
     """The first ids of `data` that cover at least `size` bytes."""
     try:
         ordinary = encoding._specials.ordinary
-        ids = encode_whole(encoding._engine, data.decode(), ordinary, "strict", "list")
+        ids = encoding._engine.encode(data.decode(), ordinary, "strict", LIST)
     except UnicodeDecodeError:
         ids = encoding._encoder.encode_pretoken(data)
     ends = itertools.accumulate(len(encoding._decoder.token_bytes(id)) for id in ids)

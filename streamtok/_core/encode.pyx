@@ -10,7 +10,6 @@ cimport numpy as cnp
 
 import codecs
 import os
-import struct
 
 import numpy as np
 
@@ -62,7 +61,7 @@ from streamtok._core.utf8 cimport (
     valid_bytes,
 )
 
-from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
+from streamtok.errors import DisallowedSpecialError, PendingLimitExceeded, StateError, StreamInUseError
 
 hash_begin(os.urandom(ST_SECRET_SIZE))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import OneCall, one_call
+from .._core.encode import COUNT, OneCall, one_call
 from ..chunker import StreamEncoder, _seal, _unseal
 from ..errors import StateError
 
@@ -72,7 +72,7 @@ class Counter(OneCall):
         stream, last = self._now
         if last is not None:
             stream = stream.copy()  # else there is nothing else to change with it
-        found = self._feed(stream, chunk, False)
+        found = stream.take(chunk, False, COUNT)
         self._now = stream, None
         return found
 
@@ -101,7 +101,7 @@ class Counter(OneCall):
         twin = stream.copy()
         if stream.errors == "strict":
             twin._tail.forget_partial()
-        return stream.tokens_out + self._feed(twin, b"", True)
+        return stream.tokens_out + twin.take(b"", True, COUNT)
 
     @one_call
     def finish(self) -> int:
@@ -111,12 +111,8 @@ class Counter(OneCall):
         stream, last = self._now
         if last is None:
             twin = stream.copy()
-            self._now = twin, stream.tokens_out + self._feed(twin, b"", True)
+            self._now = twin, stream.tokens_out + twin.take(b"", True, COUNT)
         return self.total
-
-    def _feed(self, stream: StreamEncoder, chunk: Text, final: bool) -> int:
-        n: int = stream._feed(chunk, final, "count", None)
-        return n
 
     @one_call
     def copy(self) -> Counter:

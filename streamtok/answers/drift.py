@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from .._core.encode import LIST
 from .prefixes import feed, open_stream
 from .text_settings import Settings
 
@@ -89,4 +90,4 @@ def _in_steps(settings: Settings, text: bytes) -> Iterator[list[int]]:
     chain, tail = open_stream(settings)
     for start in range(0, len(text), _STEP):
         stop = start + _STEP
-        yield feed(chain, tail, text[start:stop], stop >= len(text), "list")
+        yield feed(chain, tail, text[start:stop], stop >= len(text), LIST)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import has_surrogate
+from .._core.encode import ARRAY, COUNT, LIST, has_surrogate
 from ..engines.rules import MARK
 from .graphemes import grapheme_ends
 from .prefixes import Prefixes
@@ -43,7 +43,7 @@ def longest_suffix(
     whole characters (or grapheme clusters) and of the last tokens of the whole. text: str, or bytes
     or a view of bytes.
     """
-    ids = settings.encode(text, "array")
+    ids = settings.encode(text, ARRAY)
     if len(ids) <= budget:
         return 0, len(ids)
     last = b"".join(map(settings.encoding._decoder.token_bytes, ids[-budget - 1 :].tolist()))
@@ -68,7 +68,7 @@ def longest_suffix(
         starts = [place for place, at in spelled.places if at in spelled.starts and at in able]
     places = (base + start for start in starts)
     for place in grapheme_ends(TextWindow(text), 0, places) if whole_graphemes else places:
-        found = settings.encode(text[place:], "count")
+        found = settings.encode(text[place:], COUNT)
         if found <= budget and (prefixes is None or prefixes.ends_token(place - base)):
             return place, found
     return len(text), 0
@@ -85,7 +85,7 @@ def _cut_before(settings: Settings, text: Any, size: int, budget: int) -> int:
         near = max(cuts.find(text, settings.matcher, 0, near + 1, True), 0)
         if isinstance(text, str) and has_surrogate(text, max(near - 1, 0), near + 1):
             near -= 1  # a surrogate becomes another character: the cut is not to be relied on
-        elif settings.encode(text[near:], "count") > budget:
+        elif settings.encode(text[near:], COUNT) > budget:
             return near
         else:  # the pattern leaves text out, so the tokens are further apart
             near -= size
@@ -114,7 +114,8 @@ def _spell(settings: Settings, part: Any) -> _Spelled | None:
     # Of a text that is in NFC, each part is; any other text is compared with its tokens below.
     if rules.normalizer == "NFC" and not unicodedata.is_normalized("NFC", text):
         return None
-    tokens = list(map(settings.encoding._decoder.token_bytes, settings.encode(part, "list")))
+    ids = settings.encode(part, LIST)
+    tokens = list(map(settings.encoding._decoder.token_bytes, ids))
     escapes = "surrogateescape" if settings.errors == "surrogateescape" else "surrogatepass"
     sizes = (1 if part is text else len(one.encode("utf-8", escapes)) for one in text)
     written = list(itertools.accumulate(sizes, initial=0))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .._core.encode import NO_SPECIAL, check_policy
-from ..engines.protocol import encode_whole
 from ..engines.template import NO_TEMPLATE
 from ..parallel.texts import check_budget
 
 if TYPE_CHECKING:
+    from .._core.encode import Output
     from .._types import AllowedSpecial, DisallowedSpecial, Text
     from ..definition import EncodingDefinition
-    from ..engines.protocol import Chain
+    from ..engines.protocol import Chain, Result
 
 __all__ = ["Settings"]
 
@@ -40,11 +40,9 @@ class Settings:
         self.template = encoding._template if add_special_tokens else NO_TEMPLATE
         self.matcher = encoding._matcher(allowed_special, disallowed_special)
 
-    def encode(self, text: Text, into: str) -> Any:
-        """The ids of a whole text, without those of the template; `into`: as for `Engine.encode`.
-        Raises as `Encoding.encode` does.
-        """
-        return encode_whole(self.encoding._engine, text, self.matcher, self.errors, into)
+    def encode(self, text: Text, output: Output[Result]) -> Result:
+        """The ids of a whole text, without those of the template. Raises as `Encoding.encode`."""
+        return self.encoding._engine.encode(text, self.matcher, self.errors, output)
 
     def chain(self) -> Chain:
         """What a stream of such texts does. Raises as `Encoding.stream_encoder` does."""

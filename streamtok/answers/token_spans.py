@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import bytes_of, has_surrogate, token_spans
+from .._core.encode import ARRAY, COUNT, bytes_of, has_surrogate, token_spans
 from ..definition import pretoken_spans
 from ..engines.plain import PlainEngine
-from ..engines.protocol import NO_LIMIT, encode_whole
+from ..engines.protocol import NO_LIMIT
 from ..engines.source_units import BEGIN, check_unit
 from ..engines.template import NO_TEMPLATE
-from ..errors import raise_disallowed_special
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,7 +34,7 @@ def encode_with_offsets(settings: Settings, text: Text, unit: str) -> tuple[IdAr
     ids, spans = _of_text(settings, text, unit)
     template, errors = settings.template, settings.errors
     if template != NO_TEMPLATE:
-        ids = template.around(ids, "array")
+        ids = template.around(ids)
         spans = template.around_spans(spans, BEGIN.fed(text, True, errors), unit, errors)
     return ids, spans
 
@@ -48,7 +47,7 @@ def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray,
     if encoding._vocabulary.model is None:
         is_total = pattern is not None and pattern.is_total
         if isinstance(engine, PlainEngine) and is_total:
-            ids = encode_whole(engine, text, matcher, errors, "array")
+            ids = engine.encode(text, matcher, errors, ARRAY)
             if sizes.are_clear_of(ids):
                 return ids, _contiguous(ids, sizes, text, unit, errors)
         if hasattr(engine, "changed") and is_total and sizes.are_clear:
@@ -61,10 +60,8 @@ def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray,
 
     chain = engine.chain(matcher, errors)
     tail = chain.tail(NO_TEMPLATE)
-    result = encoding._tracer(chain, errors).encode(tail, BEGINNING, text, True, unit, NO_LIMIT)
-    if len(result) == 2:
-        raise_disallowed_special(*result)
-    ids, spans, _ = result
+    tracer = encoding._tracer(chain, errors)
+    ids, spans, _ = tracer.encode(tail, BEGINNING, text, True, unit, NO_LIMIT)
     return ids, spans
 
 
@@ -122,7 +119,7 @@ def _by_pattern(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArr
     """With pre-tokens found in Python, which may leave text out."""
     encoding = settings.encoding
     matcher, errors, sizes = settings.matcher, settings.errors, encoding._token_sizes
-    settings.encode(text, "count")  # raises what `encode` does
+    settings.encode(text, COUNT)  # raises what `encode` does
     source = BEGIN.fed(text, True, errors)
     policy = "surrogateescape" if errors == "surrogateescape" else "strict"
     data = source.text.encode("utf-8", policy)

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._core.encode import encode_delimited, encode_documents, find_documents, utf8_size
+from .._core.encode import (
+    ARRAY,
+    encode_delimited,
+    encode_documents,
+    find_documents,
+    utf8_size,
+)
 from ..chunker import StreamEncoder
 from ..errors import PendingLimitExceeded
 from ..parallel.ordered_pool import OrderedPool
@@ -306,13 +312,11 @@ class DocumentEncoder:
     def _add_segment(self, view: memoryview, offset: int) -> None:
         def work() -> Result:
             try:
-                ids = self._encoder.encode(view, self._matcher, self._stream.errors, "array")
-            except UnicodeError:
-                ids = None
-            if isinstance(ids, np.ndarray):
-                return Encoded(ids, _NO_END, len(view))
-            text = bytes(view)
-            return lambda: self._encode_segment(text, offset)
+                ids = self._encoder.encode(view, self._matcher, self._stream.errors, ARRAY)
+            except ValueError:  # bytes that are not UTF-8, or a special token that is refused
+                text = bytes(view)
+                return lambda: self._encode_segment(text, offset)
+            return Encoded(ids, _NO_END, len(view))
 
         self._pool.add(work, (self._group, self._index))
 

@@ -13,6 +13,7 @@ import streamtok
 from streamtok import Encoding
 from streamtok.answers import document as module
 from streamtok.answers.document import Change
+from streamtok.answers.text_settings import Settings
 
 from ..api.test_stream_decoder import spaced
 from .slowly import with_template
@@ -133,14 +134,14 @@ def test_stable_ids_stay_when_text_is_appended() -> None:
 def test_a_letter_costs_the_same_in_a_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     encoded = 0
-    whole = module.encode_or_refuse
+    whole = Settings.encode
 
-    def counted(engine: Any, text: str, *args: Any) -> Any:
+    def counted(settings: Any, text: str, output: Any) -> Any:
         nonlocal encoded
         encoded += len(text)
-        return whole(engine, text, *args)
+        return whole(settings, text, output)
 
-    monkeypatch.setattr(module, "encode_or_refuse", counted)
+    monkeypatch.setattr(Settings, "encode", counted)
     doc = GPT2.document("some words of text, and so on.\n" * 30_000)
     assert 900_000 < encoded < 1_000_000
     encoded = 0

@@ -12,6 +12,7 @@ from streamtok.reference import bpe as reference
 
 from ..conftest import CORPORA, PACKED, chunked, corpus, encoding_of, stream_ids, twin_of
 from ..nasty import CASCADES, TEXTS
+from ..saved_streams import changed
 
 POLICIES = ["strict", "replace", "surrogateescape"]
 
@@ -209,15 +210,13 @@ def test_a_pattern_without_tables_is_refused_by_name():
 
 def test_offsets_beyond_4_gib(enc):
     """A stream whose counters start there, as if that much had gone by."""
-    from streamtok._core.encode import STATE
     from streamtok.chunker import _seal, _unseal
 
     far = (1 << 32) - 50
     stream = enc.stream_encoder()
     body = _unseal(stream.getstate())
-    fields = list(STATE.unpack_from(body, 32))
-    fields[4:7] = [far, far, far // 4]  # offset, bytes_in, tokens_out
-    stream.setstate(_seal(body[:32] + STATE.pack(*fields)))
+    counters = {"offset": far, "bytes_in": far, "tokens_out": far // 4}
+    stream.setstate(_seal(body[:32] + changed(body[32:], counters)))
     assert (stream.bytes_in, stream.tokens_out) == (far, far // 4)
     text = "some words, 日本語 and = " * 2000
     ids = []

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import streamtok
+from streamtok._core.encode import LIST
 from streamtok.engines.rules import TextRules
 from streamtok.errors import StateError, StreamInUseError
 
@@ -97,7 +98,7 @@ def test_two_threads_in_a_stream_with_spaces() -> None:
 
         slow: Any = Slow()
         with pytest.raises(StreamInUseError):
-            by_steps(stream).encode(slow, " more of it", False, "list", None, 100)
+            by_steps(stream).encode(slow, " more of it", False, LIST, 100)
         call(other)
         assert stream.getstate() == other.getstate(), name
         assert ids == enc.encode("a word\u2581and")[: len(ids)]
@@ -128,7 +129,7 @@ def test_what_interrupts_a_stream_with_spaces_has_not_happened_or_happened() -> 
                 broken: Any = Broken()
                 before = stream.bytes_in
                 with pytest.raises(KeyboardInterrupt):
-                    by_steps(stream).encode(broken, data[at : at + size], False, "list", None, 100)
+                    by_steps(stream).encode(broken, data[at : at + size], False, LIST, 100)
                 if stream.bytes_in == before:
                     ids += stream.encode(data[at : at + size])
                 else:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok._core.encode import LargeText
+from streamtok._core.encode import ARRAY, COUNT, LIST, LargeText, Output
 from streamtok.engines.rules import TextRules
 from streamtok.parallel import texts as batch
 from streamtok.parallel.cached import cached_property
@@ -31,7 +31,7 @@ ODD = [text.decode("utf-8", "replace") for text in TEXTS]
 SPECIALS = {"<|end of text|>": 100_300, "a b": 100_301, "\n\n": 100_302, "<|end": 100_303}
 
 
-def large_text(enc: streamtok.Encoding, text: Any, into: str, part: int) -> LargeText:
+def large_text(enc: streamtok.Encoding, text: Any, into: Output[Any], part: int) -> LargeText:
     """One whose special tokens are plain text."""
     assert enc._cuts is not None
     return LargeText(enc._encoder, enc._cuts, enc._specials.ordinary, text, "strict", into, part)
@@ -113,13 +113,13 @@ def test_more_parts_than_anybody_takes_in_turn() -> None:
     assert enc._cuts is not None
     text = "".join(texts(21, 20))
     expected = enc.encode_ordinary(text)
-    for into in ("array", "list", "count"):
+    for into in (ARRAY, LIST, COUNT):
         for threads in (1, 2, 5, 16):
             large = large_text(enc, text, into, 7)
             assert large.n_parts > 1_000
             run_in_threads(large.work, threads)
             found = large.result()
-            assert (found == len(expected)) if into == "count" else (list(found) == expected)
+            assert (found == len(expected)) if into is COUNT else (list(found) == expected)
 
 
 def test_lists_of_a_batch_are_lists() -> None:
@@ -158,7 +158,7 @@ def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
     text = slow + " quick" * 20_000
     expected = enc.encode(text)
     for threads in (1, 2, 4):
-        large = large_text(enc, text, "list", 100)
+        large = large_text(enc, text, LIST, 100)
         assert large.n_parts > 1_000
         run_in_threads(large.work, threads)
         assert large.most_ahead <= 4 * threads
@@ -171,7 +171,7 @@ def bytes_alone() -> streamtok.Encoding:
     return streamtok.Encoding("bytes", pat_str=r"\w+|\W", mergeable_ranks=ranks, special_tokens={})
 
 
-@pytest.mark.parametrize("into", ["list", "array", "count"])
+@pytest.mark.parametrize("into", [LIST, ARRAY, COUNT])
 @pytest.mark.parametrize("is_bytes", [False, True])
 def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None:
     """A second block takes those that the first has no room for."""
@@ -185,17 +185,17 @@ def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None
             large = large_text(enc, data, into, 300)
             run_in_threads(large.work, threads)
             found = large.result()
-            assert (found == len(expected)) if into == "count" else (list(found) == expected)
+            assert (found == len(expected)) if into is COUNT else (list(found) == expected)
 
 
 def test_a_part_that_fails_wakes_those_who_wait() -> None:
     enc = streamtok.get_encoding("cl100k_base")
     assert enc._cuts is not None
     text = b"a" * 2_000_000 + b"\xff" + b" quick" * 20_000
-    large = large_text(enc, text, "list", 100)
+    large = large_text(enc, text, LIST, 100)
     run_in_threads(large.work, 4)
     assert large.result() is None
-    large = large_text(enc, b"a " * 9_000, "list", 100)
+    large = large_text(enc, b"a " * 9_000, LIST, 100)
     large.stop()
     run_in_threads(large.work, 4)
     assert large.result() is None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok._core._testing import use_batch
-from streamtok.engines.protocol import encode_whole
+from streamtok._core.encode import ARRAY, COUNT, LIST
 from streamtok.reference import bpe as reference
 
 from ..conftest import PACKED, encoding_of, stream_ids, twin_of
@@ -59,10 +59,10 @@ def test_quick_calls_equal_the_long_way(name: str) -> None:
         for some in SETTINGS:
             full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
             full |= some
-            slow = outcome(lambda: enc._texts.encode(text, into="list", **full))  # noqa: B023
+            slow = outcome(lambda: enc._texts.encode(text, output=LIST, **full))  # noqa: B023
             assert outcome(lambda: enc.encode(text, **some)) == slow, (text, some)  # noqa: B023
         ordinary = enc._specials.ordinary
-        slow = outcome(lambda: encode_whole(enc._engine, text, ordinary, "strict", "list"))  # noqa: B023
+        slow = outcome(lambda: enc._engine.encode(text, ordinary, "strict", LIST))  # noqa: B023
         assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
 
 
@@ -81,11 +81,11 @@ def test_quick_arrays_and_counts_equal_the_long_way(name: str) -> None:
             full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
             full |= {"add_special_tokens": False, "num_threads": 1}
             full |= some
-            slow = outcome(lambda: listed(enc._texts.encode(text, into="array", **full)))  # noqa: B023
+            slow = outcome(lambda: listed(enc._texts.encode(text, output=ARRAY, **full)))  # noqa: B023
             quick = outcome(lambda: listed(enc.encode_to_numpy(text, **some)))  # noqa: B023
             assert quick == slow, (text, some)
             full["disallowed_special"] = some.get("disallowed_special", ())  # its own default
-            slow = outcome(lambda: enc._texts.encode(text, into="count", **full))  # noqa: B023
+            slow = outcome(lambda: enc._texts.encode(text, output=COUNT, **full))  # noqa: B023
             assert outcome(lambda: enc.count(text, **some)) == slow, (text, some)  # noqa: B023
 
 
@@ -97,7 +97,7 @@ def test_quick_arrays_and_counts_equal_the_long_way(name: str) -> None:
 )
 def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
     enc = encoding_of("cl100k_base")
-    slow = outcome(lambda: enc._texts.encode(text, frozenset(), "all", "strict", "list"))
+    slow = outcome(lambda: enc._texts.encode(text, frozenset(), "all", "strict", LIST))
     assert outcome(lambda: enc.encode(text)) == slow
     array = outcome(lambda: listed(enc.encode_to_numpy(text)))
     assert array == slow
@@ -106,7 +106,7 @@ def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
     ordinary = outcome(lambda: enc.encode_ordinary(text))
     counted = outcome(lambda: enc.count(text))
     assert counted == (len(ordinary) if isinstance(ordinary, list) else ordinary)
-    assert ordinary == outcome(lambda: enc._texts.encode(text, frozenset(), (), "strict", "list"))
+    assert ordinary == outcome(lambda: enc._texts.encode(text, frozenset(), (), "strict", LIST))
     if isinstance(ordinary, list) and isinstance(text, bytes):
         assert ordinary == twin_of("cl100k_base").encode_ordinary(text.decode())
 
@@ -153,7 +153,7 @@ def test_new_pretokens_of_small_texts_equal_the_reference(way_to_merge: None, se
             enc._encoder.release()  # everything is new again
             assert encode(text) == expected, text
             assert encode(text) == expected, text  # and now known
-            assert enc._texts.encode(text, frozenset(), (), "strict", "list") == expected
+            assert enc._texts.encode(text, frozenset(), (), "strict", LIST) == expected
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -181,7 +181,7 @@ def test_quick_stream_equals_the_long_way(errors: str) -> None:
                 fast = outcome(lambda: quick.encode(chunk, final))  # noqa: B023
             else:
                 fast = outcome(lambda: quick.encode_to_numpy(chunk, final).tolist())  # noqa: B023
-            assert fast == outcome(lambda: slow._feed(chunk, final, "list", None))  # noqa: B023
+            assert fast == outcome(lambda: slow.take(chunk, final, LIST))  # noqa: B023
             assert quick.getstate() == slow.getstate()
             if rng.random() < 0.2:
                 quick = pickle.loads(pickle.dumps(quick)) if rng.random() < 0.5 else quick.copy()

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 import streamtok
-from streamtok._core.encode import encode_documents
-from streamtok.engines.protocol import encode_whole
+from streamtok._core.encode import ARRAY, encode_documents
 from streamtok.hf import batches
 from streamtok.parallel import texts as whole_texts
 from streamtok.pipeline import documents
@@ -46,9 +45,8 @@ class Ask:
             matcher = encoding._matcher(
                 self.options["allowed_special"], self.options["disallowed_special"]
             )
-            self.known[text] = encode_whole(
-                encoding._engine, text, matcher, self.options["errors"], "array"
-            )
+            errors = self.options["errors"]
+            self.known[text] = encoding._engine.encode(text, matcher, errors, ARRAY)
         return self.known[text]
 
     def same(self, name: str, found: Ids, text: str | bytes | None = None) -> None:
