@@ -19,11 +19,11 @@ from typing import Any
 
 import streamtok
 from streamtok import Trainer
+from streamtok.patterns.named import PATTERNS
 from streamtok.patterns.sequence import SplitSequence
 from streamtok.reference import bpe as reference
 from streamtok.reference import bpe_training as reference_trainer
 from streamtok.training import counting, part_counters
-from streamtok.patterns.named import PATTERNS
 
 from .model import completion, unfinished, utf8_of
 
