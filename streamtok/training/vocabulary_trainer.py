@@ -126,7 +126,7 @@ class VocabularyTrainer(OneCall):
             total = os.fstat(file.fileno()).st_size
             done = 0
             # An array: threads share it, and a memoryview counts its users without a lock.
-            buffer = np.empty(BLOCK, np.uint8)
+            buffer: Any = np.empty(BLOCK, np.uint8)
             while read := file.readinto(buffer):
                 counting.update(buffer[:read], False)
                 done += read

@@ -43,7 +43,6 @@ from streamtok._core.simd cimport (
     st_squeeze_before,
     st_squeeze_tier,
     st_tier,
-    st_transcode_room_of,
     st_transcode_tier,
 )
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -59,10 +58,6 @@ from streamtok._core.types cimport (
     u64,
 )
 from streamtok._core.utf8 cimport valid_bytes
-
-cdef extern from "Python.h":
-    int PyUnicode_KIND(object text)
-    void* PyUnicode_DATA(object text)
 
 st_hash_begin(hash_secret())
 
@@ -262,20 +257,3 @@ def well_formed(data):
     cdef int length
     cdef ArrayView view = read_array(data, UINT8, "data")
     return valid_bytes(<const u8*>view.data, view.size, &why, &length)
-
-
-def utf8_of(str text not None, size_t start=0, stop=None):
-    """bytes: the UTF-8 of characters start:stop. None where one is a surrogate.
-
-    ValueError if there are no such characters.
-    """
-    cdef size_t end = len(text) if stop is None else stop, written
-    if not start <= end <= <size_t>len(text):
-        raise ValueError(f"no characters {start}:{end} in {len(text)}")
-    cdef int kind = PyUnicode_KIND(text)
-    cdef const u8* units = <const u8*>PyUnicode_DATA(text) + start * kind
-    out = np.empty(st_transcode_room_of(kind, end - start), np.uint8)
-    cdef u8* room = <u8*>array_memory(out, UINT8)
-    with nogil:
-        written = strategy.transcode(units, kind, end - start, room)
-    return None if written == <size_t>-1 else out[:written].tobytes()

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from streamtok import Trainer
-from streamtok._core._testing import utf8_of
-from streamtok._core.encode import has_surrogate
 from streamtok.parallel import threads as thread_module
 from streamtok.parallel.threads import map_in_threads
 from streamtok.training import counting, part_counters, vocabulary_trainer
@@ -83,24 +81,6 @@ def test_invalid_bytes_are_found_in_every_part(threads: int) -> None:
         assert (one.start, one.end, one.reason) == (other.start, other.end, other.reason)
         assert one.object == other.object == data[one.start - 3 : one.end - 3]
         assert trainer.bytes_in == 3
-
-
-@pytest.mark.parametrize("letters", WIDTHS)
-def test_utf8_of_a_part(letters: str) -> None:
-    text = some(letters, 300)
-    for start, stop in ((0, 300), (0, 0), (1, 299), (17, 18), (40, 123)):
-        assert utf8_of(text, start, stop) == text[start:stop].encode()
-        assert not has_surrogate(text, start, stop)
-    assert utf8_of(text) == text.encode()
-    bad = text + "\ud800" + text
-    assert utf8_of(bad) is None
-    assert utf8_of(bad, 0, len(text)) == text.encode()
-    assert has_surrogate(bad, 0, len(bad))
-    assert not has_surrogate(bad, len(text) + 1, len(bad))
-    for call in (utf8_of, has_surrogate):
-        for start, stop in ((0, len(text) + 1), (2, 1), (len(text) + 1, len(text) + 1)):
-            with pytest.raises(ValueError, match="no characters"):
-                call(text, start, stop)
 
 
 @pytest.mark.usefixtures("small")

@@ -165,14 +165,11 @@ def test_a_table_is_sorted(open_page: Open, url: str) -> None:
         ).all_inner_texts()
         return cells
 
-    for number, name in ((6, "r50k_base"), (7, "o200k_base")):
-        page.click(f"#languages-table th button:text-is('{name}')")
-        values = [float(one) for one in column(number)]
-        assert values == sorted(values, reverse=True)
-        assert page.locator("th[aria-sort=descending]").inner_text().startswith(name)
-        page.click("#languages-table th[aria-sort] button")
-        values = [float(one) for one in column(number)]
-        assert values == sorted(values)
+    page.click("#languages-table th button:text-is('r50k_base')")
+    values = [float(one) for one in column(6)]
+    assert values == sorted(values, reverse=True)
+    page.click("#languages-table th[aria-sort=descending] button")
+    assert column(6) == [f"{one:.3f}" for one in sorted(values)]
     page.click("#languages-table th button:text-is('language')")
     assert column(1)[0] < column(1)[-1]
     # The chart has the order of the table.
@@ -183,11 +180,6 @@ def test_a_table_is_sorted(open_page: Open, url: str) -> None:
     until(page, "!document.querySelector('#languages-table thead').textContent.includes('r50k')")
     page.select_option("#encoding", "p50k_base")
     until(page, "document.querySelector('#languages-caption').textContent.includes('p50k_base')")
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate(
-        "[...document.querySelectorAll('.bars *')]"
-        ".every((one) => one.getBoundingClientRect().right <= innerWidth)"
-    )
 
 
 def test_search_a_vocabulary(open_page: Open, url: str) -> None:

@@ -16,17 +16,12 @@ TEXT = "Streaming tokenizers, 12345 words… naïve café: 東京 и Москв�
 
 
 def check(lanes: Lanes, enc: streamtok.Encoding, data: bytes) -> None:
-    """Everything that can be found out in another way."""
+    """What can be found out in another way; `test_views_of_all_kinds.py` does it for wrong ids."""
     ids = enc.encode(data, disallowed_special=())
     *chunks, end = lanes.chunks
     assert [one.token.id for chunk in lanes.chunks for one in chunk.exact] == ids
     assert b"".join(data[chunk.start : chunk.stop] for chunk in chunks) == data
     assert (end.start, end.stop, end.pending, end.naive) == (len(data), len(data), 0, [])
-    starts = {}  # the slow way: id -> where it begins in the whole text
-    at = 0
-    for id in ids:
-        starts[at] = id
-        at += len(enc.decode_single_token_bytes(id))
     reached = 0
     stream = enc.stream_encoder(disallowed_special=())
     for chunk in chunks:
@@ -34,12 +29,6 @@ def check(lanes: Lanes, enc: streamtok.Encoding, data: bytes) -> None:
         naive = enc.encode(part.decode("utf-8", "replace"), disallowed_special=())
         assert [one.token.id for one in chunk.naive] == naive
         assert chunk.is_broken == (enc.decode_bytes(naive) != part)
-        for one in chunk.naive:
-            if not one.is_wrong:
-                assert starts[one.start] == one.token.id
-                assert chunk.start <= one.start < chunk.stop
-            elif chunk.start <= one.start < chunk.stop and "\ufffd" not in one.token.shown:
-                assert starts.get(one.start) != one.token.id
         assert [one.token.id for one in chunk.exact] == stream.encode(part)
         for one in chunk.exact:
             assert one.start == reached
