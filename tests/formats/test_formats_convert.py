@@ -14,7 +14,8 @@ from streamtok.cli.main import main
 from streamtok.formats import conversion
 
 from ..oracles import PLAIN, refuses, write
-from .test_formats_huggingface import ids_of, llama3, trained
+from .families import family, ids_of
+from .test_formats_huggingface import llama3
 from .test_formats_merges import GPT4, minbpe_model
 from .test_formats_ranks import DATA, tekken
 
@@ -158,7 +159,7 @@ def test_the_check_finds_a_difference(tmp_path, monkeypatch):
 
 def test_vocabulary_files_on_the_command_line(tmp_path, capsys):
     text = write(tmp_path / "text", PLAIN[0])
-    source = write(tmp_path / "tokenizer.json", trained("deepseek"))
+    source = write(tmp_path / "tokenizer.json", family("DeepSeek").to_str())
     expected = ids_of(Tokenizer.from_file(str(source)))(PLAIN[0])
     for name in (source, tmp_path):
         ids = tmp_path / "ids.txt"

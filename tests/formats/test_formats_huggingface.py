@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import random
 from collections.abc import Iterator
@@ -23,86 +22,16 @@ from streamtok.patterns.sequence import SplitSequence
 from streamtok.vocabulary.byte_alphabet import to_bytes, to_text
 
 from ..conftest import stream_ids
-from ..oracles import PLAIN, assert_same, corpus_texts, cut, refuses, texts, write
+from ..oracles import PLAIN, assert_same, cut, refuses, texts, write
+from .families import DEEPSEEK, family, ids_of
 
 GPT2 = streamtok.get_encoding("gpt2")
-DEEPSEEK = [
-    r"\p{N}{1,3}",
-    r"[一-龥぀-ゟ゠-ヿ]+",
-    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
-    r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-]
 
 
 def loaded(tokenizer: Tokenizer, tmp_path) -> streamtok.Encoding:
     path = tmp_path / "tokenizer.json"
     tokenizer.save(str(path))
     return formats.load_huggingface(path)
-
-
-def ids_of(tokenizer: Tokenizer):
-    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
-
-
-def split(pattern: str, use_regex: bool = False):
-    return pre.Sequence(
-        [
-            pre.Split(Regex(pattern), "isolated"),
-            pre.ByteLevel(add_prefix_space=False, use_regex=use_regex),
-        ]
-    )
-
-
-@functools.lru_cache
-def trained(kind: str, size: int = 900) -> str:
-    """The JSON of a small tokenizer of that kind, trained here."""
-    made = Tokenizer(models.BPE())
-    made.decoder = decoders.ByteLevel()
-    if kind == "deepseek":
-        steps = [pre.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK]
-        made.pre_tokenizer = pre.Sequence([*steps, pre.ByteLevel(False, use_regex=False)])
-    elif kind == "starcoder":
-        made.pre_tokenizer = pre.Sequence(
-            [pre.Digits(individual_digits=True), pre.ByteLevel(False)]
-        )
-    elif kind == "digits":
-        made.pre_tokenizer = pre.Sequence(
-            [
-                pre.Split(Regex("[ab]+"), "isolated"),
-                pre.Digits(),
-                pre.ByteLevel(False, use_regex=False),
-            ]
-        )
-    elif kind == "qwen":
-        made.normalizer = normalizers.NFC()
-        made.pre_tokenizer = split(formats.PATTERNS["qwen2"])
-    elif kind == "whole":
-        made.pre_tokenizer = pre.ByteLevel(add_prefix_space=False, use_regex=False)
-    else:
-        made.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
-    trainer = BpeTrainer(
-        vocab_size=size,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    samples = [text for text in (*PLAIN, *corpus_texts()) if text]
-    made.train_from_iterator([text[:4000] for text in samples] * 2, trainer)
-    return made.to_str()
-
-
-@pytest.mark.parametrize("kind", ["gpt2", "deepseek", "starcoder", "digits", "whole"])
-def test_trained_by_the_library_itself(kind, tmp_path):
-    theirs = Tokenizer.from_str(trained(kind))
-    enc = loaded(theirs, tmp_path)
-    assert_same(enc, ids_of(theirs), allowed_special="all")
-    for text in PLAIN:
-        assert enc.decode(enc.encode(text)) == theirs.decode(enc.encode(text))
-    formats.save_huggingface(enc, tmp_path / "again.json")
-    again = Tokenizer.from_file(str(tmp_path / "again.json"))
-    for text in texts():
-        assert ids_of(again)(text) == ids_of(theirs)(text)
-    assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
 
 
 @pytest.mark.parametrize(
@@ -121,7 +50,7 @@ def test_trained_by_the_library_itself(kind, tmp_path):
     ],
 )
 def test_ends_of_lines(patterns: list[str], tmp_path) -> None:
-    theirs = Tokenizer.from_str(trained("deepseek"))
+    theirs = family("DeepSeek")
     splits = [pre.Split(Regex(pattern), "isolated") for pattern in patterns]
     theirs.pre_tokenizer = pre.Sequence(
         [*splits, pre.Digits(True), pre.ByteLevel(False, use_regex=False)]
@@ -180,7 +109,7 @@ def llama3(as_strings: bool) -> str:
     file["model"]["vocab"] = {to_text(token): rank for token, rank in ranks.items()}
     file["model"]["merges"] = [" ".join(pair) for pair in pairs] if as_strings else pairs
     made = Tokenizer.from_str(json.dumps(file))
-    made.pre_tokenizer = split(formats.PATTERNS["llama3"])
+    made.pre_tokenizer = family("Llama 3").pre_tokenizer
     made.decoder = decoders.ByteLevel()
     made.add_special_tokens(["<|begin_of_text|>", "<|eot_id|>", "<|eot_id|>more"])
     made.post_processor = processors.Sequence(
@@ -229,7 +158,7 @@ def test_a_pretoken_that_no_merges_make(tmp_path):
 @pytest.mark.parametrize("seed", range(8))
 def test_ids_in_any_order_and_merges_in_any_order(seed):
     rng = random.Random(seed)
-    file = json.loads(trained("gpt2", 400))
+    file = json.loads(family("GPT-2", 400).to_str())
     vocab = file["model"]["vocab"]
     numbers = list(range(len(vocab) - 1))
     rng.shuffle(numbers)
@@ -254,7 +183,7 @@ def test_ids_in_any_order_and_merges_in_any_order(seed):
 
 
 def with_added(*tokens: AddedToken, special: tuple[str, ...] = ()) -> Tokenizer:
-    made = Tokenizer.from_str(trained("gpt2"))
+    made = family("GPT-2")
     made.add_tokens(list(tokens))
     made.add_special_tokens(list(special))
     return made
@@ -303,7 +232,7 @@ def test_overlapping_added_tokens(tmp_path):
 
 
 def test_hostile_added_tokens(tmp_path):
-    file = json.loads(trained("gpt2"))
+    file = json.loads(family("GPT-2").to_str())
     entry = file["added_tokens"][0] | {"special": False, "normalized": True}
     for contents, message in (
         (["x" * 17_000_000], "tokens have more than"),
@@ -344,7 +273,7 @@ def test_what_no_automaton_follows(changes, tmp_path):
 
 
 def changed(**changes) -> str:
-    file = json.loads(trained("deepseek"))
+    file = json.loads(family("DeepSeek").to_str())
     for path, value in changes.items():
         *parents, last = path.split("__")
         place = file
@@ -431,7 +360,7 @@ def refused_encodings() -> Iterator[tuple[streamtok.Encoding, str]]:
         return huggingface.read_huggingface(JsonValue(json.loads(file), "made"), "made")
 
     words = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, "[UNK]"))
-    yield read(trained("qwen")), "has a normalizer"
+    yield read(family("Qwen").to_str()), "has a normalizer"
     yield read(words.to_str()), "has the pieces of WordLevel"
     words.model = models.WordPiece({"a": 0, "##b": 1, "[UNK]": 2}, unk_token="[UNK]")
     yield read(words.to_str()), "other settings of WordPiece than training gives"
@@ -480,7 +409,7 @@ LATIN += ["a\xe9\u65e5", "<|x|>", "a b", "a b\xe9", "\xad\xad", "x\t\u010a", "\u
 @pytest.mark.parametrize("is_special", [True, False])
 def test_added_tokens_in_the_byte_alphabet_decode_to_their_text(tmp_path, is_special):
     """In tokenizers, the decoder ByteLevel takes each of their characters for a byte."""
-    theirs = Tokenizer.from_str(trained("gpt2"))
+    theirs = family("GPT-2")
     (theirs.add_special_tokens if is_special else theirs.add_tokens)(LATIN)
     theirs.save(str(tmp_path / "tokenizer.json"))
     enc = streamtok.load(tmp_path / "tokenizer.json", cache=False)

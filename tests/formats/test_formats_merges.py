@@ -15,7 +15,7 @@ from streamtok import formats
 
 from ..minbpe_twin import Twin
 from ..oracles import PLAIN, assert_same, refuses, texts, write
-from .test_formats_huggingface import ids_of, trained
+from .families import family, ids_of
 
 # GPT-2's pair
 
@@ -38,7 +38,7 @@ def test_gpt2s_own_pair(tmp_path):
 def shuffled_pair(tmp_path, seed):
     """A trained pair with shuffled ids and a few swapped merges."""
     rng = random.Random(seed)
-    model = json.loads(trained("gpt2", 600))["model"]
+    model = json.loads(family("GPT-2", 600).to_str())["model"]
     numbers = list(range(len(model["vocab"])))
     rng.shuffle(numbers)
     vocab = dict(zip(model["vocab"], numbers, strict=True))
@@ -110,9 +110,9 @@ def test_encodings_that_a_pair_cannot_express(tmp_path):
 
 def minbpe_model(pattern: str, specials: dict[str, int], count: int = 300) -> str:
     """A model trained by tokenizers, in the form that minbpe saves."""
-    model = json.loads(trained("gpt2", 257 + count))["model"]
+    model = json.loads(family("GPT-2", 257 + count).to_str())["model"]
     enc = formats.huggingface.read_huggingface(
-        formats.json_value.JsonValue(json.loads(trained("gpt2", 257 + count)), "x"), "x"
+        formats.json_value.JsonValue(json.loads(family("GPT-2", 257 + count).to_str()), "x"), "x"
     )
     numbers = {bytes([byte]): byte for byte in range(256)}
     lines = ["minbpe v1", pattern, str(len(specials))]

@@ -64,7 +64,6 @@ def encodings():
                 BYTES | {b"ab": 700, b"bc": 300, b"abc": 301, b"xyz": 302},
                 [(b"b", b"c"), (b"ab", b"c"), (b"a", b"bc"), (b"a", b"b")],
                 ignore_merges=False,
-                decode_only={555: "\u2581".encode()},
             ),
             special_tokens={"<|end|>": 703, "\ue000": 704},
         ),
