@@ -17,6 +17,7 @@ import functools
 import gzip
 import json
 import os
+import pickle
 import random
 import re
 import shutil
@@ -26,12 +27,12 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import streamtok
 from streamtok.cli.main import main as streamtok_main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -261,16 +262,47 @@ _CHANGING = ("write", "fsync", "replace", "ftruncate", "remove")
 
 
 def die_at_step(scenario: Scenario, folder: Path, step: int | None, resume: bool = True) -> int:
-    """The exit code of a run in a forked child, which dies at its n-th change of files: 137.
+    """The exit code of a run in a forked process, which dies at its n-th change of files: 137.
 
     Nothing is synced: it is the process that dies, not the machine.
     """
-    sys.stdout.flush()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: of threads in numpy
-        child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    server = _server()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    pickle.dump((scenario, folder, step, resume), server.stdin)
+    server.stdin.flush()
+    return int(server.stdout.readline())
+
+
+@functools.cache
+def _server() -> subprocess.Popen[bytes]:
+    """A process that forks: a small one, because each fork copies the tables of its memory."""
+    command = [sys.executable, "-c", "from tests.long.crash import fork_again; fork_again()"]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def end() -> None:
+        with process:
+            process.kill()
+
+    atexit.register(end)
+    return process
+
+
+def fork_again() -> None:
+    """The server: for each run that is asked for, a child, whose exit code is printed."""
+    streamtok.get_encoding("gpt2")
+    while True:
+        try:
+            run = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        if child := os.fork():
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        else:
+            _run_and_die(*run)
+
+
+def _run_and_die(scenario: Scenario, folder: Path, step: int | None, resume: bool) -> None:
     code = 99
     try:
         null = os.open(os.devnull, os.O_RDWR)
