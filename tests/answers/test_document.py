@@ -16,6 +16,7 @@ from streamtok.answers.document import Change
 from streamtok.answers.text_settings import Settings
 
 from ..api.test_stream_decoder import spaced
+from ..encodings import make_encoding
 from .slowly import with_template
 
 GPT2 = streamtok.get_encoding("gpt2")
@@ -28,15 +29,13 @@ WORDS = [
 
 def encodings() -> list[Encoding]:
     names = ["gpt2", "cl100k_base", "o200k_base"]
-    without_tables = Encoding(
-        "look-behind", pat_str=r"(?<=a)b|.", mergeable_ranks=GPT2._vocabulary, special_tokens={}
-    )
+    without_tables = make_encoding(r"(?<=a)b|.", GPT2._vocabulary, name="look-behind")
     # Clean cuts lie inside these, as long as they are not complete.
-    long_specials = Encoding(
-        "long specials",
-        pat_str=GPT2._pat_str,
-        mergeable_ranks=GPT2._vocabulary,
-        special_tokens={"a  the the": 60_000, " the\n\n a": 60_001, "the a  the a": 60_002},
+    long_specials = make_encoding(
+        GPT2._pat_str,
+        GPT2._vocabulary,
+        {"a  the the": 60_000, " the\n\n a": 60_001, "the a  the a": 60_002},
+        name="long specials",
     )
     made = [*map(streamtok.get_encoding, names), spaced(), without_tables]
     return [*made, with_template(GPT2), long_specials]

@@ -19,6 +19,7 @@ from streamtok._core.encode import token_spans
 from streamtok.engines.rules import NO_RULES
 from streamtok.engines.source_units import UNITS
 
+from ..encodings import SINGLES, make_encoding
 from .slowly import any_encoding, any_settings, any_text, as_given, cut, looks_behind
 
 GPT2 = streamtok.get_encoding("gpt2")
@@ -177,9 +178,7 @@ def hugging_face() -> Tokenizer:
 
 
 def test_text_that_is_left_out_is_in_no_span() -> None:
-    encoding = streamtok.Encoding(
-        "words", pat_str=r"[a-z]+", mergeable_ranks=bytes_and(b"ab"), special_tokens={"<s>": 300}
-    )
+    encoding = make_encoding(r"[a-z]+", bytes_and(b"ab"), {"<s>": 300})
     text = "ab, é a<s>\tb"
     ids, spans = encoding.encode_with_offsets(text, allowed_special="all")
     assert ids.tolist() == [256, 97, 300, 98]
@@ -191,7 +190,7 @@ def test_text_that_is_left_out_is_in_no_span() -> None:
 
 
 def bytes_and(*tokens: bytes) -> dict[bytes, int]:
-    singles = {bytes([i]): i for i in range(256)}
+    singles = dict(SINGLES)
     return singles | {token: 256 + i for i, token in enumerate(tokens)}
 
 
@@ -206,9 +205,7 @@ def test_patterns_without_tables() -> None:
 
 @pytest.mark.parametrize("special", [{"<s>": 256}, {"<one>": 257, "<other>": 257, "<s>": 257}])
 def test_an_id_may_stand_for_texts_of_different_sizes(special: dict[str, int]) -> None:
-    encoding = streamtok.Encoding(
-        "two", pat_str=r"[\s\S]+", mergeable_ranks=bytes_and(b"ab"), special_tokens=special
-    )
+    encoding = make_encoding(r"[\s\S]+", bytes_and(b"ab"), special)
     assert encoding.encode_with_offsets("ba")[1].tolist() == [[0, 1], [1, 2]]
     text = "ab<s>é" + "".join(special)
     ids, spans = encoding.encode_with_offsets(text, allowed_special="all")

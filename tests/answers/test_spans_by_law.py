@@ -34,6 +34,7 @@ from streamtok.normalizers import (
 )
 from streamtok.normalizers.charsmap import write_charsmap
 
+from ..encodings import make_encoding
 from .spans_by_law import spans_by_law
 
 CHARSMAP = write_charsmap(
@@ -76,7 +77,6 @@ LETTERS = [
     ),
     *(" ", "  ", "\n", "\r\n", "\u3000", "<s>", "x<s> ", "om", "가", "\u11a8", "½", "\U0001d15e"),
 ]
-SINGLES = {bytes([i]): i for i in range(256)}
 TOKENS = ("<s>", "\n", "b", "ba")
 
 
@@ -91,9 +91,7 @@ def random_encoding(rng: random.Random) -> streamtok.Encoding:
         second_normalizer=Normalizer(second) if second and rng.random() < 0.3 else None,
         token_flags=tuple((text, flags[text]) for text in some),
     )
-    return streamtok.Encoding(
-        "random", pat_str=r"[\s\S]", mergeable_ranks=SINGLES, special_tokens={}, rules=rules
-    )
+    return make_encoding(rules=rules)
 
 
 def rounded(span: tuple[int, int], data: bytes, unit: str) -> list[int]:
@@ -181,9 +179,7 @@ def test_what_is_joined_or_left_out(steps: Any, text: str, expected: list[str]) 
     rules = TextRules(
         normalizer=Normalizer(first), second_normalizer=Normalizer(second) if second else None
     )
-    enc = streamtok.Encoding(
-        "steps", pat_str=r"[\s\S]", mergeable_ranks=SINGLES, special_tokens={}, rules=rules
-    )
+    enc = make_encoding(rules=rules)
     _, spans = enc.encode_with_offsets(text)
     assert [text[start:end] for start, end in spans.tolist()] == expected
     check(random.Random(text), enc, text)
@@ -198,9 +194,7 @@ def test_endless_text_of_one_span(begin: str, endless: str) -> None:
         normalizer=Normalizer([BertClean(), Strip(True, False)]),
         token_flags=(("<r>", TokenFlags(rstrip=True)),),
     )
-    enc = streamtok.Encoding(
-        "endless", pat_str=r"[\s\S]", mergeable_ranks=SINGLES, special_tokens={}, rules=rules
-    )
+    enc = make_encoding(rules=rules)
     stream = enc.stream_encoder(max_pending=100)
     stream.encode_with_offsets(begin)
     for _ in range(9):

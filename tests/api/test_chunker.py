@@ -11,6 +11,7 @@ import streamtok
 from streamtok.reference import bpe as reference
 
 from ..conftest import CORPORA, PACKED, chunked, corpus, encoding_of, stream_ids, twin_of
+from ..encodings import SINGLES, make_encoding
 from ..nasty import CASCADES, TEXTS
 from ..saved_streams import changed
 
@@ -199,10 +200,8 @@ def test_encode_into_from_an_item_on(enc):
 
 
 def test_a_pattern_without_tables_is_refused_by_name():
-    ranks = {bytes([i]): i for i in range(256)}
-    enc = streamtok.Encoding(
-        "looks_behind", pat_str=r"(?<=a)b|\w|\W", mergeable_ranks=ranks, special_tokens={}
-    )
+    ranks = dict(SINGLES)
+    enc = make_encoding(r"(?<=a)b|\w|\W", ranks)
     assert enc.encode("abb c") == list(b"abb c")
     with pytest.raises(streamtok.UnsupportedPatternError, match=r"look-?behind"):
         enc.stream_encoder()

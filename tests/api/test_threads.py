@@ -24,6 +24,7 @@ from streamtok.parallel.threads import run_in_threads
 
 from ..conftest import PACKED
 from ..doors import outcome
+from ..encodings import SINGLES, make_encoding
 from ..nasty import TEXTS
 
 WORDS = [" the", " of", "word", " ", "\n", ". ", "12", "日本語", " été", "\r\n", ", "]
@@ -47,12 +48,7 @@ def many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def with_specials(name: str = "cl100k_base") -> streamtok.Encoding:
     known = streamtok.get_encoding(name)
-    return streamtok.Encoding(
-        "specials",
-        pat_str=known.pattern,
-        mergeable_ranks=known._vocabulary,
-        special_tokens=SPECIALS,
-    )
+    return make_encoding(known.pattern, known._vocabulary, SPECIALS)
 
 
 def nasty(rng: random.Random, size: int) -> str:
@@ -167,8 +163,8 @@ def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
 
 def bytes_alone() -> streamtok.Encoding:
     """An encoding with as many ids as bytes."""
-    ranks = {bytes([i]): i for i in range(256)}
-    return streamtok.Encoding("bytes", pat_str=r"\w+|\W", mergeable_ranks=ranks, special_tokens={})
+    ranks = dict(SINGLES)
+    return make_encoding(r"\w+|\W", ranks)
 
 
 @pytest.mark.parametrize("into", [LIST, ARRAY, COUNT])
@@ -273,11 +269,9 @@ def test_threads_fill_one_table_of_a_normalizer() -> None:
     expected = [known.encode(normalizer.normalize(text)) for text in texts]
     for number in range(3):
         other = Replace(chr(0xE000 + number), "x")  # tables of equal normalizers are shared
-        fresh = streamtok.Encoding(
-            "fresh",
-            pat_str=known.pattern,
-            mergeable_ranks=known._vocabulary,
-            special_tokens={},
+        fresh = make_encoding(
+            known.pattern,
+            known._vocabulary,
             rules=TextRules(
                 normalizer=Normalizer([Form("NFD"), StripAccents(), Lowercase(), other])
             ),

@@ -12,6 +12,7 @@ import streamtok
 from streamtok.reference import bpe as reference
 
 from ..conftest import PACKED, encoding_of, stream_ids, twin_of
+from ..encodings import make_encoding
 
 SIZES = [*range(3, 12)] * 3 + [20, 30, 60, 200]
 
@@ -25,9 +26,7 @@ def words_of(rng: random.Random, count: int, alphabet: str = "abcdefghijklm") ->
 @pytest.mark.parametrize("name", PACKED)
 def test_the_cache_is_bounded_and_changes_no_id(name: str) -> None:
     table = encoding_of(name)
-    enc = streamtok.Encoding(
-        name, pat_str=table._pat_str, mergeable_ranks=table._vocabulary, special_tokens={}
-    )
+    enc = make_encoding(table._pat_str, table._vocabulary, name=name)
     text = " ".join(words_of(random.Random(name), 180_000))
     streamtok.set_cache_limit(0)
     enc.encode_to_numpy("a")
@@ -55,9 +54,7 @@ def test_tokens_that_were_forgotten_come_back(are_ids_ranks: bool, count: int) -
     step = 1 if are_ids_ranks else 3
     order = [*(bytes([i]) for i in range(256)), *(word.encode() for word in odd)]
     ranks = {token: step * i for i, token in enumerate(order)}
-    enc = streamtok.Encoding(
-        "odd", pat_str=r"[a-z]+|[^a-z]", mergeable_ranks=ranks, special_tokens={}
-    )
+    enc = make_encoding(r"[a-z]+|[^a-z]", ranks)
     assert enc._table.longest_unreachable == 400
     streamtok.set_cache_limit(0)
     text = " ".join(odd * 2)

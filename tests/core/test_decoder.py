@@ -19,19 +19,15 @@ import streamtok
 from streamtok._core.encode import Decoder, UnknownId
 
 from ..conftest import PACKED, encoding_of
+from ..encodings import SINGLES, make_encoding
 
-BYTES = streamtok.Encoding(
-    "bytes",
-    pat_str=r"[\s\S]",
-    mergeable_ranks={bytes([i]): i for i in range(256)},
-    special_tokens={},
-)
+BYTES = make_encoding()
 SIZES = [0, 1, 2, 3, 24, 25, 255, 256, 257, 511, 512, 513, 1024, 1025, 5000]
 
 
 def mixed() -> streamtok.Encoding:
     """Tokens of about the 15 bytes of an entry, and far longer; special ones among and beyond."""
-    ranks = {bytes([i]): i for i in range(256)}
+    ranks = dict(SINGLES)
     for size in (*range(2, 40), 300, 5000):
         ranks[b"ab"[: size % 2 + 1] * size] = len(ranks) + 3 * (len(ranks) // 7)
     free = sorted(set(range(max(ranks.values()))) - set(ranks.values()))
@@ -41,9 +37,7 @@ def mixed() -> streamtok.Encoding:
         "x": max(ranks.values()) + 10,
         "<|far off|>": 4_000_000_000,
     }
-    return streamtok.Encoding(
-        "mixed", pat_str=r"[\s\S]", mergeable_ranks=ranks, special_tokens=specials
-    )
+    return make_encoding(r"[\s\S]", ranks, specials)
 
 
 MIXED = mixed()
@@ -180,9 +174,7 @@ def test_an_array_that_changes_under_the_hands() -> None:
 
 def test_sparse_ids_and_shared_ones() -> None:
     ranks = {bytes([i]): i * 100_000 for i in range(256)}
-    sparse = streamtok.Encoding(
-        "sparse", pat_str=r"[\s\S]", mergeable_ranks=ranks, special_tokens={"<s>": 7}
-    )
+    sparse = make_encoding(r"[\s\S]", ranks, {"<s>": 7})
     ids = [*ranks.values(), 7, 100_000]
     data = bytes(range(256)) + b"<s>\x01"
     for row in (ids, tuple(ids), iter(ids), np.array(ids)):
@@ -276,9 +268,7 @@ def test_not_made_by_its_own_init() -> None:
 
 def test_made_once() -> None:
     specials = {"<end>": 300}
-    enc = streamtok.Encoding(
-        "once", pat_str=".", mergeable_ranks=BYTES._vocabulary, special_tokens=specials
-    )
+    enc = make_encoding(".", BYTES._vocabulary, specials, name="once")
     with pytest.raises(ValueError, match="made already"):
         enc.__init__("twice", pat_str=".", mergeable_ranks={}, special_tokens={})  # type: ignore[misc]
     assert enc.name == "once"

@@ -20,6 +20,7 @@ from streamtok.pipeline.documents import DocumentEncoder
 from streamtok.pipeline.sources import Delimited, Documents
 
 from ..api.test_threads import SPECIALS, nasty, with_specials
+from ..encodings import make_encoding
 from ..pipeline.test_documents import take_all
 
 NAMES = ["r50k_base", "cl100k_base", "o200k_base", "llama3_style"]
@@ -98,9 +99,7 @@ def test_special_tokens_are_those_of_each_document() -> None:
     newline = streamtok.get_encoding("cl100k_base").encode("\n")[0]
     specials = {**SPECIALS, "<|end\n": 100_310, "b\na": 100_311, "word": newline}
     base = streamtok.get_encoding("cl100k_base")
-    enc = streamtok.Encoding(
-        "more", pat_str=base.pattern, mergeable_ranks=base._vocabulary, special_tokens=specials
-    )
+    enc = make_encoding(base.pattern, base._vocabulary, specials)
     rng = random.Random(12)
     sets: list[Any] = ["all", {"<|end"}, {"a b", "<|end\n"}, {"word", "b\na"}]
     for _ in range(40):

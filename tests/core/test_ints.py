@@ -13,6 +13,7 @@ import pytest
 import streamtok
 
 from ..conftest import encoding_of
+from ..encodings import SINGLES, make_encoding
 
 MANY = 1 << 15  # ids
 
@@ -24,14 +25,12 @@ with_the_gil = pytest.mark.skipif(
 
 def with_far_special(ranks: dict[bytes, int]) -> streamtok.Encoding:
     """An encoding with a special token whose id is far beyond those of all tokens."""
-    return streamtok.Encoding(
-        "far", pat_str=r"\w+|\W", mergeable_ranks=ranks, special_tokens={"<|far|>": 1_000_000}
-    )
+    return make_encoding(r"\w+|\W", ranks, {"<|far|>": 1_000_000})
 
 
 @pytest.fixture
 def far() -> streamtok.Encoding:
-    return with_far_special({bytes([i]): i for i in range(256)})
+    return with_far_special(SINGLES)
 
 
 def test_ids_are_plain_ints() -> None:
@@ -56,10 +55,8 @@ def test_each_of_them_in_turn() -> None:
     characters = [
         chr(c) for first, last in ((0x4E00, 0x9FFF), (0xAC00, 0xD7A3)) for c in range(first, last)
     ]
-    ranks = {bytes([i]): i for i in range(256)} | {
-        character.encode(): 256 + i for i, character in enumerate(characters)
-    }
-    enc = streamtok.Encoding("each", pat_str=".", mergeable_ranks=ranks, special_tokens={})
+    ranks = SINGLES | {character.encode(): 256 + i for i, character in enumerate(characters)}
+    enc = make_encoding(".", ranks)
     text = "".join(map(chr, range(128))) + "".join(characters)
     expected = [*range(128), *range(256, len(ranks))]
     expected.remove(10)  # the dot of the pattern leaves out newlines

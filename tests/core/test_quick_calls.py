@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import streamtok
 from streamtok._core._testing import use_batch
 from streamtok._core.encode import ARRAY, COUNT, LIST
 from streamtok.reference import bpe as reference
 
 from ..conftest import PACKED, encoding_of, stream_ids, twin_of
 from ..doors import outcome
+from ..encodings import SINGLES, make_encoding
 from .test_fast_paths import PIECES
 
 
@@ -132,11 +132,11 @@ def test_new_pretokens_of_small_texts_equal_the_reference(way_to_merge: None, se
     tokens = {(" " * rng.randint(0, 1) + word(9)).encode() for _ in range(150)}
     parts = {token[:end] for token in tokens for end in range(2, len(token) + 1)}
     order = rng.sample(sorted(parts), len(parts))
-    ranks = {bytes([i]): i for i in range(256)}
+    ranks = dict(SINGLES)
     step = rng.choice([1, 3])  # ids in a row, or not
     ranks |= {token: 256 + step * i for i, token in enumerate(order)}
     pattern = r" ?\w+|\s+|[^\w\s]+"
-    enc = streamtok.Encoding("s", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    enc = make_encoding(pattern, ranks)
     # Sixteen go side by side, and four such groups at a time.
     for count in [*range(1, 30), 60, *range(1, 30), 64, 65, 81, 130, 200]:
         longest = rng.choice([3, 15, 16, 40, 70])

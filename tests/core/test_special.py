@@ -19,8 +19,8 @@ from streamtok.engines.rules import TextRules
 
 from ..conftest import stream_ids
 from ..doors import COUNTS, IDS
+from ..encodings import SINGLES, make_encoding
 
-RANKS = {bytes([i]): i for i in range(256)}
 PATTERN = r" ?\p{L}+|\s+(?!\S)|\s+|[^\s\p{L}]+"
 
 
@@ -46,12 +46,7 @@ def test_the_longest_special_token_wins(seed):
         base = rng.choice(sorted(texts))
         more = "".join(rng.choices("ab<>| é", k=rng.randint(1, 9)))
         texts.add((base + more)[:40] if rng.random() < 0.7 else more)
-    ours = streamtok.Encoding(
-        "x",
-        pat_str=PATTERN,
-        mergeable_ranks=RANKS,
-        special_tokens={text: 300 + i for i, text in enumerate(sorted(texts))},
-    )
+    ours = make_encoding(PATTERN, special={text: 300 + i for i, text in enumerate(sorted(texts))})
     for _ in range(30):
         text = "".join(rng.choices([*sorted(texts), "x", " "], k=3))
         for allowed in [texts, set(rng.sample(sorted(texts), rng.randint(0, len(texts))))]:
@@ -77,12 +72,7 @@ SPECIALS = ["<|a|>", "<|a|>b", "<|a", "\n\n<x>", " <x>", "<x> ", "é<", "<|a|><|
     cuts=st.lists(st.integers(0, 60), max_size=5),
 )
 def test_allowed_and_disallowed_in_streams(parts, specials, allowed, disallowed, cuts):
-    enc = streamtok.Encoding(
-        "x",
-        pat_str=PATTERN,
-        mergeable_ranks=RANKS,
-        special_tokens={text: 300 + i for i, text in enumerate(sorted(specials))},
-    )
+    enc = make_encoding(PATTERN, special={text: 300 + i for i, text in enumerate(sorted(specials))})
     data = "".join(parts).encode()
     chosen = {"allowed_special": allowed, "disallowed_special": disallowed}
     must_raise = any(text.encode() in data for text in disallowed)
@@ -102,9 +92,7 @@ def test_allowed_and_disallowed_in_streams(parts, specials, allowed, disallowed,
 
 def test_long_special_tokens():
     name = "<|" + "x" * 1020 + "|>"
-    enc = streamtok.Encoding(
-        "x", pat_str=PATTERN, mergeable_ranks=RANKS, special_tokens={name: 300}
-    )
+    enc = make_encoding(PATTERN, special={name: 300})
     stream = enc.stream_encoder(allowed_special="all")
     text = name[:-1] + name
     chunks = [text[i : i + 70] for i in range(0, len(text), 70)]
@@ -113,7 +101,7 @@ def test_long_special_tokens():
 
 @pytest.mark.parametrize("text", ["x" * 1025, "é" * 513, "ab" * 40_000])
 def test_what_is_too_long_to_be_found_is_refused_by_name(text):
-    made = {"pat_str": PATTERN, "mergeable_ranks": RANKS}
+    made = {"pat_str": PATTERN, "mergeable_ranks": SINGLES}
     calls = [
         lambda: streamtok.Encoding("x", special_tokens={text: 300}, **made),
         lambda: streamtok.Encoding(
@@ -152,7 +140,7 @@ def test_a_long_text_is_searched_as_a_short_one(seed):
 def test_megabytes_of_special_tokens(tmp_path):
     texts = [f"{i:04}" + "-" * 990 for i in range(2_500)]
     path = tmp_path / "many.tiktoken"
-    path.write_text("".join(f"{base64.b64encode(t).decode()} {i}\n" for t, i in RANKS.items()))
+    path.write_text("".join(f"{base64.b64encode(t).decode()} {i}\n" for t, i in SINGLES.items()))
     specials = {text: 300 + i for i, text in enumerate(texts)}
     enc = streamtok.load(path, pattern=PATTERN, special_tokens=specials)
     text = f"{texts[7]}a{texts[2_499]}{texts[0]}"
@@ -164,7 +152,7 @@ def test_megabytes_of_special_tokens(tmp_path):
 @pytest.mark.parametrize("bad", [{"": 300}, {"<x>": -1}, {"<x>": 2**32}, {"<x>": "1"}])
 def test_bad_special_tokens(bad):
     with pytest.raises(ValueError, match="special token"):
-        streamtok.Encoding("x", pat_str=PATTERN, mergeable_ranks=RANKS, special_tokens=bad)
+        make_encoding(PATTERN, special=bad)
 
 
 @pytest.mark.parametrize("is_wide", [True, False])

@@ -28,8 +28,9 @@ from streamtok.normalizers import (
 )
 from streamtok.normalizers.charsmap import write_charsmap
 
+from ..encodings import SINGLES, make_encoding
+
 TOKENS = {"<|end|>": 300, "e<s>": 301, "xé": 302}
-SINGLES = {bytes([i]): i for i in range(256)}
 MERGED = {b"ab": 256, b"th": 257, b"the": 258, b" the": 259, "é".encode(): 260}
 PIECES = [
     "the word and the other ", "e", "\u0301", "é", "\u0316", "가", "\u11a8", "ｆ", "\u2126", "\n\n",
@@ -39,11 +40,10 @@ PIECES = [
 
 
 def encoding(**tokens: int) -> streamtok.Encoding:
-    return streamtok.Encoding(
-        "small",
-        pat_str=r" ?\p{L}+|\s+|[^\s\p{L}]+",
-        mergeable_ranks=SINGLES | MERGED,
-        special_tokens=tokens or TOKENS,
+    return make_encoding(
+        r" ?\p{L}+|\s+|[^\s\p{L}]+",
+        SINGLES | MERGED,
+        tokens or TOKENS,
         rules=TextRules(normalizer="NFC"),
     )
 
@@ -143,9 +143,7 @@ SEVERAL = {
 def encoding_of_steps(name: str) -> streamtok.Encoding:
     first = Normalizer(SEVERAL[name])
     rules = TextRules(normalizer=first, second_normalizer=None if "spaces" in name else MARKS)
-    return streamtok.Encoding(
-        "steps", pat_str=r"[^ ]+| +", mergeable_ranks=SINGLES, special_tokens=TOKENS, rules=rules
-    )
+    return make_encoding(r"[^ ]+| +", special=TOKENS, rules=rules)
 
 
 def text_of_spaces(rng: random.Random) -> str:
@@ -192,13 +190,7 @@ def test_what_waits_is_read_once(form: Any, monkeypatch: pytest.MonkeyPatch) -> 
         read += len(text)
         return size(text)
 
-    enc = streamtok.Encoding(
-        "marks",
-        pat_str=r"[\s\S]",
-        mergeable_ranks={bytes([i]): i for i in range(256)},
-        special_tokens={},
-        rules=TextRules(normalizer=Normalizer([Form(form)])),
-    )
+    enc = make_encoding(rules=TextRules(normalizer=Normalizer([Form(form)])))
     text = "e" + "\u0301\u0316" * 10_000
     monkeypatch.setattr(Form, "change", counted_change)
     monkeypatch.setattr(stretches, "utf8_size", counted_size)
@@ -265,12 +257,8 @@ def test_errors_are_those_of_the_slow_steps(seed: int, errors: str) -> None:
 
 def test_what_waits_for_a_second_normalizer_counts_once():
     """Also where bytes are repaired: these chunks go through the steps."""
-    enc = streamtok.Encoding(
-        "second",
-        pat_str=r"x+|[^x]+",
-        mergeable_ranks=SINGLES,
-        special_tokens={},
-        rules=TextRules(second_normalizer=Normalizer([Replace("xy", "z")])),
+    enc = make_encoding(
+        r"x+|[^x]+", rules=TextRules(second_normalizer=Normalizer([Replace("xy", "z")]))
     )
     stream = enc.stream_encoder(errors="replace")
     for chunk, pending in (

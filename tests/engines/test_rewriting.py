@@ -16,14 +16,12 @@ from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
 from streamtok.normalizers import Form, Normalizer, Prepend, Replace
 from streamtok.normalizers.char_sets import members
 
-SINGLES = {bytes([i]): i for i in range(256)}
+from ..encodings import SINGLES, make_encoding
 
 
 def encoding(rules: TextRules, pattern: str = r"[\s\S]+", **special: int) -> streamtok.Encoding:
     ranks = SINGLES | {b"ab": 256, b"aa": 257, b" a": 258}
-    return streamtok.Encoding(
-        "small", pat_str=pattern, mergeable_ranks=ranks, special_tokens=special, rules=rules
-    )
+    return make_encoding(pattern, ranks, special, rules=rules)
 
 
 def nfc(**special: int) -> streamtok.Encoding:

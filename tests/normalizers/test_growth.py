@@ -42,6 +42,7 @@ from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.normalizers.growth import MOST_GROWTH, growth_of, n_bytes
 from streamtok.vocabulary.byte_alphabet import CHARACTERS as BYTE_SYMBOLS
 
+from ..encodings import SINGLES, make_encoding
 from ..long.loader_fuzz import sound_files
 from ..sentencepiece_models import field
 
@@ -183,13 +184,13 @@ def test_added_tokens_that_the_normalizer_makes_long(tmp_path, monkeypatch):
     with pytest.raises(VocabularyError, match=r"tokenizer.json: the tokens are too long together"):
         formats.load(path)
     sound = Normalizer([Replace("a", "a" * 1_000)])
-    tokens = {bytes([byte]): byte for byte in range(256)}
+    tokens = SINGLES
     rules = TextRules(
         (("aa", 300),), normalizer=sound,
         token_flags=(("aa", streamtok.engines.rules.TokenFlags(normalized=True)),),
     )  # fmt: skip
     with pytest.raises(ValueError, match=r"at most 1024 bytes; 'aaa.* has 2000"):
-        streamtok.Encoding("x", pat_str="a", mergeable_ranks=tokens, special_tokens={}, rules=rules)
+        make_encoding("a", tokens, rules=rules)
 
 
 def test_streams_give_out_no_more_than_the_bound():
@@ -210,10 +211,7 @@ def test_a_model_and_a_packed_file_with_a_bomb_are_named(tmp_path):
     with pytest.raises(VocabularyError, match=r"bomb.model: a text could grow .*'LongestMap'"):
         load(tmp_path / "bomb.model")
     rules = TextRules(normalizer=Normalizer([Replace("l", "l" * 9)] * 3))
-    enc = streamtok.Encoding(
-        "x", pat_str=r"[\s\S]+", mergeable_ranks={bytes([i]): i for i in range(256)},
-        special_tokens={}, rules=rules,
-    )  # fmt: skip
+    enc = make_encoding(r"[\s\S]+", rules=rules)  # fmt: skip
     path = tmp_path / "bomb.streamtok"
     formats.save_packed(enc, path)
     members = packed.members_of(path.read_bytes())
