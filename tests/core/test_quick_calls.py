@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamtok._core._testing import use_batch
+from streamtok._core._testing import kernels, levels
 from streamtok._core.encode import ARRAY, COUNT, LIST
 from streamtok.reference import bpe as reference
 
@@ -111,14 +111,11 @@ def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
         assert ordinary == twin_of("cl100k_base").encode_ordinary(text.decode())
 
 
-@pytest.fixture(params=range(3))
+@pytest.fixture(params=levels())
 def way_to_merge(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every way that new pieces of small texts can go."""
-    use_batch(request.param)
-    try:
+    with kernels(request.param):
         yield
-    finally:
-        use_batch(3)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok._core._testing import use_wide_search
+from streamtok._core._testing import kernels, levels
 from streamtok._core.encode import SpecialMatcher
 from streamtok.engines.rules import TextRules
 
@@ -155,15 +155,12 @@ def test_bad_special_tokens(bad):
         make_encoding(PATTERN, special=bad)
 
 
-@pytest.mark.parametrize("is_wide", [True, False])
+@pytest.mark.parametrize("level", levels())
 @pytest.mark.parametrize("texts", [("<|a|>",), ("<|a|>", "<|", "<|<|b"), ("<|a|>", "<b>"), ("<",)])
-def test_what_they_begin_with_is_found_at_every_place(
-    is_wide: bool, texts: tuple[str, ...]
-) -> None:
+def test_what_they_begin_with_is_found_at_every_place(level: int, texts: tuple[str, ...]) -> None:
     rng = random.Random(len(texts))
     matcher = SpecialMatcher([(text, i) for i, text in enumerate(texts)], frozenset(texts), ())
-    use_wide_search(is_wide)
-    try:
+    with kernels(level):
         for size in [*range(70), 127, 128, 129, 130, 200, 500]:
             for share in (0.5, 0.05, 0.002):
                 letters = [
@@ -178,8 +175,6 @@ def test_what_they_begin_with_is_found_at_every_place(
                 assert [token for _, _, token in found[1::2]] == [
                     texts.index(special) for special in expected[1::2]
                 ]
-    finally:
-        use_wide_search(True)
 
 
 # What the settings may be. tiktoken raises the same for all that is wrong here.

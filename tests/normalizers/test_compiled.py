@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from streamtok._core._testing import use_wide_leads
+from streamtok._core._testing import kernels, levels
 from streamtok._core.encode import transform
 from streamtok.normalizers import (
     BertAccents,
@@ -218,10 +218,7 @@ def test_every_tier_finds_the_characters_that_matter():
         at = rng.randint(0, len(text))
         text = text[:at] + rng.choice(["\u0301", "\u0b3e", "\U0001d165", " ", ""]) + text[at:]
         for normalizer in normalizers:
-            for wide in (True, False):
-                use_wide_leads(wide)
-                try:
+            for level in levels():
+                with kernels(level):
                     result = changed(table_of(normalizer), text)[0]
-                finally:
-                    use_wide_leads(True)
-                assert result == normalizer.normalize(text), (wide, ascii(text))
+                assert result == normalizer.normalize(text), (level, ascii(text))
