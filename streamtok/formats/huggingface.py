@@ -83,43 +83,41 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         "model", "truncation", "padding",
     )  # fmt: skip
     settings = ModelSettings((), *(_settings_in(file[key]) for key in ("truncation", "padding")))
-    normalizer = read_normalizer(file["normalizer"])
+    pre_tokenizer = file["pre_tokenizer"]
+    stated = normalizer = read_normalizer(file["normalizer"])
     template = read_post_processor(file["post_processor"])
     decoding = read_decoder(file["decoder"])
     model = read_pieces(file["model"]) if has_pieces(file["model"]) else read_model(file["model"])
-    cutting = read_pre_tokenizer(file["pre_tokenizer"])
-    second = _second_normalizer(cutting.steps, file["pre_tokenizer"])
-    stated = normalizer
+    cutting = read_pre_tokenizer(pre_tokenizer)
+    second = _second_normalizer(cutting.steps, pre_tokenizer)
     n_rows = model.n_rows if isinstance(model, PieceFile) else len(model.ids)
     tokens = read_added_tokens(file["added_tokens"], model.ids, n_rows, not normalizer.is_identity)
     if "first" in (second.spec[-1:] or [()])[0]:
-        _check_first(file["pre_tokenizer"], normalizer, tokens)
-    pat_str: str | Pattern | None = None
+        _check_first(pre_tokenizer, normalizer, tokens)
     made: Container[str] = ()
     if isinstance(model, PieceFile):
         added = [*tokens.special, *tokens.added]
         decoding = piece_decoding(decoding, file["decoder"], model, added)
-        place = file["pre_tokenizer"].place
-        vocabulary, pat_str, steps = piece_cutting(model, cutting, decoding, place)
-        second = _second_normalizer(steps, file["pre_tokenizer"])
-    elif _needs_symbols(model, cutting, decoding, file["pre_tokenizer"].place):
-        made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
-        vocabulary, pat_str = symbol_model(model, cutting, decoding, file["pre_tokenizer"].place)
+        vocabulary, pattern, steps = piece_cutting(model, cutting, decoding, pre_tokenizer.place)
+        second = _second_normalizer(steps, pre_tokenizer)
     else:
         made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
-        model = _without_added(model, tokens)
-        if decoding.word_end:
-            file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
-        if cutting.is_byte_level:
-            vocabulary = byte_level_vocabulary(model)
+        if _needs_symbols(model, cutting, decoding, pre_tokenizer.place):
+            vocabulary, pattern = symbol_model(model, cutting, decoding, pre_tokenizer.place)
         else:
-            folds = _folds(normalizer, cutting, decoding, model)
-            vocabulary = character_vocabulary(model, folds)
+            if decoding.word_end:
+                file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
+            model = _without_added(model, tokens)
+            folds = not cutting.is_byte_level and _folds(normalizer, cutting, decoding, model)
+            pattern = pattern_of(cutting.splits, pre_tokenizer.place, folds)
+            if cutting.is_byte_level:
+                vocabulary = byte_level_vocabulary(model)
+            else:
+                vocabulary = character_vocabulary(model, folds)
+                if pattern == WHOLE_TEXT_PATTERN and not model.ignore_merges:
+                    pattern = pattern_of_cuts(vocabulary)
             if folds:
                 normalizer, second = _folded(normalizer, second, tokens)
-            pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
-            if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
-                pat_str = pattern_of_cuts(vocabulary)
     try:
         found = found_texts([*tokens.special, *tokens.added], tokens.flags, stated)
         first, drops = _first_texts(model, tokens, found, decoding)
@@ -137,7 +135,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     encoding = make_encoding(
         file.place,
         name,
-        pat_str=pat_str or pattern_of(cutting.splits, file["pre_tokenizer"].place),
+        pat_str=pattern,
         mergeable_ranks=vocabulary,
         special_tokens=tokens.special,
         rules=rules,

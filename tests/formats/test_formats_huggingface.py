@@ -155,6 +155,17 @@ def test_a_pretoken_that_no_merges_make(tmp_path):
         assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
 
 
+def test_merges_of_letters_for_no_byte_never_happen(tmp_path):
+    vocab = {c: i for i, c in enumerate(sorted(pre.ByteLevel.alphabet()))}
+    vocab |= {"日": 256, "日b": 257, "ab": 258, "abc": 259}
+    merges = [("日", "b"), ("a", "b"), ("ab", "c")]
+    theirs = Tokenizer(models.BPE(vocab, merges))
+    theirs.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
+    enc = loaded(theirs, tmp_path)
+    assert_same(enc, ids_of(theirs), ["日b 日", "abc日bab", *PLAIN])
+    assert enc.decode([257, 258]) == "日bab"
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_ids_in_any_order_and_merges_in_any_order(seed):
     rng = random.Random(seed)
