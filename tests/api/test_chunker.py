@@ -153,7 +153,8 @@ def test_one_endless_pretoken(enc, twin, kind):
 def test_endless_blanks_after_a_newline(enc, twin, head, blank):
     """Two hypotheses: the piece may still go on to another newline."""
     name = next(iter(enc._special_tokens))
-    for tail in ["", "x", "\n", "\n  x", "\n\n", "\r", "é", "1", name, f"\n{name}"]:
+    tails = ["", "x", "\n", "\n  x", "\n\n", "\r", "é", "1", name, f"\n{name}"]
+    for tail in random.sample(tails, 5):
         text = head + blank * (13_000 // len(blank)) + tail
         whole = twin.encode(text, allowed_special="all")
         assert enc.encode(text, allowed_special="all") == whole

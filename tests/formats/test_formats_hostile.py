@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import subprocess
 import sys
@@ -98,14 +99,15 @@ print(json.dumps(messages))
 
 
 def test_hostile_files_are_refused_within_bounds(tmp_path: Path) -> None:
-    head = f"LIMIT, FOLDER, BOMBS = {LIMIT}, {str(tmp_path)!r}, {BOMBS!r}\n"
+    bombs = random.sample(BOMBS, len(BOMBS) // 2)  # other ones each time
+    head = f"LIMIT, FOLDER, BOMBS = {LIMIT}, {str(tmp_path)!r}, {bombs!r}\n"
     done = subprocess.run(
         [sys.executable, "-c", head + SOURCE],
         check=False, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     messages = json.loads(done.stdout)
-    for name, _, expected in BOMBS:
+    for name, _, expected in bombs:
         with pytest.raises(VocabularyError, match=expected):
             raise VocabularyError(messages[name])
         assert name in messages[name]

@@ -135,7 +135,7 @@ def test_merges_equal_both_on_random_texts(texts, vocab_size):
 
 
 def test_merges_equal_both_on_the_corpus():
-    texts = [corpus(name).decode() for name in CORPORA]
+    texts = [corpus(name)[:500_000].decode("utf-8", "ignore") for name in CORPORA]
     expected = rustbpe_tokens(texts, 32_768, PATTERNS["nanochat"])
     assert tokens_of(counted(texts, "nanochat").merges(32_768)) == expected
     expected = huggingface_merges(texts[:1], 8000, GPT2)
