@@ -197,22 +197,6 @@ def test_memory_is_that_of_a_chunk() -> None:
         assert peak < 400_000
 
 
-def test_wrong_arguments_are_refused_before_anything_is_read() -> None:
-    for arguments, error, match in [
-        (("text", 0), ValueError, "max_tokens must be at least 1, not 0"),
-        (("text", -3), ValueError, "max_tokens must be at least 1"),
-        (("text", 5, -1), ValueError, "overlap must be at least 0"),
-        (("text", 5, 5), ValueError, "overlap must be less than max_tokens, which is 5, not 5"),
-        (("text", 5, 0, "word"), ValueError, "boundary must be one of"),
-        (("text", 5, 0, 7), TypeError, "boundary must be a str or a compiled"),
-        (("text", 5, 0, re.compile(b"x")), TypeError, "the regular expression is one for bytes"),
-        ((b"text", 5, 0, re.compile("x")), TypeError, "the regular expression is one for str"),
-        ((5, 5), TypeError, "text must be str"),
-    ]:
-        with pytest.raises(error, match=match):
-            CL100K.split(*arguments)  # type: ignore[arg-type]
-
-
 def test_a_character_that_does_not_fit_is_named() -> None:
     text = "ab 🧬🧬 cd"
     assert CL100K.count("🧬") == 3

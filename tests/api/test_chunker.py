@@ -7,11 +7,9 @@ import random
 import numpy as np
 import pytest
 
-import streamtok
 from streamtok.reference import bpe as reference
 
 from ..conftest import CORPORA, PACKED, chunked, corpus, encoding_of, stream_ids, twin_of
-from ..encodings import SINGLES, make_encoding
 from ..nasty import CASCADES, TEXTS
 from ..saved_streams import changed
 
@@ -63,13 +61,6 @@ def test_nasty_texts_equal_the_reference(enc, errors):
             assert actual[0] == "UnicodeDecodeError", data
         else:
             assert actual == expected, data
-
-
-def test_nasty_texts_equal_tiktoken(enc, twin):
-    for data in TEXTS:
-        text = data.decode("utf-8", "replace")
-        assert enc.encode(text, allowed_special="all") == twin.encode(text, allowed_special="all")
-        assert enc.encode_ordinary(text) == twin.encode_ordinary(text)
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -198,14 +189,6 @@ def test_encode_into_from_an_item_on(enc):
         with pytest.raises(TypeError):
             stream.encode_into(text, out, True, 3)
         assert stream.getstate() == before
-
-
-def test_a_pattern_without_tables_is_refused_by_name():
-    ranks = dict(SINGLES)
-    enc = make_encoding(r"(?<=a)b|\w|\W", ranks)
-    assert enc.encode("abb c") == list(b"abb c")
-    with pytest.raises(streamtok.UnsupportedPatternError, match=r"look-?behind"):
-        enc.stream_encoder()
 
 
 def test_offsets_beyond_4_gib(enc):

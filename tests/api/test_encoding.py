@@ -244,6 +244,8 @@ def test_a_pattern_without_tables_encodes_whole_texts(twin):
         )
     with pytest.raises(ValueError, match="disallowed special token '<x>' at byte 2"):
         ours.encode("a <x>")
+    with pytest.raises(streamtok.UnsupportedPatternError, match=r"look-?behind"):
+        ours.stream_encoder()
     assert ours.encode(b"a\xffb", errors="surrogateescape") == [97, 98]
     with pytest.raises(UnicodeDecodeError):
         ours.encode(b"a\xffb")

@@ -171,36 +171,6 @@ def test_which_rules_need_the_engine():
         )
 
 
-@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
-def test_long_texts_with_few_changes(errors, monkeypatch):
-    """The table makes the ids that the steps make."""
-    rng = random.Random(errors)
-    enc = nfc(**{"<s>": 301})
-    with monkeypatch.context() as patch:
-        patch.setattr(rewriting, "compiled", lambda *normalizers: None)
-        slow = nfc(**{"<s>": 301})
-        assert slow.encode("e\u0301") == enc.encode("e\u0301")
-        slow.encode("", allowed_special="all", errors=errors)
-    words = ["plain ab ", "wörd ", "日本 ", "e\u0301", "<t>", "가각", "\u0327", "<s>"]
-    if errors != "strict":
-        words.append("\udcff")
-    for weight in (0, 1, 3000):
-        text = "".join(rng.choices(words, [3000, 900, 900, *[weight] * (len(words) - 3)], k=22_000))
-        data = text.encode("utf-8", "surrogateescape")
-        for whole in (data,) if errors == "replace" else (text, data):
-            settings = {"allowed_special": "all", "errors": errors}
-            expected = slow.encode(whole, **settings)
-            assert enc.encode(whole, **settings) == expected
-            assert enc.encode_to_numpy(whole, **settings).tolist() == expected
-            assert enc.count(whole, **settings) == len(expected)
-        if weight:
-            with pytest.raises(ValueError, match="disallowed special token") as caught:
-                enc.encode(data, errors=errors)
-            with pytest.raises(ValueError, match="disallowed special token") as refused:
-                slow.encode(data, errors=errors)
-            assert str(caught.value) == str(refused.value)
-
-
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
 @pytest.mark.parametrize("size", [6, 50, 70_000])
 def test_texts_of_all_kinds_of_characters(form, size):
