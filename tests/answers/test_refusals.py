@@ -62,7 +62,7 @@ REFUSED: list[tuple[Call, tuple[Any, ...], type[Exception], str]] = [
     (offsets, ("<|endoftext|>",), ValueError, "disallowed special token"),
     (offsets, (b"\xff",), UnicodeDecodeError, "invalid start byte"),
     *((stop, (stops,), ValueError, "stop") for stops in ("", ["a", ""], "a" * 1_025, [])),
-    *((stop, (stops,), TypeError, "stop") for stops in ([b"x"], 3)),
+    *((stop, (stops,), TypeError, "stop") for stops in ([b"x"], [3])),
 ]
 
 

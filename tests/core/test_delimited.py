@@ -23,7 +23,6 @@ from ..api.test_threads import SPECIALS, nasty, with_specials
 from ..encodings import make_encoding
 from ..pipeline.test_documents import take_all
 
-NAMES = ["r50k_base", "cl100k_base", "o200k_base", "llama3_style"]
 # Tokens and none; a part of a character; one that overlaps itself; one that no token can be.
 DELIMITERS = [b"\n", b"\0", b" ", b"\n\n", b"\r\n", b"--", b"\n---\n", "é".encode(), b"\xa9"]
 DELIMITERS += [b"<|end of text|>", b"|", b"of", b"\x1e" * 40]

@@ -92,12 +92,6 @@ def plain(found: Any) -> Any:
     return found
 
 
-def _temporary_folder() -> str:
-    place = tempfile.TemporaryDirectory(prefix="streamtok-tests-")
-    _FOLDERS.append(place)
-    return place.name
-
-
 def _added(t: Any) -> Any:
     t.add_tokens(["Hello, w"])
     t.add_special_tokens({"additional_special_tokens": ["<extra>"]})
