@@ -199,15 +199,21 @@ static ST_ALWAYS_INLINE void ST_OWN(st_fill_in)(int entries, int sets, const st_
         g->triggers[k] = m_bits(is_trigger);
         g->counted[k] = m_bits(is_counted);
     }
-    for (int k = -2; k < 0; k++) pairs[k] = w->of_two[(p[k] | p[k + 1] << 8) & 0x7F7F];
+    /* Neighbours come from registers: a load of parts of two vectors that were just stored waits for both. */
+    vec here = v_and(v_load(classes), nibble), pair_before;
+    v_store(classes + 64 * blocks, v_splat(classes[64 * blocks]));
     for (size_t k = 0; k < 64 * blocks; k += LANES) {
-        vec first = v_and(v_load(classes + k), nibble), second = v_and(v_load(classes + k + 1), nibble);
-        v_store(pairs + k, v_look(&pair_of, entries, v_add(v_look_16(times, first), second)));
+        vec next = v_and(v_load(classes + k + LANES), nibble), second = v_next(here, next);
+        v_store(pairs + k, v_look(&pair_of, entries, v_add(v_look_16(times, here), second)));
+        here = next;
     }
+    pair_before = v_next(v_splat(w->pairs[(classes[-2] & ST_CLASS) << 4 | (classes[-1] & ST_CLASS)]),
+                         v_splat(w->pairs[(classes[-1] & ST_CLASS) << 4 | (classes[0] & ST_CLASS)]));
     for (size_t k = 0; k < blocks; k++, pairs += 64) {
         vmask no_begin[PARTS], is_decided[PARTS];
         for (int i = 0; i < PARTS; i++) {
-            vec left = v_upper(v_load(pairs + LANES * i - 2)), right = v_and(v_load(pairs + LANES * i), nibble);
+            vec pair = v_load(pairs + LANES * i);
+            vec left = v_upper(v_two_before(pair_before, pair)), right = v_and(pair, nibble);
             vec begin = zero, undecided = zero;
             for (int set = 0; set < sets; set++) {
                 vec bit = v_look_16(rights[set], right);
@@ -216,6 +222,7 @@ static ST_ALWAYS_INLINE void ST_OWN(st_fill_in)(int entries, int sets, const st_
             }
             no_begin[i] = v_equal(begin, zero);
             is_decided[i] = v_equal(undecided, zero);
+            pair_before = pair;
         }
         g->begins[k] = ~m_bits(no_begin);
         g->undecided[k] = ~m_bits(is_decided);

@@ -9,6 +9,10 @@ static ST_ALWAYS_INLINE vec v_or(vec a, vec b) { return _mm512_or_si512(a, b); }
 static ST_ALWAYS_INLINE vec v_xor(vec a, vec b) { return _mm512_xor_si512(a, b); }
 static ST_ALWAYS_INLINE vec v_add(vec a, vec b) { return _mm512_add_epi8(a, b); }
 static ST_ALWAYS_INLINE vec v_subtract(vec a, vec b) { return _mm512_subs_epu8(a, b); }
+static ST_ALWAYS_INLINE vec v_next(vec a, vec b) { return _mm512_alignr_epi8(_mm512_alignr_epi64(b, a, 2), a, 1); }
+static ST_ALWAYS_INLINE vec v_two_before(vec a, vec b) {
+    return _mm512_alignr_epi8(b, _mm512_alignr_epi64(b, a, 6), 14);
+}
 static ST_ALWAYS_INLINE vec v_upper(vec a) { return v_and(_mm512_srli_epi16(a, 4), v_splat(15)); }
 static ST_ALWAYS_INLINE vec v_select(vec by, vec yes, vec no) {
     return _mm512_mask_blend_epi8(_mm512_movepi8_mask(by), no, yes);

@@ -14,6 +14,8 @@
 #define v_xor ST_OWN(v_xor)
 #define v_add ST_OWN(v_add)
 #define v_subtract ST_OWN(v_subtract) /* a - b, or 0 if b is larger */
+#define v_next ST_OWN(v_next)             /* (a, b): all bytes of a but the first, then the first of b */
+#define v_two_before ST_OWN(v_two_before) /* (a, b): the last two bytes of a, then all of b but the last two */
 #define v_upper ST_OWN(v_upper)       /* the upper half of each byte, as a number */
 #define v_select ST_OWN(v_select)     /* (by, yes, no): yes where bit 7 of `by` is set */
 

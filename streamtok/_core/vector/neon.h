@@ -10,6 +10,8 @@ static ST_ALWAYS_INLINE vec v_or(vec a, vec b) { return vorrq_u8(a, b); }
 static ST_ALWAYS_INLINE vec v_xor(vec a, vec b) { return veorq_u8(a, b); }
 static ST_ALWAYS_INLINE vec v_add(vec a, vec b) { return vaddq_u8(a, b); }
 static ST_ALWAYS_INLINE vec v_subtract(vec a, vec b) { return vqsubq_u8(a, b); }
+static ST_ALWAYS_INLINE vec v_next(vec a, vec b) { return vextq_u8(a, b, 1); }
+static ST_ALWAYS_INLINE vec v_two_before(vec a, vec b) { return vextq_u8(a, b, 14); }
 static ST_ALWAYS_INLINE vec v_upper(vec a) { return vshrq_n_u8(a, 4); }
 
 typedef uint8x16_t vmask; /* 0 or 255 for each byte */

@@ -12,6 +12,8 @@
 #undef v_xor
 #undef v_add
 #undef v_subtract
+#undef v_next
+#undef v_two_before
 #undef v_upper
 #undef v_select
 #undef vmask

@@ -3,12 +3,15 @@
 
 #undef V
 #undef V_ALL
+#undef V_MIDDLE
 #if LANES == 16
 typedef __m128i vec;
+#define V_MIDDLE(a, b, own) (own)
 #define V(name) _mm_##name
 #define V_ALL(name) _mm_##name##_si128
 #else
 typedef __m256i vec;
+#define V_MIDDLE(a, b, own) _mm256_permute2x128_si256(a, b, 0x21)
 #define V(name) _mm256_##name
 #define V_ALL(name) _mm256_##name##_si256
 #endif
@@ -21,6 +24,9 @@ static ST_ALWAYS_INLINE vec v_or(vec a, vec b) { return V_ALL(or)(a, b); }
 static ST_ALWAYS_INLINE vec v_xor(vec a, vec b) { return V_ALL(xor)(a, b); }
 static ST_ALWAYS_INLINE vec v_add(vec a, vec b) { return V(add_epi8)(a, b); }
 static ST_ALWAYS_INLINE vec v_subtract(vec a, vec b) { return V(subs_epu8)(a, b); }
+/* V_MIDDLE: the upper half of a and the lower one of b, since AVX2 shifts within 16 bytes. */
+static ST_ALWAYS_INLINE vec v_next(vec a, vec b) { return V(alignr_epi8)(V_MIDDLE(a, b, b), a, 1); }
+static ST_ALWAYS_INLINE vec v_two_before(vec a, vec b) { return V(alignr_epi8)(b, V_MIDDLE(a, b, a), 14); }
 static ST_ALWAYS_INLINE vec v_upper(vec a) { return v_and(V(srli_epi16)(a, 4), v_splat(15)); }
 static ST_ALWAYS_INLINE vec v_select(vec by, vec yes, vec no) { return V(blendv_epi8)(no, yes, by); }
 
