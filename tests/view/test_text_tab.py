@@ -205,23 +205,6 @@ def test_a_vocabulary_is_loaded(open_page: Open, url: str, tmp_path: Path) -> No
     excuse(page, " 422 ")
 
 
-def test_a_press_outlives_what_is_drawn_anew(open_page: Open, url: str) -> None:
-    """The boxes of tokens are replaced between press and release: the token there is chosen."""
-    page = open_page(url)
-    page.fill("#text-box", "one two three four")
-    ready(page, "text")
-    place = page.locator("#text-tokens .t").nth(2).bounding_box()
-    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
-    page.mouse.down()
-    before = page.locator("#text-tokens .row").evaluate_handle("(row) => row")
-    page.select_option("#encoding", "gpt2")
-    ready(page, "text")
-    assert not before.evaluate("(row) => row.isConnected")
-    page.mouse.up()
-    assert page.evaluate("document.activeElement.id") == "text-box"
-    assert page.evaluate("document.activeElement.selectionStart") == len("one two")
-
-
 def test_a_long_text(open_page: Open, serve: Serve) -> None:
     """All of it is encoded; the tokens around the cursor are drawn, and follow it."""
     text = "\n".join(f"{i} the quick brown fox 🎉{i * i}" for i in range(6000))

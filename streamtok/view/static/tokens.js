@@ -106,14 +106,6 @@ export class TokenList {
       const box = event.target.closest(".t");
       if (box) onChosen(box);
     });
-    // A box that is drawn anew between press and release gets no click.
-    let pressed = null;
-    list.addEventListener("pointerdown", (event) => { pressed = event.target.closest(".t"); });
-    list.addEventListener("pointerup", (event) => {
-      const box = event.target.closest(".t");
-      if (box && pressed && !pressed.isConnected) onChosen(box);
-      pressed = null;
-    });
     list.addEventListener("keydown", (event) => this.onKey(event, onChosen));
   }
 
