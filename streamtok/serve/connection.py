@@ -17,7 +17,7 @@ import asyncio
 import contextlib
 import socket
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from ..pipeline.sinks import format_text
 if TYPE_CHECKING:
     from .._types import IdArray
     from ..chunker import StreamEncoder
-    from .counters import Limit
-    from .server import Server
+    from .counters import Counters, Limit
+    from .fair_turns import FairTurns
 
 ERROR_MARK = b"\xff\xff\xff\xff"  # in u32 output: a message follows
 CHUNK_SIZE = 1 << 15  # bytes read at once
@@ -54,6 +54,26 @@ def error_message(problem: str, format: Format) -> bytes:
     return f"error: {text}\n".encode() if format == "text" else ERROR_MARK + text.encode()
 
 
+class Host(Protocol):
+    """What a connection asks of the server that it belongs to."""
+
+    counters: Counters
+    _format: Format
+    _turns: FairTurns
+    _is_closing: bool
+    _idle_timeout: float | None
+    _max_lifetime: float | None
+
+    @property
+    def _is_crowded(self) -> bool: ...
+    @property
+    def _closing_text(self) -> str: ...
+    def _open_stream(self) -> StreamEncoder: ...
+    def _admit(self, connection: Connection) -> str | None: ...
+    def _heard(self, connection: Connection) -> None: ...
+    def _forget(self, connection: Connection) -> None: ...
+
+
 class Connection(asyncio.BufferedProtocol):
     """One client of a `Server`, with a stream of its own and the server's settings."""
 
@@ -63,7 +83,7 @@ class Connection(asyncio.BufferedProtocol):
         "_stream", "_timer", "_transport", "_written",
     )  # fmt: skip
 
-    def __init__(self, server: Server, buffer: memoryview):
+    def __init__(self, server: Host, buffer: memoryview):
         """buffer: for input; connections may share it if the loop fills it right before a call."""
         self._server = server
         self._buffer = buffer
@@ -207,7 +227,7 @@ class Connection(asyncio.BufferedProtocol):
         """Queue for a turn if there is text to encode and the client reads its ids."""
         if self._rest and not self._is_waiting and not self._is_full:
             self._is_waiting = True
-            self._server._turns.ask(self)
+            self._server._turns.ask(self.take_turn)
 
     def _encode_for_a_turn(self, data: memoryview) -> int:
         """Encode for at most about `_TURN` seconds and write the ids; return the bytes encoded."""
