@@ -32,7 +32,7 @@ _CACHE = tempfile.TemporaryDirectory(prefix="streamtok-tests-", ignore_cleanup_e
 os.environ["STREAMTOK_CACHE"] = _CACHE.name
 
 # No test asserts on time: a busy machine is not a defect.
-hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.register_profile("untimed", deadline=None, max_examples=50)
 hypothesis.settings.load_profile("untimed")
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and Python keeps it so.
