@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerFast
 from streamtok._core.hf_rows import fill_rows, list_rows, pairs, span_rows
 from streamtok.hf import DecodeStream, Encoding, Tokenizer, accelerate
 
+from ..api.test_free_threads import together
 from .shapes import said, told
 from .test_matrix import written
 from .test_tokenizer import pair_of
@@ -64,24 +65,6 @@ def changing(tokenizer: Any, settings: list[Callable[[Any], Any]]) -> Iterator[N
         thread.join()
 
 
-def in_threads(work: Callable[[], None], n: int = 3) -> None:
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=run) for _ in range(n)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
-
-
 CALLS: dict[str, Callable[[Any], Any]] = {
     "encode": lambda t: [t.encode(TEXTS[0]).ids, 0][:1],
     "encode_batch": lambda t: [one.ids for one in t.encode_batch(TEXTS)],
@@ -119,7 +102,7 @@ def test_a_call_goes_by_the_settings_of_one_moment(call: str, kind: str) -> None
             assert found in possible, found
 
     with changing(ours, settings):
-        in_threads(work)
+        together(*[work] * 3)
     for tokenizer in (ours, real):
         for setting in settings:
             setting(tokenizer)
@@ -160,7 +143,7 @@ def test_a_call_of_transformers_goes_by_what_it_asks_for(tensors: str | None) ->
             assert [tokenizer(text).input_ids for text in TEXTS] == plain
 
     with changing(backend, [*SETTINGS[:4], *SETTINGS[5:10]]):
-        in_threads(work)
+        together(*[work] * 3)
 
 
 def test_rows_that_do_not_fit() -> None:
