@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from ._core.encode import Output
     from ._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
-    from .definition import EncodingDefinition
+    from .definition import Defined
     from .engines.protocol import Result
     from .engines.trace import Tracer
 
@@ -56,13 +56,18 @@ class StreamEncoder(FastStreamEncoder):
     """
 
     # And those of `_core/stream/fast_path.pxi`.
-    __slots__ = ("_encoding", "_matcher", "_settings", "_template")
+    __slots__ = {
+        "_encoding": None,
+        "_settings": None,
+        "_template": None,
+        "matcher": "SpecialMatcher: which special tokens a text may have, and which are refused.",
+    }
 
     _kind = "stream"
 
     def __init__(
         self,
-        encoding: EncodingDefinition,
+        encoding: Defined,
         *,
         allowed_special: AllowedSpecial = frozenset(),
         disallowed_special: DisallowedSpecial = "all",
@@ -91,10 +96,10 @@ class StreamEncoder(FastStreamEncoder):
         self._encoding = encoding
         self._settings = (allowed_special, disallowed_special, errors)
         # A template of nothing is none: the streams and their states are the same.
-        self._template = encoding._template if add_special_tokens else NO_TEMPLATE
-        matcher = encoding._matcher(allowed_special, disallowed_special)
-        self._matcher = matcher
-        chain = encoding._engine.chain(matcher, errors)
+        self._template = encoding.definition.template if add_special_tokens else NO_TEMPLATE
+        matcher = encoding.definition.specials.matcher(allowed_special, disallowed_special)
+        self.matcher = matcher
+        chain = encoding.definition.engine.chain(matcher, errors)
         self._go_on(chain.tail(self._template), chain)
 
     def flush(self) -> list[int]:
@@ -155,7 +160,7 @@ class StreamEncoder(FastStreamEncoder):
         return result
 
     def _tracer(self) -> Tracer:
-        return self._encoding._tracer(self._chain, self.errors, self._template)
+        return self._encoding.definition.tracer(self._chain, self.errors, self._template)
 
     @property
     def encoding(self) -> Any:
@@ -183,7 +188,7 @@ class StreamEncoder(FastStreamEncoder):
         held = () if self._trace is None else self._trace.held
         return self._tail.tokens_out - len(held)
 
-    def _twin(self) -> StreamEncoder:
+    def twin(self) -> StreamEncoder:
         """StreamEncoder: a new stream with the same settings."""
         allowed, disallowed, errors = self._settings
         return StreamEncoder(
@@ -195,7 +200,7 @@ class StreamEncoder(FastStreamEncoder):
             add_special_tokens=self._template != NO_TEMPLATE,
         )
 
-    def _begin_at(self, offset: int) -> None:
+    def begin_at(self, offset: int) -> None:
         """As `reset`, but what comes next is at byte `offset`: another has encoded what is before.
 
         That must end where the text may be cut. Not where a format changes text before it is cut,
@@ -205,11 +210,15 @@ class StreamEncoder(FastStreamEncoder):
         assert self._template == NO_TEMPLATE
         self._tail.begin_at(offset)
 
+    def forget_partial(self) -> None:
+        """Forget the bytes of a character that is not complete, as if they had not come in."""
+        self._tail.forget_partial()
+
     def copy(self) -> StreamEncoder:
         """StreamEncoder: an independent stream in the same state."""
         twin = StreamEncoder.__new__(StreamEncoder)
         twin._encoding = self._encoding
-        twin._matcher = self._matcher
+        twin.matcher = self.matcher
         twin._settings = self._settings
         twin._template = self._template
         twin._go_on(self._tail.copy(), self._chain, self._trace)
@@ -227,7 +236,7 @@ class StreamEncoder(FastStreamEncoder):
 
             self._go_on(self._chain.tail(self._template), self._chain, BEGINNING)
 
-    def _policy(self) -> list[Any]:
+    def policy(self) -> list[Any]:
         """What text that comes is checked for, as JSON values: special tokens, and `errors`."""
         allowed, disallowed, errors = self._settings
         sets = [x if isinstance(x, str) else sorted(x) for x in (allowed, disallowed)]
@@ -236,7 +245,7 @@ class StreamEncoder(FastStreamEncoder):
     def _state_key(self) -> bytes:
         import hashlib
 
-        *sets, errors = self._policy()
+        *sets, errors = self.policy()
         template = "" if self._template == NO_TEMPLATE else f" {tuple(self._template)!r}"
         return hashlib.sha256(
             f"{self._encoding.digest} {sets!r} {errors}{template}".encode("utf-8", "surrogatepass")
@@ -253,7 +262,7 @@ class StreamEncoder(FastStreamEncoder):
                 "a stream that gives offsets cannot be saved or pickled: copy() it, or begin the "
                 "text again"
             )
-        return _seal(self._state_key() + self._reserve())
+        return seal(self._state_key() + self._reserve())
 
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called.
@@ -261,7 +270,7 @@ class StreamEncoder(FastStreamEncoder):
         Raises StateError for bytes that are damaged, that come from another version, or from a
         stream with another vocabulary, pattern or settings; the stream is then as before.
         """
-        body = _unseal(state)
+        body = unseal(state)
         if body[:32] != self._state_key():
             raise StateError(
                 f"the saved state is of another encoding than {self._encoding.name!r}, or of a "
@@ -274,12 +283,12 @@ class StreamEncoder(FastStreamEncoder):
         self._chain.setstate(tail, body[32:])
         self._go_on(tail, self._chain)
 
-    def _setstate_of(self, state: bytes, policy: list[Any]) -> None:
-        """As `setstate`, of a stream with this `_policy`: text that comes follows that of this one.
+    def setstate_of(self, state: bytes, policy: list[Any]) -> None:
+        """As `setstate`, of a stream with this `policy`: text that comes follows that of this one.
 
         Of a special token that has come only in part, the beginning counts as seen.
         """
-        if policy == self._policy():
+        if policy == self.policy():
             self.setstate(state)
             return
         allowed, disallowed, errors = policy
@@ -344,7 +353,7 @@ class StreamDecoder(FastStreamDecoder):
 
     def __init__(
         self,
-        encoding: EncodingDefinition,
+        encoding: Defined,
         *,
         errors: str = "replace",
         skip_special_tokens: bool = False,
@@ -354,8 +363,8 @@ class StreamDecoder(FastStreamDecoder):
         self._encoding = encoding
         self._errors = errors
         self._skip = skip_special_tokens
-        drops_space = encoding._rules.decodes_without_first_space
-        decoder = encoding._decoder
+        drops_space = encoding.definition.rules.decodes_without_first_space
+        decoder = encoding.definition.decoder
         self._set_decoder(decoder, errors, skip_special_tokens, drops_space, self._settles)
         self.reset()
 
@@ -381,7 +390,7 @@ class StreamDecoder(FastStreamDecoder):
         tokens_in, bytes_out, is_begun, held, *_ = self._reached()
         bytes_out |= is_begun << 63
         counters = tokens_in.to_bytes(8, "little") + bytes_out.to_bytes(8, "little")
-        return _seal(bytes.fromhex(self._encoding.digest) + counters + held)
+        return seal(bytes.fromhex(self._encoding.digest) + counters + held)
 
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called. Raises StateError, as StreamEncoder.setstate; the
@@ -391,7 +400,7 @@ class StreamDecoder(FastStreamDecoder):
 
     def _load(self, state: bytes, note: Any = None, is_over: bool = False) -> None:
         """As `setstate`. note, is_over: of a derived class that settles."""
-        body = _unseal(state)
+        body = unseal(state)
         if body[:32] != bytes.fromhex(self._encoding.digest):
             raise StateError(f"the saved state is of another encoding than {self._encoding.name!r}")
         if not 48 <= len(body) <= 51:
@@ -414,13 +423,13 @@ class StreamDecoder(FastStreamDecoder):
         self.setstate(state)
 
 
-def _seal(body: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
+def seal(body: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
     import zlib
 
     return magic + zlib.crc32(body).to_bytes(4, "little") + body
 
 
-def _unseal(state: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
+def unseal(state: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
     import zlib
 
     kind = magic.split()[1].decode()

@@ -62,7 +62,7 @@ def llama3_style() -> streamtok.Encoding:
     return streamtok.Encoding(
         "llama3_style",
         pat_str=LLAMA3_PATTERN,
-        mergeable_ranks=base._vocabulary,
+        mergeable_ranks=base.definition.vocabulary,
         special_tokens={"<|begin_of_text|>": 128000, "<|eot_id|>": 128009, "<|eot_id|>\n": 128010},
     )
 

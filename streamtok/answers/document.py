@@ -75,7 +75,7 @@ class Document:
         """Raises as `Encoding.encode`."""
         self._settings = settings
         self._template = settings.template
-        self._cuts = settings.encoding._cuts
+        self._cuts = settings.definition.texts.cuts
         self._blocks: list[_Block] = []
         self._places = [_Place()]  # before each block, as far as they are known
         self._total: _Place | None = _Place()  # after the last block, if it is known

@@ -43,7 +43,7 @@ class Prefixes:
     """The beginnings of the text after `start` in a source."""
 
     def __init__(self, settings: Settings, source: TextWindow, start: int = 0) -> None:
-        self._token_bytes = settings.encoding._decoder.token_bytes
+        self._token_bytes = settings.definition.decoder.token_bytes
         self._source = source
         self._start = start
         self._chain, tail = open_stream(settings)

@@ -46,7 +46,7 @@ def longest_suffix(
     ids = settings.encode(text, ARRAY)
     if len(ids) <= budget:
         return 0, len(ids)
-    last = b"".join(map(settings.encoding._decoder.token_bytes, ids[-budget - 1 :].tolist()))
+    last = b"".join(map(settings.definition.decoder.token_bytes, ids[-budget - 1 :].tolist()))
     size = len(last.decode("utf-8", "replace")) if isinstance(text, str) else len(last)
     base = _cut_before(settings, text, size, budget)
     part = text[base:] if isinstance(text, str) else bytes(text[base:])
@@ -79,7 +79,7 @@ def _cut_before(settings: Settings, text: Any, size: int, budget: int) -> int:
 
     size: characters or bytes from the end from which on to look.
     """
-    cuts = settings.encoding._cuts
+    cuts = settings.definition.texts.cuts
     near = len(text) - size
     while cuts is not None and near > 0:
         near = max(cuts.find(text, settings.matcher, 0, near + 1, True), 0)
@@ -103,8 +103,8 @@ class _Spelled(NamedTuple):
 
 def _spell(settings: Settings, part: Any) -> _Spelled | None:
     """None where the text is changed in another way than by spaces, or has gaps."""
-    rules, pattern = settings.encoding._rules, settings.encoding.pattern
-    has_symbols = settings.encoding._vocabulary.model is not None
+    rules, pattern = settings.definition.rules, settings.definition.pattern
+    has_symbols = settings.definition.vocabulary.model is not None
     if pattern is None or not pattern.is_total or has_symbols:
         return None
     steps = getattr(rules.normalizer, "spec", ())
@@ -115,7 +115,7 @@ def _spell(settings: Settings, part: Any) -> _Spelled | None:
     if rules.normalizer == "NFC" and not unicodedata.is_normalized("NFC", text):
         return None
     ids = settings.encode(part, LIST)
-    tokens = list(map(settings.encoding._decoder.token_bytes, ids))
+    tokens = list(map(settings.definition.decoder.token_bytes, ids))
     escapes = "surrogateescape" if settings.errors == "surrogateescape" else "surrogatepass"
     sizes = (1 if part is text else len(one.encode("utf-8", escapes)) for one in text)
     written = list(itertools.accumulate(sizes, initial=0))
@@ -137,9 +137,9 @@ def _able_from(settings: Settings, spelled: _Spelled, budget: int) -> set[int]:
     than a token is long beyond the first such place.
     """
     prefix, data = spelled.prefix, spelled.data
-    find = settings.encoding._table.find
+    find = settings.definition.table.find
     specials = {one for one in map(str.encode, settings.matcher.allowed) if one in data}
-    vocabulary = settings.encoding._vocabulary
+    vocabulary = settings.definition.vocabulary
     if vocabulary not in _sizes:
         _sizes[vocabulary] = np.unique(np.diff(vocabulary.offsets)).tolist()
     lengths = sorted({1, *_sizes[vocabulary], *map(len, specials)}, reverse=True)

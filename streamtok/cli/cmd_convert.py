@@ -59,6 +59,6 @@ def run(args: argparse.Namespace) -> int:
         note = f"; not in the file: {lost}" if lost else ""
         say(
             f"{shown(args.output)}: {format}, {len(source.token_byte_values())} tokens, "
-            f"{len(source._special_tokens)} special; a sample encodes to the same ids{note}"
+            f"{len(source.special_tokens_set)} special; a sample encodes to the same ids{note}"
         )
     return 0

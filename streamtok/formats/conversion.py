@@ -54,7 +54,10 @@ def convert(source: Encoding, path: str, format: str) -> None:
     load: Callable[..., Encoding] = getattr(formats, f"load_{about.of}")
     told: dict[str, Any] = {"name": source.name}  # what these files do not say
     if format in ("tiktoken", "gpt2"):
-        told |= {"pattern": source._pat_str, "special_tokens": source._special_tokens}
+        told |= {
+            "pattern": source.definition.pat_str,
+            "special_tokens": source.definition.specials.special,
+        }
     folder = os.path.dirname(os.path.abspath(path))
     with tempfile.TemporaryDirectory(prefix=".streamtok-", dir=folder) as scratch:
         made = [os.path.join(scratch, name) for name in about.files]
@@ -70,9 +73,15 @@ def convert(source: Encoding, path: str, format: str) -> None:
 
 def check(source: Encoding, copy: Encoding, format: str) -> None:
     """Raise VocabularyError unless both encode the samples to the same ids."""
-    tokens = source._vocabulary.to_list()
+    tokens = source.definition.vocabulary.to_list()
     some = b"".join(tokens[:: max(1, len(tokens) // 4000)])
-    samples: list[str | bytes] = [_SAMPLE, _SAMPLE * 3, "".join(source._special_tokens), some, b" "]
+    samples: list[str | bytes] = [
+        _SAMPLE,
+        _SAMPLE * 3,
+        "".join(source.definition.specials.special),
+        some,
+        b" ",
+    ]
     for sample in samples:
         for is_allowed in (False, True):
             settings: dict[str, Any] = {

@@ -126,7 +126,7 @@ def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
     plain_rules(encoding, "GPT-2's pair of files")
     merges, ids = merges_and_ids(encoding, "GPT-2's pair of files")
     lines = "".join(f"{left} {right}\n" for left, right in merges)
-    everything: dict[str, Any] = {**ids, **encoding._special_tokens}
+    everything: dict[str, Any] = {**ids, **encoding.definition.specials.special}
     write_whole(merges_path, f"{_HEADER}: 0.2\n{lines}".encode())
     write_whole(ids_path, json.dumps(everything, ensure_ascii=False).encode() + b"\n")
 
@@ -138,7 +138,7 @@ def merges_and_ids(
 
     allow_unreachable: allow tokens that no merges make. Raises VocabularyError, naming `format`.
     """
-    vocabulary = encoding._vocabulary
+    vocabulary = encoding.definition.vocabulary
     if vocabulary.byte_ids is not None:
         raise VocabularyError(f"{format} merges bytes, but {encoding.name} merges characters")
     merges = to_merges(vocabulary)
@@ -155,7 +155,9 @@ def merges_and_ids(
         (number, to_text(token))
         for token, number in zip(tokens, vocabulary.ids.tolist(), strict=True)
     ]
-    specials = set(encoding._special_tokens.values()) | {i for _, i in encoding._rules.added_tokens}
+    specials = set(encoding.definition.specials.special.values()) | {
+        i for _, i in encoding.definition.rules.added_tokens
+    }
     for number, token in vocabulary.decode_only.items():
         if number not in specials:
             ids.append((number, to_text(token)))

@@ -141,7 +141,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         rules=rules,
         template=template,
     )
-    encoding._model_settings = settings
+    encoding.definition.model_settings = settings
     return encoding
 
 

@@ -74,7 +74,8 @@ class TextEncoder:
     ) -> Any:
         """The ids of a text, as `output` gives them. Raises as `Encoding.encode`."""
         matcher = self.specials.matcher(allowed_special, disallowed_special)
-        check_policy(errors)
+        if errors != "strict":
+            check_policy(errors)
         if max_tokens is not None:
             budget = check_budget("max_tokens", max_tokens)
             template = self.template if add_special_tokens else NO_TEMPLATE

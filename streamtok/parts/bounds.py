@@ -68,7 +68,7 @@ def cuts_behind(end: bytes) -> FindCut:
 
 def clean_cuts(stream: StreamEncoder) -> FindCut:
     """The clean cuts of an encoding, which must have some."""
-    cuts, matcher = stream.encoding._cuts, stream._matcher
+    cuts, matcher = stream.encoding.definition.texts.cuts, stream.matcher
     assert cuts is not None
     find_clean = cuts.find
     around = max(matcher.reach, _CHARACTER)
@@ -97,7 +97,7 @@ def can_cut(job: EncodeJob, encoding: Encoding) -> bool:
     """
     if job.is_split:
         return job.can_cut
-    return encoding._cuts is not None and not TABLE[job.chosen].keeps_documents
+    return encoding.definition.texts.cuts is not None and not TABLE[job.chosen].keeps_documents
 
 
 def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut:

@@ -164,7 +164,11 @@ def make_lanes(encoding: Encoding, text: str | bytes, chunk_size: int) -> Lanes:
 
 def _pretoken_ends(encoding: Encoding, data: bytes, spans: Any) -> Any:
     """int64: for each id, where its pre-token ends; None where text is changed or left out."""
-    if not encoding._is_plain or encoding.pattern is None or not encoding.pattern.is_total:
+    if (
+        not encoding.definition.texts.is_plain
+        or encoding.pattern is None
+        or not encoding.pattern.is_total
+    ):
         return None
     sizes = [len(part.encode()) for part in pretokens(encoding, data.decode())]
     ends = np.cumsum(np.array(sizes, np.int64))

@@ -34,10 +34,10 @@ def with_template(encoding: streamtok.Encoding) -> streamtok.Encoding:
     pattern = encoding._pattern
     return make_encoding(
         pattern if pattern is not None and pattern.is_composed else encoding._pat_str,
-        encoding._vocabulary,
+        encoding.definition.vocabulary,
         encoding._special_tokens | {"<one>": 1 << 21, "<two>": (1 << 21) + 1},
         name=encoding.name,
-        rules=encoding._rules,
+        rules=encoding.definition.rules,
         template=Template((1 << 21,), ((1 << 21) + 1, 1 << 21)),
     )
 
@@ -94,7 +94,7 @@ def any_settings(rng: random.Random, encoding: streamtok.Encoding) -> dict[str, 
     settings: dict[str, Any] = {"errors": errors, "disallowed_special": ()}
     if rng.random() < 0.4:
         settings["allowed_special"] = "all"
-    if encoding._template != NO_TEMPLATE:
+    if encoding.definition.template != NO_TEMPLATE:
         settings["add_special_tokens"] = True
     return settings
 

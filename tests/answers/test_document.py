@@ -29,11 +29,11 @@ WORDS = [
 
 def encodings() -> list[Encoding]:
     names = ["gpt2", "cl100k_base", "o200k_base"]
-    without_tables = make_encoding(r"(?<=a)b|.", GPT2._vocabulary, name="look-behind")
+    without_tables = make_encoding(r"(?<=a)b|.", GPT2.definition.vocabulary, name="look-behind")
     # Clean cuts lie inside these, as long as they are not complete.
     long_specials = make_encoding(
         GPT2._pat_str,
-        GPT2._vocabulary,
+        GPT2.definition.vocabulary,
         {"a  the the": 60_000, " the\n\n a": 60_001, "the a  the a": 60_002},
         name="long specials",
     )

@@ -115,8 +115,15 @@ def seen(stream: streamtok.StreamEncoder) -> Any:
 
 def is_plain(encoding: streamtok.Encoding) -> bool:
     pattern = encoding.pattern
-    has_merges = encoding._vocabulary.model is None  # or else there may be unknown characters
-    return encoding._rules == NO_RULES and has_merges and pattern is not None and pattern.is_total
+    has_merges = (
+        encoding.definition.vocabulary.model is None
+    )  # or else there may be unknown characters
+    return (
+        encoding.definition.rules == NO_RULES
+        and has_merges
+        and pattern is not None
+        and pattern.is_total
+    )
 
 
 @settings(max_examples=120, deadline=None)
@@ -129,7 +136,7 @@ def test_streams_and_whole_texts_agree(seed: int, unit: str) -> None:
     try:
         ids, spans = encoding.encode_with_offsets(text, unit, **options)
     except UnsupportedPatternError:
-        if encoding._rules == NO_RULES:
+        if encoding.definition.rules == NO_RULES:
             raise
         return
     wanted = encoding.encode(text, **options)
@@ -139,7 +146,7 @@ def test_streams_and_whole_texts_agree(seed: int, unit: str) -> None:
     assert (spans[:, 0] <= spans[:, 1]).all()
     if is_plain(encoding):
         before, after = map(
-            len, encoding._template if "add_special_tokens" in options else ((), ())
+            len, encoding.definition.template if "add_special_tokens" in options else ((), ())
         )
         inner = wanted[before : len(wanted) - after]
         slow = slowly(encoding, text, unit, options["errors"], inner)
@@ -226,7 +233,7 @@ def test_batches() -> None:
 def test_wrong_calls_say_so() -> None:
     text: Any = "héllo 👍 ok, " * 30
     ids = GPT2.encode_to_numpy(text)
-    table = GPT2._token_sizes.table
+    table = GPT2.definition.token_sizes.table
     for some in (ids[:-1], np.append(ids, ids[:1]), np.append(ids[1:], [60000])):
         with pytest.raises(ValueError, match="the ids are not those of the text"):
             token_spans(some.astype(np.uint32), table, text, True)

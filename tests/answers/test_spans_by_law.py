@@ -122,7 +122,7 @@ def of_characters(ids: list[int], spans: list[list[int]]) -> list[list[int]]:
 
 def check(rng: random.Random, enc: streamtok.Encoding, text: str) -> None:
     """Whole and cut, in all units."""
-    stages: Any = enc._engine.stages(enc._matcher((), ()), "strict")  # type: ignore[attr-defined]
+    stages: Any = enc.definition.engine.stages(enc.definition.specials.matcher((), ()), "strict")  # type: ignore[attr-defined]
     data = text.encode()
     law = spans_by_law(stages, text)
     for unit in UNITS:
@@ -153,7 +153,7 @@ def test_random_steps_and_tokens(part: int) -> None:
             enc = random_encoding(rng)
         except ValueError:  # a token that becomes nothing, or too much growth
             continue
-        if hasattr(enc._engine, "stages"):
+        if hasattr(enc.definition.engine, "stages"):
             for _ in range(3):
                 check(rng, enc, "".join(rng.choices(LETTERS, k=rng.randint(1, 6))))
                 compared += 1

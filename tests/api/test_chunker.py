@@ -193,13 +193,13 @@ def test_encode_into_from_an_item_on(enc):
 
 def test_offsets_beyond_4_gib(enc):
     """A stream whose counters start there, as if that much had gone by."""
-    from streamtok.chunker import _seal, _unseal
+    from streamtok.chunker import seal, unseal
 
     far = (1 << 32) - 50
     stream = enc.stream_encoder()
-    body = _unseal(stream.getstate())
+    body = unseal(stream.getstate())
     counters = {"offset": far, "bytes_in": far, "tokens_out": far // 4}
-    stream.setstate(_seal(body[:32] + changed(body[32:], counters)))
+    stream.setstate(seal(body[:32] + changed(body[32:], counters)))
     assert (stream.bytes_in, stream.tokens_out) == (far, far // 4)
     text = "some words, 日本語 and = " * 2000
     ids = []

@@ -131,7 +131,7 @@ def test_an_unreachable_long_token_is_waited_for():
     singles = dict(SINGLES)
     long = b"ab" * 5000
     enc = make_encoding(r"[ab]+|[^ab]", {**singles, long: 300})
-    assert enc._table.longest_unreachable == len(long)
+    assert enc.definition.table.longest_unreachable == len(long)
     for data in [long, long + b"a", long[:-1], long + b" ", long * 2]:
         expected = reference.encode_ordinary({**singles, long: 300}, r"[ab]+|[^ab]", data)
         assert enc.encode(data) == expected

@@ -28,7 +28,7 @@ def spaced() -> streamtok.Encoding:
     return streamtok.Encoding(
         "spaced",
         pat_str=known.pattern,
-        mergeable_ranks=known._vocabulary,
+        mergeable_ranks=known.definition.vocabulary,
         special_tokens={"<s>": 60_002},
         rules=rules,
     )
@@ -52,7 +52,7 @@ def test_a_handler_that_calls_the_decoder() -> None:
 
 
 def test_states_that_are_no_states() -> None:
-    from streamtok.chunker import _seal
+    from streamtok.chunker import seal
 
     decoder = ENC.stream_decoder()
     decoder.decode(SPLIT[:1])
@@ -60,7 +60,7 @@ def test_states_that_are_no_states() -> None:
     counters = (5).to_bytes(8, "little") * 2
     for held in (b"a", b"\x80", b"\xff", "é".encode(), b"\xf0\x9f\x8e\x89"):
         with pytest.raises(StateError):
-            decoder.setstate(_seal(bytes.fromhex(ENC.digest) + counters + held))
+            decoder.setstate(seal(bytes.fromhex(ENC.digest) + counters + held))
         assert state(decoder) == before
 
 

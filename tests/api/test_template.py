@@ -36,7 +36,7 @@ def made(before: tuple[int, ...], after: tuple[int, ...], rules: TextRules | Non
     return streamtok.Encoding(
         "mine",
         pat_str=BASE._pat_str,
-        mergeable_ranks=BASE._vocabulary,
+        mergeable_ranks=BASE.definition.vocabulary,
         special_tokens=SPECIALS,
         template=Template(before, after),
         **more,
@@ -53,7 +53,7 @@ def enc(request: pytest.FixtureRequest) -> Any:
 
 
 def around(enc: Any, ids: list[int]) -> list[int]:
-    return [*enc._template.before, *ids, *enc._template.after]
+    return [*enc.definition.template.before, *ids, *enc.definition.template.after]
 
 
 # Whole texts
@@ -91,7 +91,7 @@ def test_large_texts_on_threads() -> None:
 
 
 def test_what_has_no_template_adds_nothing() -> None:
-    assert BASE._template == NO_TEMPLATE
+    assert BASE.definition.template == NO_TEMPLATE
     assert BASE.encode("hello world", add_special_tokens=True) == [31373, 995]
     stream = BASE.stream_encoder(add_special_tokens=True)
     assert stream.getstate() == BASE.stream_encoder().getstate()
@@ -103,7 +103,7 @@ def test_digests_and_pickles() -> None:
     enc = made((60000,), (60001,))
     assert enc.digest == plain.digest
     again = pickle.loads(pickle.dumps(enc))
-    assert again._template == enc._template
+    assert again.definition.template == enc.definition.template
     assert again.encode("a", add_special_tokens=True) == [60000, 64, 60001]
     assert enc.stream_encoder().getstate() == plain.stream_encoder().getstate()
 
@@ -113,7 +113,7 @@ def test_digests_and_pickles() -> None:
 
 def test_the_beginning_comes_with_the_first_call(enc: Any) -> None:
     stream = enc.stream_encoder(add_special_tokens=True)
-    before, after = map(list, enc._template)
+    before, after = map(list, enc.definition.template)
     assert (stream.tokens_out, stream.bytes_in, stream.pending) == (0, 0, 0)
     assert stream.encode(b"") == before
     assert stream.tokens_out == len(before)
@@ -207,7 +207,9 @@ def test_refused_text(enc: Any, final: bool) -> None:
             stream.max_pending = 20
         assert stream.getstate() == state
         whole = enc.encode(begun + "a", add_special_tokens=True)
-        assert stream.encode("a", True) == whole[len(enc._template.before) if begun else 0 :]
+        assert (
+            stream.encode("a", True) == whole[len(enc.definition.template.before) if begun else 0 :]
+        )
 
 
 def test_forged_states() -> None:

@@ -34,8 +34,16 @@ SPECIALS = {"<|end of text|>": 100_300, "a b": 100_301, "\n\n": 100_302, "<|end"
 
 def large_text(enc: streamtok.Encoding, text: Any, into: Output[Any], part: int) -> LargeText:
     """One whose special tokens are plain text."""
-    assert enc._cuts is not None
-    return LargeText(enc._encoder, enc._cuts, enc._specials.ordinary, text, "strict", into, part)
+    assert enc.definition.texts.cuts is not None
+    return LargeText(
+        enc.definition.encoder,
+        enc.definition.texts.cuts,
+        enc.definition.specials.ordinary,
+        text,
+        "strict",
+        into,
+        part,
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +56,7 @@ def many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def with_specials(name: str = "cl100k_base") -> streamtok.Encoding:
     known = streamtok.get_encoding(name)
-    return make_encoding(known.pattern, known._vocabulary, SPECIALS)
+    return make_encoding(known.pattern, known.definition.vocabulary, SPECIALS)
 
 
 def nasty(rng: random.Random, size: int) -> str:
@@ -106,7 +114,7 @@ def test_special_tokens_across_a_cut_are_left_whole() -> None:
 def test_more_parts_than_anybody_takes_in_turn() -> None:
     """Threads that hold each other up, so that parts are done in any order."""
     enc = streamtok.get_encoding("cl100k_base")
-    assert enc._cuts is not None
+    assert enc.definition.texts.cuts is not None
     text = "".join(texts(21, 20))
     expected = enc.encode_ordinary(text)
     for into in (ARRAY, LIST, COUNT):
@@ -148,7 +156,7 @@ def test_an_error_in_a_thread_is_raised() -> None:
 
 def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
     enc = streamtok.get_encoding("cl100k_base")
-    assert enc._cuts is not None
+    assert enc.definition.texts.cuts is not None
     rng = random.Random(8)
     slow = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=3_000_000))
     text = slow + " quick" * 20_000
@@ -172,7 +180,7 @@ def bytes_alone() -> streamtok.Encoding:
 def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None:
     """A second block takes those that the first has no room for."""
     enc = bytes_alone()
-    assert enc._cuts is not None
+    assert enc.definition.texts.cuts is not None
     for letters, size in (("word ", 1_000), ("word ", 20_000), ("日本 ", 9_000), ("😀é ", 9_000)):
         text = letters * size + "likely words " * 30
         data: Any = text.encode() if is_bytes else text
@@ -186,7 +194,7 @@ def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None
 
 def test_a_part_that_fails_wakes_those_who_wait() -> None:
     enc = streamtok.get_encoding("cl100k_base")
-    assert enc._cuts is not None
+    assert enc.definition.texts.cuts is not None
     text = b"a" * 2_000_000 + b"\xff" + b" quick" * 20_000
     large = large_text(enc, text, LIST, 100)
     run_in_threads(large.work, 4)
@@ -216,24 +224,24 @@ def test_release_gives_back_what_arrays_gave_back() -> None:
     enc = with_specials()
     kept = [enc.encode_to_numpy("a b c " * 40_000, disallowed_special=()) for _ in range(4)]
     del kept
-    assert enc._encoder.spare_bytes() > 1 << 20
-    enc._encoder.release()
-    assert enc._encoder.spare_bytes() == 0
+    assert enc.definition.encoder.spare_bytes() > 1 << 20
+    enc.definition.encoder.release()
+    assert enc.definition.encoder.spare_bytes() == 0
     assert len(enc.encode_to_numpy("a b c " * 40_000, disallowed_special=())) == 120_001
 
 
 def test_what_arrays_gave_back_is_bounded() -> None:
     """Sixteen blocks, 64 MiB in all, the larger ones first."""
     enc = with_specials()
-    enc._encoder.release()
+    enc.definition.encoder.release()
     for count in (20_000, 4_000_000):
         kept = [enc.encode_to_numpy(b" a" * count) for _ in range(8)]
         ids = kept[0].copy()
         del kept
-        assert 4 * count <= enc._encoder.spare_bytes() <= 1 << 26
+        assert 4 * count <= enc.definition.encoder.spare_bytes() <= 1 << 26
         for _ in range(3):  # in blocks that were used before
             np.testing.assert_array_equal(enc.encode_to_numpy(b" a" * count), ids)
-    enc._encoder.release()
+    enc.definition.encoder.release()
 
 
 def test_threads_are_back_when_one_of_them_failed() -> None:
@@ -271,7 +279,7 @@ def test_threads_fill_one_table_of_a_normalizer() -> None:
         other = Replace(chr(0xE000 + number), "x")  # tables of equal normalizers are shared
         fresh = make_encoding(
             known.pattern,
-            known._vocabulary,
+            known.definition.vocabulary,
             rules=TextRules(
                 normalizer=Normalizer([Form("NFD"), StripAccents(), Lowercase(), other])
             ),

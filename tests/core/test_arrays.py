@@ -41,7 +41,7 @@ def loop(*arrays: Any) -> MergeLoop:
 
 
 def split(*arrays: Any) -> Any:
-    return encoding_of("r50k_base")._encoder.encode_split(*arrays, LIST)
+    return encoding_of("r50k_base").definition.encoder.encode_split(*arrays, LIST)
 
 
 CALLS: list[tuple[Callable[..., Any], list[Any]]] = [

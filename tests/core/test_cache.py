@@ -26,18 +26,18 @@ def words_of(rng: random.Random, count: int, alphabet: str = "abcdefghijklm") ->
 @pytest.mark.parametrize("name", PACKED)
 def test_the_cache_is_bounded_and_changes_no_id(name: str) -> None:
     table = encoding_of(name)
-    enc = make_encoding(table._pat_str, table._vocabulary, name=name)
+    enc = make_encoding(table._pat_str, table.definition.vocabulary, name=name)
     text = " ".join(words_of(random.Random(name), 180_000))
     streamtok.set_cache_limit(0)
     enc.encode_to_numpy("a")
-    least = enc._encoder.cache_bytes()
+    least = enc.definition.encoder.cache_bytes()
     swept = enc.encode_to_numpy(text)
-    assert enc._encoder.cache_bytes() == least
+    assert enc.definition.encoder.cache_bytes() == least
     streamtok.set_cache_limit(3 * least)
     grown = enc.encode_to_numpy(text)
-    assert least < enc._encoder.cache_bytes() <= 3 * least
+    assert least < enc.definition.encoder.cache_bytes() <= 3 * least
     np.testing.assert_array_equal(enc.encode_to_numpy(text), grown)
-    assert enc._encoder.cache_bytes() <= 3 * least
+    assert enc.definition.encoder.cache_bytes() <= 3 * least
     np.testing.assert_array_equal(swept, grown)
     assert enc.decode(swept) == text
 
@@ -55,7 +55,7 @@ def test_tokens_that_were_forgotten_come_back(are_ids_ranks: bool, count: int) -
     order = [*(bytes([i]) for i in range(256)), *(word.encode() for word in odd)]
     ranks = {token: step * i for i, token in enumerate(order)}
     enc = make_encoding(r"[a-z]+|[^a-z]", ranks)
-    assert enc._table.longest_unreachable == 400
+    assert enc.definition.table.longest_unreachable == 400
     streamtok.set_cache_limit(0)
     text = " ".join(odd * 2)
     expected = reference.encode_ordinary(ranks, enc._pat_str, text.encode())
@@ -74,10 +74,10 @@ def test_what_comes_again_and_again_among_new_text(share: float) -> None:
     often = words_of(rng, 20_000)
     words = [rng.choice(often) if rng.random() < share else word for word in words_of(rng, 150_000)]
     ids = enc.encode_to_numpy(" ".join(words))
-    enc._encoder.release()
+    enc.definition.encoder.release()
     streamtok.set_cache_limit(1 << 28)
     np.testing.assert_array_equal(enc.encode_to_numpy(" ".join(words)), ids)
-    enc._encoder.release()
+    enc.definition.encoder.release()
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -96,7 +96,7 @@ def test_new_words_that_come_again_before_they_are_merged(name: str, different: 
         lambda text: enc.encode_to_numpy(text.encode()).tolist(),
         lambda text: stream_ids(enc.stream_encoder(), [text[:900], text[900:1000], text[1000:]]),
     ):
-        enc._encoder.release()
+        enc.definition.encoder.release()
         assert encode(text) == expected
         assert encode(text) == expected
 

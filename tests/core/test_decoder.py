@@ -54,7 +54,7 @@ def outcome(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def decoder_of(encoding: streamtok.Encoding) -> Decoder:
-    return encoding._decoder
+    return encoding.definition.decoder
 
 
 @pytest.mark.parametrize("skip", [False, True])
@@ -181,7 +181,7 @@ def test_sparse_ids_and_shared_ones() -> None:
         assert sparse.decode_bytes(row) == data
     assert outcome(sparse.decode, [8]) == outcome(sparse.decode, iter([8]))
     # A token gives way to what only decodes, and this to a special token.
-    decoder = Decoder(BYTES._table, {65: b"special"}, {66: b"other", 300: b"other" * 5})
+    decoder = Decoder(BYTES.definition.table, {65: b"special"}, {66: b"other", 300: b"other" * 5})
     for skip, wanted in ((False, b"special" + b"other" * 6), (True, b"other" * 6)):
         assert decoder.decode([65, 66, 300], skip) == wanted
         assert decoder.decode(iter([65, 66, 300]), skip) == wanted
@@ -190,7 +190,7 @@ def test_sparse_ids_and_shared_ones() -> None:
 @pytest.mark.parametrize("name", PACKED)
 def test_whole_vocabularies(name: str) -> None:
     enc = encoding_of(name)
-    ids = sorted({*enc._vocabulary.ids.tolist(), *enc._special_tokens.values()})
+    ids = sorted({*enc.definition.vocabulary.ids.tolist(), *enc._special_tokens.values()})
     random.Random(name).shuffle(ids)
     slow = enc.decode_bytes(iter(ids))
     assert enc.decode_bytes(ids) == enc.decode_bytes(np.array(ids, np.uint32)) == slow
@@ -268,7 +268,7 @@ def test_not_made_by_its_own_init() -> None:
 
 def test_made_once() -> None:
     specials = {"<end>": 300}
-    enc = make_encoding(".", BYTES._vocabulary, specials, name="once")
+    enc = make_encoding(".", BYTES.definition.vocabulary, specials, name="once")
     with pytest.raises(ValueError, match="made already"):
         enc.__init__("twice", pat_str=".", mergeable_ranks={}, special_tokens={})  # type: ignore[misc]
     assert enc.name == "once"

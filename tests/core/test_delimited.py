@@ -35,8 +35,8 @@ def in_block(
     count, stop = find_documents(data, delimiter, 0, len(data))
     stream = enc.stream_encoder(**{k: v for k, v in how.items() if k.endswith("special")})
     return encode_delimited(
-        enc._encoder,
-        stream._matcher,
+        enc.definition.encoder,
+        stream.matcher,
         memoryview(data)[:stop],
         delimiter,
         count,
@@ -98,7 +98,7 @@ def test_special_tokens_are_those_of_each_document() -> None:
     newline = streamtok.get_encoding("cl100k_base").encode("\n")[0]
     specials = {**SPECIALS, "<|end\n": 100_310, "b\na": 100_311, "word": newline}
     base = streamtok.get_encoding("cl100k_base")
-    enc = make_encoding(base.pattern, base._vocabulary, specials)
+    enc = make_encoding(base.pattern, base.definition.vocabulary, specials)
     rng = random.Random(12)
     sets: list[Any] = ["all", {"<|end"}, {"a b", "<|end\n"}, {"word", "b\na"}]
     for _ in range(40):
@@ -122,10 +122,10 @@ def test_what_a_stream_must_see_is_left_to_it() -> None:
     # Half a character in each document, though together they are whole.
     assert in_block(enc, "é".encode() * 2, "é".encode()[1:], skip_empty=False) is None
     assert in_block(enc, b"<|endo\nftext|>\n", b"\n", skip_empty=False) is not None
-    ordinary = enc._specials.ordinary
+    ordinary = enc.definition.specials.ordinary
     for data, count in ((b"a\nb", 1), (b"a\n", 2)):
         rest = (data, b"\n", count, "strict", -1, -1, False)
-        assert encode_delimited(enc._encoder, ordinary, *rest) is None
+        assert encode_delimited(enc.definition.encoder, ordinary, *rest) is None
 
 
 def encoded(

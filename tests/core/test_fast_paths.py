@@ -165,7 +165,7 @@ def test_short_texts_and_chunks_equal_the_reference(source: str, seed: int, leve
     enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
     if pattern.windows is None:
         return
-    use_tier(enc._encoder.scanner, level, 10)
+    use_tier(enc.definition.encoder.scanner, level, 10)
     for size in (3, 10, 30, 60):
         data = text_of(rng, size).encode()
         expected = reference.encode(ranks, source, data, special_tokens={}, allowed_special=())
@@ -287,10 +287,10 @@ def test_every_tier_merges_alike(name: str) -> None:
     expected = twin.encode_ordinary(text)
     for level in LEVELS:
         with kernels(level):
-            enc._encoder.release()  # what is remembered is not merged
+            enc.definition.encoder.release()  # what is remembered is not merged
             assert enc.encode_ordinary(text) == expected
             for piece in pieces[:40]:
-                enc._encoder.release()
+                enc.definition.encoder.release()
                 assert enc.encode_ordinary(piece) == twin.encode_ordinary(piece)
 
 
@@ -330,7 +330,7 @@ def test_long_pretokens_joined_of_stretches_equal_tiktoken(seed: int) -> None:
         with kernels(level):
             for piece, ids in zip(pieces, expected, strict=True):
                 assert enc.encode_ordinary(piece) == ids
-                assert enc._encoder.encode_pretoken(piece.encode()) == ids
+                assert enc.definition.encoder.encode_pretoken(piece.encode()) == ids
                 cuts = sorted(rng.choices(range(len(piece)), k=4))
                 chunks = [piece[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
                 assert stream_ids(enc.stream_encoder(), chunks) == ids
@@ -380,7 +380,7 @@ def test_new_pretokens_of_all_sizes_are_put_in_place(seed: int) -> None:
     expected = twin.encode_ordinary(text)
     for level in LEVELS:
         with kernels(level):
-            enc._encoder.release()  # what is remembered does not wait
+            enc.definition.encoder.release()  # what is remembered does not wait
             assert enc.encode_ordinary(text) == expected
             assert enc.encode_ordinary(text) == expected
 

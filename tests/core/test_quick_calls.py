@@ -59,10 +59,10 @@ def test_quick_calls_equal_the_long_way(name: str) -> None:
         for some in SETTINGS:
             full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
             full |= some
-            slow = outcome(lambda: enc._texts.encode(text, output=LIST, **full))  # noqa: B023
+            slow = outcome(lambda: enc.definition.texts.encode(text, output=LIST, **full))  # noqa: B023
             assert outcome(lambda: enc.encode(text, **some)) == slow, (text, some)  # noqa: B023
-        ordinary = enc._specials.ordinary
-        slow = outcome(lambda: enc._engine.encode(text, ordinary, "strict", LIST))  # noqa: B023
+        ordinary = enc.definition.specials.ordinary
+        slow = outcome(lambda: enc.definition.engine.encode(text, ordinary, "strict", LIST))  # noqa: B023
         assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
 
 
@@ -81,11 +81,11 @@ def test_quick_arrays_and_counts_equal_the_long_way(name: str) -> None:
             full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
             full |= {"add_special_tokens": False, "num_threads": 1}
             full |= some
-            slow = outcome(lambda: listed(enc._texts.encode(text, output=ARRAY, **full)))  # noqa: B023
+            slow = outcome(lambda: listed(enc.definition.texts.encode(text, output=ARRAY, **full)))  # noqa: B023
             quick = outcome(lambda: listed(enc.encode_to_numpy(text, **some)))  # noqa: B023
             assert quick == slow, (text, some)
             full["disallowed_special"] = some.get("disallowed_special", ())  # its own default
-            slow = outcome(lambda: enc._texts.encode(text, output=COUNT, **full))  # noqa: B023
+            slow = outcome(lambda: enc.definition.texts.encode(text, output=COUNT, **full))  # noqa: B023
             assert outcome(lambda: enc.count(text, **some)) == slow, (text, some)  # noqa: B023
 
 
@@ -97,7 +97,7 @@ def test_quick_arrays_and_counts_equal_the_long_way(name: str) -> None:
 )
 def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
     enc = encoding_of("cl100k_base")
-    slow = outcome(lambda: enc._texts.encode(text, frozenset(), "all", "strict", LIST))
+    slow = outcome(lambda: enc.definition.texts.encode(text, frozenset(), "all", "strict", LIST))
     assert outcome(lambda: enc.encode(text)) == slow
     array = outcome(lambda: listed(enc.encode_to_numpy(text)))
     assert array == slow
@@ -106,7 +106,9 @@ def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
     ordinary = outcome(lambda: enc.encode_ordinary(text))
     counted = outcome(lambda: enc.count(text))
     assert counted == (len(ordinary) if isinstance(ordinary, list) else ordinary)
-    assert ordinary == outcome(lambda: enc._texts.encode(text, frozenset(), (), "strict", LIST))
+    assert ordinary == outcome(
+        lambda: enc.definition.texts.encode(text, frozenset(), (), "strict", LIST)
+    )
     if isinstance(ordinary, list) and isinstance(text, bytes):
         assert ordinary == twin_of("cl100k_base").encode_ordinary(text.decode())
 
@@ -147,17 +149,17 @@ def test_new_pretokens_of_small_texts_equal_the_reference(way_to_merge: None, se
             lambda text: enc.encode_to_numpy(text).tolist(),
             lambda text: stream_ids(enc.stream_encoder(), [text[:7], text[7:]]),
         ):
-            enc._encoder.release()  # everything is new again
+            enc.definition.encoder.release()  # everything is new again
             assert encode(text) == expected, text
             assert encode(text) == expected, text  # and now known
-            assert enc._texts.encode(text, frozenset(), (), "strict", LIST) == expected
+            assert enc.definition.texts.encode(text, frozenset(), (), "strict", LIST) == expected
 
 
 @pytest.mark.parametrize("name", PACKED)
 def test_lone_pretokens_of_every_size_equal_tiktoken(way_to_merge: None, name: str) -> None:
     enc, twin = encoding_of(name), twin_of(name)
     rng = random.Random(name)
-    enc._encoder.release()
+    enc.definition.encoder.release()
     for size in range(1, 71):
         for letters in ("etaoinshrdlu", "日本語のё", "=-#*/"):
             piece = "".join(rng.choices(letters, k=size))

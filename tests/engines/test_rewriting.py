@@ -153,7 +153,7 @@ def test_forged_states_raise(slowly):
 def test_which_rules_need_the_engine():
     def is_rewriting(*texts, **rules):
         added = tuple((text, 300 + i) for i, text in enumerate(texts))
-        engine = encoding(TextRules(added, **rules))._engine
+        engine = encoding(TextRules(added, **rules)).definition.engine
         return isinstance(engine, RewritingEngine)
 
     normalized = (("ab", TokenFlags(normalized=True)),)

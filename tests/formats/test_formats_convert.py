@@ -98,8 +98,8 @@ def test_convert_into_a_folder_and_back(tmp_path, capsys):
     assert sorted(os.listdir(tmp_path / "g")) == ["encoder.json", "vocab.bpe"]
     code, _, err = run("convert", "-q", tmp_path / "g", tmp_path / "t.tiktoken", capsys=capsys)
     assert (code, err) == (0, "")
-    ranks = formats.load(tmp_path / "t.tiktoken")._vocabulary
-    assert ranks == streamtok.get_encoding("gpt2")._vocabulary
+    ranks = formats.load(tmp_path / "t.tiktoken").definition.vocabulary
+    assert ranks == streamtok.get_encoding("gpt2").definition.vocabulary
 
 
 @pytest.mark.parametrize(

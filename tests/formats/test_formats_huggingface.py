@@ -87,7 +87,9 @@ def test_openais_vocabularies(name, tmp_path):
     formats.save_huggingface(enc, tmp_path / "tokenizer.json")
     theirs = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     again = formats.load_huggingface(tmp_path)
-    assert again._vocabulary == enc._vocabulary  # it became the plain rank table again
+    assert (
+        again.definition.vocabulary == enc.definition.vocabulary
+    )  # it became the plain rank table again
     assert_same(again, ids_of(theirs), allowed_special="all")
     for text in PLAIN:
         assert enc.encode(text) == again.encode(text)
@@ -215,7 +217,7 @@ def test_added_tokens_are_always_found(tmp_path):
     ]  # fmt: skip
     assert_same(enc, ids_of(theirs), samples, allowed_special="all")
     assert enc.special_tokens_set == {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}
-    assert 901 not in enc._specials.ids
+    assert 901 not in enc.definition.specials.ids
     assert enc.encode_ordinary("a<tool>") == ids_of(theirs)("a<tool>")
     assert enc.encode("<tool>") == [900]
     assert enc.decode([900]) == "<tool>"
@@ -238,7 +240,7 @@ def test_overlapping_added_tokens(tmp_path):
         assert_same(loaded(theirs, tmp_path), ids_of(theirs), samples)
     theirs = with_added(AddedToken("<a>", normalized=True), AddedToken("{a}", normalized=False))
     enc = loaded(theirs, tmp_path)
-    assert enc._rules.token_flags == ()  # without overlap, it is all the same
+    assert enc.definition.rules.token_flags == ()  # without overlap, it is all the same
     assert_same(enc, ids_of(theirs), ["<a>{a}", "<{a}>", "{<a>"])
 
 
@@ -377,7 +379,7 @@ def refused_encodings() -> Iterator[tuple[streamtok.Encoding, str]]:
     yield read(words.to_str()), "other settings of WordPiece than training gives"
     words.normalizer = normalizers.NFC()
     yield read(words.to_str()), "other settings of WordPiece than training gives"
-    table = GPT2._vocabulary
+    table = GPT2.definition.vocabulary
     yield (
         made(mergeable_ranks=table, special_tokens={"caf\xe9": 60000}),
         "has the token 'caf\xe9', which ByteLevel decodes to bytes",
@@ -541,7 +543,7 @@ def test_the_decoder_word_piece(tmp_path, kind, prefix, cleanup):
     assert found == ids_of(theirs)(text)
     rng = random.Random(f"{kind} {prefix} {cleanup}")
     known = list(theirs.get_vocab(with_added_tokens=True).values())
-    special = sorted(enc._specials.ids)
+    special = sorted(enc.definition.specials.ids)
     rows = [[], found, special, *([id] for id in known), *([id, id] for id in known)]
     rows += [rng.choices(known, k=rng.randint(2, 7)) for _ in range(300)]
     rows += [[*rng.choices(special, k=2), *rng.choices(known, k=3)] for _ in range(30)]
@@ -552,7 +554,7 @@ def test_the_decoder_word_piece(tmp_path, kind, prefix, cleanup):
         assert enc.decode_bytes(iter(row)) == data
         assert enc.decode_bytes(np.array(row, np.uint32)) == data
         assert enc.decode(row, errors="strict") == whole
-        if not enc._specials.ids.intersection(row):
+        if not enc.definition.specials.ids.intersection(row):
             is_canonical = enc.encode(whole, disallowed_special=()) == row
             assert enc.is_canonical(row) == is_canonical
         shown, offsets = enc.decode_with_offsets(row)

@@ -29,7 +29,7 @@ def test_gpt2s_own_pair(tmp_path):
     theirs = Tokenizer(BPE.from_file(str(ids), str(merges)))
     theirs.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
     enc = formats.load_gpt2(merges, ids)
-    assert enc._vocabulary == gpt2._vocabulary
+    assert enc.definition.vocabulary == gpt2.definition.vocabulary
     assert enc.special_tokens_set == {"<|endoftext|>"}
     assert_same(enc, ids_of(theirs))
     assert formats.load(tmp_path).encode("hello world") == [31373, 995]
@@ -117,7 +117,7 @@ def minbpe_model(pattern: str, specials: dict[str, int], count: int = 300) -> st
     numbers = {bytes([byte]): byte for byte in range(256)}
     lines = ["minbpe v1", pattern, str(len(specials))]
     lines += [f"{text} {number}" for text, number in specials.items()]
-    for left, right in streamtok.formats.merge_lists.to_merges(enc._vocabulary):
+    for left, right in streamtok.formats.merge_lists.to_merges(enc.definition.vocabulary):
         lines.append(f"{numbers[left]} {numbers[right]}")
         numbers[left + right] = len(numbers)
     assert len(model["merges"]) == len(numbers) - 256

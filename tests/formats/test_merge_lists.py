@@ -108,7 +108,7 @@ def test_a_list_written_again_is_equivalent(listed):
 
 def test_an_equivalent_rank_table_is_found():
     for name in ("r50k_base", "cl100k_base"):
-        table = streamtok.get_encoding(name)._vocabulary
+        table = streamtok.get_encoding(name).definition.vocabulary
         assert from_merges(table.to_ranks(), to_merges(table), ignore_merges=True) == table
 
 

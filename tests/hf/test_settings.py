@@ -167,7 +167,7 @@ def test_rows_that_do_not_fit() -> None:
         with pytest.raises(ValueError, match=r"row|ids|matrix"):
             fill_rows(*given[:at], wrong, *given[at + 1 :])
     assert matrix.tolist() == before
-    table = Tokenizer.from_str(written("gpt2"))._now().compiled.encoding._encoder.table
+    table = Tokenizer.from_str(written("gpt2"))._now().compiled.encoding.definition.encoder.table
     listed = table, ids, ends, (7,), (), 3, False, 5, True, 9
     assert list_rows(*listed) == [[9, 9, 7, 0, 1], [9, 7, 2, 3, 4]]
     sizes, trims = np.ones(9, np.uint16), np.ones((3, 2), np.uint16)

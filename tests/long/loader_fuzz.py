@@ -83,7 +83,7 @@ def words_file() -> dict[str, Any]:
 def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
     """The contents of a sound file of each format, and its loader."""
     enc = small_encoding()
-    tokens = enc._vocabulary.to_list()
+    tokens = enc.definition.vocabulary.to_list()
     config = {
         "pattern": enc._pat_str, "default_vocab_size": 2 + len(tokens),
         "default_num_special_tokens": 2, "version": "v13",

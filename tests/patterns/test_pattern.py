@@ -481,7 +481,7 @@ def test_bundled_tables_are_up_to_date() -> None:
 
 
 def test_patterns_of_the_registry_are_bundled() -> None:
-    for spec in registry._SPECS.values():
+    for spec in registry.SPECS.values():
         assert spec.pat_str in _index()[0]
 
 

@@ -30,7 +30,7 @@ def test_ids_are_those_of_the_core() -> None:
         for size in (2, 9, 60, 700):
             data = "".join(rng.choices(LETTERS, k=size)).encode()
             if data not in ranks:  # such a one is not merged
-                assert bpe_by_heap(ranks, data) == enc._encoder.encode_pretoken(data)
+                assert bpe_by_heap(ranks, data) == enc.definition.encoder.encode_pretoken(data)
 
 
 @settings(max_examples=200)

@@ -84,7 +84,7 @@ def test_the_pieces_are_those_of_tokenizers(settings: dict[str, Any], seed: int)
 
 
 def vocabulary(enc: streamtok.Encoding) -> list[str]:
-    model = enc._vocabulary.model
+    model = enc.definition.vocabulary.model
     assert model is not None
     bounds = model.offsets.tolist()
     texts = [model.blob[a:b].decode() for a, b in itertools.pairwise(bounds)]

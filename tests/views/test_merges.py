@@ -51,7 +51,7 @@ def check(trace: MergeTrace) -> None:
 def test_the_ids_are_those_of_the_engine(enc, text):
     trace = trace_merges(enc, text)
     check(trace)
-    assert trace.ids == enc._encoder.encode_pretoken(text.encode())
+    assert trace.ids == enc.definition.encoder.encode_pretoken(text.encode())
     if trace.steps and not trace.is_whole_token:
         assert [part.id for part in trace.steps[-1].parts] == trace.ids
 

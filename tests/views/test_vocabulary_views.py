@@ -35,7 +35,7 @@ def test_longest():
     found = lists.longest(enc, 20)
     sizes = sorted((len(token) for token in enc.token_byte_values()), reverse=True)
     assert [len(one.bytes) for one in found] == sizes[:20]
-    assert len(lists.longest(enc, 10**6)) == len(enc._vocabulary)
+    assert len(lists.longest(enc, 10**6)) == len(enc.definition.vocabulary)
 
 
 def test_duplicates():

@@ -3,8 +3,8 @@
 Encoding a prompt or a log line of 100 bytes takes less time than a few Python calls. So
 `Encoding.encode`, `encode_ordinary`, `encode_to_numpy`, `count` and `decode` are defined here. They
 first check for the usual case: a small, well-formed text without special tokens, and default
-settings. All other texts go to `_encode_any` of the derived class, which takes any text and raises
-the errors.
+settings. All other texts go to the `_encode_any` that the derived class has, which takes any text
+and raises the errors.
 """
 
 cdef enum:
@@ -47,10 +47,6 @@ cdef class FastEncoding:
             need_scanner(encoder)
         self.default, self.ordinary = default, ordinary
         self.encoder, self.decoder, self.drops_space = encoder, decoder, drops_space
-
-    def _encode_any(self, text, *settings):
-        """The ids of any text, with any settings, in the order of `slowly`; a derived class has it."""
-        raise NotImplementedError
 
     def encode_ordinary(self, text, *, errors="strict", max_tokens=None):
         """list[int]: the ids of `text`; special tokens in it are plain text.

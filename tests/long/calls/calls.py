@@ -42,11 +42,11 @@ class Ask:
         """The ids of a whole text, at once, on one thread: an array."""
         if text not in self.known:
             encoding = self.subject.encoding
-            matcher = encoding._matcher(
+            matcher = encoding.definition.specials.matcher(
                 self.options["allowed_special"], self.options["disallowed_special"]
             )
             errors = self.options["errors"]
-            self.known[text] = encoding._engine.encode(text, matcher, errors, ARRAY)
+            self.known[text] = encoding.definition.engine.encode(text, matcher, errors, ARRAY)
         return self.known[text]
 
     def same(self, name: str, found: Ids, text: str | bytes | None = None) -> None:
@@ -80,10 +80,12 @@ def whole(ask: Ask) -> None:
 def cuts(ask: Ask) -> None:
     """Each cut that is found is one, in str and in bytes."""
     enc, rng, text = ask.subject.encoding, ask.rng, ask.text
-    found = enc._cuts
+    found = enc.definition.texts.cuts
     if found is None or not isinstance(text, str) or len(text) > 3000:
         return
-    matcher = enc._matcher(ask.options["allowed_special"], ask.options["disallowed_special"])
+    matcher = enc.definition.specials.matcher(
+        ask.options["allowed_special"], ask.options["disallowed_special"]
+    )
     data = text.encode()
     at = in_bytes = 0
     for _ in range(rng.choice([1, 20, 200])):
@@ -133,7 +135,11 @@ def in_documents(ask: Ask) -> None:
     _same_documents(ask, f"documents, {n} threads", found, texts, frame)
     if rng.random() < 0.5:
         how = ask.options["errors"], frame["prepend"] or -1, frame["append"] or -1
-        ids = encode_documents(enc._encoder, stream._matcher, texts, *how) if _cuts(ask) else None
+        ids = (
+            encode_documents(enc.definition.encoder, stream.matcher, texts, *how)
+            if _cuts(ask)
+            else None
+        )
         if ids is not None:
             _same_documents(ask, "a list of documents", ids[:2], texts, frame)
 
@@ -363,8 +369,8 @@ def narrow_paths(rng: random.Random, threads: int) -> Iterator[None]:
 
 
 def _cuts(ask: Ask) -> bool:
-    return ask.subject.encoding._cuts is not None
+    return ask.subject.encoding.definition.texts.cuts is not None
 
 
 def _is_small(encoding: streamtok.Encoding) -> bool:
-    return len(encoding._vocabulary) < 2000
+    return len(encoding.definition.vocabulary) < 2000

@@ -182,8 +182,8 @@ def changing(ask: Ask) -> None:
     in_threads(write, read)
     for data in (one, other):
         remembered = enc.encode_ordinary(data)
-        enc._encoder.release()
-        assert enc._encoder.spare_bytes() == 0, "memory is kept"
+        enc.definition.encoder.release()
+        assert enc.definition.encoder.spare_bytes() == 0, "memory is kept"
         assert remembered == enc.encode_ordinary(data), "ids of other bytes are remembered"
 
 

@@ -27,7 +27,7 @@ def one_round(
     counts: collections.Counter[str] = collections.Counter()
     subject = any_subject(rng, family)
     asked_of_all = ASKED_OF_ALL
-    if subject.encoding._cuts is None:
+    if subject.encoding.definition.texts.cuts is None:
         most, asked_of_all = min(most, LONGEST_CHANGED), ASKED_OF_ALL_CHANGED
     size = 0
     for _ in range(TEXTS):

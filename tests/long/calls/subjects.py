@@ -56,7 +56,7 @@ class Subject:
     @cached_property
     def special(self) -> list[str]:
         """Texts of special and added tokens."""
-        return sorted(self.encoding._specials.every)
+        return sorted(self.encoding.definition.specials.every)
 
     @cached_property
     def json(self) -> str:

@@ -54,7 +54,7 @@ def encodings() -> list[tuple[streamtok.Encoding, dict[int, bytes], bool]]:
     made = [(encoding_of(name), False) for name in ("r50k_base", "cl100k_base", "llama3_style")]
     known = streamtok.get_encoding("r50k_base")
     # A part of its tokens: these are made anew whenever they are pickled.
-    some = {data: rank for rank, data in enumerate(known._vocabulary.to_list()[:3_000])}
+    some = {data: rank for rank, data in enumerate(known.definition.vocabulary.to_list()[:3_000])}
     for space_first in (True, False):
         rules = TextRules(
             (("<added>", 70_000), ("<b>", 70_001)), normalizer="spaces", space_first=space_first
@@ -82,9 +82,13 @@ def encodings() -> list[tuple[streamtok.Encoding, dict[int, bytes], bool]]:
     result = []
     for encoding, drops in made:
         table = dict(
-            zip(encoding._vocabulary.ids.tolist(), encoding._vocabulary.to_list(), strict=True)
+            zip(
+                encoding.definition.vocabulary.ids.tolist(),
+                encoding.definition.vocabulary.to_list(),
+                strict=True,
+            )
         )
-        table |= {id: text.encode() for text, id in encoding._rules.added_tokens}
+        table |= {id: text.encode() for text, id in encoding.definition.rules.added_tokens}
         table |= {id: text.encode() for text, id in encoding._special_tokens.items()}
         result.append((encoding, table, drops))
     return result
@@ -123,7 +127,7 @@ class DecoderMachine:
 
     def bytes_of(self, ids: list[int], *, skips: bool = True) -> bytes:
         if skips and self.skips:
-            specials = self.encoding._specials.ids
+            specials = self.encoding.definition.specials.ids
             ids = [id for id in ids if id not in specials]
         data = b"".join(map(self.table.__getitem__, ids))
         return data.removeprefix(b" ") if self.drops else data
