@@ -16,8 +16,8 @@ from huggingface_hub import errors
 import streamtok
 from streamtok.errors import VocabularyError
 from streamtok.formats.hub import is_hub_name
-from tests.formats.test_formats_sentencepiece import trained
 from tests.formats.test_load import tekken_file, tokenizer
+from tests.sentencepiece_models import trained
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -23,7 +23,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 import streamtok
 from streamtok import formats
 from streamtok.errors import VocabularyError
-from tests.formats.test_formats_sentencepiece import trained
+from tests.sentencepiece_models import trained
 
 TEXTS = ["", "hello world", " a  b\n\n", "日本 é <s> x"]
 

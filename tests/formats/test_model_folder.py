@@ -16,7 +16,7 @@ from streamtok.errors import VocabularyError
 from streamtok.formats.detection import read_together
 from streamtok.patterns.named import PATTERNS
 from tests.conftest import chunked, stream_ids
-from tests.formats.test_formats_sentencepiece import trained
+from tests.sentencepiece_models import trained
 
 TEXTS = ["", "hello he  llo's 123 <s>", "a</s> <mask>é<x>\n\n", "ＡＢ e\u0301 \u0344"]
 ALPHABET = sorted(pre_tokenizers.ByteLevel.alphabet())
