@@ -1,8 +1,8 @@
-"""Some hundred random tokenizer.json files with texts; `long/random_tokenizers` tries more."""
+"""Some hundred random tokenizer.json files; `python -m tests.long random-merges` tries more."""
 
 from __future__ import annotations
 
-import functools
+import collections
 import json
 import random
 import re
@@ -14,19 +14,10 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from ..long.random_tokenizers import checks, finds
-from ..long.random_tokenizers.__main__ import Report
-from ..long.random_tokenizers.checks import (
-    Refused,
-    case,
-    check_file,
-    check_seed,
-    check_text,
-    ours,
-    theirs,
-)
-from ..long.random_tokenizers.finds import describe, shrink
-from ..long.random_tokenizers.workers import outcomes_here
+from ..long.random_tokenizers import checks
+from ..long.random_tokenizers.checks import Difference, Refused, check_text, ours, theirs
+from ..long.random_tokenizers.finds import describe
+from ..long.random_tokenizers.rounds import case, checked, one_round
 from ..tokenizer_files import BYTE_SYMBOLS, File, random_file, random_piece_file
 
 PARTS = 2
@@ -43,27 +34,20 @@ MAY_BE_REFUSED = {
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize(("make", "n_files"), [(random_file, 240), (random_piece_file, 120)])
 def test_ids_of_random_files(
-    make: Callable[[random.Random], File], n_files: int, part: int, tmp_path: Path
+    make: Callable[[random.Random], File], n_files: int, part: int
 ) -> None:
     """BPE; then WordPiece, WordLevel and Unigram."""
-    report = Report()
     size = n_files // PARTS
-    check = functools.partial(check_seed, make=make)
-    for outcome in outcomes_here(range(part * size, (part + 1) * size), check):
-        report.add(outcome)
-        if outcome.difference is not None:
-            assert outcome.file is not None
-            small = shrink(outcome.file, outcome.difference, tmp_path)
-            pytest.fail(f"seed {outcome.seed}: {describe(*small)}")
-    print(report.text(0))
-    assert report.counts["equal"] > size * 3 // 4
-    for message, number in report.refusals.items():
-        assert any(re.search(part, message) for part in MAY_BE_REFUSED), (
-            f"{message!r} is refused ({number} files, such as seed {report.examples[message]})"
-        )
+    counts: collections.Counter[str] = collections.Counter()
+    for seed in range(part * size, (part + 1) * size):
+        counts += one_round(seed, make)
+    assert counts["equal"] > size * 3 // 4
+    refused = {message: n for message, n in counts.items() if message.startswith("refused: ")}
+    for message in refused:
+        assert any(re.search(part, message) for part in MAY_BE_REFUSED), message
     for part_of_message, percent in MAY_BE_REFUSED.items():
-        refused = sum(n for text, n in report.refusals.items() if re.search(part_of_message, text))
-        assert refused * 100 <= percent * report.counts["files"], part_of_message
+        times = sum(n for text, n in refused.items() if re.search(part_of_message, text))
+        assert times * 100 <= percent * counts["files"], part_of_message
 
 
 def test_offsets_of_random_files(tmp_path: Path) -> None:
@@ -105,7 +89,7 @@ def _rows(found: tuple[object, object]) -> list[tuple[int, int, int]]:
     return [(id, start, end) for id, (start, end) in zip(ids, spans.tolist(), strict=True)]  # type: ignore[attr-defined,call-overload]
 
 
-def test_a_difference_is_found_made_small_and_played_again(
+def test_a_difference_is_found_and_made_small(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The library's ids are made wrong for texts with an a."""
@@ -115,18 +99,10 @@ def test_a_difference_is_found_made_small_and_played_again(
         return (expected(tokenizer, text) or []) + [0] * ("a" in text)
 
     monkeypatch.setattr(checks, "expected_ids", wrong)
-    file = simple_file()
-    found = check_file(file, ["b", "b a1"], tmp_path, 1)
-    assert found is not None
-    assert found.kind == "encode"
-    file, found = shrink(file, found, tmp_path)
-    assert found.text == "a"
-    spans = found._replace(kind="offsets of a stream", expected=[[0, 1]], found=[[1, 1]])
-    assert "expected [[0, 1]]" in describe(file, spans)
-    path = finds.save(tmp_path / "found", 1, file, found)
-    assert finds.replay(path, tmp_path) == 1
-    monkeypatch.setattr(checks, "expected_ids", expected)
-    assert finds.replay(path, tmp_path) == 0
+    with pytest.raises(AssertionError, match=r"^encode: text 'a' cuts None"):
+        checked(simple_file(), ["b", "b a1"], tmp_path, 1)
+    spans = Difference("offsets of a stream", "a", [[0, 1]], [[1, 1]])
+    assert "expected [[0, 1]]" in describe(simple_file(), spans)
 
 
 def test_what_streamtok_does_wrong_is_found(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """SentencePiece's model unigram: the library, the reference and streamtok.
 
-`python -m tests.long.random_tokenizers --sentencepiece` tries more.
+`python -m tests.long random-sentencepieces` tries more.
 """
 
 from __future__ import annotations
 
+import collections
 import random
 import struct
 
@@ -15,9 +16,7 @@ from streamtok.formats.sentencepiece import read_sentencepiece
 from streamtok.reference import sentencepiece_models as reference
 
 from ..conftest import stream_ids
-from ..long.random_tokenizers.__main__ import Report
-from ..long.random_tokenizers.sentencepieces import check_model
-from ..long.random_tokenizers.workers import outcomes_here
+from ..long.random_tokenizers.sentencepieces import one_round
 from ..oracles import refuses
 from ..sentencepiece_models import BASE, SPACE, charsmap_of, field, model, processor, trained
 
@@ -34,14 +33,12 @@ def encoding(data: bytes) -> streamtok.Encoding:
 
 
 def test_random_models():
-    report = Report()
-    for outcome in outcomes_here(range(1, 13), check_model):
-        report.add(outcome)
-        assert outcome.difference is None, (outcome.seed, outcome.difference)
-    assert report.counts["equal"] > 5
-    assert report.counts["offsets"] > 3
-    for message in report.refusals:
-        assert "has a space, which is not supported beside a normalizer" in message
+    counts = sum(map(one_round, range(1, 10)), collections.Counter())
+    assert counts["equal"] > 5
+    assert counts["offsets"] > 3
+    for message in counts:
+        if message.startswith("refused: "):
+            assert "has a space, which is not supported beside a normalizer" in message
 
 
 def test_sums_are_float32_over_the_whole_text():
