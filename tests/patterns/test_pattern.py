@@ -435,6 +435,19 @@ def test_skipped_characters_leave_no_trace() -> None:
     assert reference.split(r"\w+", "¿que? no!") == ["que", "no"]
 
 
+def test_what_is_skipped_is_told_by_the_first_character() -> None:
+    for source in (r"\w+|[^\w\s]+", r"\d{1,3}|[a-z]+"):
+        pattern = Pattern.compile(source)
+        closed = pattern.closed
+        assert not pattern.is_total
+        assert closed is not None
+        assert closed.is_total
+        assert [pattern.begins[pattern.class_of(ord(c))] for c in "a "] == [True, False]
+        assert closed.findall("ab  1!") == [*pattern.findall("ab"), " ", " ", "1", "!"]
+    assert Pattern.compile("ab|b").closed is None  # after an a it depends on more
+    assert Pattern.compile(r"\s+|\S+").closed.is_total
+
+
 def test_tables() -> None:
     pattern = Pattern.compile(REAL["cl100k"])
     states, classes = pattern.n_states, pattern.n_classes
