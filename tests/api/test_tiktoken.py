@@ -154,11 +154,11 @@ def test_tiktoken_s_tests_get_streamtok(tmp_path: Path) -> None:
         "    assert tiktoken.get_encoding('gpt2').encode('hello world') == [31373, 995]\n"
         "    code = 'import tiktoken; assert tiktoken.__name__ == \"streamtok\"'\n"
         "    subprocess.check_call([sys.executable, '-c', code])\n"
+        "def test_the_network():\n"
+        "    import pytest, socket\n"
+        "    with pytest.raises(OSError, match='without a network'):\n"
+        "        socket.create_connection(('localhost', 1))\n"
     )
     assert tiktoken_suite.run(suite, ["-q"]) == 0
-    (suite / "test_more.py").write_text(
-        "import socket\ndef test_it():\n    socket.create_connection(('localhost', 1))\n"
-    )
-    assert tiktoken_suite.run(suite, ["-q"]) == 1
     with pytest.raises(SystemExit, match=r"expected the folder `tests` of tiktoken"):
         tiktoken_suite.run(tmp_path, [])

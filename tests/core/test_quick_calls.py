@@ -52,20 +52,6 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize("name", PACKED)
-def test_quick_calls_equal_the_long_way(name: str) -> None:
-    enc = encoding_of(name)
-    for text in CALLS * 2:  # the second time, there is room for what is not ASCII
-        for some in SETTINGS:
-            full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
-            full |= some
-            slow = outcome(lambda: enc.definition.texts.encode(text, output=LIST, **full))  # noqa: B023
-            assert outcome(lambda: enc.encode(text, **some)) == slow, (text, some)  # noqa: B023
-        ordinary = enc.definition.specials.ordinary
-        slow = outcome(lambda: enc.definition.engine.encode(text, ordinary, "strict", LIST))  # noqa: B023
-        assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
-
-
 def listed(array: np.ndarray) -> list[int]:
     assert array.dtype == np.uint32
     assert array.flags.writeable
@@ -73,20 +59,24 @@ def listed(array: np.ndarray) -> list[int]:
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_quick_arrays_and_counts_equal_the_long_way(name: str) -> None:
+def test_quick_calls_equal_the_long_way(name: str) -> None:
     enc = encoding_of(name)
-    threads = [{"num_threads": n} for n in (2, 0, -1, True)]
-    for text in CALLS * 2:
-        for some in [*SETTINGS, *threads, {"add_special_tokens": True}]:
-            full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
-            full |= {"add_special_tokens": False, "num_threads": 1}
-            full |= some
-            slow = outcome(lambda: listed(enc.definition.texts.encode(text, output=ARRAY, **full)))  # noqa: B023
+    texts, ordinary = enc.definition.texts, enc.definition.specials.ordinary
+    defaults = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
+    more = [*({"num_threads": n} for n in (2, 0, -1, True)), {"add_special_tokens": True}]
+    for text in CALLS * 2:  # the second time, there is room for what is not ASCII
+        for some in [*SETTINGS, *more]:
+            full = {**defaults, "num_threads": 1, "add_special_tokens": False, **some}
+            slow = outcome(lambda: listed(texts.encode(text, output=ARRAY, **full)))  # noqa: B023
             quick = outcome(lambda: listed(enc.encode_to_numpy(text, **some)))  # noqa: B023
             assert quick == slow, (text, some)
+            if "num_threads" not in some:
+                assert outcome(lambda: enc.encode(text, **some)) == slow, (text, some)  # noqa: B023
             full["disallowed_special"] = some.get("disallowed_special", ())  # its own default
-            slow = outcome(lambda: enc.definition.texts.encode(text, output=COUNT, **full))  # noqa: B023
+            slow = outcome(lambda: texts.encode(text, output=COUNT, **full))  # noqa: B023
             assert outcome(lambda: enc.count(text, **some)) == slow, (text, some)  # noqa: B023
+        slow = outcome(lambda: enc.definition.engine.encode(text, ordinary, "strict", LIST))  # noqa: B023
+        assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
 
 
 @settings(max_examples=200)
