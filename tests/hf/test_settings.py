@@ -16,7 +16,7 @@ import tokenizers
 from tokenizers import processors
 from transformers import PreTrainedTokenizerFast
 
-from streamtok._core.hf_rows import fill_rows, list_rows, pairs, span_rows
+from streamtok._core.hf_rows import fill_rows, list_rows
 from streamtok.hf import DecodeStream, Encoding, Tokenizer, accelerate
 
 from ..live_threads import together
@@ -170,23 +170,12 @@ def test_rows_that_do_not_fit() -> None:
     table = Tokenizer.from_str(written("gpt2"))._now().compiled.encoding.definition.encoder.table
     listed = table, ids, ends, (7,), (), 3, False, 5, True, 9
     assert list_rows(*listed) == [[9, 9, 7, 0, 1], [9, 7, 2, 3, 4]]
-    sizes, trims = np.ones(9, np.uint16), np.ones((3, 2), np.uint16)
-    span_rows(ids, ends, ["ab", "abcd"], sizes, trims, False)  # id 5 has no trims
     for wrong in ([4, 2], [2, 7], [-1, 2]):
         wrong_ends = np.array(wrong, np.int64)
         with pytest.raises(ValueError, match="the ids of text"):
             list_rows(*listed[:2], wrong_ends, *listed[3:])
-        with pytest.raises(ValueError, match="the ids of text"):
-            span_rows(ids, wrong_ends, ["ab", "abcd"], sizes, None, False)
     with pytest.raises(ValueError, match="may keep -2 ids"):
         list_rows(*listed[:5], -2, *listed[6:])
-    with pytest.raises(ValueError, match="2 texts have ids, but 1"):
-        span_rows(ids, ends, ["ab"], sizes, None, False)
-    with pytest.raises(ValueError, match="2 columns"):
-        span_rows(ids, ends, ["ab", "abcd"], sizes, np.ones((9, 1), np.uint16), False)
-    for spans in (np.zeros((5, 2), np.int64), np.zeros((6, 1), np.int64)):
-        with pytest.raises(ValueError, match="6 ids and"):
-            pairs(spans, ids, None, False)
 
 
 # Settings that cannot be set again
