@@ -39,11 +39,8 @@ EOS_FILES = (*CONFIG_FILES[:2], "generation_config.json", "config.json")
 
 _ROLES = tuple(f"{role}_token" for role in ["bos", "eos", "unk", "sep", "pad", "cls", "mask"])
 _FLAGS = ("lstrip", "rstrip", "single_word")
-_BEGIN_WITH_BOS = (
-    "LlamaTokenizer",
-    "CodeLlamaTokenizer",
-    "GemmaTokenizer",
-)  # classes that do so if nothing is said
+# Classes that do so if nothing is said.
+_BEGIN_WITH_BOS = ("LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer")
 
 
 class Config(NamedTuple):
@@ -166,10 +163,10 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
         (special if entry["special"] else added)[text] = number
     ids = added | special
     around: list[tuple[int, ...]] = []
-    for role, text in (("bos_token", config.begin), ("eos_token", config.end)):
-        if text is not None and text not in ids:
-            raise VocabularyError(f"{config.place}: {role} {text!r} is not a token of the model")
-        around.append(() if text is None else (ids[text],))
+    for role, token in (("bos_token", config.begin), ("eos_token", config.end)):
+        if token is not None and token not in ids:
+            raise VocabularyError(f"{config.place}: {role} {token!r} is not a token of the model")
+        around.append(() if token is None else (ids[token],))
     template = Template(*around)
     if len(special) + len(added) == n_known and template == NO_TEMPLATE:
         return encoding
