@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import streamtok
 from streamtok import formats
 from streamtok.formats import sentencepiece as module
 from streamtok.normalizers.charsmap import write_charsmap
@@ -93,7 +92,7 @@ def models(draw):
     return data, pieces if has_bytes and not (removes or has_map or symbols) else None, dummy
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     models(),
     st.text("aaab  \u2581é日\U0001f44dxyＡe\u0301\u16a0", max_size=40),
@@ -230,20 +229,6 @@ def damaged():
 @pytest.mark.parametrize(("data", "message"), list(damaged()))
 def test_damaged_and_hostile_models(tmp_path, data, message):
     refuses(formats.load_sentencepiece, write(tmp_path / "m.model", data), match=message)
-
-
-def test_any_byte_may_be_damaged(tmp_path):
-    sound = model([*BASE, SPACE, ("ab", -1.0, 1), ("a", -2.0, 1)])
-    rng = random.Random(5)
-    refused = 0
-    for _ in range(600):
-        at = rng.randrange(len(sound))
-        made = sound[:at] + rng.randbytes(1) + sound[at + rng.randint(0, 2) :]
-        try:
-            module.read_sentencepiece(made, "made", "made")
-        except streamtok.VocabularyError as error:
-            refused += str(error).startswith("made")
-    assert refused > 200
 
 
 def test_encodings_that_cannot_be_written(tmp_path):

@@ -49,7 +49,7 @@ def test_random_patterns_that_are_not_refused_match_the_same():
              "[ßa]", "ſ", "n", "ʼ", r"\x{73}", "+", "(?=", "h"]  # fmt: skip
     texts = ["ßssSſ", "ﬁfiFfi", "stﬆﬅsT", "ŉʼnN'", "assfißhtan", "'ssß'ﬀff"]
     kept = 0
-    for _ in range(1500):
+    for _ in range(600):
         pattern = "(?i:" + "".join(rng.choices(parts, k=rng.randint(1, 5))) + ")"
         try:
             re.compile(re.sub(r"\\p\{L\}|\\x\{73\}", "x", pattern))
@@ -63,4 +63,4 @@ def test_random_patterns_that_are_not_refused_match_the_same():
         for text in texts:
             expected = [piece for piece, _ in theirs.pre_tokenize_str(text) if piece]
             assert ours.findall(text) == expected, (pattern, text)
-    assert kept > 150
+    assert kept > 60
