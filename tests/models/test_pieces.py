@@ -19,7 +19,7 @@ from streamtok.reference.wordpiece import word_level, word_piece
 from streamtok.vocabulary.table import Vocabulary
 
 from ..tokenizer_files import random_pieces
-from .trained import t5
+from .test_offsets import pair_of
 
 TWINS = {"WordPiece": word_piece, "WordLevel": word_level, "Unigram": unigram}
 LETTERS = "ab# ▁é\u0301日👍"
@@ -326,7 +326,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
 
 def test_a_long_word_with_a_mark_waits_in_a_stream() -> None:
     """Behind WhitespaceSplit, words are short; one that is not waits for its end."""
-    encoding, tokenizer = t5()
+    encoding, tokenizer = pair_of("t5")
     text = "abc " + "zq" * 4000 + " foo " + "hello" * 1000 + " x"
     expected = tokenizer.encode(text, add_special_tokens=False).ids
     stream = encoding.stream_encoder()
