@@ -7,7 +7,6 @@ import json
 import random
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from ..long.random_tokenizers import checks
-from ..long.random_tokenizers.checks import Difference, Refused, check_text, ours, theirs
+from ..long.random_tokenizers.checks import Difference, Refused, ours, theirs
 from ..long.random_tokenizers.finds import describe
 from ..long.random_tokenizers.rounds import case, checked, one_round
 from ..tokenizer_files import BYTE_SYMBOLS, File, random_file, random_piece_file
@@ -51,7 +50,7 @@ def test_ids_of_random_files(
 
 
 def test_offsets_of_random_files(tmp_path: Path) -> None:
-    """In streams as in whole texts; and as in tokenizers, where both mean the same by them.
+    """As in tokenizers, where both mean the same by them; `check_seed` compares those of streams.
 
     They do not where a normalizer changes the text, and where an added token takes blanks.
     """
@@ -59,34 +58,20 @@ def test_offsets_of_random_files(tmp_path: Path) -> None:
     for seed in range(1000, 1160):
         file, texts = case(seed, random_piece_file)
         tokenizer = theirs(file)
+        if tokenizer is None or file["normalizer"] is not None:
+            continue
+        if any(token["lstrip"] or token["rstrip"] for token in file["added_tokens"]):
+            continue
         try:
             encoding = ours(file, tmp_path)
         except Refused:
             continue
-        assert tokenizer is not None
-        rng = random.Random(seed)
-        alike = file["normalizer"] is None and not any(
-            token["lstrip"] or token["rstrip"] for token in file["added_tokens"]
-        )
         for text in texts:
-            ids, spans = encoding.encode_with_offsets(text, allowed_special="all")
-            if alike:
-                expected = tokenizer.encode(text, add_special_tokens=False)
-                assert [tuple(span) for span in spans.tolist()] == expected.offsets, (seed, text)
-                compared += 1
-            stream = encoding.stream_encoder(allowed_special="all")
-            cuts = sorted(rng.choices(range(len(text) + 1), k=rng.choice([1, 3, 9])))
-            found = []
-            for start, end in pairwise([0, *cuts, len(text)]):
-                found += _rows(stream.encode_with_offsets(text[start:end]))
-            found += _rows(stream.encode_with_offsets("", final=True))
-            assert found == _rows((ids, spans)), (seed, text, cuts)
+            spans = encoding.encode_with_offsets(text, allowed_special="all")[1].tolist()
+            expected = tokenizer.encode(text, add_special_tokens=False).offsets
+            assert [*map(tuple, spans)] == expected, (seed, text)
+            compared += 1
     assert compared > 30
-
-
-def _rows(found: tuple[object, object]) -> list[tuple[int, int, int]]:
-    ids, spans = found
-    return [(id, start, end) for id, (start, end) in zip(ids, spans.tolist(), strict=True)]  # type: ignore[attr-defined,call-overload]
 
 
 def test_a_difference_is_found_and_made_small(
@@ -103,40 +88,6 @@ def test_a_difference_is_found_and_made_small(
         checked(simple_file(), ["b", "b a1"], tmp_path, 1)
     spans = Difference("offsets of a stream", "a", [[0, 1]], [[1, 1]])
     assert "expected [[0, 1]]" in describe(simple_file(), spans)
-
-
-def test_what_streamtok_does_wrong_is_found(tmp_path: Path) -> None:
-    class Wrong:
-        """An encoding that loses the last id of a stream, of a count, or of everything."""
-
-        def __init__(self, enc: Any, what: str):
-            self.enc, self.what = enc, what
-
-        def __getattr__(self, name: str) -> Any:
-            method = getattr(self.enc, name)
-            if name != self.what:
-                return method
-            if name == "stream_encoder":
-                return lambda **options: Stream(method(**options))
-            return lambda *args, **options: method(*args, **options)[:-1]
-
-    class Stream:
-        def __init__(self, stream: Any):
-            self.stream = stream
-
-        def __getattr__(self, name: str) -> Any:
-            return (lambda: []) if name == "flush" else getattr(self.stream, name)
-
-    file = simple_file()
-    tokenizer = theirs(file)
-    enc = ours(file, tmp_path)
-    assert tokenizer is not None
-    for what, kind in (("encode", "encode"), ("stream_encoder", "stream"), ("decode", "decode")):
-        wrong: Any = Wrong(enc, what)
-        found = check_text(wrong, file, tokenizer, "ab a1", random.Random(1))
-        assert [difference.kind for difference in found] == [kind]
-    right = check_text(enc, file, tokenizer, "ab a1", random.Random(1))
-    assert not list(right)
 
 
 def simple_file() -> File:

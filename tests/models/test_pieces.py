@@ -177,24 +177,6 @@ def test_a_word_without_end_takes_no_memory(kind: str) -> None:
         limited.encode_with_offsets("a" * 100)
 
 
-@pytest.mark.parametrize("kind", TWINS)
-def test_long_words_in_all_cuts(kind: str) -> None:
-    rng = random.Random(3)
-    for _ in range(8):
-        model = random_pieces(rng, kind, "ab")
-        encoding = encoding_of(pieces_of(model))
-        words = ["".join(rng.choices("abé", k=rng.choice([1, 90, 600, 3000]))) for _ in range(6)]
-        text = " ".join(words)
-        ids = encoding.encode(text)
-        assert len(ids) == encoding.count(text)
-        for size in (1, 7, 1023, 1024, 1025, 4000):
-            stream = encoding.stream_encoder()
-            found = [
-                id for at in range(0, len(text), size) for id in stream.encode(text[at : at + size])
-            ]
-            assert found + stream.flush() == ids
-
-
 def test_an_open_pretoken_of_unigram() -> None:
     """Where nothing cuts the text, ids come out as soon as all paths share them."""
     rng = random.Random(6)
