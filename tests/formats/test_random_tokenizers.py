@@ -33,9 +33,7 @@ MAY_BE_REFUSED = {
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize(
-    ("make", "n_files"), [(random_file, 240), (random_piece_file, 120), (staged_file, 40)]
-)
+@pytest.mark.parametrize(("make", "n_files"), MAKERS)
 def test_ids_of_random_files(
     make: Callable[[random.Random], File], n_files: int, part: int
 ) -> None:
