@@ -42,7 +42,6 @@ from streamtok._core.simd cimport (
     st_pairs_find,
     st_pairs_insert,
     st_place_tier,
-    st_squeeze_before,
     st_squeeze_tier,
     st_transcode_tier,
 )
@@ -169,27 +168,6 @@ def marks(Scanner scanner not None, text, size_t start, size_t blocks, bint sque
     return begins, open
 
 
-def squeeze(Scanner scanner not None, text, size_t start, size_t blocks):
-    """(bytes, uint64 [blocks], bytes): one byte for each character of text[start:], which of its
-    bytes gave one, and the bytes for the eight characters before, or None.
-
-    Raises ValueError where the pattern has no substitutes or the text is too short.
-    """
-    cdef ArrayView view = read_array(text, UINT8, "text")
-    if scanner.c.substitutes == NULL or start + 64 * blocks > view.size:
-        raise ValueError("the pattern has no ASCII substitutes, or the text is too short")
-    squeezed, kept = np.empty(64 * blocks + 64, np.uint8), np.empty(blocks, np.uint64)
-    before = np.empty(ST_MARGIN, np.uint8)
-    cdef const u8* p = <const u8*>view.data + start
-    cdef unsigned skip
-    cdef bint is_enough = st_squeeze_before(scanner.c.substitutes, p, start, view.size - start,
-                                            <u8*>array_memory(before, UINT8), &skip)
-    cdef size_t count = scanner.c.squeeze(
-        scanner.c.substitutes, p, blocks, view.size - start, &skip,
-        <u8*>array_memory(squeezed, UINT8), <u64*>array_memory(kept, UINT64))
-    return squeezed[:count].tobytes(), kept, before.tobytes() if is_enough else None
-
-
 def longest_run(TokenTable table not None):
     """int: the most slots in a row, of the table of tokens, that are taken: what a look-up may visit."""
     cdef u64 i, run = 0, longest = 0
@@ -234,12 +212,6 @@ def found_pairs(lefts, rights):
         if slots[i] != <u64>-1:
             raise IndexError(f"slot {i} is behind the table")
     return [st_pairs_find(&pairs, left, right) for left, right in zip(lefts, rights)]
-
-
-def sorted_tokens(TokenTable table not None):
-    """list[int]: the tokens in the order of their bytes."""
-    table.prepare_prefixes()
-    return [table.c.sorted[i] for i in range(table.c.n)]
 
 
 def well_formed(data):

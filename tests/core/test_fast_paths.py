@@ -21,7 +21,6 @@ from streamtok._core._testing import (
     last_marks,
     levels,
     marks,
-    sorted_tokens,
     use_tier,
 )
 from streamtok._core.encode import TokenTable
@@ -386,22 +385,6 @@ def test_parts_that_make_no_sense_are_refused() -> None:
             TokenTable(*arrays, parts=wrong)
     with pytest.raises(ValueError, match="do not fit"):
         TokenTable(*arrays, parts=(lefts[1:], rights))
-
-
-def test_tokens_are_put_in_the_order_of_their_bytes() -> None:
-    rng = random.Random(11)
-    tokens = {bytes([i]) for i in range(256)}
-    tokens |= {rng.randbytes(rng.randint(2, 12)) for _ in range(500)}
-    tokens |= {bytes(rng.choices(b"\0a\xff", k=rng.randint(1, 30))) for _ in range(2000)}
-    tokens |= {b"the same start " + bytes(rng.choices(b"\0b", k=n)) for n in range(60)}
-    tokens |= {bytes(n) for n in range(1, 40)}
-    shuffled = sorted(tokens)
-    rng.shuffle(shuffled)
-    ranks = {token: rank for rank, token in enumerate(shuffled)}
-    table = vocabulary.Vocabulary.from_ranks(ranks)
-    made = TokenTable(table.tokens, table.offsets, table.ids)
-    assert sorted_tokens(made) == [ranks[token] for token in sorted(tokens)]
-    assert sorted_tokens(made) == sorted_tokens(made)
 
 
 def test_arrays_own_their_memory() -> None:
