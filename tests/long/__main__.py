@@ -35,9 +35,8 @@ ROUNDS = {  # name: what does the case of a seed, and its module
     "random-sentencepieces": "random_tokenizers.sentencepieces:one_round",
 }  # fmt: skip
 MACHINES = {  # those whose cases have steps
-    "streams": "states.stream:StreamMachine", "slow-streams": "states.stream:TimedMachine",
-    "decoders": "states.decoder:DecoderMachine", "trainers": "states.trainer:TrainerMachine",
-    "jobs": "states.pipeline:PipelineMachine",
+    "streams": "states.stream:StreamMachine", "decoders": "states.decoder:DecoderMachine",
+    "trainers": "states.trainer:TrainerMachine", "jobs": "states.pipeline:PipelineMachine",
 }  # fmt: skip
 BEGINS = "round "
 SPACE = 1_000_000_007  # seeds of cases between two seeds of runs

@@ -10,7 +10,6 @@ import itertools
 import pickle
 import random
 import zlib
-from functools import partial
 from typing import Any, NoReturn
 
 import streamtok
@@ -29,10 +28,9 @@ MAX_BYTES = 1 << 20  # of one stream; then it ends and begins again
 class StreamMachine:
     """One encoding, one choice of settings, up to four streams, and the states they saved."""
 
-    def __init__(self, rng: random.Random, measures: bool = False) -> None:
-        """measures: see `Setup`."""
+    def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.setup = setup = Setup(rng, measures)
+        self.setup = setup = Setup(rng)
         is_clean = setup.errors == "strict" or setup.refuses
         big_share = 0.2 if setup.subject.kind == "far" else 0.025
         big_share *= setup.subject.is_linear
@@ -324,4 +322,3 @@ RULES = {
     "pickle": 0.5, "damage": 2, "forge": 2,
 }  # fmt: skip
 NAMES = list(RULES)
-TimedMachine = partial(StreamMachine, measures=True)
