@@ -17,7 +17,6 @@ from streamtok import chunker
 
 from .doors import BAD_CHUNKS, BAD_OUT_ERRORS, bad_out, through
 from .model import Model, completion, damaged
-from .starving import CAN_STARVE
 from .texts import HEADS, Chunk, Supply
 from .watched import Setup, Stream, Watched
 
@@ -200,15 +199,6 @@ class StreamMachine:
     def refuse_bytes(self) -> None:
         self.call(self.rng.choice([b"x", b"", b"\xe4", b"\xb8\xad", b"\xed\xa0\xbd"]))
 
-    def starve(self) -> None:
-        """A call for which there is no memory."""
-        if not CAN_STARVE:
-            return
-        chunk, final = self.any_chunk(), self.rng.random() < 0.1
-        done = self.now.call(chunk, final, may_raise=(MemoryError,), hungry=self.rng)
-        if not done:
-            self.supply.restart(self.now.model.waiting)
-
     # States
 
     def copy(self) -> None:
@@ -317,7 +307,6 @@ RULES = {
     "feed": 40, "feed_little": 20, "feed_last": 3, "flush": 2, "check": 3,
     "refuse_utf8": 4, "refuse_special": 4, "refuse_out": 3, "refuse_limit": 3, "refuse_chunk": 1,
     "refuse_much": 0.6, "refuse_text": 2, "refuse_bytes": 2,
-    "starve": 4 if CAN_STARVE else 0,
     "copy": 3, "switch": 3, "reset": 0.6, "reload": 4, "move": 3, "save": 1.5, "load": 1.5,
     "pickle": 0.5, "damage": 2, "forge": 2,
 }  # fmt: skip

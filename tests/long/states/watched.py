@@ -81,12 +81,8 @@ class Watched:
         door: str | None = None,
         out: Any = GIVEN_LATER,
         may_raise: tuple[type[BaseException], ...] = (),
-        hungry: random.Random | None = None,
     ) -> bool:
-        """One call; whether it succeeded. `may_raise`: beyond what the model foresees.
-
-        `hungry`: says how memory is short during the call.
-        """
+        """One call; whether it succeeded. `may_raise`: beyond what the model foresees."""
         stream, model = self.stream, self.model
         door = door or self.setup.door or self.setup.rng.choice(DOORS)
         expected = model.foresee(chunk, final)
@@ -97,7 +93,7 @@ class Watched:
         before = stream.getstate()
         self.setup.note(f"{door}({{}}, final={final})", chunk)
         try:
-            ids = through(door, stream, chunk, final, out, self.setup.arrays, hungry)
+            ids = through(door, stream, chunk, final, out, self.setup.arrays)
         except may_raise as error:
             self.setup.note_end(type(error).__name__)
             self.unchanged(before)
