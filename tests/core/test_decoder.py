@@ -95,14 +95,6 @@ def test_arrays_as_they_lie_in_memory() -> None:
             MIXED.decode(np.asarray(wrong))
 
 
-@pytest.mark.parametrize("dtype", "bBhHiIlLqQ")
-def test_each_id_of_an_array_is_read(dtype: str) -> None:
-    """None is what a call before has left in its place."""
-    for i in range(100):
-        BYTES.decode_bytes([255, 255])
-        assert BYTES.decode_bytes(np.array([i, i + 1], dtype)) == bytes([i, i + 1])
-
-
 class Colour(enum.IntEnum):
     RED = 65
 
@@ -168,21 +160,6 @@ def test_an_array_that_changes_under_the_hands() -> None:
     finally:
         stop.set()
         writer.join()
-
-
-def test_sparse_ids_and_shared_ones() -> None:
-    ranks = {bytes([i]): i * 100_000 for i in range(256)}
-    sparse = make_encoding(r"[\s\S]", ranks, {"<s>": 7})
-    ids = [*ranks.values(), 7, 100_000]
-    data = bytes(range(256)) + b"<s>\x01"
-    for row in (ids, tuple(ids), iter(ids), np.array(ids)):
-        assert sparse.decode_bytes(row) == data
-    assert outcome(sparse.decode, [8]) == outcome(sparse.decode, iter([8]))
-    # A token gives way to what only decodes, and this to a special token.
-    decoder = Decoder(BYTES.definition.table, {65: b"special"}, {66: b"other", 300: b"other" * 5})
-    for skip, wanted in ((False, b"special" + b"other" * 6), (True, b"other" * 6)):
-        assert decoder.decode([65, 66, 300], skip) == wanted
-        assert decoder.decode(iter([65, 66, 300]), skip) == wanted
 
 
 @pytest.mark.parametrize("name", PACKED)

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streamtok._core._testing import kernels, levels
 from streamtok._core.encode import ARRAY, COUNT, LIST
@@ -18,7 +16,6 @@ from streamtok.reference import bpe as reference
 from ..conftest import PACKED, encoding_of, stream_ids, twin_of
 from ..doors import outcome
 from ..encodings import SINGLES, make_encoding
-from .test_fast_paths import PIECES
 
 
 class Text(str):
@@ -77,30 +74,6 @@ def test_quick_calls_equal_the_long_way(name: str) -> None:
             assert outcome(lambda: enc.count(text, **some)) == slow, (text, some)  # noqa: B023
         slow = outcome(lambda: enc.definition.engine.encode(text, ordinary, "strict", LIST))  # noqa: B023
         assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
-
-
-@settings(max_examples=200)
-@given(
-    st.text(st.characters(codec=None), max_size=60)
-    | st.lists(st.sampled_from([*PIECES, "<|endoftext|>", "<|"]), max_size=40).map("".join)
-    | st.binary(max_size=40)
-)
-def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
-    enc = encoding_of("cl100k_base")
-    slow = outcome(lambda: enc.definition.texts.encode(text, frozenset(), "all", "strict", LIST))
-    assert outcome(lambda: enc.encode(text)) == slow
-    array = outcome(lambda: listed(enc.encode_to_numpy(text)))
-    assert array == slow
-    refused = outcome(lambda: enc.count(text, disallowed_special="all"))
-    assert refused == (len(slow) if isinstance(slow, list) else slow)
-    ordinary = outcome(lambda: enc.encode_ordinary(text))
-    counted = outcome(lambda: enc.count(text))
-    assert counted == (len(ordinary) if isinstance(ordinary, list) else ordinary)
-    assert ordinary == outcome(
-        lambda: enc.definition.texts.encode(text, frozenset(), (), "strict", LIST)
-    )
-    if isinstance(ordinary, list) and isinstance(text, bytes):
-        assert ordinary == twin_of("cl100k_base").encode_ordinary(text.decode())
 
 
 @pytest.fixture(params=levels())
