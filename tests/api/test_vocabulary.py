@@ -81,8 +81,8 @@ def test_round_trips(tokens: list[bytes], shift: int) -> None:
 @pytest.mark.parametrize(
     ("ranks", "error", "message"),
     [
-        ({**BYTES, b"x" * 65536: 256}, ValueError, r"rank 256 has 65536 bytes: it must have 1 …"),
-        ({**BYTES, b"": 256}, ValueError, r"the token of rank 256 has 0 bytes"),
+        ({**BYTES, b"x" * 65536: 256}, ValueError, r"id 256 has 65536 bytes: it must have 1 …"),
+        ({**BYTES, b"": 256}, ValueError, r"the token of id 256 has 0 bytes"),
         ({**BYTES, b"ab": 255}, ValueError, r"rank 255 is given twice: to b'ab' and to b'\\xff'"),
         ({**BYTES, b"ab": -1}, ValueError, r"the rank of b'ab' is -1: it must be in 0 …"),
         ({**BYTES, b"ab": 2**32 - 1}, ValueError, r"the rank of b'ab' is 4294967295: it must"),

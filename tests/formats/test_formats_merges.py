@@ -155,7 +155,6 @@ def test_minbpe(tmp_path, pattern):
         ("minbpe v1\n.\n1\na b 3\n", "line 4: expected a special token and its id"),
         ("minbpe v1\n.\n1\na 3x\n", "line 4: expected a special token and its id"),
         ("minbpe v1\n.\n2\na 3\na 4\n", "line 5: the special token 'a' is given twice"),
-        ("minbpe v1\n.\n2\na 3\nb 3\n", "id 3 is given twice"),
         ("minbpe v1\n.\n0\n97\n", "line 4: expected the ids of two tokens to merge, found b'97'"),
         ("minbpe v1\n.\n0\n97 256\n", "line 4: id 256 is not defined yet: expected ids below 256"),
         ("minbpe v1\n.\n0\n97 -1\n", "line 4"),

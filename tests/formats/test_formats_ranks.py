@@ -221,8 +221,10 @@ def hostile_pickles():
     yield with_state({**state, "mergeable_ranks": {"a": 0}}), "a token must be bytes"
     yield with_state({**state, "mergeable_ranks": SINGLES | {b"ab": b"x"}}), "must be an int"
     yield with_state({**state, "special_tokens": {"a": "b"}}), "must be .*, found 'a': 'b'"
-    yield with_state({**state, "special_tokens": {"a": 2**40}}), "'a' is 1099511627776: it must be"
-    yield with_state({**state, "special_tokens": {"a": 900, "b": 900}}), "id 900 is given twice"
+    yield (
+        with_state({**state, "special_tokens": {"a": 2**40}}),
+        "'a' must be in .*, not 1099511627776",
+    )
     yield with_state({**state, "pat_str": "("}), "pattern"
     yield with_state("cl100k_base"), "use streamtok.get_encoding"
     yield head + b".", "has no state"
