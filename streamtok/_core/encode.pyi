@@ -187,6 +187,18 @@ class Transform:
     tables: tuple[CharacterTable, ...]
     def __new__(cls, tables: Iterable[CharacterTable]) -> Transform: ...
 
+@final
+class ElementTable:
+    elements: Elements
+    asks_for_begin: bool
+    asks_for_end: bool
+    joins_any: bool
+    n_caring: int
+    def __new__(cls, elements: Elements) -> ElementTable: ...
+
+def change_elements(
+    t: ElementTable, text: bytes, begins: int, ends: bool, wants_rows: bool
+) -> tuple[bytes, bytes, bool, list[tuple[int, int]] | None]: ...
 def transform(
     t: Transform, text: str | Buffer, begins: int, ends: bool, wants_rows: bool
 ) -> tuple[bytes | None, str, bytes | None] | None: ...

@@ -103,6 +103,9 @@ include "transform/table.pxi"
 include "transform/walk.pxi"
 include "transform/alignment.pxi"
 include "transform/passage.pxi"
+include "transform/elements.pxi"
+include "transform/rows_of_text.pxi"
+include "transform/element_walk.pxi"
 include "texts/encoder.pxi"
 
 # Ids to bytes

@@ -54,6 +54,9 @@ class CharacterStep(Step):
     def interest(self) -> Interest:
         return Interest(self._ranges)
 
+    def apply(self, text: str, where: int) -> str:
+        return _pattern(self._ranges).sub(lambda found: self.become(found[0]), text)
+
     def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
         blocks: Blocks = []
         done = 0

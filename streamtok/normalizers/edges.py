@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 from .growth import Growth, n_bytes
-from .step import Blocks, Interest, Step
+from .step import BEGIN, END, FIRST, Blocks, Interest, Step
 
 __all__ = ["BLANKS", "MetaspaceText", "PrefixSpace", "Prepend", "Strip"]
 
@@ -42,6 +42,13 @@ class MetaspaceText(Step):
         puts = self.scheme != "never"
         spaces = [] if self.replacement == " " else [(32, 32)]
         return Interest(spaces, at_begin=puts, looks_at_begin=puts)
+
+    def apply(self, text: str, where: int) -> str:
+        text = text.replace(" ", self.replacement)
+        is_at = {"always": BEGIN, "first": FIRST, "never": 0}[self.scheme]
+        if where & is_at and text and not text.startswith(self.replacement):
+            return self.replacement + text
+        return text
 
     def begin(self, is_first: bool) -> int:
         """See `Step`. 1: something may still be put before the text."""
@@ -80,6 +87,10 @@ class Prepend(Step):
     def interest(self) -> Interest:
         return Interest(at_begin=bool(self.prefix))
 
+    def apply(self, text: str, where: int) -> str:
+        is_put = text and where & (FIRST if self.only_first else BEGIN)
+        return self.prefix + text if is_put else text
+
     def begin(self, is_first: bool) -> int:
         """See `Step`. 1: something may still be put before the text."""
         return int(is_first or not self.only_first)
@@ -112,6 +123,11 @@ class Strip(Step):
             holds=blanks, joins=blanks, at_begin=self.left, looks_at_begin=self.left,
             drops_at_begin=self.left, at_end=self.right,
         )  # fmt: skip
+
+    def apply(self, text: str, where: int) -> str:
+        if self.left and where & BEGIN:
+            text = text.lstrip(BLANKS)
+        return text.rstrip(BLANKS) if self.right and where & END else text
 
     def begin(self, is_first: bool) -> int:
         """See `Step`. 1: blanks at the left are still taken off."""

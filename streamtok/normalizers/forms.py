@@ -51,6 +51,14 @@ class _Kinds:
         # The first set of characters is first: `re` then looks for it alone.
         return re.compile(f"{either}(?:{joins}+|(?<!{lone}))")
 
+    @cached_property
+    def whole_run(self) -> re.Pattern[str]:
+        """All that a character and those after it that join may be changed with."""
+        joins = one_of(ranges_of(f"{self.form}_joins"))
+        opens = one_of(ranges_of(f"{self.form}_opens"))
+        changes = one_of(ranges_of(f"{self.form}_changes"))
+        return re.compile(f"(?:{changes}|{opens}(?={joins})){joins}*|{joins}+")
+
 
 _kinds = lru_cache(maxsize=4)(_Kinds)
 
@@ -72,6 +80,12 @@ class Form(Step):
             ranges_of(f"{self.form}_{name}") for name in ("changes", "joins", "opens")
         )
         return Interest(changes, holds=[*opens, *joins], joins=joins)
+
+    def apply(self, text: str, where: int) -> str:
+        if text.isascii() or unicodedata.is_normalized(self.form, text):
+            return text
+        run = _kinds(self.form).whole_run
+        return run.sub(lambda found: _remember(self.form, found[0]), text)
 
     @property
     def waits(self) -> frozenset[str]:
@@ -114,7 +128,7 @@ class Form(Step):
             if start > same and text[start] in joins and text[start - 1] in opens:
                 start -= 1
             source = text[start:end]
-            result = results.get(source) or _remember(results, form, source)
+            result = results.get(source) or _remember(form, source)
             if result == source or len(result) == len(source) == 1:
                 parts += (text[same:start], result)
                 same = end
@@ -142,9 +156,10 @@ class Form(Step):
         return n
 
 
-def _remember(results: dict[str, str], form: FormName, run: str) -> str:
+def _remember(form: FormName, run: str) -> str:
     """`run`, normalized; kept in `results` as long as there is room."""
-    result = _normalized(form, run)
+    results = _kinds(form).results
+    result = results.get(run) or _normalized(form, run)
     if len(run) <= 4 and len(results) < MOST_RESULTS:
         results[run] = result
     return result

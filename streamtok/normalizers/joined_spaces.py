@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from .growth import Growth
-from .step import Blocks, Interest, Step
+from .step import BEGIN, END, FIRST, Blocks, Interest, Step
 
 __all__ = ["JoinedSpaces"]
 
@@ -40,6 +40,14 @@ class JoinedSpaces(Step):
             [mark], [mark, space], [mark, space], at_begin=True, looks_at_begin=True,
             drops_at_begin=True, at_end=True,
         )  # fmt: skip
+
+    def apply(self, text: str, where: int) -> str:
+        if where & BEGIN:
+            text = text.lstrip(" ")
+        if where & END:
+            text = text.rstrip(_BLANKS)
+        text = _RUN.sub(" ", text).replace(_MARK, " ")
+        return " " + text if text and self.puts_space and where & FIRST else text
 
     def begin(self, is_first: bool) -> int:
         """See `Step`. Whether there was text yet, and if not, whether a space is put before it."""

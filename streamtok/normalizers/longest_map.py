@@ -16,7 +16,7 @@ from functools import lru_cache
 from .char_sets import one_of
 from .charsmap import read_charsmap
 from .growth import Growth, ratio
-from .step import Blocks, Interest, Ranges, Step, whole_block
+from .step import FIRST, Blocks, Interest, Ranges, Step, whole_block
 
 __all__ = ["LongestMap"]
 
@@ -106,6 +106,16 @@ class LongestMap(Step):
             _ranges({char for name in names for char in name[1:]}),
             at_begin=self.puts_space,
         )
+
+    def apply(self, text: str, where: int) -> str:
+        parts = [" "] if self.puts_space and text and where & FIRST else []
+        done = at = 0
+        while match := self._map.changing.search(text, at):
+            found = self._map.found(text, match.start(), True)
+            assert found is not None  # nothing is open at the end
+            parts += text[done : match.start()], found[0]
+            done = at = found[1]
+        return "".join([*parts, text[done:]])
 
     def begin(self, is_first: bool) -> int:
         """See `Step`. 1: a space is still to be put."""

@@ -26,7 +26,7 @@ from .longest_map import LongestMap
 from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
-from .step import Blocks, Step, text_of
+from .step import WHOLE, Blocks, Step, text_of
 from .unknown_runs import UnknownRuns
 
 __all__ = ["IDENTITY", "Normalizer"]
@@ -124,6 +124,15 @@ class Normalizer:
     def normalize(self, text: str, is_first: bool = True) -> str:
         """The result for a whole stretch. is_first: nothing of the stream is before it."""
         return text_of(self.feed(self.begin(is_first), text, True)[1]) if self._steps else text
+
+    def apply(self, text: str, where: int = WHOLE) -> str:
+        """What a text becomes that is a stretch, or as much of one as `where` says: see `Step`.
+
+        It has no memory of what is before, so a text must begin and end at borders of all steps.
+        """
+        for step in self._steps:
+            text = step.apply(text, where)
+        return text
 
     def begin(self, is_first: bool = True) -> State:
         """The state before the first character of a stretch."""

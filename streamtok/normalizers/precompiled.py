@@ -18,7 +18,7 @@ from .char_sets import one_of
 from .charsmap import read_charsmap
 from .clusters import N_STATES, ON_BORDER, advance, is_settled, joiners, openers
 from .growth import Growth, ratio
-from .step import Blocks, Interest, Step, whole_block
+from .step import Blocks, Interest, Step, text_of, whole_block
 
 __all__ = ["Precompiled"]
 
@@ -125,6 +125,9 @@ class Precompiled(Step):
 
     def interest(self) -> Interest:
         return Interest(self._map.changing, holds_any=openers(), joins_any=joiners(), at_begin=True)
+
+    def apply(self, text: str, where: int) -> str:
+        return text_of(self.change(ON_BORDER, text, True, 0)[1])
 
     def begin(self, is_first: bool) -> int:
         return ON_BORDER

@@ -33,6 +33,9 @@ class Replace(Step):
             return Interest(points)
         return Interest(holds=points[:-1], joins=points[1:])
 
+    def apply(self, text: str, where: int) -> str:
+        return text.replace(self.old, self.new)
+
     def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
         old = self.old
         if self._is_char:

@@ -1,7 +1,10 @@
 """What a step of a normalizer is.
 
-A step changes a *stretch*: the text between two added tokens. It knows one thing about streams: how
-much of a text no later text can change. `normalizer.py` keeps the rest, for all steps.
+A step changes a *stretch*: the text between two added tokens. `apply` is the step itself, a pure
+function; `interest` says where a text can be cut without changing what it becomes. Tables are
+learned from these two (`elements.py`).
+
+`change` is the older way into streams: how much of a text no later text can change.
 """
 
 from __future__ import annotations
@@ -11,7 +14,23 @@ from typing import Any, NamedTuple, TypeAlias
 
 from .growth import Growth
 
-__all__ = ["Block", "Blocks", "Interest", "Ranges", "Step", "text_of", "whole_block"]
+__all__ = [
+    "BEGIN",
+    "END",
+    "FIRST",
+    "WHOLE",
+    "Block",
+    "Blocks",
+    "Interest",
+    "Ranges",
+    "Step",
+    "text_of",
+    "whole_block",
+]
+
+# Where a text is: it begins a stretch, which is the first of its stream; it ends one.
+BEGIN, FIRST, END = 1, 2, 4
+WHOLE = BEGIN | FIRST | END
 
 # (text, source): `text` stands for `source`, a stretch of the input. Either may be empty: text is
 # put in, or left out. With as many characters on both sides, character i stands for character i;
@@ -66,6 +85,16 @@ class Step:
 
     def interest(self) -> Interest:
         """Which characters it does something about."""
+        raise NotImplementedError
+
+    def apply(self, text: str, where: int) -> str:
+        """What `text` becomes. where: of BEGIN, FIRST (only with BEGIN) and END.
+
+        For texts a and b, apply(a + b) is apply(a) + apply(b), unless a ends with a character of
+        `interest().holds` and b begins with one of `joins`, or one of these with `holds_any` or
+        `joins_any`. Only a has BEGIN and FIRST, and only b has END; neither is empty. END matters
+        only to texts that end with a character of `holds`.
+        """
         raise NotImplementedError
 
     def begin(self, is_first: bool) -> int:

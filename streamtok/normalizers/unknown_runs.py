@@ -40,6 +40,9 @@ class UnknownRuns(Step):
     def interest(self) -> Interest:
         return Interest(self._unknown, self._unknown, self._unknown)
 
+    def apply(self, text: str, where: int) -> str:
+        return self._run.sub(self.unknown, text)
+
     def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
         """See `Step`. Context 1: the text before ends in a run."""
         blocks: Blocks = []
