@@ -199,6 +199,48 @@ class ElementTable:
 def change_elements(
     t: ElementTable, text: bytes, begins: int, ends: bool, wants_rows: bool
 ) -> tuple[bytes, bytes, bool, list[tuple[int, int]] | None]: ...
+@final
+class TokenSet:
+    def __new__(
+        cls, matcher: SpecialMatcher, flags: Sequence[int], words: bytes | None
+    ) -> TokenSet: ...
+
+@final
+class ChangeRules:
+    first_tokens: TokenSet
+    first_table: ElementTable | None
+    second_tokens: TokenSet | None
+    second_table: ElementTable | None
+    def __init__(
+        self,
+        first_tokens: TokenSet,
+        first_table: ElementTable | None,
+        second_tokens: TokenSet | None = None,
+        second_table: ElementTable | None = None,
+    ) -> None: ...
+
+@final
+class Changer:
+    errors: str
+    def __new__(cls, rules: ChangeRules, errors: str) -> Changer: ...
+    def back(
+        self, spans: npt.NDArray[np.int64], final: bool
+    ) -> tuple[int, npt.NDArray[np.int64]]: ...
+    def forget(self, place: int) -> int: ...
+    def getstate(self) -> bytes: ...
+    @staticmethod
+    def from_state(
+        rules: ChangeRules, errors: str, state: bytes, at: int, reached: int
+    ) -> tuple[Changer, int]: ...
+
+def feed_changing(
+    tail: Tail,
+    chunk: str | Buffer,
+    final: bool,
+    into: str,
+    out: Buffer | None,
+    limit: int,
+) -> Any: ...
 def transform(
     t: Transform, text: str | Buffer, begins: int, ends: bool, wants_rows: bool
 ) -> tuple[bytes | None, str, bytes | None] | None: ...
@@ -280,7 +322,9 @@ class Tail:
         before: tuple[int, ...] = (),
         after: tuple[int, ...] = (),
         inner: SpecialMatcher | None = None,
+        changer: Changer | None = None,
     ) -> Tail: ...
+    changer: Changer | None
     @property
     def pending(self) -> int: ...
     @property

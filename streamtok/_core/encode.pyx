@@ -106,6 +106,7 @@ include "transform/passage.pxi"
 include "transform/elements.pxi"
 include "transform/rows_of_text.pxi"
 include "transform/element_walk.pxi"
+include "transform/levels.pxi"
 include "texts/encoder.pxi"
 
 # Ids to bytes
@@ -120,6 +121,7 @@ include "stream/utf8.pxi"
 include "stream/hypotheses.pxi"
 include "stream/parts.pxi"
 include "stream/changed.pxi"
+include "stream/changing.pxi"
 include "decode/stream_decoder.pxi"
 
 # Small texts

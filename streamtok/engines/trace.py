@@ -73,6 +73,7 @@ class Tracer:
         ids, places, *changes = found
         known = trace.first, trace.second
         maps = [one.fed(new) for one, (new, _) in zip(known, changes, strict=False)]
+        changer = tail.changer
         source = trace.source.fed(chunk, final, errors)
         begin, end = self._template
         added = Template(() if is_begun else begin, end if final else ())
@@ -83,6 +84,8 @@ class Tracer:
             ids = np.concatenate([np.array(trace.held, ids.dtype), ids])
             places = np.concatenate([np.array(trace.places, np.int64), places])
         n, spans = len(ids), places
+        if changer is not None:
+            n, spans = changer.back(places, final)
         for one, (_, grows) in zip(reversed(maps), reversed(changes), strict=True):
             if grows and not final:
                 late = np.flatnonzero(spans[:n, 1] > one.certain_to)
@@ -96,10 +99,12 @@ class Tracer:
             return given, spans, BEGINNING
         held, places = ids[n:].tolist(), places[n:].tolist()
         low = min([tail.reached, *(start for start, _ in places)])
+        if changer is not None:
+            low = changer.forget(low)
         for number in reversed(range(len(maps))):
             maps[number] = maps[number].forget(low)
             low = maps[number].last
-        pending = source.taken.end - low if maps else tail.pending
+        pending = source.taken.end - low if maps or changer is not None else tail.pending
         check_pending(pending, source.taken, limit)
         first, second = [*maps, *known[len(maps) :]]
         trace = Trace(

@@ -164,9 +164,9 @@ class Elements:
         if not whole:
             return bool(source)
         for size in range(1, min(len(source), _MOST_LEFT_OUT)):
-            if (
-                not _through(steps, source[:size], where & ~END)
-                and _through(steps, source[size:], where) == whole
+            if not _through(steps, source[:size], where & ~END) and whole in (
+                _through(steps, source[size:], where),
+                _through(steps, source[size:], where & END),
             ):
                 return True
         return False

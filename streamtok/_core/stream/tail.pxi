@@ -68,11 +68,14 @@ cdef class Tail:
     cdef size_t capacity
     cdef Mark mark
     cdef object _note           # what the caller remembers with the mark
+    cdef readonly Changer changer   # what changes the text before it comes here; None: nothing
     cdef char busy
 
     def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors not None,
-                  tuple before not None=(), tuple after not None=(), SpecialMatcher inner=None):
+                  tuple before not None=(), tuple after not None=(), SpecialMatcher inner=None,
+                  Changer changer=None):
         need_scanner(encoder)
+        self.changer = changer
         self.encoder = encoder
         self.matcher = matcher
         self.inner = inner
@@ -99,6 +102,8 @@ cdef class Tail:
     def pending(self):
         """Bytes of the text that wait: those held, or what they and others were before a change."""
         with cython.critical_section(self):
+            if self.changer is not None:
+                return self.changer.door.pending
             if type(self._note) is ChangedNote:
                 return (<ChangedNote>self._note).pending
             return pending(&self.mark)
@@ -107,6 +112,8 @@ cdef class Tail:
     def bytes_in(self):
         """Bytes of the text taken in since the stream began, before any change."""
         with cython.critical_section(self):
+            if self.changer is not None:
+                return self.changer.door.bytes_in
             if type(self._note) is ChangedNote:
                 return (<ChangedNote>self._note).bytes_in
             return self.mark.bytes_in
@@ -133,6 +140,8 @@ cdef class Tail:
         with cython.critical_section(self):
             begin(&self.mark, offset)
             self._note = None
+            if self.changer is not None:
+                self.changer.reset()
         st_leave(&self.busy)
 
     def forget_partial(self):
@@ -145,6 +154,10 @@ cdef class Tail:
             self._note = note
             self.mark.bytes_in -= self.mark.partial_size
             self.mark.partial_size = 0
+            if self.changer is not None:
+                self.changer.door.bytes_in -= self.changer.door.n_partial
+                self.changer.door.pending -= self.changer.door.n_partial
+                self.changer.door.n_partial = 0
         st_leave(&self.busy)
 
     def hurry(self):
@@ -164,6 +177,8 @@ cdef class Tail:
         )
         enter(&self.busy)
         try:
+            if self.changer is not None:
+                twin.changer = self.changer.copy()
             grow(twin, self.mark.size)
             if self.mark.size:
                 memcpy(twin.bytes, self.bytes, self.mark.size)
@@ -260,15 +275,19 @@ cdef class Tail:
         expected: the note that the caller knows of, as for `encode`.
         """
         cdef Mark m
+        cdef bytes before = b""
         enter(&self.busy)
         try:
             if self._note is not expected:
                 refuse_use()
+            if self.changer is not None:
+                before = self.changer.getstate()
+                before = len(before).to_bytes(8, "little") + before
             m = self.mark
             if not m.has_other:                 # nobody looks at it then
                 m.other = m.scan
             check_mark(self, &m)
-            return STATE.pack(
+            return before + STATE.pack(
                 m.size, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
                 m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
                 m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
@@ -280,7 +299,13 @@ cdef class Tail:
     def setstate(self, bytes state not None, note=None):
         """Continue where `getstate` was called. StateError if the bytes are damaged."""
         cdef Mark m
-        cdef size_t held = len(state), i
+        cdef size_t held, i, at = 0
+        cdef Changer changer = None
+        cdef bytes before = b""
+        if self.changer is not None:
+            before = cut(state, &at, int.from_bytes(cut(state, &at, 8), "little"))
+            state = state[at:]
+        held = len(state)
         if held < <size_t>STATE.size:
             raise StateError(f"a saved stream state has at least {STATE.size} bytes, not {held}")
         (m.size, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
@@ -304,6 +329,12 @@ cdef class Tail:
             raise damaged("the bytes that it holds are not UTF-8")
         if self.before and not m.tokens_out and (m.bytes_in or held):
             raise damaged("it has text before its beginning")
+        if self.changer is not None:
+            changer, at = Changer.from_state(
+                self.changer.rules, self.changer.errors, before, 0, m.offset + m.size
+            )
+            if at != <size_t>len(before):
+                raise damaged("it is too long")
         enter(&self.busy)
         try:
             grow(self, m.size)
@@ -311,6 +342,7 @@ cdef class Tail:
             with cython.critical_section(self):
                 self.mark = m
                 self._note = note
+                self.changer = changer
         finally:
             st_leave(&self.busy)
 

@@ -29,7 +29,6 @@ cdef struct ElementWalk:
     size_t taken            # in the end: the bytes that were taken in
     u8 begins               # PLACE_BEGIN and PLACE_FIRST, of the next element
     bint ends               # the stretch ends with this text
-    bint wants_rows
     bint is_changed
     bint is_later           # something was left out before the first text
     bint is_open            # nothing is taken in, for all is one element, more of which may come,
@@ -38,15 +37,15 @@ cdef struct ElementWalk:
     u64 mask                # and what it found
     u8* out
     size_t size, room
-    Alignment rows
+    Alignment* rows         # which gets those of what is taken in; NULL: they are not wanted
     size_t n_entries, most_entries
     OpenElement[MOST_CARING + 1] entries
 
 
 cdef void element_walk_begin(ElementTable t, ElementWalk* w, const u8* p, size_t n, u8 begins, bint ends,
-                             bint wants_rows) noexcept nogil:
+                             Alignment* rows) noexcept nogil:
     memset(w, 0, sizeof(ElementWalk))
-    w.p, w.n, w.ends, w.wants_rows = p, n, ends, wants_rows
+    w.p, w.n, w.ends, w.rows = p, n, ends, rows
     w.begins = begins if t.asks_for_begin and n else 0
     w.mask_at = <size_t>0 - 2 * ST_TOGETHER         # nowhere
     w.pause = PAUSE_EVERY
@@ -56,7 +55,6 @@ cdef void element_walk_begin(ElementTable t, ElementWalk* w, const u8* p, size_t
 cdef void element_walk_free(ElementWalk* w) noexcept nogil:
     drop_entries(w)
     free(w.out)
-    alignment_free(&w.rows)
     w.out = NULL
     w.size = w.room = 0
 
@@ -100,7 +98,7 @@ cdef inline int copy_same(ElementWalk* w, size_t stop, size_t more) except -1 no
             memcpy(w.out + w.size, w.p + w.left, 16)
         else:
             memcpy(w.out + w.size, w.p + w.left, size)
-        if w.wants_rows and not alignment_add_same(&w.rows, w.p + w.left, size):
+        if w.rows != NULL and not alignment_add_same(w.rows, w.p + w.left, size):
             no_memory()
         w.size += size
         w.left = stop
@@ -112,21 +110,23 @@ cdef inline int emit_element(ElementWalk* w, Element* e, size_t start, size_t st
     cdef size_t i, size
     cdef Row* row
     w.final = stop
-    if e == NULL or e.is_same:
+    if e == NULL:
+        return 0
+    if e.kind.flags & KIND_LATER or (e.size == 0 and w.size == 0 and start == w.left):
+        w.is_later = True
+    if e.is_same:
         return 0
     size = e.size
     w.is_changed = True
     copy_same(w, start, size)
-    if e.kind.flags & KIND_LATER or (size == 0 and w.size == 0):
-        w.is_later = True
     memcpy(w.out + w.size, element_text(e), size)
-    if w.wants_rows:
+    if w.rows != NULL:
         for i in range(e.n_rows):
             row = element_rows(e) + i
             if row.before == SAME:
-                if not alignment_add_same(&w.rows, w.out + w.size, row.now):
+                if not alignment_add_same(w.rows, w.out + w.size, row.now):
                     no_memory()
-            elif not alignment_add(&w.rows, row.now, row.before):
+            elif not alignment_add(w.rows, row.now, row.before):
                 no_memory()
             w.size += row.now
     else:
@@ -385,7 +385,7 @@ cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open, CharKind
     drop_entries(w)
     if w.is_changed:
         copy_same(w, w.taken, 0)
-    elif w.wants_rows and not alignment_add_same(&w.rows, w.p, w.taken):
+    elif w.rows != NULL and not alignment_add_same(w.rows, w.p, w.taken):
         no_memory()
     return 0
 
@@ -396,8 +396,10 @@ def change_elements(ElementTable t not None, bytes text not None, int begins, bi
     rows: [(bytes now, bytes before)]; -1 before: each byte stands for itself. None if they are not wanted.
     """
     cdef ElementWalk w
+    cdef Alignment found
     cdef size_t i
-    element_walk_begin(t, &w, text, len(text), begins, ends, wants_rows)
+    memset(&found, 0, sizeof(Alignment))
+    element_walk_begin(t, &w, text, len(text), begins, ends, &found if wants_rows else NULL)
     with cython.critical_section(t):
         t.n_calls += 1
     try:
@@ -406,11 +408,12 @@ def change_elements(ElementTable t not None, bytes text not None, int begins, bi
         rows = None
         if wants_rows:
             rows = []
-            for i in range(w.rows.n):
-                rows.append((w.rows.rows[i].now,
-                             -1 if w.rows.rows[i].before == SAME else <i64>w.rows.rows[i].before))
+            for i in range(found.n):
+                rows.append((found.rows[i].now,
+                             -1 if found.rows[i].before == SAME else <i64>found.rows[i].before))
         return made, text[w.taken:], bool(w.is_later), rows
     finally:
         element_walk_free(&w)
+        alignment_free(&found)
         with cython.critical_section(t):
             t.n_calls -= 1

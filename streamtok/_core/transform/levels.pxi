@@ -116,6 +116,16 @@ cdef struct LevelMark:      # where a level stands
     u8 stretch, last_size   # of its rows, as in `Alignment`
     size_t n_rows
     Row last_row
+    u64 begins_now          # where the text of the first row begins,
+    u64 begins_before       # and what that was before
+
+
+cdef struct Door:           # where the text comes in
+    u8[3] partial           # bytes of a character that is not complete
+    u8 n_partial
+    u64 bytes_in            # all that came in
+    u64 grown               # bytes that repair added
+    size_t pending          # bytes of the text that no id stands for yet
 
 
 cdef struct Level:
@@ -150,9 +160,13 @@ cdef class Changer:
     cdef Level[2] levels
     cdef LevelMark[2] draft
     cdef Watch watch
+    cdef readonly str errors    # what to do with bytes that are not UTF-8
+    cdef Door door              # as committed
+    cdef Door door_draft
+    cdef bint is_ended          # a text has; its rows are kept until the next call
 
-    def __cinit__(self, ChangeRules rules not None):
-        self.rules = rules
+    def __cinit__(self, ChangeRules rules not None, str errors not None):
+        self.rules, self.errors = rules, errors
         self.n_levels = 1 if rules.second_tokens is None else 2
         self.levels[0].mark.where = self.levels[1].mark.where = PLACE_BEGIN | PLACE_FIRST
 
@@ -162,8 +176,51 @@ cdef class Changer:
             free(self.levels[i].bytes)
             alignment_free(&self.levels[i].rows)
 
+    cdef void reset(self) noexcept:
+        """Forget everything but the rules."""
+        cdef int i
+        cdef Level* level
+        memset(&self.door, 0, sizeof(Door))
+        self.is_ended = False
+        for i in range(2):
+            level = &self.levels[i]
+            memset(&level.mark, 0, sizeof(LevelMark))
+            level.mark.where = PLACE_BEGIN | PLACE_FIRST
+            level.rows.n = 0
+            level.rows.stretch = NO_ROW
+            if level.capacity > SHRINK_FROM:
+                free(level.bytes)
+                level.bytes, level.capacity = NULL, 0
+
+    cdef Changer copy(self):
+        """An independent one in the same state."""
+        cdef Changer twin = Changer(self.rules, self.errors)
+        cdef Level* to
+        cdef const Level* level
+        cdef size_t size
+        cdef int i
+        twin.door = self.door
+        for i in range(2):
+            level, to = &self.levels[i], &twin.levels[i]
+            size = level.mark.size + SLACK
+            to.bytes = <u8*>malloc(size)
+            to.rows.rows = <Row*>malloc((level.rows.n + 1) * sizeof(Row))
+            if to.bytes == NULL or to.rows.rows == NULL:
+                raise MemoryError("no memory to copy a stream")
+            if level.mark.size:
+                memcpy(to.bytes, level.bytes, level.mark.size)
+            if level.rows.n:
+                memcpy(to.rows.rows, level.rows.rows, level.rows.n * sizeof(Row))
+            to.capacity, to.mark = size, level.mark
+            to.rows.n, to.rows.room = level.rows.n, level.rows.n + 1
+            to.rows.stretch, to.rows.last_size = level.rows.stretch, level.rows.last_size
+        return twin
+
     cdef void begin_draft(self) noexcept:
         cdef int i
+        if self.is_ended:
+            self.reset()
+        self.door_draft = self.door
         for i in range(2):
             self.draft[i] = self.levels[i].mark
 
@@ -178,10 +235,15 @@ cdef class Changer:
             if level.rows.n:
                 level.rows.rows[level.rows.n - 1] = level.mark.last_row
 
-    cdef void commit_draft(self) noexcept:
+    cdef void commit_draft(self, u64 reached, bint forgets) noexcept:
+        """reached: where the text begins that waits in the tail. forgets: the rows before that."""
         cdef int i
         cdef Level* level
         cdef LevelMark* m
+        self.door = self.door_draft
+        for i in reversed(range(self.n_levels)):
+            if forgets:
+                reached = forget_rows(&self.levels[i].rows, &self.draft[i], reached)
         for i in range(2):
             level, m = &self.levels[i], &self.draft[i]
             # Moving much for a few bytes would make small chunks quadratic.
@@ -196,6 +258,131 @@ cdef class Changer:
             if level.rows.n:
                 m.last_row = level.rows.rows[level.rows.n - 1]
             level.mark = m[0]
+
+    def back(self, spans, bint final):
+        """(how many are certain, int64 [n, 2]): where in the source the stretches of the text that came out
+        are. spans: int64 [n, 2], in bytes. Until `forget`, all of them are known that came out of calls for
+        places.
+        """
+        cdef object found = np.array(spans, np.int64)
+        cdef i64* places = <i64*>array_memory(found, INT64)
+        cdef size_t n = len(found), certain = n, k
+        cdef u64 end
+        cdef int i
+        for i in reversed(range(self.n_levels)):
+            if not final:
+                end = certain_end(self, i)
+                for k in range(certain):
+                    if places[2 * k + 1] > <i64>end:
+                        certain = k
+                        break
+            spans_back(&self.levels[i].rows, &self.levels[i].mark, places, n)
+        return certain, found
+
+    def forget(self, u64 place):
+        """int: where the source of what begins at `place` of the text that came out begins. Rows before that
+        are forgotten.
+        """
+        cdef int i
+        cdef Level* level
+        for i in reversed(range(self.n_levels)):
+            level = &self.levels[i]
+            place = forget_rows(&level.rows, &level.mark, place)
+            level.mark.n_rows = level.rows.n
+            if level.rows.n:
+                level.mark.last_row = level.rows.rows[level.rows.n - 1]
+        return place
+
+    def getstate(self):
+        """bytes: everything that the next call depends on but the rules."""
+        cdef Level* level
+        cdef LevelMark* m
+        cdef size_t k
+        cdef int i
+        if self.is_ended:
+            self.reset()
+        parts = [DOOR.pack(self.door.n_partial, self.door.bytes_in, self.door.grown, self.door.pending),
+                 self.door.partial[:self.door.n_partial]]
+        for i in range(self.n_levels):
+            level = &self.levels[i]
+            m = &level.mark
+            parts.append(LEVEL.pack(
+                m.size - m.begin, m.searched - m.begin, m.where, m.after_word, m.takes_blanks,
+                m.stretch, m.last_size, level.rows.n, m.begins_now, m.begins_before,
+            ))
+            if m.size > m.begin:
+                parts.append(level.bytes[m.begin:m.size])
+            for k in range(level.rows.n):
+                parts.append(ROW.pack(level.rows.rows[k].now, level.rows.rows[k].before))
+        return b"".join(parts)
+
+    @staticmethod
+    def from_state(ChangeRules rules not None, str errors not None, bytes state not None, size_t at,
+                   u64 reached):
+        """(a Changer, where the rest of the state begins). StateError if the bytes are damaged.
+
+        reached: the bytes that came out.
+        """
+        cdef Changer c = Changer(rules, errors)
+        cdef Level* level
+        cdef LevelMark* m
+        cdef size_t size, n_rows, k, held
+        cdef u64 before, end
+        cdef int i
+        held, c.door.bytes_in, c.door.grown, c.door.pending = unpack(DOOR, state, &at)
+        if held > 3 or (c.door.bytes_in | c.door.grown | c.door.pending) >> 62:
+            raise damaged("its counts are beyond what any stream has")
+        partial = cut(state, &at, held)
+        hold_partial(&c.door, partial, held)
+        if unfinished_at_end(partial, held) != held:
+            raise damaged("it ends with bytes that do not begin a character")
+        for i in range(c.n_levels):
+            level = &c.levels[i]
+            m = &level.mark
+            (size, m.searched, m.where, m.after_word, m.takes_blanks, m.stretch, m.last_size, n_rows,
+             m.begins_now, m.begins_before) = unpack(LEVEL, state, &at)
+            if (m.searched > size or m.where not in (0, PLACE_BEGIN, PLACE_BEGIN | PLACE_FIRST)
+                    or m.stretch > ROWS_WITH_TEXT or (m.begins_now | m.begins_before) >> 62):
+                raise damaged("positions are beyond its bytes, or not in order")
+            waits = cut(state, &at, size)
+            if errors != "surrogateescape":
+                check_utf8(waits)
+            level.bytes = <u8*>malloc(size + SLACK)
+            if level.bytes == NULL:
+                raise MemoryError("no memory for the text that waits")
+            level.capacity = size + SLACK
+            memcpy(level.bytes, <const u8*>waits, size)
+            m.size = size
+            for k in range(n_rows):
+                now, before_it = unpack(ROW, state, &at)
+                if now >> 61 or (before_it >> 61 and before_it != SAME) or k >> 32:
+                    raise damaged("its rows are too long")
+                if not alignment_push(&level.rows, now, before_it):
+                    raise MemoryError("no memory for the rows of a changed text")
+            check_rows(&level.rows, m)
+            level.rows.stretch, level.rows.last_size = m.stretch, m.last_size
+            m.n_rows = level.rows.n
+            if level.rows.n:
+                m.last_row = level.rows.rows[level.rows.n - 1]
+        end = c.door.bytes_in + c.door.grown - c.door.n_partial
+        for i in range(c.n_levels):
+            level = &c.levels[i]
+            before = level.mark.begins_before
+            for k in range(level.rows.n):
+                before += size_before(&level.rows.rows[k])
+            if before + level.mark.size != end:
+                raise damaged("its rows are of another text")
+            end = rows_end(&level.rows, &level.mark)
+        if end != reached:
+            raise damaged("its rows are of another text")
+        return c, at
+
+    cdef u64 source_of(self, u64 place) noexcept:
+        """Where the source of what begins at `place` of the text that came out begins, as the draft has it."""
+        cdef int i
+        for i in reversed(range(self.n_levels)):
+            place = row_start(&self.levels[i].rows, &self.draft[i], place)
+        return place
 
     cdef TokenSet tokens_of(self, int i):
         return self.rules.second_tokens if i else self.rules.first_tokens
@@ -312,9 +499,9 @@ cdef int put_blanks(Changer c, int i, size_t size, Sink sink) except -1:
 cdef int end_with_token(Changer c, int i, u32 id, size_t size, Sink sink) except -1:
     """Pass on a token of level i, which has ended its stretch."""
     cdef int k
-    for k in range(c.n_levels):
+    for k in range(i, c.n_levels):      # in the levels before, the stretch goes on
         c.draft[k].where = PLACE_BEGIN
-        if k >= i and not alignment_add_token(&c.levels[k].rows, size):
+        if not alignment_add_token(&c.levels[k].rows, size):
             no_memory()
     sink.put_token(id, size)
     return 0
@@ -338,7 +525,7 @@ cdef size_t change_stretch(Changer c, int i, size_t start, size_t stop, bint end
     if m.walked and not ends and goes_on_to(table, m, level.bytes, stop):
         return 0
     m.walked = 0
-    element_walk_begin(table, &w, p, n, m.where, ends, True)
+    element_walk_begin(table, &w, p, n, m.where, ends, &level.rows)
     with cython.critical_section(table):
         table.n_calls += 1
     try:
@@ -349,9 +536,7 @@ cdef size_t change_stretch(Changer c, int i, size_t start, size_t stop, bint end
             walk_elements(table, &w)
         if not w.is_changed:
             w.size = w.taken
-        if not alignment_append(&level.rows, &w.rows, w.out if w.is_changed else p):
-            no_memory()
-        if w.is_later and i + 1 < c.n_levels:
+        if w.is_later and m.where & PLACE_FIRST and i + 1 < c.n_levels:
             c.draft[i + 1].where &= <u8>~PLACE_FIRST
         if w.taken:
             m.where = 0
@@ -386,4 +571,166 @@ cdef int pass_on(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) 
         take_text(c, i + 1, p, n, ends, sink)
     else:
         sink.put_text(p, n, ends)
+    return 0
+
+
+cdef u64 row_start(const Alignment* a, const LevelMark* m, u64 place) noexcept:
+    """Where the source of the row at `place` begins; of text that stays, of the byte there."""
+    cdef u64 now = m.begins_now, before = m.begins_before
+    cdef size_t i
+    for i in range(a.n):
+        if now + a.rows[i].now > place:
+            return before + (place - now) if a.rows[i].before == SAME else before
+        now += a.rows[i].now
+        before += a.rows[i].now if a.rows[i].before == SAME else a.rows[i].before
+    return before
+
+
+cdef u64 forget_rows(Alignment* a, LevelMark* m, u64 reached) noexcept:
+    """Forget the rows before `reached`, but not the last row: what is removed next may go with it. Where the
+    source of what is there begins.
+    """
+    cdef size_t i = 0
+    cdef u64 start = row_start(a, m, reached), more
+    cdef Row* row
+    while i + 1 < a.n and m.begins_now + a.rows[i].now <= reached:
+        row = &a.rows[i]
+        m.begins_now += row.now
+        m.begins_before += row.now if row.before == SAME else row.before
+        i += 1
+    if i > 0 and (i >= a.n // 2 or i > 1024):
+        memmove(a.rows, a.rows + i, (a.n - i) * sizeof(Row))
+        a.n -= i
+    elif i > 0:         # later, or moving would take quadratic time
+        while i > 0:
+            i -= 1
+            row = &a.rows[i]
+            m.begins_now -= row.now
+            m.begins_before -= row.now if row.before == SAME else row.before
+    row = &a.rows[0]
+    if a.n and row.before == SAME and m.begins_now < reached:
+        more = row.now if a.n > 1 else row.now - a.last_size
+        more = more if more < reached - m.begins_now else reached - m.begins_now
+        row.now -= more
+        m.begins_now += more
+        m.begins_before += more
+    return start
+
+
+cdef struct RowCursor:
+    const Row* row
+    const Row* first
+    const Row* stop
+    u64 now                 # where the text of the row begins,
+    u64 before              # and what that was before
+
+
+cdef inline u64 size_before(const Row* row) noexcept nogil:
+    return row.now if row.before == SAME else row.before
+
+
+cdef void seek_row(RowCursor* c, u64 place) noexcept nogil:
+    """Go to the row that has the byte at `place`, or to the end."""
+    while c.row > c.first and c.now > place:
+        c.row -= 1
+        c.now -= c.row.now
+        c.before -= size_before(c.row)
+    while c.row < c.stop and c.now + c.row.now <= place:
+        c.now += c.row.now
+        c.before += size_before(c.row)
+        c.row += 1
+
+
+cdef void spans_back(const Alignment* a, const LevelMark* m, i64* spans, size_t n) noexcept nogil:
+    """Of n stretches of the text that came out of a level (start, end), what they were before."""
+    cdef RowCursor starts
+    cdef RowCursor ends
+    cdef size_t i
+    cdef u64 start, end
+    starts.row = starts.first = a.rows
+    starts.stop = a.rows + a.n
+    starts.now, starts.before = m.begins_now, m.begins_before
+    ends = starts
+    for i in range(n):
+        start, end = <u64>spans[2 * i], <u64>spans[2 * i + 1]
+        seek_row(&starts, start)
+        spans[2 * i] = <i64>starts.before
+        if starts.row < starts.stop and starts.row.before == SAME:
+            spans[2 * i] += <i64>(start - starts.now)
+        spans[2 * i + 1] = spans[2 * i]
+        if start < end:
+            seek_row(&ends, end - 1)
+            spans[2 * i + 1] = <i64>ends.before
+            if ends.row < ends.stop:
+                spans[2 * i + 1] += <i64>(end - ends.now if ends.row.before == SAME else ends.row.before)
+
+
+cdef u64 certain_end(Changer c, int i) noexcept:
+    """Up to where the ends of stretches of the text that came out of a level are certain: what is removed
+    next may go with the last character, and blanks with the last token.
+    """
+    cdef const Alignment* a = &c.levels[i].rows
+    cdef const LevelMark* m = &c.levels[i].mark
+    cdef u64 end = rows_end(a, m)
+    if a.n and a.stretch == ROWS_WITH_TEXT and c.table_of(i) is not None:
+        return end - (a.last_size if a.rows[a.n - 1].before == SAME else a.rows[a.n - 1].now)
+    if a.n and a.stretch == NO_ROW and m.takes_blanks:
+        return end - a.rows[a.n - 1].now
+    return end
+
+
+cdef u64 rows_end(const Alignment* a, const LevelMark* m) noexcept:
+    """Where the text of the last row ends."""
+    cdef u64 now = m.begins_now
+    cdef size_t i
+    for i in range(a.n):
+        now += a.rows[i].now
+    return now
+
+
+DOOR = struct.Struct("<B3Q")
+LEVEL = struct.Struct("<2Q5B3Q")
+ROW = struct.Struct("<2Q")
+
+
+cdef tuple unpack(layout, bytes state, size_t* at):
+    cdef size_t size = layout.size
+    return layout.unpack(cut(state, at, size))
+
+
+cdef bytes cut(bytes state, size_t* at, size_t size):
+    """The next bytes of a state. StateError if it has fewer."""
+    if size > <size_t>len(state) - at[0]:
+        raise damaged("it is too short")
+    at[0] += size
+    return state[at[0] - size:at[0]]
+
+
+cdef int check_utf8(bytes data) except -1:
+    cdef i32 why = 0
+    cdef int size = 0
+    valid_bytes(data, len(data), &why, &size)
+    if why != 0:
+        raise damaged("the bytes that it holds are not UTF-8")
+    return 0
+
+
+cdef int check_rows(const Alignment* a, const LevelMark* m) except -1:
+    """StateError unless the rows may be those of an open stretch as the mark says."""
+    cdef const Row* last
+    cdef u64 total = 0
+    cdef size_t i
+    for i in range(a.n):
+        total |= a.rows[i].now | (0 if a.rows[i].before == SAME else a.rows[i].before)
+    if total and a.n and (total << 1) > (<u64>1 << 62) // a.n:
+        raise damaged("its rows are too long")
+    if m.stretch == NO_ROW:
+        return 0
+    if a.n == 0:
+        raise damaged("its rows are missing")
+    last = &a.rows[a.n - 1]
+    if (last.now == 0) != (m.stretch == ROW_WITHOUT_TEXT):
+        raise damaged("its rows are not in order")
+    if last.before == SAME and not (1 <= m.last_size <= 4 and m.last_size <= last.now):
+        raise damaged("its last character is longer than its row")
     return 0

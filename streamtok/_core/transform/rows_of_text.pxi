@@ -88,18 +88,3 @@ cdef bint alignment_add_token(Alignment* a, u64 size) noexcept nogil:
     """Add a token, which ends a stretch. False: there is no memory."""
     a.stretch = NO_ROW
     return alignment_push(a, size, size)
-
-
-cdef bint alignment_append(Alignment* a, const Alignment* more, const u8* text) noexcept nogil:
-    """Add the rows of `text`, which may go on in an open stretch. False: there is no memory."""
-    cdef size_t i
-    cdef Row row
-    for i in range(more.n):
-        row = more.rows[i]
-        if row.before == SAME:
-            if not alignment_add_same(a, text, row.now):
-                return False
-        elif not alignment_add(a, row.now, row.before):
-            return False
-        text += row.now
-    return True
