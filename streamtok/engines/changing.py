@@ -155,7 +155,11 @@ class ChangingEngine:
         self._rules: dict[SpecialMatcher, ChangeRules] = {}
 
     def encode(self, text: Text, matcher: SpecialMatcher, errors: str, into: str) -> Any:
-        chain = self.chain(matcher, errors)  # a stream of one chunk
+        rules = self.rules(matcher)
+        found = self.encoder.encode(text, rules.first_tokens.matcher, errors, into, rules=rules)
+        if found is not None:
+            return found
+        chain = ChangingChain(self.encoder, rules, errors)  # a stream of one chunk
         return chain.encode(chain.tail(NO_TEMPLATE), text, True, into, None, NO_LIMIT)
 
     def chain(self, matcher: SpecialMatcher, errors: str) -> ChangingChain:

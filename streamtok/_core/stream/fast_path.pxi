@@ -78,7 +78,11 @@ cdef class FastStreamEncoder(OneCall):
             tail, transform, limit = self._tail, self.transform, self._max_pending
             is_direct = self.is_direct
         # Where these give no ids, they have not changed anything.
-        if transform is not None:
+        if tail.changer is not None and self._trace is None:
+            ids = feed_levels(tail, chunk, final, form, out, limit)
+            if type(ids) is not tuple:
+                return ids
+        elif transform is not None:
             ids = feed_chunk(transform, tail, chunk, final, form, out, limit)
             if ids is not None and type(ids) is not tuple:
                 return ids

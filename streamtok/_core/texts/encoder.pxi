@@ -157,6 +157,62 @@ cdef int encode_changed(Encoder encoder, Work* w, SpecialMatcher matcher, Transf
     return 0
 
 
+cdef int encode_directly(Encoder encoder, Work* w, ChangeRules r, const u8* p, size_t n, bint count_only,
+                         size_t* total, Found* refused) except -1:
+    """As `encode_whole`, of a text that rules change stretch by stretch; 1: the caller must say where a token
+    is that is refused in changed text.
+    """
+    cdef Found found
+    cdef ElementWalk x
+    cdef ElementTable t = r.first_table
+    cdef SpecialMatcher matcher = r.first_tokens.matcher
+    cdef SpecialMatcher inner = None if r.second_tokens is None else r.second_tokens.matcher
+    cdef size_t begin = 0
+    cdef u8 where = PLACE_BEGIN | PLACE_FIRST
+    total[0] = 0
+    w.counts_only = count_only
+    w.forgotten = 0
+    while True:
+        if n - begin >= RELEASE_FROM:
+            with nogil:
+                matcher.search(&w.watch, p, begin, n, True, &found)
+        else:
+            matcher.search(&w.watch, p, begin, n, True, &found)
+        if found.kind == DISALLOWED:
+            refused[0] = found
+            return 0
+        if found.start > begin and t is None:
+            encode_part(encoder, w, inner, p, n, begin, found.start, total, refused)
+            if refused.kind == DISALLOWED:
+                return 1
+        elif found.start > begin:
+            element_walk_begin(t, &x, p + begin, found.start - begin, where, True, NULL)
+            enter_table(t)
+            try:
+                if found.start - begin >= RELEASE_FROM:
+                    with nogil:
+                        walk_elements(t, &x)
+                else:
+                    walk_elements(t, &x)
+                if x.is_changed:
+                    encode_part(encoder, w, inner, x.out, x.size, 0, x.size, total, refused)
+                else:
+                    encode_part(encoder, w, inner, p, n, begin, found.start, total, refused)
+            finally:
+                element_walk_free(&x)
+                leave_table(t)
+            if refused.kind == DISALLOWED:
+                return 1
+        if found.kind != ALLOWED:
+            break
+        put_id(w, matcher.ids[found.which], 0, 0)
+        where = PLACE_BEGIN
+        begin = found.end
+    total[0] += w.count + w.forgotten
+    refused[0].kind = found.kind
+    return 0
+
+
 cdef int encode_part(Encoder encoder, Work* w, SpecialMatcher matcher, const u8* p, size_t n,
                      size_t begin, size_t stop, size_t* total, Found* refused) except -1:
     """As `encode_searched`, with the GIL or without."""
@@ -277,7 +333,7 @@ cdef class Encoder:
         return total
 
     def encode(self, data, SpecialMatcher matcher not None, str errors not None, str into not None,
-               Transform transform=None, SpecialMatcher inner=None):
+               Transform transform=None, SpecialMatcher inner=None, ChangeRules rules=None):
         """The ids of a whole text.
 
         data: str or bytes-like; into: "list", "array" (numpy.uint32) or "count". transform: changes
@@ -299,7 +355,12 @@ cdef class Encoder:
             try:
                 if not count_only:
                     foresee(self._spares, &workspace.c, text.size // 3)
-                if transform is not None:
+                if rules is not None:
+                    if not rules.is_direct or encode_directly(
+                        self, &workspace.c, rules, text.data, text.size, count_only, &total, &refused
+                    ):
+                        return None
+                elif transform is not None:
                     if errors == "surrogateescape":
                         valid_bytes(text.data, text.size, &why, &length)
                         if why != 0:

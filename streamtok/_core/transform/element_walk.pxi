@@ -400,8 +400,7 @@ def change_elements(ElementTable t not None, bytes text not None, int begins, bi
     cdef size_t i
     memset(&found, 0, sizeof(Alignment))
     element_walk_begin(t, &w, text, len(text), begins, ends, &found if wants_rows else NULL)
-    with cython.critical_section(t):
-        t.n_calls += 1
+    enter_table(t)
     try:
         walk_elements(t, &w)
         made = w.out[:w.size] if w.is_changed else text[:w.taken]
@@ -415,5 +414,4 @@ def change_elements(ElementTable t not None, bytes text not None, int begins, bi
     finally:
         element_walk_free(&w)
         alignment_free(&found)
-        with cython.critical_section(t):
-            t.n_calls -= 1
+        leave_table(t)

@@ -219,6 +219,17 @@ cdef class ElementTable:
         return self.n_kept >= ELEMENTS_KEPT or self.kept_bytes >= ELEMENT_BYTES
 
 
+cdef inline void enter_table(ElementTable t):
+    """Elements that are kept are not freed until `leave_table`, but by `ask`."""
+    with cython.critical_section(t):
+        t.n_calls += 1
+
+
+cdef inline void leave_table(ElementTable t):
+    with cython.critical_section(t):
+        t.n_calls -= 1
+
+
 cdef Element* find_kept(ElementTable t, const u8* p, size_t size, u8 where) noexcept nogil:
     """What is known of an element; NULL: nothing."""
     cdef u64 hash

@@ -24,10 +24,11 @@ cdef enum TokenFlag:
 cdef class TokenSet:
     """Added and special tokens with flags. Immutable."""
 
-    cdef SpecialMatcher matcher
+    cdef readonly SpecialMatcher matcher
     cdef u8* flags              # TokenFlag of each of its specials
     cdef bytes words            # a bit for each code point: whether it is in a word
     cdef bint wants_blanks      # some token takes those before it
+    cdef bint is_plain          # no token has flags
 
     def __cinit__(self, SpecialMatcher matcher not None, flags, words):
         """flags: of each of `matcher.specials`. words: a bit for each code point, the lowest first; None
@@ -41,6 +42,7 @@ cdef class TokenSet:
         self.flags = <u8*>malloc(len(flags) + 1)
         if self.flags == NULL:
             raise MemoryError("no memory for the flags of tokens")
+        self.is_plain = not any(flags)
         for i, one in enumerate(flags):
             self.flags[i] = one
             self.wants_blanks |= one & LSTRIP != 0
@@ -95,11 +97,15 @@ cdef class ChangeRules:
     cdef readonly ElementTable first_table      # or None
     cdef readonly TokenSet second_tokens        # None: there is no second level
     cdef readonly ElementTable second_table     # or None
+    cdef bint is_direct         # a whole text can be encoded stretch by stretch: see `encode_directly`
 
     def __init__(self, TokenSet first_tokens not None, ElementTable first_table,
                  TokenSet second_tokens=None, ElementTable second_table=None):
         self.first_tokens, self.first_table = first_tokens, first_table
         self.second_tokens, self.second_table = second_tokens, second_table
+        self.is_direct = first_tokens.is_plain and second_table is None and (
+            second_tokens is None or second_tokens.is_plain
+        )
         if second_tokens is None and second_table is not None:
             raise ValueError("without tokens in changed text, both normalizers are one table")
 
@@ -526,8 +532,7 @@ cdef size_t change_stretch(Changer c, int i, size_t start, size_t stop, bint end
         return 0
     m.walked = 0
     element_walk_begin(table, &w, p, n, m.where, ends, &level.rows)
-    with cython.critical_section(table):
-        table.n_calls += 1
+    enter_table(table)
     try:
         if n >= RELEASE_FROM:
             with nogil:
@@ -549,8 +554,7 @@ cdef size_t change_stretch(Changer c, int i, size_t start, size_t stop, bint end
         return w.taken
     finally:
         element_walk_free(&w)
-        with cython.critical_section(table):
-            table.n_calls -= 1
+        leave_table(table)
 
 
 cdef bint goes_on_to(ElementTable t, LevelMark* m, const u8* p, size_t stop) noexcept:
