@@ -232,7 +232,7 @@ class Changer:
     def getstate(self) -> bytes: ...
     @staticmethod
     def from_state(
-        rules: ChangeRules, errors: str, state: bytes, at: int, reached: int
+        rules: ChangeRules, errors: str, state: bytes, at: int, done: int, reached: int
     ) -> tuple[Changer, int]: ...
 
 def feed_changing(

@@ -331,7 +331,8 @@ cdef class Tail:
             raise damaged("it has text before its beginning")
         if self.changer is not None:
             changer, at = Changer.from_state(
-                self.changer.rules, self.changer.errors, before, 0, m.offset + m.size
+                self.changer.rules, self.changer.errors, before, 0, m.offset + m.scan.start,
+                m.offset + m.size
             )
             if at != <size_t>len(before):
                 raise damaged("it is too long")

@@ -270,9 +270,9 @@ cdef class Changer:
         are. spans: int64 [n, 2], in bytes. Until `forget`, all of them are known that came out of calls for
         places.
         """
-        cdef object found = np.array(spans, np.int64)
+        cdef object found = np.array(spans, np.int64).reshape(-1)
         cdef i64* places = <i64*>array_memory(found, INT64)
-        cdef size_t n = len(found), certain = n, k
+        cdef size_t n = len(spans), certain = n, k
         cdef u64 end
         cdef int i
         for i in reversed(range(self.n_levels)):
@@ -283,7 +283,7 @@ cdef class Changer:
                         certain = k
                         break
             spans_back(&self.levels[i].rows, &self.levels[i].mark, places, n)
-        return certain, found
+        return certain, found.reshape(-1, 2)
 
     def forget(self, u64 place):
         """int: where the source of what begins at `place` of the text that came out begins. Rows before that
@@ -307,7 +307,7 @@ cdef class Changer:
         cdef int i
         if self.is_ended:
             self.reset()
-        parts = [DOOR.pack(self.door.n_partial, self.door.bytes_in, self.door.grown, self.door.pending),
+        parts = [DOOR.pack(self.door.n_partial, self.door.bytes_in, self.door.grown),
                  self.door.partial[:self.door.n_partial]]
         for i in range(self.n_levels):
             level = &self.levels[i]
@@ -324,10 +324,10 @@ cdef class Changer:
 
     @staticmethod
     def from_state(ChangeRules rules not None, str errors not None, bytes state not None, size_t at,
-                   u64 reached):
+                   u64 done, u64 reached):
         """(a Changer, where the rest of the state begins). StateError if the bytes are damaged.
 
-        reached: the bytes that came out.
+        reached: the bytes that came out; done: of these, those that no longer wait.
         """
         cdef Changer c = Changer(rules, errors)
         cdef Level* level
@@ -335,8 +335,8 @@ cdef class Changer:
         cdef size_t size, n_rows, k, held
         cdef u64 before, end
         cdef int i
-        held, c.door.bytes_in, c.door.grown, c.door.pending = unpack(DOOR, state, &at)
-        if held > 3 or (c.door.bytes_in | c.door.grown | c.door.pending) >> 62:
+        held, c.door.bytes_in, c.door.grown = unpack(DOOR, state, &at)
+        if held > 3 or (c.door.bytes_in | c.door.grown) >> 62:
             raise damaged("its counts are beyond what any stream has")
         partial = cut(state, &at, held)
         hold_partial(&c.door, partial, held)
@@ -379,8 +379,10 @@ cdef class Changer:
             if before + level.mark.size != end:
                 raise damaged("its rows are of another text")
             end = rows_end(&level.rows, &level.mark)
-        if end != reached:
+        if end != reached or c.levels[c.n_levels - 1].mark.begins_now > done:
             raise damaged("its rows are of another text")
+        c.begin_draft()
+        c.door.pending = <size_t>(c.door.bytes_in + c.door.grown - c.source_of(done))
         return c, at
 
     cdef u64 source_of(self, u64 place) noexcept:
@@ -547,8 +549,10 @@ cdef size_t change_stretch(Changer c, int i, size_t start, size_t stop, bint end
             m.where = 0
         elif n and w.is_open and not ends:
             m.walked, m.last = stop, w.last
+        if w.is_changed:
+            p = w.out
         if w.size or ends:
-            pass_on(c, i, w.out if w.is_changed else p, w.size, ends, sink)
+            pass_on(c, i, p, w.size, ends, sink)
         if ends:
             m.where = PLACE_BEGIN
         return w.taken
@@ -692,7 +696,7 @@ cdef u64 rows_end(const Alignment* a, const LevelMark* m) noexcept:
     return now
 
 
-DOOR = struct.Struct("<B3Q")
+DOOR = struct.Struct("<B2Q")
 LEVEL = struct.Struct("<2Q5B3Q")
 ROW = struct.Struct("<2Q")
 
