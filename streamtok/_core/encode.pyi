@@ -190,16 +190,17 @@ class Transform:
 
 @final
 class ElementTable:
-    elements: Elements
+    elements: Any
     asks_for_begin: bool
     asks_for_end: bool
     joins_any: bool
     n_caring: int
-    def __new__(cls, elements: Elements) -> ElementTable: ...
+    def __new__(cls, elements: Any) -> ElementTable: ...
 
 def change_elements(
     t: ElementTable, text: bytes, begins: int, ends: bool, wants_rows: bool
 ) -> tuple[bytes, bytes, bool, list[tuple[int, int]] | None]: ...
+
 @final
 class TokenSet:
     matcher: SpecialMatcher

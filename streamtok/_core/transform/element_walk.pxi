@@ -9,39 +9,6 @@ only at a later step, and a chain of merges is at most as long as there are cari
 wait. Where an entry holds nothing, the chain ends, unless something joins whatever is before it.
 """
 
-cdef struct OpenElement:          # an element that is not final
-    size_t start
-    size_t stop
-    Element* element        # NULL: it stays as it is, or is not asked for
-    CharKind kind               # if it is not asked for, what is likely: see `put_entry`
-    u8 where
-    bint is_asked
-    bint is_owned           # the entry frees the element
-
-
-cdef struct ElementWalk:
-    const u8* p
-    size_t n
-    size_t at               # up to which all is in entries, or final
-    size_t pause            # from where on to look at signals
-    size_t left             # up to which all is in `out`; what follows is left as it is up to `final`
-    size_t final
-    size_t taken            # in the end: the bytes that were taken in
-    u8 begins               # PLACE_BEGIN and PLACE_FIRST, of the next element
-    bint ends               # the stretch ends with this text
-    bint is_changed
-    bint is_later           # something was left out before the first text
-    bint is_open            # nothing is taken in, for all is one element, more of which may come,
-    CharKind last           # after a character of this kind
-    size_t mask_at          # where the last look at 64 bytes was,
-    u64 mask                # and what it found
-    u8* out
-    size_t size, room
-    Alignment* rows         # which gets those of what is taken in; NULL: they are not wanted
-    size_t n_entries, most_entries
-    OpenElement[MOST_CARING + 1] entries
-
-
 cdef void element_walk_begin(ElementTable t, ElementWalk* w, const u8* p, size_t n, u8 begins, bint ends,
                              Alignment* rows) noexcept nogil:
     memset(w, 0, sizeof(ElementWalk))
@@ -260,6 +227,15 @@ cdef int put_gap(ElementTable t, ElementWalk* w, size_t at) except -1 nogil:
     return 0
 
 
+cdef inline bint stands_alone(ElementTable t, ElementWalk* w, size_t at, CharKind kind) noexcept nogil:
+    """Whether there is surely a border before the character at `at`."""
+    cdef size_t low = w.entries[w.n_entries - 1].stop if w.n_entries else w.final
+    cdef int size = 0
+    if at == low:
+        return w.n_entries == 0
+    return not is_joined(kind_at(t, utf8_at(w.p, utf8_before(w.p, low, at, w.n), w.n, &size)), kind)
+
+
 cdef inline size_t seek_element(ElementTable t, ElementWalk* w, size_t i) noexcept nogil:
     """The first byte from i on that may begin a character that is not inert."""
     cdef u64 mask
@@ -318,6 +294,14 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
                 emit_element(w, <Element*>st_load_pointer(&t.changes[code]), at, at + size)
                 w.at = at + size
                 continue
+            if kind.flags == 0 and stands_alone(t, w, at, kind):
+                # It stays, and is left to the gap, as inert ones are.
+                stop = at + size
+                if stop < n:
+                    know(t, utf8_at(w.p, stop, n, &length), &next)
+                    if not is_joined(kind, next):
+                        w.at = stop
+                        continue
         put_gap(t, w, at)
         memset(&e, 0, sizeof(OpenElement))
         e.start, e.where = at, w.begins

@@ -16,38 +16,14 @@ cdef enum:
     KIND_HOLDS_ANY = 8      # or whatever is after it
     KIND_EMPTY = 16         # it begins a stretch, and is nothing at some step
     KIND_LATER = 32         # something was left out before its text
-    MOST_CARING = 8         # steps
-
 
 
 cdef u64 SAME = 0xFFFFFFFFFFFFFFFF  # of a row: each byte stands for itself
 
 
-cdef struct CharKind:           # of a code point, or an element
-    u8 joins                # bit i: at caring step i, by what it is by then
-    u8 holds
-    u8 flags
-    u8 is_known             # of a code point
-
-
 cdef union KindWord:        # all of it at once, for threads
     CharKind kind
     u32 word
-
-
-cdef struct Row:            # bytes; before: or SAME
-    u64 now
-    u64 before
-
-
-cdef struct Element:        # behind it: the rows, the key, the text
-    u64 hash
-    u32 key_size
-    u32 size
-    u32 n_rows
-    u8 where
-    bint is_same
-    CharKind kind
 
 
 cdef inline Row* element_rows(Element* e) noexcept nogil:

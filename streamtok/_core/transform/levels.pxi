@@ -110,37 +110,6 @@ cdef class ChangeRules:
             raise ValueError("without tokens in changed text, both normalizers are one table")
 
 
-cdef struct LevelMark:      # where a level stands
-    size_t begin            # of its bytes: before that, all was passed on
-    size_t size
-    size_t searched         # up to which no token begins that is not certain
-    size_t walked           # up to which the element at `begin` goes on; 0: not known
-    CharKind last           # of the last character there
-    u8 where                # PLACE_BEGIN | PLACE_FIRST of what comes next; 0: inside a stretch
-    bint after_word         # the character before `begin` is in a word
-    bint takes_blanks       # for a token that was passed on: the blanks that come next
-    u8 stretch, last_size   # of its rows, as in `Alignment`
-    size_t n_rows
-    Row last_row
-    u64 begins_now          # where the text of the first row begins,
-    u64 begins_before       # and what that was before
-
-
-cdef struct Door:           # where the text comes in
-    u8[3] partial           # bytes of a character that is not complete
-    u8 n_partial
-    u64 bytes_in            # all that came in
-    u64 grown               # bytes that repair added
-    size_t pending          # bytes of the text that no id stands for yet
-
-
-cdef struct Level:
-    u8* bytes
-    size_t capacity
-    Alignment rows          # of what was passed on and is not final
-    LevelMark mark          # as committed
-
-
 cdef class Sink:
     """What takes the text that comes out."""
 

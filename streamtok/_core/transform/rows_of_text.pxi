@@ -10,14 +10,6 @@ cdef enum StretchRows:      # what the rows have of the stretch that is open
     ROWS_WITH_TEXT
 
 
-cdef struct Alignment:
-    Row* rows
-    size_t n
-    size_t room
-    u8 stretch              # StretchRows
-    u8 last_size            # bytes of the last character of the last row, if that is SAME
-
-
 cdef void alignment_free(Alignment* a) noexcept nogil:
     free(a.rows)
     a.rows = NULL
