@@ -15,16 +15,16 @@ cdef class TailSink(Sink):
 
     cdef Tail tail
     cdef Changer changer
-    cdef Mark draft
+    cdef Mark* draft
     cdef Work* work
 
     cdef int put_text(self, const u8* p, size_t n, bint ends) except -1:
         cdef Found refused
         refused.kind = PARTIAL
-        return take_stretch_bytes(self.tail, &self.draft, self.work, p, n, ends, &refused)
+        return take_stretch_bytes(self.tail, self.draft, self.work, p, n, ends, &refused)
 
     cdef int put_token(self, u32 id, size_t size) except -1:
-        return put_token(self.work, &self.draft, id, size)
+        return put_token(self.work, self.draft, id, size)
 
     cdef int refuse(self, int level, const u8* p, size_t size, size_t rest) except -1:
         cdef Changer c = self.changer
@@ -43,28 +43,30 @@ def feed_changing(Tail tail not None, chunk, bint final, str into not None, out,
 cdef object feed_levels(Tail tail, object chunk, bint final, Form form, object out, size_t limit):
     cdef Changer c = tail.changer
     cdef TailSink sink
+    cdef Mark draft
     cdef Workspace workspace
     cdef object result
     cdef u64 reached
     enter(&tail.busy)
     try:
         c.begin_draft()
+        draft = tail.mark
         workspace = tail.encoder.take()
         try:
             sink = TailSink.__new__(TailSink)
-            sink.tail, sink.changer, sink.draft, sink.work = tail, c, tail.mark, &workspace.c
+            sink.tail, sink.changer, sink.draft, sink.work = tail, c, &draft, &workspace.c
             workspace.c.follows = form == AS_PLACES
-            put_before(tail, &sink.draft, &workspace.c)
+            put_before(tail, &draft, &workspace.c)
             take_chunk(c, chunk, final, sink, form == AS_ARRAY)
             if final:
                 put_ids(&workspace.c, tail.after)
-            reached = sink.draft.offset + sink.draft.scan.start
+            reached = draft.offset + draft.scan.start
             c.door_draft.pending = <size_t>(
                 c.door_draft.bytes_in + c.door_draft.grown - c.source_of(reached)
             )
             if not final:
                 check_limit(c, limit)
-            sink.draft.tokens_out += workspace.c.count
+            draft.tokens_out += workspace.c.count
             result = ids_as(form, tail.encoder.table, tail.encoder._spares, &workspace.c, out)
         except RefusedToken as refused:
             c.roll_back()
@@ -75,7 +77,7 @@ cdef object feed_levels(Tail tail, object chunk, bint final, Form form, object o
         finally:
             tail.encoder.give(workspace)
         with cython.critical_section(tail):         # nothing from here on can fail
-            commit(tail, &sink.draft, final)
+            commit(tail, &draft, final)
             c.commit_draft(reached, form != AS_PLACES)
             c.is_ended = final
             if final:
