@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from ..pipeline.argument_types import parse_port
 from . import encoding_options, options
-from .argument_types import parse_port
 from .messages import Misused, print_now, say
 from .options import add_option
 from .stop_signals import Signals
@@ -33,7 +33,7 @@ def add_parser(subparsers: Any) -> None:
         "file",
         nargs="?",
         metavar="FILE",
-        help=f"a file or a URL (http, https) that the page shows at first; {options.UNPACKED}",
+        help=f"a file or a URL that the page shows at first; {options.UNPACKED}",
     )
     encoding_options.add_encoding(parser)
     address = parser.add_argument_group("address")

@@ -77,7 +77,7 @@ def test_a_record_has_the_digests_of_its_files(
 def test_what_the_vocabulary_puts_around_a_text(tmp_path: Path) -> None:
     template = Template((1, 2), (3,))
     mine = streamtok.Encoding(
-        "mine", pat_str=ENC._pat_str, mergeable_ranks=ENC._vocabulary, special_tokens={},
+        "mine", pat_str=ENC._pat_str, mergeable_ranks=ENC.definition.vocabulary, special_tokens={},
         template=template,
     )  # fmt: skip
     vocabulary = tmp_path / "mine.streamtok"
@@ -92,7 +92,7 @@ def test_what_the_vocabulary_puts_around_a_text(tmp_path: Path) -> None:
     out = str(tmp_path / "cli")
     args = ["-e", str(vocabulary), str(path), "--format", "u16", "-o", out, "--part-size", "100"]
     assert main(["encode", "-q", *args, "--workers", "1", "--add-special-tokens"]) == 0
-    assert Plan.load(out).settings == made.settings
+    assert Plan.load(out).job.as_json() == made.job.as_json()
 
 
 def test_parquet_in_row_groups(tmp_path: Path) -> None:

@@ -1,0 +1,179 @@
+"""The families of models, each as an encoding; most are also a tokenizer.json."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import streamtok
+from streamtok.formats.huggingface import read_huggingface
+from streamtok.formats.json_value import JsonValue, parse_json
+from streamtok.formats.sentencepiece import read_sentencepiece
+
+from ...conftest import PACKED, encoding_of
+from ...tokenizer_files import (
+    ALPHABETS,
+    BEHAVIORS,
+    BYTE_SYMBOLS,
+    PATTERNS,
+    File,
+    byte_level,
+    give_ids,
+    ids_of,
+    metaspace,
+    random_added_tokens,
+    random_decoder,
+    random_file,
+    random_model,
+    random_normalizer,
+    random_piece_file,
+    random_pieces,
+    split,
+    without_chance,
+)
+from ..states.encodings import SPECIALS, made
+
+FAMILIES = {
+    "stages": 40, "file": 14, "pieces file": 14, "sentencepiece": 10, "bundled": 20,
+    "random": 8, "merges": 3, "long": 2, "spaces": 2, "added": 2, "rewriting": 4, "pieces": 4,
+}  # fmt: skip
+# What cuts text into many pieces, so that what stages add to each is much.
+CUTS = [r"a", r"[\s\S]", r"[ab]", r"\s", r"aa|b", *PATTERNS]
+
+
+@dataclass
+class Subject:
+    """One encoding. letters: what its texts are made of; file: its tokenizer.json, if it is one."""
+
+    family: str
+    encoding: streamtok.Encoding
+    letters: list[str]
+    file: File | None = None
+
+    @cached_property
+    def special(self) -> list[str]:
+        """Texts of special and added tokens."""
+        return sorted(self.encoding.definition.specials.every)
+
+    @cached_property
+    def json(self) -> str:
+        return json.dumps(self.file)
+
+    @cached_property
+    def real(self) -> Any:
+        """The tokenizer of `tokenizers`, or None."""
+        from ..random_tokenizers.checks import theirs
+
+        return None if self.file is None else theirs(self.file)
+
+    @cached_property
+    def hf(self) -> Any:
+        """The tokenizer of `streamtok.hf`, or None if it has another engine."""
+        if self.real is None:
+            return None
+        import streamtok.hf
+
+        found = streamtok.hf.Tokenizer.from_str(self.json)
+        return found if found.engine == "streamtok" else None
+
+
+def any_subject(rng: random.Random, family: str | None = None) -> Subject:
+    """One that streamtok and `tokenizers` take."""
+    while True:
+        name = family or rng.choices(list(FAMILIES), list(FAMILIES.values()))[0]
+        try:
+            found = of_family(rng, name)
+        except (streamtok.VocabularyError, streamtok.PatternError):
+            continue
+        if found is not None:
+            return found
+
+
+def of_family(rng: random.Random, family: str) -> Subject | None:
+    if family == "stages":
+        return of_file(family, staged_file(rng))
+    if family == "file":
+        return of_file(family, random_file(rng))
+    if family == "pieces file":
+        return of_file(family, random_piece_file(rng))
+    if family == "sentencepiece":
+        return of_sentencepiece(rng)
+    if family == "bundled":
+        encoding = encoding_of(rng.choice([*PACKED, "llama3_style"]))
+        return Subject(
+            family, encoding, [*"ab 1é日\n'\u3000", " the", "ing", "=", "😀", " 日本", "中。"]
+        )
+    subject = made(family, rng.randrange(36 if family != "long" else 6))
+    letters = [*subject.letters.decode("utf-8", "ignore"), *SPECIALS]
+    return Subject(family, subject.encoding, letters)
+
+
+def of_file(family: str, file: File) -> Subject | None:
+    text = json.dumps(file)
+    value = JsonValue(parse_json(text.encode(), "FILE"), "FILE")
+    subject = Subject(family, read_huggingface(value, "random"), letters_of(file), file)
+    return None if subject.real is None else subject
+
+
+def letters_of(file: File) -> list[str]:
+    tokens = [token for token in ids_of(file["model"]) if token and not token.startswith("<0x")]
+    if len(tokens) > 256:
+        back = {symbol: chr(byte) for byte, symbol in BYTE_SYMBOLS.items() if byte < 128}
+        tokens = ["".join(back.get(c, "") for c in token) for token in tokens[256:]]
+    added = [token["content"] for token in file["added_tokens"]]
+    return [*"ab a\n", *"aé日", "\u2581", *filter(None, tokens), *added]
+
+
+def staged_file(rng: random.Random) -> File:
+    """A pre-tokenizer that cuts, and then cuts again or changes each piece."""
+    has_bytes = rng.random() < 0.4
+    pattern = (
+        {"String": rng.choice([" ", "a", "ab"])}
+        if rng.random() < 0.4
+        else {"Regex": rng.choice(CUTS)}
+    )
+    steps = [split(pattern, rng.choice(BEHAVIORS), invert=rng.random() < 0.1)]
+    for _ in range(rng.choice([0, 0, 1, 2])):
+        cut = split({"Regex": rng.choice(CUTS)}, rng.choice(BEHAVIORS))
+        steps.append(rng.choice([cut, metaspace(rng), byte_level(rng, rng.random() < 0.5)]))
+    end = byte_level(rng, rng.random() < 0.7) if has_bytes else metaspace(rng)
+    if not has_bytes and rng.random() < 0.7:
+        end |= {"prepend_scheme": "always", "split": False}
+    steps.append(end)
+    alphabet = rng.choice(ALPHABETS)
+    kind = rng.choice(["BPE", "BPE", "Unigram", "Unigram", "WordPiece", "WordLevel"])
+    model = (
+        random_model(rng, "bytes" if has_bytes else "characters", alphabet)
+        if kind == "BPE"
+        else random_pieces(rng, kind, alphabet)
+    )
+    file: File = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [],
+        "normalizer": random_normalizer(rng, "bytes") if rng.random() < 0.15 else None,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
+        "post_processor": None,
+        "decoder": random_decoder(rng, "bytes" if has_bytes else "characters"),
+        "model": model,
+    }
+    if rng.random() < 0.3:
+        file["added_tokens"] = without_chance(random_added_tokens(rng, alphabet), file)
+    give_ids(file)
+    return file
+
+
+def of_sentencepiece(rng: random.Random) -> Subject | None:
+    try:
+        from ..random_tokenizers import sentencepieces
+    except ImportError:
+        return None
+    kind = rng.choice([1, 1, 2])
+    rows, settings = sentencepieces.random_rows(rng, kind)
+    data = sentencepieces.made(rows, kind, settings)
+    letters = [*"ab a\n", *"aé日", *(text for text, *_ in rows if not text.startswith("<0x"))]
+    return Subject("sentencepiece", read_sentencepiece(data, "FILE", "random"), letters)
