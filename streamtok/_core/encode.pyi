@@ -156,9 +156,7 @@ class Encoder:
         matcher: SpecialMatcher,
         errors: str,
         output: Output[_Result],
-        transform: Transform | None = None,
-        inner: SpecialMatcher | None = None,
-        rules: ChangeRules | None = None,
+        rules: None = None,
     ) -> _Result: ...
     def encode_split(
         self, data: Buffer, ends: npt.NDArray[np.int64], output: Output[_Result]
@@ -177,27 +175,6 @@ class UnknownId(KeyError):
     position: int
     def __init__(self, id: int, position: int) -> None: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
-
-@final
-class CharacterTable:
-    def __new__(
-        cls,
-        changes: Iterable[tuple[int, int]],
-        joins: bool,
-        holds: Iterable[tuple[int, int]],
-        marks: Iterable[tuple[int, int]] | None,
-        pairs: Iterable[tuple[int, int]],
-        asks_for_begin: bool,
-        asks_for_end: bool,
-        joins_any: bool,
-        learn: Callable[[int], tuple[int, str | None, Sequence[tuple[int, int, int]]]],
-        resolve: Callable[[str, int], tuple[str, Sequence[tuple[int, int, int]]]],
-    ) -> CharacterTable: ...
-
-@final
-class Transform:
-    tables: tuple[CharacterTable, ...]
-    def __new__(cls, tables: Iterable[CharacterTable]) -> Transform: ...
 
 @final
 class ElementTable:
@@ -247,65 +224,6 @@ class Changer:
         rules: ChangeRules, errors: str, state: bytes, at: int, done: int, reached: int
     ) -> tuple[Changer, int]: ...
 
-def feed_changing(
-    tail: Tail,
-    chunk: str | Buffer,
-    final: bool,
-    into: str,
-    out: Buffer | None,
-    limit: int,
-) -> Any: ...
-def transform(
-    t: Transform, text: str | Buffer, begins: int, ends: bool, wants_rows: bool
-) -> tuple[bytes | None, str, bytes | None] | None: ...
-
-@final
-class ChangedNote:
-    partial: bytes
-    bytes_in: int
-    grown: int
-    waiting: int
-    place: Any
-    where: int
-    held: bytes
-    runs: tuple[tuple[int, int, int], ...]
-    def __init__(
-        self,
-        partial: bytes,
-        bytes_in: int,
-        grown: int,
-        waiting: int,
-        place: Any = None,
-        where: int = 0,
-        held: bytes = b"",
-        runs: tuple[tuple[int, int, int], ...] = (),
-    ) -> None: ...
-    @property
-    def pending(self) -> int: ...
-
-def feed_changed(
-    transform: Transform,
-    tail: Tail,
-    chunk: str | Buffer,
-    final: bool,
-    output: Output[_Result],
-    limit: int,
-) -> _Result | None: ...
-def places_before(
-    rows: npt.NDArray[np.int64],
-    now: int,
-    source: int,
-    last: int,
-    is_begun: bool,
-    places: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64]: ...
-def rows_from(
-    rows: npt.NDArray[np.int64], now: int, source: int, last: int, is_begun: bool, before: int
-) -> tuple[npt.NDArray[np.int64], int, int, int, bool]: ...
-def runs_behind(
-    runs: tuple[tuple[int, int, int], ...], rows: npt.NDArray[np.int64], waiting: int
-) -> tuple[tuple[tuple[int, int, int], ...], int]: ...
-
 @final
 class Decoder:
     def __new__(
@@ -324,7 +242,6 @@ class Decoder:
 @final
 class Tail:
     errors: str
-    note: Any
     def __new__(
         cls,
         encoder: Encoder,
@@ -332,8 +249,7 @@ class Tail:
         errors: str,
         before: tuple[int, ...] = (),
         after: tuple[int, ...] = (),
-        inner: SpecialMatcher | None = None,
-        changer: Changer | None = None,
+        rules: ChangeRules | None = None,
     ) -> Tail: ...
     changer: Changer | None
     @property
@@ -356,16 +272,8 @@ class Tail:
         output: Output[_Result],
         limit: int,
     ) -> _Result: ...
-    def encode_parts(
-        self,
-        parts: list[Any],
-        final: bool,
-        output: Output[_Result],
-        settle: Callable[[int], Any],
-        expected: Any = None,
-    ) -> _Result: ...
-    def getstate(self, expected: Any = None) -> bytes: ...
-    def setstate(self, state: bytes, note: Any = None) -> None: ...
+    def getstate(self) -> bytes: ...
+    def setstate(self, state: bytes) -> None: ...
 
 @disjoint_base
 class FastStreamDecoder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from .._types import IdArray, Text
     from ..engines.token_sizes import TokenSizes
-    from ..normalizers.compiled import Changed
     from .text_settings import Settings
 
     Spans = npt.NDArray[np.int64]
@@ -49,34 +48,13 @@ def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray,
             ids = engine.encode(text, matcher, errors, ARRAY)
             if sizes.are_clear_of(ids):
                 return ids, _contiguous(ids, sizes, text, unit, errors)
-        if hasattr(engine, "changed") and is_total and sizes.are_clear:
-            found = engine.changed(text, matcher, errors)
-            if found is not None:
-                return _changed(engine, found, settings, text, unit)
         if hasattr(engine, "why") or (isinstance(engine, PlainEngine) and not is_total):
             return _by_pattern(settings, text, unit)  # no tables, or text is left out
     from ..engines.trace import BEGINNING  # a stream of one chunk
 
-    chain = engine.chain(matcher, errors)
-    tail = chain.tail(NO_TEMPLATE)
-    tracer = definition.tracer(chain, errors)
-    ids, spans, _ = tracer.encode(tail, BEGINNING, text, True, unit, NO_LIMIT)
+    tracer = definition.tracer(errors)
+    ids, spans, _ = tracer.encode(settings.tail(), BEGINNING, text, True, unit, NO_LIMIT)
     return ids, spans
-
-
-def _changed(
-    engine: Any, changed: Changed, settings: Settings, text: str | bytes, unit: str
-) -> tuple[IdArray, Spans]:
-    """Of a text that a normalizer has changed, without tokens."""
-    errors, sizes = settings.errors, settings.definition.token_sizes
-    ids = engine.encode_changed(changed.text, errors)
-    if not len(changed.rows) or (changed.rows[:, 1:] == 1).all():  # each byte stands for itself
-        return ids, _contiguous(ids, sizes, text, unit, errors)
-    from ..engines.alignment import AlignmentMap
-
-    spans = _contiguous(ids, sizes, changed.text, "byte", errors)
-    source = BEGIN.fed(text, True, errors)
-    return ids, source.in_unit(AlignmentMap().fed([changed]).back(spans), unit, errors)
 
 
 def _contiguous(

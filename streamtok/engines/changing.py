@@ -16,35 +16,25 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import (
-    Changer,
-    ChangeRules,
-    ElementTable,
-    SpecialMatcher,
-    Tail,
-    TokenSet,
-    feed_changing,
-)
-from ..normalizers import Normalizer
-from ..normalizers.elements import Elements
-from .added_tokens import Finder
-from .chunk_text import policy_of
+from .._core.encode import ChangeRules, ElementTable, SpecialMatcher, Tail, TokenSet
+from ..normalizers import Form, Normalizer, Prepend, Replace
+from ..normalizers.elements import MOST_CARING, Elements
 from .protocol import NO_LIMIT
-from .rewriting import _NO_FLAGS, _SETTINGS_KEPT, _normalizer_of
-from .rules import TokenFlags
-from .template import NO_TEMPLATE
+from .rules import MARK, TextRules, TokenFlags
+from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .._core.encode import Encoder
+    from .._core.encode import Encoder, Output
     from .._types import Text
-    from .rules import TextRules
-    from .template import Template
 
-__all__ = ["ChangingChain", "ChangingEngine", "rules_of", "table_of", "token_set"]
+__all__ = ["ChangingEngine", "changes_text", "rules_of", "table_of", "token_set"]
 
-_NO_SPECIAL = SpecialMatcher([], frozenset(), ())
+_NO_FLAGS = TokenFlags()
+_SETTINGS_KEPT = 128  # for sets of special tokens that calls have allowed or refused
+_MAX_COMPARED = 256  # characters of a token: see `_can_overlap`
+_MAX_COMPARISONS = 1 << 30  # of characters
 _LSTRIP, _RSTRIP, _SINGLE_WORD = 1, 2, 4  # as in the core
 
 
@@ -79,8 +69,8 @@ def _words() -> bytes:
 
 def rules_of(
     first_tokens: TokenSet,
-    first: Normalizer | None,
     second_tokens: TokenSet | None,
+    first: Normalizer | None,
     second: Normalizer | None,
 ) -> ChangeRules:
     """What is done to text. Raises ValueError for normalizers that no table does."""
@@ -89,36 +79,54 @@ def rules_of(
     return ChangeRules(first_tokens, table_of(first), second_tokens, table_of(None, second))
 
 
-class ChangingChain:
-    """A stream's text goes through the rules to its tail."""
+def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool:
+    """Whether the rules need more than the core: flags of tokens, or text that is changed.
 
-    def __init__(self, encoder: Encoder, rules: ChangeRules, errors: str) -> None:
-        self.encoder, self.rules, self.errors = encoder, rules, errors
+    preferred: the special and added tokens, the one that is preferred first.
+    """
+    if _normalizer_of(rules.normalizer) or _normalizer_of(rules.second_normalizer):
+        return True
+    if any(flags[1:] != _NO_FLAGS[1:] for _, flags in rules.token_flags):
+        return True
+    normalized = {text for text, flags in rules.token_flags if flags.normalized}
+    groups: tuple[list[str], list[str]] = [], []
+    for text, _ in preferred:
+        groups[text in normalized].append(text)
+    return _can_overlap(*groups)  # or else one after the other finds the same as all at once
 
-    is_direct = False
-    transform = None
 
-    def tail(self, template: Template) -> Tail:
-        changer = Changer(self.rules, self.errors)
-        return Tail(self.encoder, _NO_SPECIAL, policy_of(self.errors), *template, changer=changer)
+def _normalizer_of(
+    normalizer: str | Normalizer | None, space_first: bool = False
+) -> Normalizer | None:
+    """None: nothing is changed. space_first: with "spaces", one is put before the text."""
+    if isinstance(normalizer, str):
+        if normalizer == "NFC":
+            return Normalizer([Form("NFC")])
+        assert normalizer == "spaces"
+        # U+2581 stands for a space, so that both are the same to the vocabulary.
+        spaces = Replace(MARK, " ")
+        return Normalizer([spaces, Prepend(" ", True)] if space_first else [spaces])
+    return None if normalizer is None or normalizer.is_identity else normalizer
 
-    def encode(
-        self,
-        tail: Tail,
-        chunk: Text,
-        final: bool,
-        into: str,
-        out: Any,
-        limit: int,
-    ) -> Any:
-        """See `Chain`. Offsets are those of the text that came in."""
-        return feed_changing(tail, chunk, final, into, out, limit)
 
-    def getstate(self, tail: Tail) -> bytes:
-        return tail.getstate()
+def _can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether a text of one group may begin or end inside one of the other, or be in it.
 
-    def setstate(self, tail: Tail, state: bytes) -> None:
-        tail.setstate(state)
+    True also where finding out would cost too much.
+    """
+    if not first or not second:
+        return False
+    for group, other in ((first, second), (second, first)):
+        # The comparison takes more than linear time and memory, so it needs bounds. Real files are
+        # far below them.
+        joined = "\0".join(other)
+        if max(map(len, group)) > _MAX_COMPARED or len(group) * len(joined) > _MAX_COMPARISONS:
+            return True
+        beginnings = {text[:i] for text in other for i in range(1, len(text) + 1)}
+        for text in group:
+            if text in joined or any(text[i:] in beginnings for i in range(len(text))):
+                return True
+    return False
 
 
 class ChangingEngine:
@@ -127,7 +135,8 @@ class ChangingEngine:
     def __init__(
         self, encoder: Encoder, rules: TextRules, preferred: Sequence[tuple[str, int]]
     ) -> None:
-        """preferred: as for `changes_text`. Raises ValueError for a token that normalizes to "".
+        """preferred: as for `changes_text`. Raises ValueError for a token that normalizes to "",
+        and for steps that no table does.
 
         A token whose normalized text is another one's, too, is hidden by the one preferred.
         """
@@ -137,6 +146,8 @@ class ChangingEngine:
         self.flags: Mapping[str, TokenFlags] = dict(rules.token_flags)
         if rules.normalizer == "spaces":  # SentencePiece finds its symbols in the changed text
             self.flags = {text: TokenFlags(normalized=True) for text, _ in rules.added_tokens}
+        if sum(len(one.steps) for one in (self.normalizer, self.second) if one) > MOST_CARING:
+            table_of(self.normalizer, self.second)  # too many of them may look at neighbours
         self.tokens = preferred
         normalized: dict[str, tuple[str, int]] = {}
         changed = [token for token in preferred if self._flags_of(token[0]).normalized]
@@ -154,29 +165,21 @@ class ChangingEngine:
         self.normalized = sorted(normalized.items(), key=lambda item: -len(item[0].encode()))
         self._rules: dict[SpecialMatcher, ChangeRules] = {}
 
-    def encode(self, text: Text, matcher: SpecialMatcher, errors: str, into: str) -> Any:
+    def encode(self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Any]) -> Any:
         rules = self.rules(matcher)
-        found = self.encoder.encode(text, rules.first_tokens.matcher, errors, into, rules=rules)
-        if found is not None:
-            return found
-        chain = ChangingChain(self.encoder, rules, errors)  # a stream of one chunk
-        return chain.encode(chain.tail(NO_TEMPLATE), text, True, into, None, NO_LIMIT)
+        found = self.encoder.encode(text, matcher, errors, output, rules)
+        if found is None:  # a stream of one chunk
+            found = self.tail(matcher, errors).encode(text, True, output, NO_LIMIT)
+        return found
 
-    def chain(self, matcher: SpecialMatcher, errors: str) -> ChangingChain:
-        return ChangingChain(self.encoder, self.rules(matcher), errors)
+    def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
+        return Tail(self.encoder, matcher, errors, *template, rules=self.rules(matcher))
 
     def rules(self, matcher: SpecialMatcher) -> ChangeRules:
         """What is done to a text where `matcher` says which special tokens are in it."""
         rules = self._rules.get(matcher)
         if rules is None:
-            raw, normalized = self._finders(matcher)
-            rules = rules_of(
-                token_set(raw.matcher, [flags for _, flags in raw.tokens]),
-                self.normalizer,
-                normalized
-                and token_set(normalized.matcher, [flags for _, flags in normalized.tokens]),
-                self.second,
-            )
+            rules = rules_of(*self._token_sets(matcher), self.normalizer, self.second)
             if len(self._rules) >= _SETTINGS_KEPT:
                 self._rules.clear()
             self._rules[matcher] = rules
@@ -185,25 +188,20 @@ class ChangingEngine:
     def _flags_of(self, text: str) -> TokenFlags:
         return self.flags.get(text, _NO_FLAGS)
 
-    def _finders(self, matcher: SpecialMatcher) -> tuple[Finder, Finder | None]:
+    def _token_sets(self, matcher: SpecialMatcher) -> tuple[TokenSet, TokenSet | None]:
+        """The tokens of both levels; None: there are none in changed text."""
         allowed, refused = matcher.allowed, matcher.disallowed
         if not self.normalized:
-            raw = matcher
-        else:
-            tokens = [(text, id) for text, id in self.tokens if not self._flags_of(text).normalized]
-            raw = SpecialMatcher(tokens, allowed, refused)
-        ids = dict(self.tokens)
-        finder = Finder(raw, [(ids[text], self._flags_of(text)) for text in raw.specials])
-        if not self.normalized:
-            return finder, None
-        known = {found: token for found, token in self.normalized}
+            return token_set(matcher, [self._flags_of(text) for text in matcher.specials]), None
+        tokens = [(text, id) for text, id in self.tokens if not self._flags_of(text).normalized]
+        raw = SpecialMatcher(tokens, allowed, refused)
+        source = {found: text for found, (text, _) in self.normalized}
         inside = SpecialMatcher(
             [(found, id) for found, (_, id) in self.normalized],
-            frozenset(found for found, (text, _) in self.normalized if text in allowed),
-            frozenset(found for found, (text, _) in self.normalized if text in refused),
+            frozenset(found for found, text in source.items() if text in allowed),
+            frozenset(found for found, text in source.items() if text in refused),
         )
-        second = Finder(
-            inside,
-            [(known[found][1], self._flags_of(known[found][0])) for found in inside.specials],
-        )
-        return finder, None if second.is_empty else second
+        first = token_set(raw, [self._flags_of(text) for text in raw.specials])
+        if inside.is_empty:
+            return first, None
+        return first, token_set(inside, [self._flags_of(source[text]) for text in inside.specials])

@@ -56,7 +56,7 @@ class WholeTextEngine:
             )
         return output.of(np.concatenate(parts))
 
-    def chain(self, matcher: SpecialMatcher, errors: str) -> NoReturn:
+    def tail(self, *settings: object) -> NoReturn:
         """Raise UnsupportedPatternError."""
         raise self.why
 

@@ -5,10 +5,6 @@ what is between them (`transform/levels.pxi`). The tail encodes what comes out. 
 it is done as a whole or not at all, as `stream/tail.pxi` has it.
 """
 
-class RefusedToken(Exception):
-    """A special token that is refused: (offset in the stream, text)."""
-
-
 @cython.final
 cdef class TailSink(Sink):
     """The tail, as a draft."""
@@ -19,9 +15,7 @@ cdef class TailSink(Sink):
     cdef Work* work
 
     cdef int put_text(self, const u8* p, size_t n, bint ends) except -1:
-        cdef Found refused
-        refused.kind = PARTIAL
-        return take_stretch_bytes(self.tail, self.draft, self.work, p, n, ends, &refused)
+        return take_stretch(self.tail, self.draft, self.work, p, n, ends)
 
     cdef int put_token(self, u32 id, size_t size) except -1:
         return put_token(self.work, self.draft, id, size)
@@ -32,15 +26,41 @@ cdef class TailSink(Sink):
         if level:
             end = row_start(&c.levels[0].rows, &c.draft[0], rows_end(&c.levels[0].rows, &c.draft[0]) - rest)
             rest = 0
-        raise RefusedToken(end - rest, p[:size].decode("utf-8"))
+        raise DisallowedSpecialError(<i64>(end - rest), p[:size].decode("utf-8"))
 
 
-def feed_changing(Tail tail not None, chunk, bint final, str into not None, out, size_t limit):
-    """As `Tail.encode`, of a tail with rules."""
-    return feed_levels(tail, chunk, final, form_of(into), out, limit)
+cdef int put_token(Work* w, Mark* m, u32 id, size_t size) except -1:
+    """Give out the id of a special token that ends a stretch: its text has a place in the stream."""
+    put_id(w, id, m.offset + m.size, m.offset + m.size + size)
+    m.offset += size
+    m.bytes_in += size
+    return 0
 
 
-cdef object feed_levels(Tail tail, object chunk, bint final, Form form, object out, size_t limit):
+cdef int take_stretch(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint ends) except -1:
+    """Take text of a stretch in. ends: the stretch does, and with it its last pre-token."""
+    cdef Found refused
+    refused.kind = PARTIAL
+    if n >= RELEASE_FROM:
+        with nogil:
+            take_in(tail, m, w, p, n, True, ends, None, &refused)
+    else:
+        take_in(tail, m, w, p, n, True, ends, None, &refused)
+    m.bytes_in += n
+    if ends:
+        scan_begin(&m.scan, m.size)
+        m.has_other = False
+        m.searched = m.size
+        m.retry_at = SECTION
+        m.fork_at = 2 * SECTION
+        if m.size - tail.mark.size > SLICE:
+            drop(tail, m, tail.mark.size)
+        look(&w.watch)
+    return 0
+
+
+cdef object feed_changing(Tail tail, object chunk, bint final, Form form, object out, size_t limit):
+    """As `Tail.feed`, of a tail with rules."""
     cdef Changer c = tail.changer
     cdef TailSink sink
     cdef Mark draft
@@ -68,9 +88,6 @@ cdef object feed_levels(Tail tail, object chunk, bint final, Form form, object o
                 check_limit(c, limit)
             draft.tokens_out += workspace.c.count
             result = ids_as(form, tail.encoder.table, tail.encoder._spares, &workspace.c, out)
-        except RefusedToken as refused:
-            c.roll_back()
-            return refused.args
         except BaseException:
             c.roll_back()
             raise

@@ -53,12 +53,11 @@ cdef class Tail:
     """The state of one stream. One call at a time: a second one raises StreamInUseError.
 
     before, after: ids that go around those of the text, with the first call and with the final one.
-    inner: special tokens that are found in text that others have changed; None: there are none.
+    rules: what is done to the text before it comes here, which then also find all special tokens.
     """
 
     cdef Encoder encoder
     cdef SpecialMatcher matcher
-    cdef SpecialMatcher inner
     cdef readonly str errors
     cdef Policy policy
     cdef tuple before
@@ -66,24 +65,20 @@ cdef class Tail:
     cdef u8* bytes
     cdef size_t capacity
     cdef Mark mark
-    cdef object _note           # what the caller remembers with the mark
     cdef readonly Changer changer   # what changes the text before it comes here; None: nothing
     cdef char busy
 
     def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors not None,
-                  tuple before not None=(), tuple after not None=(), SpecialMatcher inner=None,
-                  Changer changer=None):
+                  tuple before not None=(), tuple after not None=(), ChangeRules rules=None):
         need_scanner(encoder)
-        self.changer = changer
+        self.changer = None if rules is None else Changer(rules, errors)
         self.encoder = encoder
         self.matcher = matcher
-        self.inner = inner
         self.before, self.after = before, after
         self.errors = errors
         self.policy = REFUSE if errors == "strict" else REPAIR if errors == "replace" else KEEP
         self.capacity = 0
         begin(&self.mark, 0)
-        self._note = None
 
     def __dealloc__(self):
         free(self.bytes)
@@ -92,19 +87,11 @@ cdef class Tail:
     # whole.
 
     @property
-    def note(self):
-        """What the caller remembers with the state; None: nothing."""
-        with cython.critical_section(self):
-            return self._note
-
-    @property
     def pending(self):
         """Bytes of the text that wait: those held, or what they and others were before a change."""
         with cython.critical_section(self):
             if self.changer is not None:
                 return self.changer.door.pending
-            if type(self._note) is ChangedNote:
-                return (<ChangedNote>self._note).pending
             return pending(&self.mark)
 
     @property
@@ -113,8 +100,6 @@ cdef class Tail:
         with cython.critical_section(self):
             if self.changer is not None:
                 return self.changer.door.bytes_in
-            if type(self._note) is ChangedNote:
-                return (<ChangedNote>self._note).bytes_in
             return self.mark.bytes_in
 
     @property
@@ -138,19 +123,14 @@ cdef class Tail:
         enter(&self.busy)
         with cython.critical_section(self):
             begin(&self.mark, offset)
-            self._note = None
             if self.changer is not None:
                 self.changer.reset()
         st_leave(&self.busy)
 
     def forget_partial(self):
         """Forget the bytes of a character that is not complete, as if they had not come in."""
-        cdef object note = self._note
-        if type(note) is ChangedNote:
-            note = (<ChangedNote>note).without_partial()
         enter(&self.busy)
         with cython.critical_section(self):
-            self._note = note
             self.mark.bytes_in -= self.mark.partial_size
             self.mark.partial_size = 0
             if self.changer is not None:
@@ -171,9 +151,7 @@ cdef class Tail:
 
     def copy(self):
         """An independent Tail in the same state."""
-        cdef Tail twin = Tail(
-            self.encoder, self.matcher, self.errors, self.before, self.after, self.inner
-        )
+        cdef Tail twin = Tail(self.encoder, self.matcher, self.errors, self.before, self.after)
         enter(&self.busy)
         try:
             if self.changer is not None:
@@ -182,7 +160,6 @@ cdef class Tail:
             if self.mark.size:
                 memcpy(twin.bytes, self.bytes, self.mark.size)
             twin.mark = self.mark
-            twin._note = self._note
         finally:
             st_leave(&self.busy)
         return twin
@@ -199,6 +176,8 @@ cdef class Tail:
     cdef object feed(self, object chunk, bint final, Form form, object out, size_t limit):
         cdef Mark draft
         cdef object result
+        if self.changer is not None:
+            return feed_changing(self, chunk, final, form, out, limit)
         enter(&self.busy)
         try:
             draft = self.mark
@@ -260,22 +239,12 @@ cdef class Tail:
         finally:
             self.encoder.give(workspace)
 
-    def encode_parts(self, list parts not None, bint final, Output output not None, settle,
-                     expected=None):
-        """`encode` of a text that someone has cut into stretches: see `stream/parts.pxi`."""
-        return feed_parts(self, parts, final, output.form, output, settle, expected)
-
-    def getstate(self, expected=None):
-        """bytes: everything that the next call depends on but the settings and the note.
-
-        expected: the note that the caller knows of, as for `encode`.
-        """
+    def getstate(self):
+        """bytes: everything that the next call depends on but the settings."""
         cdef Mark m
         cdef bytes before = b""
         enter(&self.busy)
         try:
-            if self._note is not expected:
-                refuse_use()
             if self.changer is not None:
                 before = self.changer.getstate()
                 before = len(before).to_bytes(8, "little") + before
@@ -288,12 +257,13 @@ cdef class Tail:
         finally:
             st_leave(&self.busy)
 
-    def setstate(self, bytes state not None, note=None):
+    def setstate(self, bytes state not None):
         """Continue where `getstate` was called. StateError if the bytes are damaged."""
         cdef Mark m
         cdef Changer changer = None
         cdef bytes before = b""
-        cdef size_t at = 0
+        cdef const u8* held
+        cdef size_t at = 0, size
         if self.changer is not None:
             before = cut(state, &at, int.from_bytes(cut(state, &at, 8), "little"))
             state = state[at:]
@@ -322,7 +292,6 @@ cdef class Tail:
             memcpy(self.bytes, held, m.size)
             with cython.critical_section(self):
                 self.mark = m
-                self._note = note
                 self.changer = changer
         finally:
             st_leave(&self.busy)

@@ -112,51 +112,6 @@ cdef int encode_searched(Encoder encoder, Work* w, SpecialMatcher matcher, const
         begin = refused.end
 
 
-cdef int encode_changed(Encoder encoder, Work* w, SpecialMatcher matcher, Transform t,
-                        SpecialMatcher inner, const u8* p, size_t n, bint count_only, size_t* total,
-                        Found* refused) except -1:
-    """As `encode_whole`, of what `t` makes of each stretch between special tokens, and of those that
-    `inner` finds there; 1: the caller must say where one is that is refused.
-    """
-    cdef Found found
-    cdef Passage x
-    cdef Walk alone
-    cdef size_t begin = 0
-    cdef u8 where = AT_BEGIN | AT_FIRST
-    total[0] = 0
-    w.counts_only = count_only
-    w.forgotten = 0
-    passage_begin(t, &x, &alone)
-    try:
-        while True:
-            if n - begin >= RELEASE_FROM:
-                with nogil:
-                    matcher.search(&w.watch, p, begin, n, True, &found)
-            else:
-                matcher.search(&w.watch, p, begin, n, True, &found)
-            if found.kind == DISALLOWED:
-                refused[0] = found
-                return 0
-            if found.start > begin:
-                pass_through(t, &x, p + begin, found.start - begin, where, True, False)
-                if not x.is_changed:
-                    encode_part(encoder, w, inner, p, n, begin, found.start, total, refused)
-                else:
-                    encode_part(encoder, w, inner, x.out, x.size, 0, x.size, total, refused)
-                if refused.kind == DISALLOWED:
-                    return 1
-            if found.kind != ALLOWED:
-                break
-            put_id(w, matcher.ids[found.which], 0, 0)
-            where = AT_BEGIN
-            begin = found.end
-    finally:
-        passage_free(&x)
-    total[0] += w.count + w.forgotten
-    refused[0].kind = found.kind
-    return 0
-
-
 cdef int encode_directly(Encoder encoder, Work* w, ChangeRules r, const u8* p, size_t n, bint count_only,
                          size_t* total, Found* refused) except -1:
     """As `encode_whole`, of a text that rules change stretch by stretch; 1: the caller must say where a token
@@ -340,13 +295,12 @@ cdef class Encoder:
         return total
 
     def encode(self, data, SpecialMatcher matcher not None, str errors not None,
-               Output output not None, Transform transform=None, SpecialMatcher inner=None,
-               ChangeRules rules=None):
+               Output output not None, ChangeRules rules=None):
         """The ids of a whole text.
 
-        data: str or bytes-like; output: LIST, ARRAY or COUNT. transform: changes the text, and
-        `inner` finds more special tokens in what comes out. Raises UnicodeDecodeError,
-        DisallowedSpecialError; None: the transform cannot do this text.
+        data: str or bytes-like; output: LIST, ARRAY or COUNT. rules: find the special tokens instead
+        of `matcher`, and change the text. Raises UnicodeDecodeError, DisallowedSpecialError; None: only
+        a stream can do this text.
         """
         cdef Text text
         cdef Workspace workspace
@@ -354,8 +308,6 @@ cdef class Encoder:
         cdef size_t total
         cdef Form form = output.form
         cdef bint count_only = form == AS_COUNT
-        cdef i32 why
-        cdef int length
         need_scanner(self)
         workspace = self.take()
         try:
@@ -367,14 +319,6 @@ cdef class Encoder:
                     if not rules.is_direct or encode_directly(
                         self, &workspace.c, rules, text.data, text.size, count_only, &total, &refused
                     ):
-                        return None
-                elif transform is not None:
-                    if errors == "surrogateescape":
-                        valid_bytes(text.data, text.size, &why, &length)
-                        if why != 0:
-                            return None
-                    if encode_changed(self, &workspace.c, matcher, transform, inner, text.data,
-                                      text.size, count_only, &total, &refused):
                         return None
                 elif text.size >= RELEASE_FROM:
                     with nogil:

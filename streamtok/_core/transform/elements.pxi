@@ -6,6 +6,13 @@ may be joined to it.
 """
 
 cdef enum:
+    CODE_POINTS = 0x110000
+    ELEMENTS_KEPT = 1 << 14
+    ELEMENT_BYTES = 1 << 22     # of all that are kept, with what they become
+    ELEMENT_SLOTS = 1 << 15
+    LONGEST_ELEMENT = 512       # bytes of one that is kept
+    PAUSE_EVERY = 1 << 18       # bytes between two looks at signals
+
     PLACE_BEGIN = 1         # where an element stands: it begins a stretch,
     PLACE_FIRST = 2         # the first of its stream,
     PLACE_END = 4           # or it ends one
