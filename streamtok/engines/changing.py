@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from .._core.encode import Encoder, Output
     from .._types import Text
 
-__all__ = ["ChangingEngine", "changes_text", "rules_of", "table_of", "token_set"]
+__all__ = ["ChangingEngine", "can_overlap", "changes_text", "rules_of", "table_of", "token_set"]
 
 _NO_FLAGS = TokenFlags()
 _SETTINGS_KEPT = 128  # for sets of special tokens that calls have allowed or refused
-_MAX_COMPARED = 256  # characters of a token: see `_can_overlap`
+_MAX_COMPARED = 256  # characters of a token: see `can_overlap`
 _MAX_COMPARISONS = 1 << 30  # of characters
 _LSTRIP, _RSTRIP, _SINGLE_WORD = 1, 2, 4  # as in the core
 
@@ -92,7 +92,7 @@ def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool
     groups: tuple[list[str], list[str]] = [], []
     for text, _ in preferred:
         groups[text in normalized].append(text)
-    return _can_overlap(*groups)  # or else one after the other finds the same as all at once
+    return can_overlap(*groups)  # or else one after the other finds the same as all at once
 
 
 def _normalizer_of(
@@ -109,7 +109,7 @@ def _normalizer_of(
     return None if normalizer is None or normalizer.is_identity else normalizer
 
 
-def _can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
+def can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether a text of one group may begin or end inside one of the other, or be in it.
 
     True also where finding out would cost too much.

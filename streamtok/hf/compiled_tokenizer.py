@@ -20,7 +20,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from .._core.encode import ALL
 from .._core.hf_rows import pairs, span_rows
-from ..engines.added_tokens import can_overlap
+from ..engines.changing import can_overlap
 from ..engines.rules import MARK
 from ..errors import StreamtokError
 from ..formats.tokenizer_objects import from_object

@@ -8,7 +8,6 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 import streamtok
 from streamtok._core.encode import SpecialMatcher
-from streamtok.engines.added_tokens import Finding
 from streamtok.engines.rules import TextRules, TokenFlags
 
 
@@ -33,18 +32,6 @@ def test_many_added_tokens():
     assert SpecialMatcher(tokens, (), ["<unused7>"]).finds(text + "<unused7>", 0, True) == (
         43, [(34, 43, -1)],
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        ["a", 0, False], ["a", 2, False, False], [1, 0, False, False], ["a", 1, False, False],
-        ["a", -1, False, False], ["a", 0, 0, False], "abcd",
-    ],
-)  # fmt: skip
-def test_forged_states(value):
-    with pytest.raises((ValueError, TypeError)):
-        Finding.from_json(value)
 
 
 def test_rules_that_are_not_used_are_not_in_digests():

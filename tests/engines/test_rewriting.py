@@ -7,10 +7,10 @@ import unicodedata
 from functools import partial
 
 import pytest
+from streamtok.engines.rewriting import RewritingEngine
 
 import streamtok
 from streamtok.engines import rewriting, rewriting_chain, stretches
-from streamtok.engines.rewriting import RewritingEngine
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
 from streamtok.normalizers import Form, Normalizer, Prepend, Replace

@@ -4,12 +4,11 @@ import random
 
 import pytest
 
-from streamtok.normalizers import Normalizer
 from streamtok.normalizers.elements import CodePoints
 from streamtok.normalizers.step import BEGIN, END, FIRST, WHOLE
 
 from .oracles import NORMALIZERS, PRE_TOKENIZERS
-from .random_steps import CHARACTERS, NASTY, STEPS, random_text
+from .random_steps import NASTY, STEPS, random_text
 from .test_against_tokenizers import ALL
 
 PLACES = (0, BEGIN, BEGIN | FIRST, END, BEGIN | END, WHOLE)
@@ -75,27 +74,3 @@ def test_the_axiom(number):
             if text[-1] not in border.holds:
                 assert step.apply(text, END) == step.apply(text, 0)
     assert n_borders > 100
-
-
-def test_as_the_steps_in_streams():
-    rng = random.Random(7)
-    done = 0
-    while done < 1000:
-        try:
-            normalizer = Normalizer(
-                rng.choice(STEPS)(rng) for _ in range(rng.choice([1, 1, 2, 2, 3, 4]))
-            )
-        except ValueError:
-            continue  # it would make texts too long
-        for _ in range(20):
-            text = random_text(rng)
-            is_first = rng.random() < 0.5
-            where = WHOLE if is_first else BEGIN | END
-            assert normalizer.apply(text, where) == normalizer.normalize(text, is_first)
-            done += 1
-
-
-def test_what_stands_for_bytes_stays():
-    for ours, _ in NORMALIZERS.values():
-        for text in (f"e\udc80\u0301{CHARACTERS}\udcff", "\udcff\udc80"):
-            assert ours.apply(text) == ours.normalize(text)
