@@ -1,6 +1,6 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -150,14 +150,20 @@ class Encoder:
     def spare_bytes(self) -> int: ...
     def cache_bytes(self) -> int: ...
     def release(self) -> None: ...
+    @overload
+    def encode(
+        self, data: str | Buffer, matcher: SpecialMatcher, errors: str, output: Output[_Result]
+    ) -> _Result: ...
+    @overload
     def encode(
         self,
         data: str | Buffer,
         matcher: SpecialMatcher,
         errors: str,
         output: Output[_Result],
-        rules: None = None,
-    ) -> _Result: ...
+        rules: ChangeRules | None,
+        only_left: bool = False,
+    ) -> _Result | None: ...
     def encode_split(
         self, data: Buffer, ends: npt.NDArray[np.int64], output: Output[_Result]
     ) -> _Result: ...
@@ -218,11 +224,6 @@ class Changer:
         self, spans: npt.NDArray[np.int64], final: bool
     ) -> tuple[int, npt.NDArray[np.int64]]: ...
     def forget(self, place: int) -> int: ...
-    def getstate(self) -> bytes: ...
-    @staticmethod
-    def from_state(
-        rules: ChangeRules, errors: str, state: bytes, at: int, done: int, reached: int
-    ) -> tuple[Changer, int]: ...
 
 @final
 class Decoder:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.encode import ARRAY, COUNT, bytes_of, has_surrogate, token_spans
+from .._core.encode import COUNT, bytes_of, has_surrogate, token_spans
 from ..engines.plain import PlainEngine
 from ..engines.protocol import NO_LIMIT
 from ..engines.source_units import BEGIN, check_unit
@@ -44,9 +44,9 @@ def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray,
     matcher, errors = settings.matcher, settings.errors
     if definition.vocabulary.model is None:
         is_total = pattern is not None and pattern.is_total
-        if isinstance(engine, PlainEngine) and is_total:
-            ids = engine.encode(text, matcher, errors, ARRAY)
-            if sizes.are_clear_of(ids):
+        if is_total:
+            ids = engine.encode_left(text, matcher, errors)
+            if ids is not None and sizes.are_clear_of(ids):
                 return ids, _contiguous(ids, sizes, text, unit, errors)
         if hasattr(engine, "why") or (isinstance(engine, PlainEngine) and not is_total):
             return _by_pattern(settings, text, unit)  # no tables, or text is left out

@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import ChangeRules, ElementTable, SpecialMatcher, Tail, TokenSet
+from .._core.encode import ARRAY, ChangeRules, ElementTable, SpecialMatcher, Tail, TokenSet
 from ..normalizers import Form, Normalizer, Prepend, Replace
 from ..normalizers.elements import MOST_CARING, Elements
 from .protocol import NO_LIMIT
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .._core.encode import Encoder, Output
-    from .._types import Text
+    from .._types import IdArray, Text
 
 __all__ = ["ChangingEngine", "can_overlap", "changes_text", "rules_of", "table_of", "token_set"]
 
@@ -171,6 +171,9 @@ class ChangingEngine:
         if found is None:  # a stream of one chunk
             found = self.tail(matcher, errors).encode(text, True, output, NO_LIMIT)
         return found
+
+    def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray | None:
+        return self.encoder.encode(text, matcher, errors, ARRAY, self.rules(matcher), True)
 
     def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
         return Tail(self.encoder, matcher, errors, *template, rules=self.rules(matcher))

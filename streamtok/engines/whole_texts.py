@@ -56,6 +56,9 @@ class WholeTextEngine:
             )
         return output.of(np.concatenate(parts))
 
+    def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> None:
+        """See `Engine`: the pattern leaves text out, perhaps."""
+
     def tail(self, *settings: object) -> NoReturn:
         """Raise UnsupportedPatternError."""
         raise self.why

@@ -88,7 +88,6 @@ def test_limits_are_those_of_the_text():
 def test_a_call_during_a_call_is_refused(monkeypatch):
     """While the steps are asked for a character."""
     rules = TextRules(normalizer=Normalizer([Replace("\u05d0", "a")]))
-    stream = encoding(rules, r"[\s\S]").stream_encoder()
     apply = Replace.apply
     raised = []
 
@@ -99,6 +98,7 @@ def test_a_call_during_a_call_is_refused(monkeypatch):
         return apply(self, text, where)
 
     monkeypatch.setattr(Replace, "apply", apply_and_call)
+    stream = encoding(rules, r"[\s\S]").stream_encoder()
     ids = stream.encode("x\u05d0")
     assert raised
     monkeypatch.undo()

@@ -280,12 +280,7 @@ cdef class Tail:
         if self.before and not m.tokens_out and (m.bytes_in or m.size or m.partial_size):
             raise damaged("it has text before its beginning")
         if self.changer is not None:
-            changer, at = Changer.from_state(
-                self.changer.rules, self.changer.errors, before, 0, m.offset + m.scan.start,
-                m.offset + m.size
-            )
-            if at != <size_t>len(before):
-                raise damaged("it is too long")
+            changer = self.changer.from_state(before, m.offset + m.scan.start, m.offset + m.size)
         enter(&self.busy)
         try:
             grow(self, m.size)

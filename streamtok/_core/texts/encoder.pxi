@@ -113,9 +113,9 @@ cdef int encode_searched(Encoder encoder, Work* w, SpecialMatcher matcher, const
 
 
 cdef int encode_directly(Encoder encoder, Work* w, ChangeRules r, const u8* p, size_t n, bint count_only,
-                         size_t* total, Found* refused) except -1:
-    """As `encode_whole`, of a text that rules change stretch by stretch; 1: the caller must say where a token
-    is that is refused in changed text.
+                         bint only_left, size_t* total, Found* refused) except -1:
+    """As `encode_whole`, of a text that rules change stretch by stretch; 1: it is not such a text, or the
+    caller must say where a token is that is refused in changed text, or the text changes and `only_left`.
     """
     cdef Found found
     cdef ElementWalk x
@@ -136,6 +136,8 @@ cdef int encode_directly(Encoder encoder, Work* w, ChangeRules r, const u8* p, s
         if found.kind == DISALLOWED:
             refused[0] = found
             return 0
+        if found.kind == ALLOWED and not r.first_tokens.is_plain:
+            return 1
         if found.start > begin and t is None:
             encode_part(encoder, w, inner, p, n, begin, found.start, total, refused)
             if refused.kind == DISALLOWED:
@@ -149,6 +151,8 @@ cdef int encode_directly(Encoder encoder, Work* w, ChangeRules r, const u8* p, s
                         walk_elements(t, &x)
                 else:
                     walk_elements(t, &x)
+                if x.is_changed and only_left:
+                    return 1
                 if x.is_changed:
                     encode_part(encoder, w, inner, x.out, x.size, 0, x.size, total, refused)
                 else:
@@ -295,12 +299,12 @@ cdef class Encoder:
         return total
 
     def encode(self, data, SpecialMatcher matcher not None, str errors not None,
-               Output output not None, ChangeRules rules=None):
+               Output output not None, ChangeRules rules=None, bint only_left=False):
         """The ids of a whole text.
 
         data: str or bytes-like; output: LIST, ARRAY or COUNT. rules: find the special tokens instead
         of `matcher`, and change the text. Raises UnicodeDecodeError, DisallowedSpecialError; None: only
-        a stream can do this text.
+        a stream can do this text, or they change it and `only_left`.
         """
         cdef Text text
         cdef Workspace workspace
@@ -317,7 +321,7 @@ cdef class Encoder:
                     foresee(self._spares, &workspace.c, text.size // 3)
                 if rules is not None:
                     if not rules.is_direct or encode_directly(
-                        self, &workspace.c, rules, text.data, text.size, count_only, &total, &refused
+                        self, &workspace.c, rules, text.data, text.size, count_only, only_left, &total, &refused
                     ):
                         return None
                 elif text.size >= RELEASE_FROM:

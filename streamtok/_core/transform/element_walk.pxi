@@ -312,6 +312,9 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
             e.start, e.where, first = top.start, top.where, top.kind
             free_entry(top)
         stop = at + size
+        if size == 1 and is_joined(kind, kind):     # a run of blanks, as there are many in code
+            while stop < n and w.p[stop] == w.p[at]:
+                stop += 1
         while stop < n:
             know(t, utf8_at(w.p, stop, n, &length), &next)
             if not is_joined(last, next):

@@ -97,15 +97,13 @@ cdef class ChangeRules:
     cdef readonly ElementTable first_table      # or None
     cdef readonly TokenSet second_tokens        # None: there is no second level
     cdef readonly ElementTable second_table     # or None
-    cdef bint is_direct         # a whole text can be encoded stretch by stretch: see `encode_directly`
+    cdef bint is_direct         # a whole text may be encoded stretch by stretch: see `encode_directly`
 
     def __init__(self, TokenSet first_tokens not None, ElementTable first_table,
                  TokenSet second_tokens=None, ElementTable second_table=None):
         self.first_tokens, self.first_table = first_tokens, first_table
         self.second_tokens, self.second_table = second_tokens, second_table
-        self.is_direct = first_tokens.is_plain and second_table is None and (
-            second_tokens is None or second_tokens.is_plain
-        )
+        self.is_direct = second_table is None and (second_tokens is None or second_tokens.is_plain)
         if second_tokens is None and second_table is not None:
             raise ValueError("without tokens in changed text, both normalizers are one table")
 
@@ -239,9 +237,9 @@ cdef class Changer:
         are. spans: int64 [n, 2], in bytes. Until `forget`, all of them are known that came out of calls for
         places.
         """
-        cdef object found = np.array(spans, np.int64).reshape(-1)
-        cdef i64* places = <i64*>array_memory(found, INT64)
-        cdef size_t n = len(spans), certain = n, k
+        cdef object found = np.array(spans, np.int64).reshape(-1, 2)
+        cdef i64* places = <i64*>array_memory(found.reshape(-1), INT64)
+        cdef size_t n = len(found), certain = n, k
         cdef u64 end
         cdef int i
         for i in reversed(range(self.n_levels)):
@@ -252,7 +250,7 @@ cdef class Changer:
                         certain = k
                         break
             spans_back(&self.levels[i].rows, &self.levels[i].mark, places, n)
-        return certain, found.reshape(-1, 2)
+        return certain, found
 
     def forget(self, u64 place):
         """int: where the source of what begins at `place` of the text that came out begins. Rows before that
@@ -268,8 +266,8 @@ cdef class Changer:
                 level.mark.last_row = level.rows.rows[level.rows.n - 1]
         return place
 
-    def getstate(self):
-        """bytes: everything that the next call depends on but the rules."""
+    cdef bytes getstate(self):
+        """Everything that the next call depends on but the rules."""
         cdef Level* level
         cdef LevelMark* m
         cdef size_t k
@@ -291,14 +289,12 @@ cdef class Changer:
                 parts.append(ROW.pack(level.rows.rows[k].now, level.rows.rows[k].before))
         return b"".join(parts)
 
-    @staticmethod
-    def from_state(ChangeRules rules not None, str errors not None, bytes state not None, size_t at,
-                   u64 done, u64 reached):
-        """(a Changer, where the rest of the state begins). StateError if the bytes are damaged.
-
-        reached: the bytes that came out; done: of these, those that no longer wait.
+    cdef Changer from_state(self, bytes state, u64 done, u64 reached):
+        """One with the same rules that goes on where `getstate` was called. StateError if the bytes are
+        damaged. reached: the bytes that came out; done: of these, those that no longer wait.
         """
-        cdef Changer c = Changer(rules, errors)
+        cdef Changer c = Changer(self.rules, self.errors)
+        cdef size_t at = 0
         cdef Level* level
         cdef LevelMark* m
         cdef size_t size, n_rows, k, held
@@ -320,7 +316,7 @@ cdef class Changer:
                     or m.stretch > ROWS_WITH_TEXT or (m.begins_now | m.begins_before) >> 62):
                 raise damaged("positions are beyond its bytes, or not in order")
             waits = cut(state, &at, size)
-            if errors != "surrogateescape":
+            if self.errors != "surrogateescape":
                 check_utf8(waits)
             level.bytes = <u8*>malloc(size + SLACK)
             if level.bytes == NULL:
@@ -352,7 +348,9 @@ cdef class Changer:
             raise damaged("its rows are of another text")
         c.begin_draft()
         c.door.pending = <size_t>(c.door.bytes_in + c.door.grown - c.source_of(done))
-        return c, at
+        if at != <size_t>len(state):
+            raise damaged("it is too long")
+        return c
 
     cdef u64 source_of(self, u64 place) noexcept:
         """Where the source of what begins at `place` of the text that came out begins, as the draft has it."""
