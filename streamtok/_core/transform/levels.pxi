@@ -253,14 +253,21 @@ cdef class Changer:
         return certain, found
 
     def forget(self, u64 place):
-        """int: where the source of what begins at `place` of the text that came out begins. Rows before that
-        are forgotten.
+        """int: where the source of what begins at `place` of the text that came out begins, with what was
+        removed at the beginning of the stretch that is open. Rows before that are forgotten.
         """
         cdef int i
         cdef Level* level
+        cdef u64 end
         for i in reversed(range(self.n_levels)):
             level = &self.levels[i]
-            place = forget_rows(&level.rows, &level.mark, place)
+            end = rows_end(&level.rows, &level.mark)
+            place = min(place, end)
+            if place == end and level.rows.stretch == ROW_WITHOUT_TEXT:
+                end = level.rows.rows[level.rows.n - 1].before
+            else:
+                end = 0
+            place = forget_rows(&level.rows, &level.mark, place) - end
             level.mark.n_rows = level.rows.n
             if level.rows.n:
                 level.mark.last_row = level.rows.rows[level.rows.n - 1]
