@@ -116,9 +116,6 @@ class SpecialMatcher:
     ) -> SpecialMatcher: ...
     @property
     def reach(self) -> int: ...
-    def finds(
-        self, text: str, at: int, final: bool
-    ) -> tuple[int, Sequence[tuple[int, int, int]]]: ...
     def split(self, data: bytes) -> list[tuple[int, int, int | None]]: ...
 
 @final
@@ -170,10 +167,15 @@ class Encoder:
     def encode_pretoken(self, pretoken: Buffer) -> list[int]: ...
 
 def token_spans(
-    ids: npt.NDArray[np.uint32],
-    sizes: npt.NDArray[np.uint16],
-    data: str | Buffer | None,
-    counts_utf16: bool,
+    ids: npt.NDArray[np.uint32], sizes: npt.NDArray[np.uint16]
+) -> npt.NDArray[np.int64]: ...
+def spans_in(
+    unit: int,
+    spans: npt.NDArray[np.int64],
+    data: bytes,
+    odd: Sequence[tuple[int, int, int]],
+    at: int = 0,
+    base: int = 0,
 ) -> npt.NDArray[np.int64]: ...
 
 class UnknownId(KeyError):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.encode import COUNT, bytes_of, has_surrogate, token_spans
+from .._core.encode import COUNT, bytes_of, token_spans
 from ..engines.plain import PlainEngine
 from ..engines.protocol import NO_LIMIT
 from ..engines.source_units import BEGIN, check_unit
@@ -47,7 +47,8 @@ def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray,
         if is_total:
             ids = engine.encode_left(text, matcher, errors)
             if ids is not None and sizes.are_clear_of(ids):
-                return ids, _contiguous(ids, sizes, text, unit, errors)
+                source = BEGIN.fed(text, True, errors)
+                return ids, source.in_unit(_in_bytes(ids, sizes), unit, errors)
         if hasattr(engine, "why") or (isinstance(engine, PlainEngine) and not is_total):
             return _by_pattern(settings, text, unit)  # no tables, or text is left out
     from ..engines.trace import BEGINNING  # a stream of one chunk
@@ -57,35 +58,10 @@ def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray,
     return ids, spans
 
 
-def _contiguous(
-    ids: IdArray, sizes: TokenSizes, text: str | bytes, unit: str, errors: str
-) -> Spans:
-    """The spans of tokens that are all of the text, in order."""
-    table = sizes.table
-    if text.isascii() or (unit == "byte" and (isinstance(text, str) or errors != "replace")):
-        if table is not None:
-            return token_spans(ids, table, None, False)
-        return _in_bytes(ids, sizes)
-    if table is not None and _is_plain(text, errors):
-        return token_spans(ids, table, None if unit == "byte" else text, unit == "utf16")
-    spans = _in_bytes(ids, sizes)
-    source = BEGIN.fed(text, True, errors)
-    return source.in_unit(spans, unit, errors)
-
-
-def _is_plain(text: str | bytes, errors: str) -> bool:
-    """Whether the text is neither repaired nor has bytes that are not UTF-8."""
-    if isinstance(text, str):
-        return not has_surrogate(text, 0, len(text))
-    try:
-        if errors != "strict":  # or else the encoder has seen to it
-            text.decode()
-    except UnicodeError:
-        return False
-    return True
-
-
 def _in_bytes(ids: IdArray, sizes: TokenSizes) -> Spans:
+    """The spans of tokens that are all of the text, in order."""
+    if sizes.table is not None:
+        return token_spans(ids, sizes.table)
     spans = np.zeros((len(ids), 2), np.int64)
     ends = np.cumsum(sizes.of_all(ids), dtype=np.int64)
     spans[1:, 0], spans[:, 1] = ends[:-1], ends

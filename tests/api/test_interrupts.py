@@ -198,7 +198,6 @@ LOOPS: dict[str, Callable[[], Callable[[], Any]]] = {
             "batch": lambda enc: enc.encode_batch([LONG["a"]]),
             "stream": lambda enc: enc.stream_encoder(allowed_special="all").encode(LONG["a"]),
             "split": lambda enc: enc.definition.specials.default.split(LONG["a"].encode()),
-            "finds": lambda enc: enc.definition.specials.default.finds(LONG["a"], 0, True),
         }.items()
     },
     "special tokens, changed text": lambda: partial(

@@ -1,47 +1,31 @@
-"""Where tokens that follow each other lie in their text. `engines/source_units.py` is the slow way."""
+"""Where tokens that follow each other are in their text, and stretches of a text in other units."""
 
 cdef u64 HIGH = 0x8080808080808080
 
-def token_spans(ids, sizes, data, bint counts_utf16):
-    """numpy.int64 [n, 2]: where each token begins and ends, or the characters that it touches.
 
-    ids: uint32; sizes: uint16, the bytes of each id. data: None, for places in bytes; or the text
-    of the tokens, for places in characters, or in UTF-16 (counts_utf16). Raises ValueError
-    for an id that has no size and for tokens of another size than the text.
+cdef enum Unit:             # in the order of `UNITS` in engines/source_units.py
+    BYTES
+    CHARACTERS
+    UTF16
+
+
+def token_spans(ids, sizes):
+    """numpy.int64 [n, 2]: where in the bytes of its text each token begins and ends.
+
+    ids: uint32; sizes: uint16, the bytes of each id. Raises ValueError for an id that has no size.
     """
     cdef ArrayView known = read_array(ids, UINT32, "ids")
     cdef ArrayView table = read_array(sizes, UINT16, "sizes")
     cdef object result = np.empty((known.size, 2), dtype=np.int64)
-    cdef ArrayView spans = view_of(
-        result, INT64, "spans", 2, PyBUF_ND | PyBUF_FORMAT | PyBUF_WRITABLE
-    )
-    cdef Text text
-    cdef Room room
+    cdef i64* spans = <i64*>array_memory(result.reshape(-1), INT64)
     cdef Watch watch
     cdef size_t end
     watch.looked = 0
-    if data is None:
-        with nogil:
-            end = spans_in_bytes(<const u32*>known.data, known.size, <const u16*>table.data,
-                                 table.size, &watch, <i64*>spans.data)
-        if end == <size_t>-1:
-            raise ValueError("an id has no size")
-        return result
-    room.bytes = NULL
-    room.size = 0
-    try:
-        text_open(&text, &room, data, "strict")
-        try:
-            with nogil:
-                end = spans_in_units(<const u32*>known.data, known.size, <const u16*>table.data,
-                                     table.size, text.data, text.size, counts_utf16, &watch,
-                                     <i64*>spans.data)
-            if end != text.size:
-                raise ValueError("the ids are not those of the text")
-        finally:
-            text_close(&text)
-    finally:
-        st_free_block(room.bytes)
+    with nogil:
+        end = spans_in_bytes(<const u32*>known.data, known.size, <const u16*>table.data, table.size,
+                             &watch, spans)
+    if end == <size_t>-1:
+        raise ValueError("an id has no size")
     return result
 
 
@@ -59,46 +43,106 @@ cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_
     return at
 
 
-cdef size_t spans_in_units(const u32* ids, size_t n, const u16* sizes, size_t n_sizes,
-                           const u8* data, size_t size, bint counts_utf16, Watch* watch,
-                           i64* spans) except? 0 nogil:
-    cdef size_t i, j, at = 0, left, step
+cdef struct UnitCursor:     # between two characters of a text
+    const u8* p
+    size_t n
+    Unit unit
+    const i64* odd          # [n_odd, 3]: see `spans_in`
+    size_t n_odd
+    size_t at               # in bytes,
+    i64 units               # and in units
+    size_t passed           # of the odd ones
+
+
+cdef inline bint is_odd(const UnitCursor* c, size_t which) noexcept nogil:
+    """Whether an odd character is one in this unit: both parts of a pair are four bytes as well."""
+    return c.unit != BYTES or c.odd[3 * which + 2] == 1
+
+
+cdef inline size_t step(const UnitCursor* c, i64* weight) noexcept nogil:
+    """The bytes of the character after the cursor, and its units."""
+    cdef const i64* odd = c.odd + 3 * c.passed
+    cdef int size = 1
+    weight[0] = 1
+    if c.unit != BYTES:
+        utf8_at(c.p, c.at, c.n, &size)
+        weight[0] += c.unit == UTF16 and size == 4
+    if c.passed < c.n_odd and <size_t>odd[0] == c.at and is_odd(c, c.passed):
+        if c.unit == BYTES:
+            size, weight[0] = 3, odd[1]
+        elif c.unit == CHARACTERS:
+            weight[0] = odd[2]
+    return size
+
+
+cdef void seek_unit(UnitCursor* c, size_t place) noexcept nogil:
+    """Go to the character that the byte at `place` is of."""
+    cdef size_t size, before
+    cdef i64 weight
     cdef u64 word
-    cdef i64 units = 0, start
-    for i in range(n):
-        if i & LOOK_IDS == LOOK_IDS:
-            look(watch)
-        if ids[i] >= n_sizes:
-            return <size_t>-1
-        left = sizes[ids[i]]
-        if left == 0 or left > size - at:
-            return <size_t>-1
-        start = units - ((data[at] & 0xC0) == 0x80)     # inside of a character
-        if counts_utf16 and start < units:
-            j = at
-            while j > 0 and (data[j] & 0xC0) == 0x80:
-                j -= 1
-            start -= data[j] >= 0xF0
-        while True:                         # eight bytes at a time
-            step = left if left < 8 else 8
-            if at + 8 <= size:
-                memcpy(&word, data + at, 8)
-            else:
-                word = 0
-                memcpy(&word, data + at, step)
-            word <<= 64 - 8 * step          # what is behind the token goes
-            units += <i64>(step - bytes_marked(word & ~(word << 1)))        # 10xxxxxx
-            if counts_utf16:
-                units += <i64>bytes_marked(word & word << 1 & word << 2 & word << 3)
-            at += step
-            left -= step
-            if left == 0:
-                break
-        spans[2 * i] = start
-        spans[2 * i + 1] = units
-    return at
+    while c.at > place:                 # back, as a rule not far
+        before = c.at - 1 if c.unit == BYTES else utf8_before(c.p, 0, c.at, c.n)
+        if c.passed and <size_t>c.odd[3 * c.passed - 3] + 2 >= before and is_odd(c, c.passed - 1):
+            before = <size_t>c.odd[3 * c.passed - 3]
+        if c.passed and <size_t>c.odd[3 * c.passed - 3] >= before:
+            c.passed -= 1
+        c.at = before
+        step(c, &weight)
+        c.units -= weight
+    while c.at < place:
+        if c.n_odd == c.passed and c.at + 8 <= place:
+            memcpy(&word, c.p + c.at, 8)
+            if word & HIGH == 0:
+                c.at += 8
+                c.units += 8
+                continue
+        size = step(c, &weight)
+        if c.at + size > place:
+            break
+        while c.passed < c.n_odd and <size_t>c.odd[3 * c.passed] < c.at + size:
+            c.passed += 1
+        c.at += size
+        c.units += weight
 
 
-cdef inline u64 bytes_marked(u64 word) noexcept nogil:
-    """How many bytes have their highest bit."""
-    return ((word & HIGH) >> 7) * <u64>0x0101010101010101 >> 56
+def spans_in(int unit, spans, bytes data not None, odd, i64 at=0, i64 base=0):
+    """numpy.int64 [n, 2]: stretches of a text in another unit. A character counts from where it begins to
+    where it ends, for everything that touches it.
+
+    spans: int64 [n, 2], in bytes of the text. data: of these, from byte `at` on, before which there are
+    `base` units; bytes that are not UTF-8 are characters. odd: int64 [k, 3], of each character that was
+    something else: where it is, how many bytes and how many characters it was. Raises ValueError for what is
+    not in the data.
+    """
+    cdef object result = np.array(spans, np.int64).reshape(-1, 2)
+    cdef ArrayView known = read_array(np.array(odd, np.int64).reshape(-1), INT64, "odd")
+    cdef i64* places = <i64*>array_memory(result.reshape(-1), INT64)
+    cdef size_t i, n = len(result), stop, size
+    cdef i64 weight
+    cdef UnitCursor c
+    cdef Watch watch
+    watch.looked = 0
+    memset(&c, 0, sizeof(UnitCursor))
+    if unit not in (BYTES, CHARACTERS, UTF16):
+        raise ValueError(f"{unit} is not a unit")
+    c.p, c.n, c.unit = data, len(data), <Unit>unit
+    c.odd, c.n_odd = <const i64*>known.data, known.size // 3
+    for i in range(c.n_odd):
+        if not (0 <= c.odd[3 * i] and c.odd[3 * i] + 3 <= <i64>c.n):
+            raise ValueError("an odd character is not in the text")
+    with nogil:
+        for i in range(n):
+            if i & LOOK_IDS == LOOK_IDS:
+                look(&watch)
+            if not at <= places[2 * i] <= places[2 * i + 1] <= at + <i64>c.n:
+                with gil:
+                    raise ValueError("a stretch is not in the text")
+            stop = <size_t>(places[2 * i + 1] - at)
+            seek_unit(&c, <size_t>(places[2 * i] - at))
+            places[2 * i] = c.units + base
+            seek_unit(&c, stop)
+            places[2 * i + 1] = c.units + base
+            if c.at < stop:
+                size = step(&c, &weight)
+                places[2 * i + 1] += weight
+    return result

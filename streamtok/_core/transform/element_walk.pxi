@@ -335,7 +335,12 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
                 e.element = <Element*>st_load_pointer(&t.changes[code])
         else:
             ask_entry(t, w, &e)
-        put_entry(t, w, e)
+        if t.n_caring == 1 and w.n_entries == 0 and e.where == 0 and stop < n and not is_joined(e.kind, next):
+            # There are borders on both sides, and no later step that could move one.
+            emit_element(w, e.element, e.start, stop)
+            free_entry(&e)
+        else:
+            put_entry(t, w, e)
     return walk_to_end(t, w, &e if is_open else NULL, last)
 
 
