@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import PendingLimitExceeded, StreamtokError
+from ..errors import DisallowedSpecialError, PendingLimitExceeded, StreamtokError
 from ..pipeline import sinks
 from ..pipeline.documents import with_advice
 from ..pipeline.sinks.sidecar import sidecar_path
@@ -191,6 +191,7 @@ def explain(error: Exception, where: str) -> Exception:
 
     where: names it; offsets are those in it.
     """
-    if isinstance(error, StreamtokError) and not isinstance(error, PendingLimitExceeded):
+    is_of_text = isinstance(error, (PendingLimitExceeded, DisallowedSpecialError))
+    if isinstance(error, StreamtokError) and not is_of_text:
         return error
     return Refused(f"{where}: {with_advice(error)}")

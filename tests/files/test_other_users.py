@@ -20,6 +20,7 @@ from streamtok.files import own_files
 from streamtok.files.own_files import ForeignFileError, create_own, open_own, why_foreign
 from streamtok.files.part_file import hidden_path
 from streamtok.pipeline.checkpoint import Checkpoint
+from streamtok.pipeline.job import EncodeJob
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, FIFOs and owners are POSIX")
 
@@ -216,7 +217,7 @@ def test_an_old_file_of_ours_is_replaced_not_truncated(tmp_path: Path) -> None:
 
 def test_a_checkpoint_is_not_written_through_a_link_that_comes_later(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
-    checkpoint = Checkpoint(str(tmp_path / "c"), {})
+    checkpoint = Checkpoint(str(tmp_path / "c"), EncodeJob(encoding="gpt2"), [])
     assert checkpoint.load() is None
     (tmp_path / "c").symlink_to(victim)
     with pytest.raises(ForeignFileError, match="symbolic link"):
