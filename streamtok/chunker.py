@@ -130,7 +130,9 @@ class StreamEncoder(FastStreamEncoder):
         return ids, spans
 
     def take(self, chunk: Text, final: bool, output: Output[Result]) -> Result:
-        """As `encode`, as `output` gives the ids, of a stream that knows where they came from."""
+        """The ids that `chunk` makes certain, as `output` gives them."""
+        if self._trace is None:
+            return self._tail.encode(chunk, final, output, self.max_pending)
         result: Result = self._follow(chunk, final, "byte", output)
         return result
 

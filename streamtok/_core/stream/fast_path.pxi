@@ -66,7 +66,7 @@ cdef class FastStreamEncoder(OneCall):
         return self.feed_fast(chunk, final, IN_BUFFER, output_into(out, start))
 
     def take(self, chunk, final, output):
-        """As `encode`, as `output` gives ids, with a trace. A derived class has it."""
+        """As `encode`, as `output` gives ids. A derived class has it, for streams with a trace."""
         raise NotImplementedError
 
     cdef object feed_fast(self, object chunk, object final, Form form, object out):
