@@ -52,6 +52,19 @@ cdef struct UnitCursor:     # between two characters of a text
     size_t at               # in bytes,
     i64 units               # and in units
     size_t passed           # of the odd ones
+    bint is_valid           # the text is UTF-8
+
+
+cdef inline u64 bytes_marked(u64 word) noexcept nogil:
+    """How many bytes have their highest bit."""
+    return ((word & HIGH) >> 7) * <u64>0x0101010101010101 >> 56
+
+
+cdef inline size_t utf8_start(const u8* p, size_t i) noexcept nogil:
+    """Where the character begins that p[i] is inside of; of well-formed UTF-8."""
+    while (p[i] & 0xC0) == 0x80:
+        i -= 1
+    return i
 
 
 cdef inline bint is_odd(const UnitCursor* c, size_t which) noexcept nogil:
@@ -89,13 +102,22 @@ cdef void seek_unit(UnitCursor* c, size_t place) noexcept nogil:
         c.at = before
         step(c, &weight)
         c.units -= weight
+    if c.is_valid and c.passed == c.n_odd and c.unit != BYTES and c.at < place:
+        while c.at < place:             # eight bytes at a time
+            size = place - c.at if place - c.at < 8 else 8
+            word = 0
+            memcpy(&word, c.p + c.at, 8 if c.at + 8 <= c.n else size)
+            word <<= 64 - 8 * size      # what is after the place goes
+            c.units += <i64>(size - bytes_marked(word & ~(word << 1)))      # 10xxxxxx
+            if c.unit == UTF16:
+                c.units += <i64>bytes_marked(word & word << 1 & word << 2 & word << 3)
+            c.at += size
+        if c.at < c.n and (c.p[c.at] & 0xC0) == 0x80:       # it is inside a character
+            c.at = utf8_start(c.p, c.at)
+            step(c, &weight)
+            c.units -= weight
+        return
     while c.at < place:
-        if c.n_odd == c.passed and c.at + 8 <= place:
-            memcpy(&word, c.p + c.at, 8)
-            if word & HIGH == 0:
-                c.at += 8
-                c.units += 8
-                continue
         size = step(c, &weight)
         if c.at + size > place:
             break
@@ -119,6 +141,8 @@ def spans_in(int unit, spans, bytes data not None, odd, i64 at=0, i64 base=0):
     cdef i64* places = <i64*>array_memory(result.reshape(-1), INT64)
     cdef size_t i, n = len(result), stop, size
     cdef i64 weight
+    cdef i32 why = 0
+    cdef int length = 0
     cdef UnitCursor c
     cdef Watch watch
     watch.looked = 0
@@ -131,6 +155,8 @@ def spans_in(int unit, spans, bytes data not None, odd, i64 at=0, i64 base=0):
         if not (0 <= c.odd[3 * i] and c.odd[3 * i] + 3 <= <i64>c.n):
             raise ValueError("an odd character is not in the text")
     with nogil:
+        valid_bytes(c.p, c.n, &why, &length)
+        c.is_valid = why == 0
         for i in range(n):
             if i & LOOK_IDS == LOOK_IDS:
                 look(&watch)
