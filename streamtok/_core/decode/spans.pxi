@@ -164,7 +164,8 @@ def spans_in(int unit, spans, bytes data not None, odd, i64 at=0, i64 base=0):
                 with gil:
                     raise ValueError("a stretch is not in the text")
             stop = <size_t>(places[2 * i + 1] - at)
-            seek_unit(&c, <size_t>(places[2 * i] - at))
+            if c.at != <size_t>(places[2 * i] - at):
+                seek_unit(&c, <size_t>(places[2 * i] - at))
             places[2 * i] = c.units + base
             seek_unit(&c, stop)
             places[2 * i + 1] = c.units + base

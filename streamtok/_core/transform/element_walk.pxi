@@ -86,7 +86,10 @@ cdef inline int emit_element(ElementWalk* w, Element* e, size_t start, size_t st
     size = e.size
     w.is_changed = True
     copy_same(w, start, size)
-    memcpy(w.out + w.size, element_text(e), size)
+    if size <= SHORT_TEXT:
+        memcpy(w.out + w.size, element_text(e), SHORT_TEXT)     # it costs less than to look at the size
+    else:
+        memcpy(w.out + w.size, element_text(e), size)
     if w.rows != NULL:
         for i in range(e.n_rows):
             row = element_rows(e) + i
@@ -133,7 +136,9 @@ cdef int ask_entry(ElementTable t, ElementWalk* w, OpenElement* e) except -1 nog
     """Know all about an entry, which is not in `entries`, or the last one there."""
     cdef bint is_kept = True
     free_entry(e)
-    e.element = t.ask(w.p + e.start, e.stop - e.start, e.where, w.n_entries == 0, &is_kept)
+    e.element = find_kept(t, w.p + e.start, e.stop - e.start, e.where)
+    if e.element == NULL:
+        e.element = t.ask(w.p + e.start, e.stop - e.start, e.where, w.n_entries == 0, &is_kept)
     e.is_owned = not is_kept
     e.kind = e.element.kind
     e.is_asked = True

@@ -11,6 +11,7 @@ cdef enum:
     ELEMENT_BYTES = 1 << 22     # of all that are kept, with what they become
     ELEMENT_SLOTS = 1 << 15
     LONGEST_ELEMENT = 512       # bytes of one that is kept
+    SHORT_TEXT = 16             # bytes that are copied at once
     PAUSE_EVERY = 1 << 18       # bytes between two looks at signals
 
     PLACE_BEGIN = 1         # where an element stands: it begins a stretch,
@@ -53,7 +54,7 @@ cdef Element* make_element(bytes key, u8 where, object answer) except NULL:
     made, joins, holds, flags, rows = answer
     text = (<str?>made).encode("utf-8", "surrogateescape")
     n_rows = len(rows)
-    e = <Element*>malloc(sizeof(Element) + n_rows * sizeof(Row) + len(key) + len(text))
+    e = <Element*>malloc(sizeof(Element) + n_rows * sizeof(Row) + len(key) + len(text) + SHORT_TEXT)
     if e == NULL:
         raise MemoryError("no memory for what characters become")
     e.key_size, e.size, e.n_rows, e.where = <u32>len(key), <u32>len(text), <u32>n_rows, where
@@ -169,13 +170,11 @@ cdef class ElementTable:
 
     cdef Element* ask(self, const u8* p, size_t size, u8 where, bint may_forget,
                       bint* is_kept) except NULL nogil:
-        """What an element becomes. is_kept: it must not be freed. may_forget: the caller has no other element."""
+        """What an element becomes that is not kept. is_kept: it is now, and must not be freed. may_forget: the
+        caller has no other element.
+        """
         cdef Element* e
         cdef size_t at
-        e = find_kept(self, p, size, where)
-        if e != NULL:
-            is_kept[0] = True
-            return e
         is_kept[0] = False
         with gil:
             key = p[:size]
