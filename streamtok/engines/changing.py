@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .._core.encode import Encoder, Output
     from .._types import IdArray, Text
 
-__all__ = ["ChangingEngine", "can_overlap", "changes_text", "rules_of", "table_of", "token_set"]
+__all__ = ["ChangingEngine", "can_overlap", "changes_text"]
 
 _NO_FLAGS = TokenFlags()
 _SETTINGS_KEPT = 128  # for sets of special tokens that calls have allowed or refused
@@ -39,14 +39,14 @@ _LSTRIP, _RSTRIP, _SINGLE_WORD = 1, 2, 4  # as in the core
 
 
 @lru_cache(maxsize=32)
-def table_of(first: Normalizer | None, second: Normalizer | None = None) -> ElementTable | None:
+def _table_of(first: Normalizer | None, second: Normalizer | None = None) -> ElementTable | None:
     """The table of one normalizer, or of two in a row; None: nothing is changed."""
     if first is None and second is None:
         return None
     return ElementTable(Elements(first or Normalizer(), second))
 
 
-def token_set(matcher: SpecialMatcher, flags: Sequence[TokenFlags]) -> TokenSet:
+def _token_set(matcher: SpecialMatcher, flags: Sequence[TokenFlags]) -> TokenSet:
     """flags: of each of `matcher.specials`."""
     bits = [
         _LSTRIP * one.lstrip | _RSTRIP * one.rstrip | _SINGLE_WORD * one.single_word
@@ -65,18 +65,6 @@ def _words() -> bytes:
     points = np.arange(0x110000)
     found = UnicodeTable.load().sets["word"].contains(points)
     return np.packbits(found, bitorder="little").tobytes()
-
-
-def rules_of(
-    first_tokens: TokenSet,
-    second_tokens: TokenSet | None,
-    first: Normalizer | None,
-    second: Normalizer | None,
-) -> ChangeRules:
-    """What is done to text. Raises ValueError for normalizers that no table does."""
-    if second_tokens is None:
-        return ChangeRules(first_tokens, table_of(first, second))
-    return ChangeRules(first_tokens, table_of(first), second_tokens, table_of(None, second))
 
 
 def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool:
@@ -147,7 +135,7 @@ class ChangingEngine:
         if rules.normalizer == "spaces":  # SentencePiece finds its symbols in the changed text
             self.flags = {text: TokenFlags(normalized=True) for text, _ in rules.added_tokens}
         if sum(len(one.steps) for one in (self.normalizer, self.second) if one) > MOST_CARING:
-            table_of(self.normalizer, self.second)  # too many of them may look at neighbours
+            _table_of(self.normalizer, self.second)  # too many of them may look at neighbours
         self.tokens = preferred
         normalized: dict[str, tuple[str, int]] = {}
         changed = [token for token in preferred if self._flags_of(token[0]).normalized]
@@ -182,7 +170,12 @@ class ChangingEngine:
         """What is done to a text where `matcher` says which special tokens are in it."""
         rules = self._rules.get(matcher)
         if rules is None:
-            rules = rules_of(*self._token_sets(matcher), self.normalizer, self.second)
+            first, second = self._token_sets(matcher)
+            if second is None:
+                rules = ChangeRules(first, _table_of(self.normalizer, self.second))
+            else:
+                tables = _table_of(self.normalizer), _table_of(None, self.second)
+                rules = ChangeRules(first, tables[0], second, tables[1])
             if len(self._rules) >= _SETTINGS_KEPT:
                 self._rules.clear()
             self._rules[matcher] = rules
@@ -195,7 +188,7 @@ class ChangingEngine:
         """The tokens of both levels; None: there are none in changed text."""
         allowed, refused = matcher.allowed, matcher.disallowed
         if not self.normalized:
-            return token_set(matcher, [self._flags_of(text) for text in matcher.specials]), None
+            return _token_set(matcher, [self._flags_of(text) for text in matcher.specials]), None
         tokens = [(text, id) for text, id in self.tokens if not self._flags_of(text).normalized]
         raw = SpecialMatcher(tokens, allowed, refused)
         source = {found: text for found, (text, _) in self.normalized}
@@ -204,7 +197,7 @@ class ChangingEngine:
             frozenset(found for found, text in source.items() if text in allowed),
             frozenset(found for found, text in source.items() if text in refused),
         )
-        first = token_set(raw, [self._flags_of(text) for text in raw.specials])
+        first = _token_set(raw, [self._flags_of(text) for text in raw.specials])
         if inside.is_empty:
             return first, None
-        return first, token_set(inside, [self._flags_of(source[text]) for text in inside.specials])
+        return first, _token_set(inside, [self._flags_of(source[text]) for text in inside.specials])

@@ -124,6 +124,8 @@ def test_which_rules_need_the_engine():
             normalizer=Normalizer([Replace("a", "")]),
             token_flags=(("a", TokenFlags(normalized=True)),),
         )
+    with pytest.raises(ValueError, match="9 steps of the normalizer look at neighbouring"):
+        is_changing(normalizer=Normalizer([Replace("ab", "b")] * 9))
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
