@@ -218,6 +218,12 @@ class ChangeRules:
         second_table: ElementTable | None = None,
     ) -> None: ...
 
+@disjoint_base
+class Sink: ...
+
+@final
+class TailSink(Sink): ...
+
 @final
 class Changer:
     errors: str
