@@ -5,13 +5,12 @@ those of `flush` equal `Encoding.encode(data)`, and the same for decoding. What 
 yet is carried from one chunk to the next: the *tail reserve*. The contract is that of the standard
 library's incremental codecs: after `final` or `flush` a stream is fresh again.
 
-Each chunk goes the same way (`StreamEncoder.take`): it is put after the reserve, the chain
-transforms it (added tokens are found, text is normalized), the core says
-which ids are final, these are emitted, and the rest is the new reserve. All of the reserve is in
-one object, a `Tail` of the core: the open pre-token with the bytes that it holds
-(`_core/stream/tail.pxi`), and the note that the chain has made (`engines/protocol.py`). A call
-works on a copy, which takes the old one's place when nothing can fail any more. `_core/stream/
-fast_path.pxi` does the same in one step where the chain has nothing to do.
+Each chunk goes the same way: it is put after the reserve, added tokens are found and text is
+normalized, the core says which ids are final, these are emitted, and the rest is the new reserve.
+All of the reserve is in one object, a `Tail` of the core: the open pre-token with the bytes that it
+holds (`_core/stream/tail.pxi`), and before that the text that later text may still change
+(`_core/stream/changing.pxi`). A call works on a draft, which takes the old one's place when nothing
+can fail any more.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ._core.encode import Output
+    from ._core.encode import Output, Tail
     from ._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
     from .definition import Defined
     from .engines.protocol import Result
@@ -99,8 +98,11 @@ class StreamEncoder(FastStreamEncoder):
         self._template = encoding.definition.template if add_special_tokens else NO_TEMPLATE
         matcher = encoding.definition.specials.matcher(allowed_special, disallowed_special)
         self.matcher = matcher
-        chain = encoding.definition.engine.chain(matcher, errors)
-        self._go_on(chain.tail(self._template), chain)
+        self._go_on(self._new_tail())
+
+    def _new_tail(self) -> Tail:
+        engine = self._encoding.definition.engine
+        return engine.tail(self.matcher, self.errors, self._template)
 
     def flush(self) -> list[int]:
         """list[int]: the ids that are left; the same as encode(b"", final=True)."""
@@ -128,12 +130,10 @@ class StreamEncoder(FastStreamEncoder):
         return ids, spans
 
     def take(self, chunk: Text, final: bool, output: Output[Result]) -> Result:
-        """The ids that `chunk` makes certain, as `output` gives them: see `engines/protocol.py`."""
-        result: Result
+        """The ids that `chunk` makes certain, as `output` gives them."""
         if self._trace is None:
-            result = self._chain.encode(self._tail, chunk, final, output, self.max_pending)
-        else:
-            result = self._follow(chunk, final, "byte", output)
+            return self._tail.encode(chunk, final, output, self.max_pending)
+        result: Result = self._follow(chunk, final, "byte", output)
         return result
 
     @one_call
@@ -145,7 +145,7 @@ class StreamEncoder(FastStreamEncoder):
             chunk = bytes_of(chunk)  # once: others may write to it
         tail, trace = self._tail, self._trace
         if trace is None:
-            if tail.bytes_in or tail.tokens_out or self.pending or tail.note is not None:
+            if tail.bytes_in or tail.tokens_out or self.pending:
                 raise ValueError(
                     "this stream took text in before its offsets were asked for, and did not count "
                     "its characters; call encode_with_offsets from the first chunk on"
@@ -156,11 +156,11 @@ class StreamEncoder(FastStreamEncoder):
             draft, trace, chunk, final, unit, self.max_pending
         )
         result = (ids, spans) if output is None else output.of(ids)
-        self._go_on(draft, self._chain, trace)
+        self._go_on(draft, trace)
         return result
 
     def _tracer(self) -> Tracer:
-        return self._encoding.definition.tracer(self._chain, self.errors, self._template)
+        return self._encoding.definition.tracer(self.errors, self._template)
 
     @property
     def encoding(self) -> Any:
@@ -206,7 +206,7 @@ class StreamEncoder(FastStreamEncoder):
         That must end where the text may be cut. Not where a format changes text before it is cut,
         and not with a template.
         """
-        assert self._chain.is_direct
+        assert self._tail.changer is None
         assert self._template == NO_TEMPLATE
         self._tail.begin_at(offset)
 
@@ -221,7 +221,7 @@ class StreamEncoder(FastStreamEncoder):
         twin.matcher = self.matcher
         twin._settings = self._settings
         twin._template = self._template
-        twin._go_on(self._tail.copy(), self._chain, self._trace)
+        twin._go_on(self._tail.copy(), self._trace)
         twin.max_pending = self.max_pending
         return twin
 
@@ -234,7 +234,7 @@ class StreamEncoder(FastStreamEncoder):
         else:
             from .engines.trace import BEGINNING
 
-            self._go_on(self._chain.tail(self._template), self._chain, BEGINNING)
+            self._go_on(self._new_tail(), BEGINNING)
 
     def policy(self) -> list[Any]:
         """What text that comes is checked for, as JSON values: special tokens, and `errors`."""
@@ -279,9 +279,9 @@ class StreamEncoder(FastStreamEncoder):
         if self._trace is None:
             self._adopt(body[32:])
             return
-        tail = self._chain.tail(self._template)
-        self._chain.setstate(tail, body[32:])
-        self._go_on(tail, self._chain)
+        tail = self._new_tail()
+        tail.setstate(body[32:])
+        self._go_on(tail)
 
     def setstate_of(self, state: bytes, policy: list[Any]) -> None:
         """As `setstate`, of a stream with this `policy`: text that comes follows that of this one.
@@ -305,12 +305,11 @@ class StreamEncoder(FastStreamEncoder):
 
     def _reserve(self) -> bytes:
         """The tail reserve as plain data, for `_adopt`."""
-        reserve: bytes = self._chain.getstate(self._tail)
-        return reserve
+        return self._tail.getstate()
 
     def _adopt(self, reserve: bytes) -> None:
         """Go on with the reserve of another stream, which may have other settings."""
-        self._chain.setstate(self._tail, reserve)
+        self._tail.setstate(reserve)
 
     def __getstate__(self) -> object:
         settings = *self._settings, self._template != NO_TEMPLATE

@@ -19,7 +19,7 @@ from .vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
     from ._types import IdArray
-    from .engines.protocol import Chain, Engine
+    from .engines.protocol import Engine
     from .engines.token_sizes import TokenSizes
     from .engines.trace import Tracer
 
@@ -92,7 +92,7 @@ class Definition:
         # Engines that few encodings have are imported where they are needed: `regex` alone takes
         # longer to import than all of this package.
         if self.rules != NO_RULES:
-            from .engines.rewriting import RewritingEngine, changes_text
+            from .engines.changing import ChangingEngine, changes_text
 
             if changes_text(self.rules, self.specials.preferred):
                 if unsupported is not None:
@@ -101,7 +101,7 @@ class Definition:
                         "added tokens with flags",
                         construct=unsupported.construct, position=unsupported.position,
                     )  # fmt: skip
-                return RewritingEngine(self.encoder, self.rules, self.specials.preferred)
+                return ChangingEngine(self.encoder, self.rules, self.specials.preferred)
         if unsupported is not None:
             from .engines.whole_texts import WholeTextEngine
 
@@ -123,7 +123,7 @@ class Definition:
 
         return match_spans(self.pat_str, text)
 
-    def tracer(self, chain: Chain, errors: str, template: Template = NO_TEMPLATE) -> Tracer:
+    def tracer(self, errors: str, template: Template = NO_TEMPLATE) -> Tracer:
         """What says where the ids of a stream came from. Raises UnsupportedPatternError."""
         from .engines.trace import Tracer
 
@@ -134,7 +134,7 @@ class Definition:
                 "stream they came from"
             )
         sizes = self.token_sizes if self.vocabulary.model is None else None
-        return Tracer(chain, sizes, errors, template)
+        return Tracer(sizes, errors, template)
 
 
 class Defined(Protocol):

@@ -49,7 +49,6 @@ def form_sets() -> dict[str, set[str]]:
     FORM_joins: what may change with, or move before, a character before it.
     FORM_changes: what changes by itself, and does not join.
     FORM_opens: what may change with a character behind it that joins.
-    FORM_lone: of what joins, what changes nothing where no other that joins is beside it.
     """
     apply = {form: getattr(normalizers, form)().normalize_str for form in FORMS}
     # Characters whose combining class is not 0 move before U+0345 (240) or behind U+0334 (1).
@@ -78,8 +77,6 @@ def form_sets() -> dict[str, set[str]]:
             joins |= {char for char in ALL if whole(char)[0] in seconds} | seconds
         sets[f"{form}_joins"] = joins
         sets[f"{form}_changes"] = changed - joins
-        # Both it and what is before it are normalized, and in order (UAX #15, quick check).
-        sets[f"{form}_lone"] = (marks - changed - seconds) if composes else (marks - changed)
         opens = {char for char in ALL if whole(char) != char and whole(char)[-1] in marks}
         sets[f"{form}_opens"] = (opens | changed | firsts if composes else opens) - joins
     return sets

@@ -414,3 +414,93 @@ cdef extern from "base/read_ids.h" nogil:
     st_reader st_reader_for(const char* format, Py_ssize_t size) noexcept
     bint st_read_ints(PyObject** items, size_t n, size_t have, u32* ids, const void* table,
                       size_t width) noexcept
+
+# Text that is changed (transform/)
+
+cdef enum:
+    MOST_CARING = 8     # steps of a table that look at neighbours
+
+cdef struct CharKind:           # of a code point, or an element
+    u8 joins                # bit i: at caring step i, by what it is by then
+    u8 holds
+    u8 flags
+    u8 is_known             # of a code point
+
+cdef struct Row:            # bytes; before: or SAME
+    u64 now
+    u64 before
+
+cdef struct Element:        # behind it: the rows, the key, the text
+    u64 hash
+    u32 key_size
+    u32 size
+    u32 n_rows
+    u8 where
+    bint is_same
+    CharKind kind
+
+cdef struct Alignment:
+    Row* rows
+    size_t n
+    size_t room
+    u8 stretch              # StretchRows
+    u8 last_size            # bytes of the last character of the last row, if that is SAME
+
+cdef struct OpenElement:          # an element that is not final
+    size_t start
+    size_t stop
+    Element* element        # NULL: it stays as it is, or is not asked for
+    CharKind kind               # if it is not asked for, what is likely: see `put_entry`
+    u8 where
+    bint is_asked
+    bint is_owned           # the entry frees the element
+
+cdef struct ElementWalk:
+    const u8* p
+    size_t n
+    size_t at               # up to which all is in entries, or final
+    size_t pause            # from where on to look at signals
+    size_t left             # up to which all is in `out`; what follows is left as it is up to `final`
+    size_t final
+    size_t taken            # in the end: the bytes that were taken in
+    u8 begins               # PLACE_BEGIN and PLACE_FIRST, of the next element
+    bint ends               # the stretch ends with this text
+    bint is_changed
+    bint is_later           # something was left out before the first text
+    bint is_open            # nothing is taken in, for all is one element, more of which may come,
+    CharKind last           # after a character of this kind
+    size_t mask_at          # where the last look at 64 bytes was,
+    u64 mask                # and what it found
+    u8* out
+    size_t size, room
+    Alignment* rows         # which gets those of what is taken in; NULL: they are not wanted
+    size_t n_entries, most_entries
+    OpenElement[MOST_CARING + 1] entries
+
+cdef struct LevelMark:      # where a level stands
+    size_t begin            # of its bytes: before that, all was passed on
+    size_t size
+    size_t searched         # up to which no token begins that is not certain
+    size_t walked           # up to which the element at `begin` goes on; 0: not known
+    CharKind last           # of the last character there
+    u8 where                # PLACE_BEGIN | PLACE_FIRST of what comes next; 0: inside a stretch
+    bint after_word         # the character before `begin` is in a word
+    bint takes_blanks       # for a token that was passed on: the blanks that come next
+    u8 stretch, last_size   # of its rows, as in `Alignment`
+    size_t n_rows
+    Row last_row
+    u64 begins_now          # where the text of the first row begins,
+    u64 begins_before       # and what that was before
+
+cdef struct Door:           # where the text comes in
+    u8[3] partial           # bytes of a character that is not complete
+    u8 n_partial
+    u64 bytes_in            # all that came in
+    u64 grown               # bytes that repair added
+    size_t pending          # bytes of the text that no id stands for yet
+
+cdef struct Level:
+    u8* bytes
+    size_t capacity
+    Alignment rows          # of what was passed on and is not final
+    LevelMark mark          # as committed

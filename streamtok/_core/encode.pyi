@@ -1,6 +1,6 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -116,9 +116,6 @@ class SpecialMatcher:
     ) -> SpecialMatcher: ...
     @property
     def reach(self) -> int: ...
-    def finds(
-        self, text: str, at: int, final: bool
-    ) -> tuple[int, Sequence[tuple[int, int, int]]]: ...
     def split(self, data: bytes) -> list[tuple[int, int, int | None]]: ...
 
 @final
@@ -150,25 +147,33 @@ class Encoder:
     def spare_bytes(self) -> int: ...
     def cache_bytes(self) -> int: ...
     def release(self) -> None: ...
+    @overload
+    def encode(
+        self, data: str | Buffer, matcher: SpecialMatcher, errors: str, output: Output[_Result]
+    ) -> _Result: ...
+    @overload
     def encode(
         self,
         data: str | Buffer,
         matcher: SpecialMatcher,
         errors: str,
         output: Output[_Result],
-        transform: Transform | None = None,
-        inner: SpecialMatcher | None = None,
-    ) -> _Result: ...
+        rules: ChangeRules | None,
+        only_left: bool = False,
+    ) -> _Result | None: ...
     def encode_split(
         self, data: Buffer, ends: npt.NDArray[np.int64], output: Output[_Result]
     ) -> _Result: ...
     def encode_pretoken(self, pretoken: Buffer) -> list[int]: ...
 
 def token_spans(
-    ids: npt.NDArray[np.uint32],
-    sizes: npt.NDArray[np.uint16],
-    data: str | Buffer | None,
-    counts_utf16: bool,
+    ids: npt.NDArray[np.uint32], sizes: npt.NDArray[np.uint16]
+) -> npt.NDArray[np.int64]: ...
+def spans_in(
+    unit: int,
+    spans: npt.NDArray[np.int64],
+    data: bytes,
+    odd: Sequence[tuple[int, int, int]],
 ) -> npt.NDArray[np.int64]: ...
 
 class UnknownId(KeyError):
@@ -178,76 +183,53 @@ class UnknownId(KeyError):
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
-class CharacterTable:
+class ElementTable:
+    elements: Any
+    asks_for_begin: bool
+    asks_for_end: bool
+    joins_any: bool
+    n_caring: int
+    def __new__(cls, elements: Any) -> ElementTable: ...
+
+def change_elements(
+    t: ElementTable, text: bytes, begins: int, ends: bool, wants_rows: bool
+) -> tuple[bytes, bytes, bool, list[tuple[int, int]] | None]: ...
+
+@final
+class TokenSet:
+    matcher: SpecialMatcher
     def __new__(
-        cls,
-        changes: Iterable[tuple[int, int]],
-        joins: bool,
-        holds: Iterable[tuple[int, int]],
-        marks: Iterable[tuple[int, int]] | None,
-        pairs: Iterable[tuple[int, int]],
-        asks_for_begin: bool,
-        asks_for_end: bool,
-        joins_any: bool,
-        learn: Callable[[int], tuple[int, str | None, Sequence[tuple[int, int, int]]]],
-        resolve: Callable[[str, int], tuple[str, Sequence[tuple[int, int, int]]]],
-    ) -> CharacterTable: ...
+        cls, matcher: SpecialMatcher, flags: Sequence[int], words: bytes | None
+    ) -> TokenSet: ...
 
 @final
-class Transform:
-    tables: tuple[CharacterTable, ...]
-    def __new__(cls, tables: Iterable[CharacterTable]) -> Transform: ...
-
-def transform(
-    t: Transform, text: str | Buffer, begins: int, ends: bool, wants_rows: bool
-) -> tuple[bytes | None, str, bytes | None] | None: ...
-
-@final
-class ChangedNote:
-    partial: bytes
-    bytes_in: int
-    grown: int
-    waiting: int
-    place: Any
-    where: int
-    held: bytes
-    runs: tuple[tuple[int, int, int], ...]
+class ChangeRules:
+    first_tokens: TokenSet
+    first_table: ElementTable | None
+    second_tokens: TokenSet | None
+    second_table: ElementTable | None
     def __init__(
         self,
-        partial: bytes,
-        bytes_in: int,
-        grown: int,
-        waiting: int,
-        place: Any = None,
-        where: int = 0,
-        held: bytes = b"",
-        runs: tuple[tuple[int, int, int], ...] = (),
+        first_tokens: TokenSet,
+        first_table: ElementTable | None,
+        second_tokens: TokenSet | None = None,
+        second_table: ElementTable | None = None,
     ) -> None: ...
-    @property
-    def pending(self) -> int: ...
 
-def feed_changed(
-    transform: Transform,
-    tail: Tail,
-    chunk: str | Buffer,
-    final: bool,
-    output: Output[_Result],
-    limit: int,
-) -> _Result | None: ...
-def places_before(
-    rows: npt.NDArray[np.int64],
-    now: int,
-    source: int,
-    last: int,
-    is_begun: bool,
-    places: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64]: ...
-def rows_from(
-    rows: npt.NDArray[np.int64], now: int, source: int, last: int, is_begun: bool, before: int
-) -> tuple[npt.NDArray[np.int64], int, int, int, bool]: ...
-def runs_behind(
-    runs: tuple[tuple[int, int, int], ...], rows: npt.NDArray[np.int64], waiting: int
-) -> tuple[tuple[tuple[int, int, int], ...], int]: ...
+@disjoint_base
+class Sink: ...
+
+@final
+class TailSink(Sink): ...
+
+@final
+class Changer:
+    errors: str
+    def __new__(cls, rules: ChangeRules, errors: str) -> Changer: ...
+    def back(
+        self, spans: npt.NDArray[np.int64], final: bool
+    ) -> tuple[int, npt.NDArray[np.int64]]: ...
+    def forget(self, place: int) -> int: ...
 
 @final
 class Decoder:
@@ -267,7 +249,6 @@ class Decoder:
 @final
 class Tail:
     errors: str
-    note: Any
     def __new__(
         cls,
         encoder: Encoder,
@@ -275,8 +256,9 @@ class Tail:
         errors: str,
         before: tuple[int, ...] = (),
         after: tuple[int, ...] = (),
-        inner: SpecialMatcher | None = None,
+        rules: ChangeRules | None = None,
     ) -> Tail: ...
+    changer: Changer | None
     @property
     def pending(self) -> int: ...
     @property
@@ -297,16 +279,8 @@ class Tail:
         output: Output[_Result],
         limit: int,
     ) -> _Result: ...
-    def encode_parts(
-        self,
-        parts: list[Any],
-        final: bool,
-        output: Output[_Result],
-        settle: Callable[[int], Any],
-        expected: Any = None,
-    ) -> _Result: ...
-    def getstate(self, expected: Any = None) -> bytes: ...
-    def setstate(self, state: bytes, note: Any = None) -> None: ...
+    def getstate(self) -> bytes: ...
+    def setstate(self, state: bytes) -> None: ...
 
 @disjoint_base
 class FastStreamDecoder:
@@ -391,9 +365,8 @@ class FastStreamEncoder(OneCall):
     @max_pending.setter
     def max_pending(self, value: int) -> None: ...
     _tail: Tail
-    _chain: Any
     _trace: Any
-    def _go_on(self, tail: Tail, chain: Any, trace: Any = None) -> None: ...
+    def _go_on(self, tail: Tail, trace: Any = None) -> None: ...
     def encode(self, chunk: str | Buffer, final: bool = False) -> list[int]: ...
     def encode_to_numpy(
         self, chunk: str | Buffer, final: bool = False

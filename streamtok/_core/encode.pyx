@@ -10,6 +10,7 @@ cimport numpy as cnp
 
 import codecs
 import os
+import struct
 
 import numpy as np
 
@@ -104,10 +105,10 @@ include "models/pretokens.pxi"
 include "cache/pretoken_encoder.pxi"
 include "base/shared_ints.pxi"
 include "base/output.pxi"
-include "transform/table.pxi"
-include "transform/walk.pxi"
-include "transform/alignment.pxi"
-include "transform/passage.pxi"
+include "transform/elements.pxi"
+include "transform/rows_of_text.pxi"
+include "transform/element_walk.pxi"
+include "transform/levels.pxi"
 include "texts/encoder.pxi"
 
 # Ids to bytes
@@ -120,8 +121,7 @@ include "stream/tail.pxi"
 include "stream/mark.pxi"
 include "stream/utf8.pxi"
 include "stream/hypotheses.pxi"
-include "stream/parts.pxi"
-include "stream/changed.pxi"
+include "stream/changing.pxi"
 include "decode/stream_decoder.pxi"
 
 # Small texts

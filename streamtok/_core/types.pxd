@@ -31,6 +31,8 @@ cdef extern from "base/native.h" nogil:
     void st_store_size(size_t* place, size_t value) noexcept
     u16 st_load_u16(const u16* place) noexcept
     void st_store_u16(u16* place, u16 value) noexcept
+    u32 st_load_u32(const u32* place) noexcept
+    void st_store_u32(u32* place, u32 value) noexcept
 
 cdef extern from "base/hash.h" nogil:
     enum:

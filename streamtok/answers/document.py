@@ -167,9 +167,8 @@ class Document:
             end.n_bytes - self._place(number).n_bytes < reach or number == len(self._blocks)
         ):
             number -= 1
-        chain = self._settings.chain()
         text = "".join([block.text for block in self._blocks[number:]])
-        certain = feed(chain, chain.tail(self._template), text, False, COUNT)
+        certain = feed(self._settings.tail(self._template), text, False, COUNT)
         return self._place(number).ids + certain  # with the ids before them
 
     def __repr__(self) -> str:

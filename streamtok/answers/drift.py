@@ -87,7 +87,7 @@ def _encoded_again(encoding: Defined, ids: list[int]) -> Iterator[list[int]]:
 
 
 def _in_steps(settings: Settings, text: bytes) -> Iterator[list[int]]:
-    chain, tail = open_stream(settings)
+    tail = open_stream(settings)
     for start in range(0, len(text), _STEP):
         stop = start + _STEP
-        yield feed(chain, tail, text[start:stop], stop >= len(text), LIST)
+        yield feed(tail, text[start:stop], stop >= len(text), LIST)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import COUNT, LIST
 from ..engines.protocol import NO_LIMIT
-from ..engines.template import NO_TEMPLATE
 from ..errors import DisallowedSpecialError, UnsupportedPatternError
 from .text_window import character_ends
 
@@ -46,7 +45,7 @@ class Prefixes:
         self._token_bytes = settings.definition.decoder.token_bytes
         self._source = source
         self._start = start
-        self._chain, tail = open_stream(settings)
+        tail = open_stream(settings)
         self._marks = [_Mark(start, 0, tail)]
         self._behind: _Behind | None = None
         self.stop = start  # no beginning that reaches this place is within the budget
@@ -62,14 +61,14 @@ class Prefixes:
         source = self._source
         position, tokens, tail = self._marks[-1]
         step = max(_SMALL_STEP, min(int(budget * each * 0.9), 1 << 20))
-        is_whole = isinstance(self._chain, _Whole)
+        is_whole = isinstance(tail, _Whole)
         while True:
             tail.hurry()  # the sooner ids are certain, the fewer places are tried
             before = tail.copy()
             is_end = source.is_end(position + step)
             piece = source.at(position, position + step)
             given = tail.tokens_out
-            found = feed(self._chain, tail, piece, is_end, COUNT, self.offset)
+            found = feed(tail, piece, is_end, COUNT, self.offset)
             tokens = given + found
             if tokens > budget:
                 if step <= _SMALL_STEP or len(piece) <= _SMALL_STEP or is_whole:
@@ -92,9 +91,9 @@ class Prefixes:
 
     def refuse_large(self) -> None:
         """Raise why there is no stream of this encoding if too much would be encoded again."""
-        chain = self._chain
-        if isinstance(chain, _Whole) and self._source.reaches(self._start + _SMALL_TEXT):
-            chain.refuse()
+        tail = self._marks[0].tail
+        if isinstance(tail, _Whole) and self._source.reaches(self._start + _SMALL_TEXT):
+            tail.refuse()
 
     def places(self, above: int) -> Iterator[int]:
         """Where a beginning within the budget may end, from the last on; none up to `above`."""
@@ -111,17 +110,17 @@ class Prefixes:
         """The number of ids of the text up to `stop`, by itself."""
         mark = self._mark_before(stop)
         piece = self._source.at(mark.position, stop)
-        found = feed(self._chain, mark.tail.copy(), piece, True, COUNT)
+        found = feed(mark.tail.copy(), piece, True, COUNT)
         return mark.tokens + found
 
     def ends_token(self, stop: int) -> bool:
         """Whether the text up to `stop`, by itself, is made of the first tokens of the whole."""
         mark = self._mark_before(stop)
         piece = self._source.at(mark.position, stop)
-        ids = feed(self._chain, mark.tail.copy(), piece, True, LIST)
+        ids = feed(mark.tail.copy(), piece, True, LIST)
         own = b"".join(map(self._token_bytes, ids))
         if self._behind is None or self._behind.mark is not mark:
-            self._behind = _Behind(self._token_bytes, self._source, self._chain, mark)
+            self._behind = _Behind(self._token_bytes, self._source, mark)
         return self._behind.has_end(own)
 
     def _mark_before(self, stop: int) -> _Mark:
@@ -134,12 +133,12 @@ class _Behind:
     """The tokens of the whole text after a mark, as far as they were asked for."""
 
     def __init__(
-        self, token_bytes: Callable[[int], bytes], source: TextWindow, chain: Any, mark: _Mark
+        self, token_bytes: Callable[[int], bytes], source: TextWindow, mark: _Mark
     ) -> None:
         self.mark = mark
         self._token_bytes = token_bytes
         self._source = source
-        self._chain, self._tail = chain, mark.tail.copy()
+        self._tail = mark.tail.copy()
         self._position = mark.position
         self._is_over = False
         self._bytes = b""
@@ -154,7 +153,7 @@ class _Behind:
             self._position += len(piece)
             parts = [self._bytes]
             size = len(self._bytes)
-            for token in feed(self._chain, self._tail, piece, self._is_over, LIST):
+            for token in feed(self._tail, piece, self._is_over, LIST):
                 parts.append(self._token_bytes(token))
                 size += len(parts[-1])
                 self._ends.add(size)
@@ -162,53 +161,45 @@ class _Behind:
         return len(beginning) in self._ends and self._bytes.startswith(beginning)
 
 
-class _Parts(list[Any]):
-    """The tail of a stream in which everything waits for the end."""
+class _Whole:
+    """What looks like the tail of an encoding that has no streams: everything waits for the end."""
 
     tokens_out = 0
 
-    def copy(self) -> _Parts:
-        return _Parts(self)
+    def __init__(self, settings: Settings, parts: tuple[Any, ...] = ()) -> None:
+        self._settings = settings
+        self._parts = parts
+
+    def copy(self) -> _Whole:
+        return _Whole(self._settings, self._parts)
 
     def hurry(self) -> None:
         """Nothing is certain before the end."""
 
-
-class _Whole:
-    """What looks like the chain of an encoding that has no streams."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
     def refuse(self) -> None:
         """Raise why there is no stream."""
-        self._settings.chain()
+        self._settings.tail()
 
-    def encode(
-        self, tail: _Parts, piece: Any, final: bool, output: Output[Result], limit: int
-    ) -> Result:
-        tail.append(piece)
-        return self._settings.encode(piece[:0].join(tail) if final else b"", output)
+    def encode(self, piece: Any, final: bool, output: Output[Result], limit: int) -> Result:
+        self._parts += (piece,)
+        return self._settings.encode(piece[:0].join(self._parts) if final else b"", output)
 
 
-def open_stream(settings: Settings) -> tuple[Any, Any]:
-    """(chain, tail) of a stream without a template, or what looks like them, for any encoding."""
+def open_stream(settings: Settings) -> Any:
+    """The tail of a stream without a template, or what looks like it, for any encoding."""
     try:
-        chain = settings.chain()
+        return settings.tail()
     except UnsupportedPatternError:
-        return _Whole(settings), _Parts()
-    return chain, chain.tail(NO_TEMPLATE)
+        return _Whole(settings)
 
 
-def feed(
-    chain: Any, tail: Any, piece: Any, final: bool, output: Output[Result], offset: int = 0
-) -> Result:
+def feed(tail: Any, piece: Any, final: bool, output: Output[Result], offset: int = 0) -> Result:
     """The ids that a piece makes certain, as `output` gives them.
 
     offset: bytes before the stream began, for errors.
     """
     try:
-        result: Result = chain.encode(tail, piece, final, output, NO_LIMIT)
+        result: Result = tail.encode(piece, final, output, NO_LIMIT)
     except UnicodeDecodeError as error:
         raise UnicodeDecodeError(
             error.encoding, error.object, offset + error.start, offset + error.end, error.reason

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .._core.encode import NO_SPECIAL, check_policy
-from ..engines.template import NO_TEMPLATE
+from ..engines.template import NO_TEMPLATE, Template
 from ..parallel.texts import check_budget
 
 if TYPE_CHECKING:
-    from .._core.encode import Output
+    from .._core.encode import Output, Tail
     from .._types import AllowedSpecial, DisallowedSpecial, Text
     from ..definition import Defined
-    from ..engines.protocol import Chain, Result
+    from ..engines.protocol import Result
 
 __all__ = ["Settings"]
 
@@ -44,9 +44,9 @@ class Settings:
         """The ids of a whole text, without those of the template. Raises as `Encoding.encode`."""
         return self.definition.engine.encode(text, self.matcher, self.errors, output)
 
-    def chain(self) -> Chain:
-        """What a stream of such texts does. Raises as `Encoding.stream_encoder` does."""
-        return self.definition.engine.chain(self.matcher, self.errors)
+    def tail(self, template: Template = NO_TEMPLATE) -> Tail:
+        """What a stream of such texts is. Raises as `Encoding.stream_encoder` does."""
+        return self.definition.engine.tail(self.matcher, self.errors, template)
 
     def budget(self, max_tokens: Any, least: int = 0) -> int:
         """How many of so many ids are left for the text. Raises as `check_budget`, and ValueError

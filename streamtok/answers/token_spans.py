@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.encode import ARRAY, COUNT, bytes_of, has_surrogate, token_spans
+from .._core.encode import COUNT, bytes_of, token_spans
 from ..engines.plain import PlainEngine
 from ..engines.protocol import NO_LIMIT
 from ..engines.source_units import BEGIN, check_unit
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from .._types import IdArray, Text
     from ..engines.token_sizes import TokenSizes
-    from ..normalizers.compiled import Changed
     from .text_settings import Settings
 
     Spans = npt.NDArray[np.int64]
@@ -45,69 +44,24 @@ def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray,
     matcher, errors = settings.matcher, settings.errors
     if definition.vocabulary.model is None:
         is_total = pattern is not None and pattern.is_total
-        if isinstance(engine, PlainEngine) and is_total:
-            ids = engine.encode(text, matcher, errors, ARRAY)
-            if sizes.are_clear_of(ids):
-                return ids, _contiguous(ids, sizes, text, unit, errors)
-        if hasattr(engine, "changed") and is_total and sizes.are_clear:
-            found = engine.changed(text, matcher, errors)
-            if found is not None:
-                return _changed(engine, found, settings, text, unit)
+        if is_total:
+            ids = engine.encode_left(text, matcher, errors)
+            if ids is not None and sizes.are_clear_of(ids):
+                source = BEGIN.fed(text, True, errors)
+                return ids, source.in_unit(_in_bytes(ids, sizes), unit, errors)
         if hasattr(engine, "why") or (isinstance(engine, PlainEngine) and not is_total):
             return _by_pattern(settings, text, unit)  # no tables, or text is left out
     from ..engines.trace import BEGINNING  # a stream of one chunk
 
-    chain = engine.chain(matcher, errors)
-    tail = chain.tail(NO_TEMPLATE)
-    tracer = definition.tracer(chain, errors)
-    ids, spans, _ = tracer.encode(tail, BEGINNING, text, True, unit, NO_LIMIT)
+    tracer = definition.tracer(errors)
+    ids, spans, _ = tracer.encode(settings.tail(), BEGINNING, text, True, unit, NO_LIMIT)
     return ids, spans
 
 
-def _changed(
-    engine: Any, changed: Changed, settings: Settings, text: str | bytes, unit: str
-) -> tuple[IdArray, Spans]:
-    """Of a text that a normalizer has changed, without tokens."""
-    errors, sizes = settings.errors, settings.definition.token_sizes
-    ids = engine.encode_changed(changed.text, errors)
-    if not len(changed.rows) or (changed.rows[:, 1:] == 1).all():  # each byte stands for itself
-        return ids, _contiguous(ids, sizes, text, unit, errors)
-    from ..engines.alignment import AlignmentMap
-
-    spans = _contiguous(ids, sizes, changed.text, "byte", errors)
-    source = BEGIN.fed(text, True, errors)
-    return ids, source.in_unit(AlignmentMap().fed([changed]).back(spans), unit, errors)
-
-
-def _contiguous(
-    ids: IdArray, sizes: TokenSizes, text: str | bytes, unit: str, errors: str
-) -> Spans:
-    """The spans of tokens that are all of the text, in order."""
-    table = sizes.table
-    if text.isascii() or (unit == "byte" and (isinstance(text, str) or errors != "replace")):
-        if table is not None:
-            return token_spans(ids, table, None, False)
-        return _in_bytes(ids, sizes)
-    if table is not None and _is_plain(text, errors):
-        return token_spans(ids, table, None if unit == "byte" else text, unit == "utf16")
-    spans = _in_bytes(ids, sizes)
-    source = BEGIN.fed(text, True, errors)
-    return source.in_unit(spans, unit, errors)
-
-
-def _is_plain(text: str | bytes, errors: str) -> bool:
-    """Whether the text is neither repaired nor has bytes that are not UTF-8."""
-    if isinstance(text, str):
-        return not has_surrogate(text, 0, len(text))
-    try:
-        if errors != "strict":  # or else the encoder has seen to it
-            text.decode()
-    except UnicodeError:
-        return False
-    return True
-
-
 def _in_bytes(ids: IdArray, sizes: TokenSizes) -> Spans:
+    """The spans of tokens that are all of the text, in order."""
+    if sizes.table is not None:
+        return token_spans(ids, sizes.table)
     spans = np.zeros((len(ids), 2), np.int64)
     ends = np.cumsum(sizes.of_all(ids), dtype=np.int64)
     spans[1:, 0], spans[:, 1] = ends[:-1], ends

@@ -37,12 +37,12 @@ def fits(settings: Settings, text: Text | Iterable[Text] | SupportsRead, max_tok
     """Whether the text has at most `max_tokens` ids."""
     left = check_budget("max_tokens", max_tokens) - settings.template.size
     source = TextWindow(text)
-    chain, tail = open_stream(settings)
+    tail = open_stream(settings)
     position = 0
     while left >= 0:
         step = min(2 * left + 64, _STEP)
         is_end = source.is_end(position + step)
-        left -= feed(chain, tail, source.at(position, position + step), is_end, COUNT)
+        left -= feed(tail, source.at(position, position + step), is_end, COUNT)
         if is_end:
             break
         position += step

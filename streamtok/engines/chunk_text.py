@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .._core.encode import bytes_of, has_surrogate, repaired, unfinished_size, utf8_size
 
@@ -45,22 +45,6 @@ class BytesTaken(NamedTuple):
     def reached(self) -> int:
         """Where the next character begins."""
         return self.end - len(self.partial)
-
-    def to_json(self) -> list[Any]:
-        """What `from_json` takes."""
-        return [self.partial.hex(), self.bytes_in, self.grown]
-
-    @classmethod
-    def from_json(cls, value: Any, errors: str) -> BytesTaken:
-        """One that was saved as JSON. Raises ValueError and TypeError if it is none."""
-        partial, bytes_in, grown = value
-        self = cls(bytes.fromhex(partial), bytes_in, grown)
-        if any(type(x) is not int or not 0 <= x < 1 << 62 for x in (bytes_in, grown)):
-            raise ValueError("expected numbers of bytes")
-        begun = characters_of(NO_BYTES_YET, self.partial, False, errors)[0].partial
-        if len(self.partial) > 3 or begun != self.partial or self.reached < 0:
-            raise ValueError("it ends with bytes that do not begin a character")
-        return self
 
 
 NO_BYTES_YET = BytesTaken()

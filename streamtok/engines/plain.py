@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core.encode import Encoder, Tail
+from .._core.encode import ARRAY, Encoder, Tail
+from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
-    from .._core.encode import Output, SpecialMatcher
-    from .._types import Text
-    from .protocol import Result
-    from .template import Template
+    from .._core.encode import SpecialMatcher
+    from .._types import IdArray, Text
 
-__all__ = ["PlainChain", "PlainEngine"]
+__all__ = ["PlainEngine"]
 
 
 class PlainEngine:
@@ -24,36 +23,8 @@ class PlainEngine:
         self.encoder = encoder
         self.encode = encoder.encode  # no Python function in between
 
-    def chain(self, matcher: SpecialMatcher, errors: str) -> PlainChain:
-        return PlainChain(self.encoder, matcher, errors)
+    def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray:
+        return self.encoder.encode(text, matcher, errors, ARRAY)
 
-
-class PlainChain:
-    """Nothing is done to chunks."""
-
-    __slots__ = ("_new",)
-
-    is_direct = True
-    transform = None
-
-    def __init__(self, encoder: Encoder, matcher: SpecialMatcher, errors: str) -> None:
-        self._new = encoder, matcher, errors
-
-    def tail(self, template: Template) -> Tail:
-        return Tail(*self._new, *template)
-
-    def encode(
-        self,
-        tail: Tail,
-        chunk: Text,
-        final: bool,
-        output: Output[Result],
-        limit: int,
-    ) -> Result:
-        return tail.encode(chunk, final, output, limit)
-
-    def getstate(self, tail: Tail) -> bytes:
-        return tail.getstate()
-
-    def setstate(self, tail: Tail, state: bytes) -> None:
-        tail.setstate(state)
+    def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
+        return Tail(self.encoder, matcher, errors, *template)

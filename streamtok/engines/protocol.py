@@ -1,15 +1,16 @@
-"""What an encoding asks of its engine, and how it asks."""
+"""What an encoding asks of its engine."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from .._core.encode import Output, SpecialMatcher, Tail, Transform
-    from .._types import Text
-    from .template import Template
+from .template import NO_TEMPLATE, Template
 
-__all__ = ["NO_LIMIT", "Chain", "Engine"]
+if TYPE_CHECKING:
+    from .._core.encode import Output, SpecialMatcher, Tail
+    from .._types import IdArray, Text
+
+__all__ = ["NO_LIMIT", "Engine"]
 
 Result = TypeVar("Result")
 
@@ -29,50 +30,13 @@ class Engine(Protocol):
         """
         ...
 
-    def chain(self, matcher: SpecialMatcher, errors: str) -> Chain:
-        """What a stream does. Raises UnsupportedPatternError."""
+    def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray | None:
+        """As `encode`, an array; None: something is changed before the pattern cuts the text."""
         ...
 
+    def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
+        """What a stream of texts is in the core; the template goes around its ids.
 
-class Chain(Protocol):
-    """Changes the chunks of streams before the core has them. Immutable.
-
-    The state of a stream is all in its `Tail`: what the chain has to remember is the tail's note,
-    which the core commits together with its own state, or not at all.
-    """
-
-    @property
-    def is_direct(self) -> bool:
-        """Whether chunks may go to the tail at once."""
-        ...
-
-    @property
-    def transform(self) -> Transform | None:
-        """What changes chunks on their way to the tail, in the core."""
-        ...
-
-    def tail(self, template: Template) -> Tail:
-        """The tail of a new stream, which puts the template around its ids."""
-        ...
-
-    def encode(
-        self,
-        tail: Tail,
-        chunk: Text,
-        final: bool,
-        output: Output[Result],
-        limit: int,
-    ) -> Result:
-        """As `Tail.encode`, also its errors. PLACES are followed by pairs, of each change, the
-        first one first: what `AlignmentMap.fed` takes, and whether the last of it may take in more
-        text. A call that raises changes nothing.
+        Raises UnsupportedPatternError for a pattern that cuts whole texts only.
         """
-        ...
-
-    def getstate(self, tail: Tail) -> bytes:
-        """All that is needed to go on elsewhere."""
-        ...
-
-    def setstate(self, tail: Tail, state: bytes) -> None:
-        """Put a tail where `getstate` was called. Raises StateError; the tail is then as before."""
         ...

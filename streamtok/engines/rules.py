@@ -2,7 +2,7 @@
 
 *Added tokens* are texts that always become their id, wherever they stand; special tokens do so only
 where they are allowed. Both kinds may have *flags* (`TokenFlags`). *Normalizers* change the text
-between them (`rewriting.py`).
+between them (`changing.py`).
 """
 
 from __future__ import annotations

@@ -56,7 +56,10 @@ class WholeTextEngine:
             )
         return output.of(np.concatenate(parts))
 
-    def chain(self, matcher: SpecialMatcher, errors: str) -> NoReturn:
+    def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> None:
+        """See `Engine`: the pattern leaves text out, perhaps."""
+
+    def tail(self, *settings: object) -> NoReturn:
         """Raise UnsupportedPatternError."""
         raise self.why
 

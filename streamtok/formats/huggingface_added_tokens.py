@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..engines.added_tokens import can_overlap
+from ..engines.changing import can_overlap
 from ..engines.rules import TokenFlags
 from .json_value import JsonValue
 from .loading import check_total

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tokenizers import Tokenizer as RealTokenizer  # also where streamtok's is in its place
 
-from ..engines.added_tokens import can_overlap
+from ..engines.changing import can_overlap
 from ..engines.rules import MARK
 from ..errors import StreamtokError
 from ..formats.tokenizer_objects import from_object

@@ -1,9 +1,10 @@
-"""Normalizers: what changes a text before the pattern cuts it, in whole texts and in streams.
+"""Normalizers: what changes a text before the pattern cuts it.
 
-Read `step.py` first: it says what a step is, and what its blocks are. `normalizer.py` joins steps
-to a sequence, and drives them in streams. The rest of the files has one kind of step each. The
-results are those of Hugging Face's `tokenizers`, those of `longest_map.py` and `joined_spaces.py`
-SentencePiece's; `docs/normalizers.md` says which Unicode version decides.
+Read `step.py` first: it says what a step is. `normalizer.py` joins steps to a sequence, and
+`elements.py` is what the core learns one table of a sequence from; that changes all texts, whole
+and in streams. The rest of the files has one kind of step each. The results are those of Hugging
+Face's `tokenizers`, those of `longest_map.py` and `joined_spaces.py` SentencePiece's;
+`docs/normalizers.md` says which Unicode version decides.
 """
 
 from .characters import (
@@ -18,13 +19,12 @@ from .characters import (
 from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .joined_spaces import JoinedSpaces
-from .links import State
 from .longest_map import LongestMap
 from .normalizer import IDENTITY, Normalizer
 from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
-from .step import Block, Blocks, Step
+from .step import Step
 from .unknown_runs import UnknownRuns
 
 __all__ = [
@@ -32,8 +32,6 @@ __all__ = [
     "BertAccents",
     "BertChinese",
     "BertClean",
-    "Block",
-    "Blocks",
     "ByteLetters",
     "Form",
     "JoinedSpaces",
@@ -47,7 +45,6 @@ __all__ = [
     "Prepend",
     "Replace",
     "ReplaceRuns",
-    "State",
     "Step",
     "Strip",
     "StripAccents",

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["lower_case_pairs", "members", "one_of", "ranges_of"]
+__all__ = ["lower_case_pairs", "one_of", "ranges_of"]
 
 BEYOND = "\U00010000-\U0010ffff"  # the characters beyond the basic plane
 
@@ -27,11 +27,6 @@ def ranges_of(*names: str) -> list[tuple[int, int]]:
     """The union of the sets `names`: first and last code point of each range."""
     parts = (part.partition("-") for name in names for part in _lines()[name].split())
     return sorted((int(low, 16), int(high or low, 16)) for low, _, high in parts)
-
-
-def members(*names: str) -> frozenset[str]:
-    """The characters of the sets `names`."""
-    return frozenset(chr(c) for low, high in ranges_of(*names) for c in range(low, high + 1))
 
 
 def lower_case_pairs() -> dict[str, str]:

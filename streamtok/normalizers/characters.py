@@ -1,4 +1,4 @@
-"""Steps that change each character by itself: nothing ever waits.
+"""Steps that change each character by itself.
 
 Which characters they change is Unicode's of `tokenizers`' crates, not of the Python that runs.
 """
@@ -16,7 +16,7 @@ from ..vocabulary.byte_alphabet import CHARACTERS
 from .char_sets import lower_case_pairs, one_of, ranges_of
 from .edges import BLANKS
 from .growth import Growth
-from .step import Blocks, Interest, Ranges, Step
+from .step import Interest, Ranges, Step
 
 __all__ = [
     "BertAccents",
@@ -54,18 +54,8 @@ class CharacterStep(Step):
     def interest(self) -> Interest:
         return Interest(self._ranges)
 
-    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
-        blocks: Blocks = []
-        done = 0
-        for found in _pattern(self._ranges).finditer(text):
-            start, end = found.span()
-            if start > done:
-                blocks.append((text[done:start],) * 2)
-            blocks.append((self.become(found[0]), found[0]))
-            done = end
-        if done < len(text):
-            blocks.append((text[done:],) * 2)
-        return 0, blocks
+    def apply(self, text: str, where: int) -> str:
+        return _pattern(self._ranges).sub(lambda found: self.become(found[0]), text)
 
 
 class Lowercase(CharacterStep):

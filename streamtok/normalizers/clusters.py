@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from .char_sets import ranges_of
 
-__all__ = ["N_STATES", "ON_BORDER", "advance", "is_settled", "joiners", "openers"]
+__all__ = ["ON_BORDER", "advance", "joiners", "openers"]
 
 OTHER, CONTROL, CR, LF, EXTEND, ZWJ, SPACING, PREPEND, L, V, T, LV, LVT, FLAG, PICTURE = range(15)
 _KINDS = {
@@ -27,7 +27,6 @@ _LINKS = 0x30
 # Of a state: the last character's kind in the lowest bits, and what stands before what follows.
 _PICTURED, _HALF_FLAG, _BEGUN, _LINKED = 0x10, 0x20, 0x40, 0x80
 
-N_STATES = 0x100
 ON_BORDER = CONTROL  # at the beginning of a text, too
 
 
@@ -61,11 +60,6 @@ def advance(state: int, char: str) -> tuple[int, bool]:
     elif links and state & _BEGUN:
         following |= _BEGUN | (_LINKED if links == _LINKER else state & _LINKED)
     return following, is_border
-
-
-def is_settled(state: int) -> bool:
-    """Whether a border follows, whatever comes but characters of `joiners`."""
-    return state & _KIND not in (CR, PREPEND, L, FLAG, ZWJ) and not state & _LINKED
 
 
 def openers() -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 from .growth import Growth, n_bytes
-from .step import Blocks, Interest, Step
+from .step import BEGIN, END, FIRST, Interest, Step
 
 __all__ = ["BLANKS", "MetaspaceText", "PrefixSpace", "Prepend", "Strip"]
 
@@ -25,7 +25,7 @@ class MetaspaceText(Step):
     it: always, never, or only before the stream's first stretch.
     """
 
-    __slots__ = ("contexts", "growth", "replacement", "scheme", "spec")
+    __slots__ = ("growth", "replacement", "scheme", "spec")
 
     def __init__(self, replacement: str, prepend_scheme: str) -> None:
         if len(replacement) != 1:
@@ -34,26 +34,20 @@ class MetaspaceText(Step):
             raise ValueError(f"prepend_scheme must be one of {SCHEMES}, not {prepend_scheme!r}")
         self.replacement, self.scheme = replacement, prepend_scheme
         self.spec = ("MetaspaceText", replacement, prepend_scheme)
-        self.contexts = 1 + (prepend_scheme != "never")
         # A space grows, or else what is put before a first byte that is none.
         self.growth = Growth(1.0 + n_bytes(replacement))
 
     def interest(self) -> Interest:
         puts = self.scheme != "never"
         spaces = [] if self.replacement == " " else [(32, 32)]
-        return Interest(spaces, at_begin=puts, looks_at_begin=puts)
+        return Interest(spaces, at_begin=puts)
 
-    def begin(self, is_first: bool) -> int:
-        """See `Step`. 1: something may still be put before the text."""
-        return int(self.scheme == "always" or (self.scheme == "first" and is_first))
-
-    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
-        if not text:
-            return context, []
-        block = (text.replace(" ", self.replacement), text)
-        if context and not block[0].startswith(self.replacement):
-            return 0, [(self.replacement, ""), block]
-        return 0, [block]
+    def apply(self, text: str, where: int) -> str:
+        text = text.replace(" ", self.replacement)
+        is_at = {"always": BEGIN, "first": FIRST, "never": 0}[self.scheme]
+        if where & is_at and text and not text.startswith(self.replacement):
+            return self.replacement + text
+        return text
 
 
 class PrefixSpace(MetaspaceText):
@@ -70,7 +64,6 @@ class Prepend(Step):
     """`prefix` before a text that is not empty; only_first: if nothing of a stream is before it."""
 
     __slots__ = ("growth", "only_first", "prefix", "spec")
-    contexts = 2
 
     def __init__(self, prefix: str, only_first: bool = False) -> None:
         self.prefix, self.only_first = prefix, only_first
@@ -80,53 +73,28 @@ class Prepend(Step):
     def interest(self) -> Interest:
         return Interest(at_begin=bool(self.prefix))
 
-    def begin(self, is_first: bool) -> int:
-        """See `Step`. 1: something may still be put before the text."""
-        return int(is_first or not self.only_first)
-
-    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
-        if not text:
-            return context, []
-        if context and self.prefix:
-            return 0, [(self.prefix, ""), (text, text)]
-        return 0, [(text, text)]
+    def apply(self, text: str, where: int) -> str:
+        is_put = text and where & (FIRST if self.only_first else BEGIN)
+        return self.prefix + text if is_put else text
 
 
 class Strip(Step):
     """Blanks (Unicode's White_Space) at the two ends are taken off."""
 
-    __slots__ = ("contexts", "left", "right", "spec")
+    __slots__ = ("left", "right", "spec")
     growth = Growth()
-    waits = frozenset(BLANKS)
 
     def __init__(self, left: bool, right: bool) -> None:
         self.left, self.right = left, right
         self.spec = ("Strip", left, right)
-        self.contexts = 1 + left
 
     def interest(self) -> Interest:
         if not self.left and not self.right:
             return Interest()
         blanks = [(ord(blank), ord(blank)) for blank in BLANKS]
-        return Interest(
-            holds=blanks, joins=blanks, at_begin=self.left, looks_at_begin=self.left,
-            drops_at_begin=self.left, at_end=self.right,
-        )  # fmt: skip
+        return Interest(holds=blanks, joins=blanks, at_begin=self.left, at_end=self.right)
 
-    def begin(self, is_first: bool) -> int:
-        """See `Step`. 1: blanks at the left are still taken off."""
-        return int(self.left)
-
-    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
-        blocks: Blocks = []
-        if context and text:
-            rest = text.lstrip(BLANKS)
-            if len(rest) < len(text):
-                blocks.append(("", text[: len(text) - len(rest)]))
-            context, text = int(not rest), rest
-        kept = text.rstrip(BLANKS) if self.right else text
-        if kept:
-            blocks.append((kept, kept))
-        if final and len(kept) < len(text):
-            blocks.append(("", text[len(kept) :]))
-        return context, blocks
+    def apply(self, text: str, where: int) -> str:
+        if self.left and where & BEGIN:
+            text = text.lstrip(BLANKS)
+        return text.rstrip(BLANKS) if self.right and where & END else text

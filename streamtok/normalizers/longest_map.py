@@ -3,9 +3,6 @@
 At each offset, it takes the longest key that begins there, or else one character.
 `precompiled.py` reads the same maps as `tokenizers` does, by grapheme clusters. User-defined
 symbols come before all keys: the longest one stays as it is.
-
-In a stream, the beginning of a key or of a symbol waits. In SentencePiece's own maps, that is a
-letter that marks may follow.
 """
 
 from __future__ import annotations
@@ -16,14 +13,13 @@ from functools import lru_cache
 from .char_sets import one_of
 from .charsmap import read_charsmap
 from .growth import Growth, ratio
-from .step import Blocks, Interest, Ranges, Step, whole_block
+from .step import FIRST, Interest, Ranges, Step
 
 __all__ = ["LongestMap"]
 
 LONGEST = 64  # bytes of a key; those of SentencePiece's maps have up to 12
 DEEPEST = 32  # keys that begin at one place; SentencePiece looks at no more
 MOST_SYMBOLS = 1 << 24  # the sum of the squares of their lengths
-_END = r"(?![\s\S])"
 
 
 class _Map:
@@ -41,17 +37,15 @@ class _Map:
         self.key_beginnings = {key[:n] for key in self.keys for n in range(1, len(key))}
         self.symbol_beginnings = {key[:n] for key in symbols for n in range(1, len(key))}
         # The next place where something may begin: a key or symbol of one character, or the first
-        # character of a longer one, before one that is its second. Else before the text's end,
-        # where the rest of it may come later.
+        # character of a longer one, before one that is its second.
         names = [*self.keys, *symbols]
         single = one_of(_ranges({name for name in names if len(name) == 1}))
         first = one_of(_ranges({name[0] for name in names if len(name) > 1}))
         second = one_of(_ranges({name[1] for name in names if len(name) > 1}))
         self.changing = re.compile(f"{single}|{first}(?={second})")
-        self.open = re.compile(f"{single}|{first}(?={second}|{_END})")
 
-    def found(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
-        """What the text at an offset becomes, and where it ends. None: that is still open."""
+    def found(self, text: str, at: int) -> tuple[str, int]:
+        """What the text at an offset becomes, and where it ends."""
         for known, beginnings in (
             (self.symbols, self.symbol_beginnings),
             (self.keys, self.key_beginnings),
@@ -63,9 +57,6 @@ class _Map:
                     longest = end
                 if part not in beginnings:
                     break
-            else:
-                if not final:
-                    return None
             if longest:
                 part = text[at:longest]
                 return self.keys[part] if known is self.keys else part, longest
@@ -82,13 +73,12 @@ class LongestMap(Step):
     of a stream unless it is empty, even if nothing is left of it.
     """
 
-    __slots__ = ("_map", "contexts", "growth", "puts_space", "spec")
+    __slots__ = ("_map", "growth", "puts_space", "spec")
 
     def __init__(self, charsmap: bytes, symbols: tuple[str, ...], puts_space: bool) -> None:
         """Raises ValueError for a damaged map, and for keys or symbols that are too long."""
         self.puts_space = puts_space
         self.spec = ("LongestMap", charsmap, symbols, puts_space)
-        self.contexts = 1 + puts_space
         self._map = _map(charsmap, symbols)
         factor = self._map.growth if charsmap else None
         self.growth = Growth(factor, put=" " if puts_space else "")
@@ -107,35 +97,14 @@ class LongestMap(Step):
             at_begin=self.puts_space,
         )
 
-    def begin(self, is_first: bool) -> int:
-        """See `Step`. 1: a space is still to be put."""
-        return int(is_first and self.puts_space)
-
-    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
-        blocks: Blocks = []
-        if context and text:
-            blocks.append((" ", ""))
-            context = 0
-        known = self._map
-        looks = known.changing if final else known.open
-        done = at = 0  # up to where blocks go; up to where the text is known
-        end = len(text)
-        while found := looks.search(text, at):
-            start = found.start()
-            result = known.found(text, start, final)
-            if result is None:
-                end = start
-                break
-            new, at = result
-            if new == text[start:at]:
-                continue
-            if start > done:
-                blocks.append((text[done:start],) * 2)
-            blocks += whole_block(new, text[start:at])
-            done = at
-        if end > done:
-            blocks.append((text[done:end],) * 2)
-        return context, blocks
+    def apply(self, text: str, where: int) -> str:
+        parts = [" "] if self.puts_space and text and where & FIRST else []
+        done = at = 0
+        while match := self._map.changing.search(text, at):
+            new, end = self._map.found(text, match.start())
+            parts += text[done : match.start()], new
+            done = at = end
+        return "".join([*parts, text[done:]])
 
 
 def _ranges(characters: set[str]) -> Ranges:

@@ -1,10 +1,4 @@
-"""A sequence of steps, as one, in streams: this is all that keeps, gives again and puts together.
-
-Each step takes what the step before it has made final. What a step says that later text may still
-change waits for it as blocks of the steps before, so that it finds the way back to the source
-(`links.py`); it is given to the step again, with the text that comes. So a state is, for each step,
-its context and text that is unread, and any text may be.
-"""
+"""A sequence of steps, as one."""
 
 from __future__ import annotations
 
@@ -21,12 +15,11 @@ from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .growth import MOST_GROWTH, growth_of, n_bytes
 from .joined_spaces import JoinedSpaces
-from .links import Link, State, compose, join_link, link_from_json
 from .longest_map import LongestMap
 from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
-from .step import Blocks, Step, text_of
+from .step import BEGIN, END, FIRST, WHOLE, Step
 from .unknown_runs import UnknownRuns
 
 __all__ = ["IDENTITY", "Normalizer"]
@@ -51,11 +44,6 @@ class Normalizer:
     >>> normalizer = Normalizer([Replace("--", "—")])
     >>> normalizer.normalize("a--b")
     'a—b'
-    >>> state, blocks = normalizer.feed(normalizer.begin(), "a-", final=False)
-    >>> blocks
-    [('a', 'a')]
-    >>> normalizer.feed(state, "-b", final=True)[1]
-    [('—', '--'), ('b', 'b')]
     """
 
     __slots__ = ("_steps", "growth", "is_identity", "spec")
@@ -123,49 +111,16 @@ class Normalizer:
 
     def normalize(self, text: str, is_first: bool = True) -> str:
         """The result for a whole stretch. is_first: nothing of the stream is before it."""
-        return text_of(self.feed(self.begin(is_first), text, True)[1]) if self._steps else text
+        return self.apply(text, BEGIN | FIRST * is_first | END)
 
-    def begin(self, is_first: bool = True) -> State:
-        """The state before the first character of a stretch."""
-        return tuple([(step.begin(is_first), ()) for step in self._steps])
+    def apply(self, text: str, where: int = WHOLE) -> str:
+        """What a text becomes that is a stretch, or as much of one as `where` says: see `Step`.
 
-    def feed(self, state: State, text: str, final: bool) -> tuple[State, Blocks]:
-        """The next state, and what has become final. final: the stretch ends with `text`.
-
-        Over any cutting of a stretch, the texts of all blocks joined are its result, and the
-        sources joined are the stretch.
+        It has no memory of what is before, so a text must begin and end at borders of all steps.
         """
-        blocks: Blocks = [(text, text)] if text else []
-        states: list[tuple[int, Link]] = []
-        for step, (context, link) in zip(self._steps, state, strict=True):
-            new = text_of(blocks)
-            out: Blocks = []
-            if final or (new and not (link and step.waits.issuperset(new))):
-                waiting = join_link(link)
-                context, out = step.change(context, waiting + new, final, len(waiting))
-            if states or not out:
-                link, blocks = compose(link, blocks, out)
-            else:  # the first step's text is the source
-                left = (waiting + new)[sum([len(source) for _, source in out]) :]
-                link, blocks = ((left, left, True),) if left else (), out
-            states.append((context, link))
-        return tuple(states), blocks
-
-    def check_state(self, value: Any) -> State:
-        """The state that a parsed JSON value stands for. Raises ValueError if there is none."""
-        if not isinstance(value, (list, tuple)) or len(value) != len(self._steps):
-            raise ValueError(f"expected the states of {len(self._steps)} steps")
-        states: list[tuple[int, Link]] = []
-        for step, pair in zip(self._steps, value, strict=True):
-            if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise ValueError("expected a step's context and the blocks that wait for it")
-            context, link = pair[0], link_from_json(pair[1])
-            if type(context) is not int or not 0 <= context < step.contexts:
-                raise ValueError(f"expected one of {step.contexts} contexts")
-            if not states and any([text != source for text, source, _ in link]):
-                raise ValueError("expected that the source itself waits for the first step")
-            states.append((context, link))
-        return tuple(states)
+        for step in self._steps:
+            text = step.apply(text, where)
+        return text
 
 
 IDENTITY = Normalizer()

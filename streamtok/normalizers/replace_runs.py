@@ -1,7 +1,6 @@
 """The step that replaces runs of some characters, as `tokenizers.normalizers.Replace` with a Regex.
 
-A run needs not wait: as soon as it is long enough, its replacement comes out, and the rest of it is
-left out. Only regular expressions of this kind are understood: one character or set, such as
+Only regular expressions of this kind are understood: one character or set, such as
 `\\s`, `[\\r\\n]` or `[^a-z]`, then nothing, `+` or `{2,}`. Others are refused by name.
 """
 
@@ -12,7 +11,7 @@ import re
 from .char_sets import one_of
 from .edges import BLANKS
 from .growth import Growth, n_bytes
-from .step import Blocks, Interest, Step, whole_block
+from .step import Interest, Step
 
 __all__ = ["ReplaceRuns"]
 
@@ -26,9 +25,7 @@ _PARTS = re.compile(rf"({_ONE})(?:-({_ONE}))?", re.DOTALL)
 class ReplaceRuns(Step):
     """Each run that `regex` matches becomes `new`. Raises ValueError for other kinds of `regex`."""
 
-    __slots__ = (
-        "_is_each", "_least", "_members", "_run", "contexts", "growth", "new", "regex", "spec",
-    )  # fmt: skip
+    __slots__ = ("_is_each", "_least", "_members", "_run", "growth", "new", "regex", "spec")
 
     def __init__(self, regex: str, new: str) -> None:
         found = _REGEX.fullmatch(regex)
@@ -40,7 +37,6 @@ class ReplaceRuns(Step):
         self.regex, self.new = regex, new
         self.spec = ("ReplaceRuns", regex, new)
         self._is_each = not found["times"]
-        self.contexts = 2 - self._is_each
         self._least = int(found["least"] or 1)
         self._members = members = _members(found["set"])
         self.growth = Growth(n_bytes(new) / (self._least * n_bytes(chr(members[0][0]))))
@@ -52,32 +48,10 @@ class ReplaceRuns(Step):
             return Interest(self._members)
         return Interest(self._members, self._members, self._members)
 
-    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
-        """See `Step`. Context 1: the text before is in a run that has been replaced."""
-        blocks: Blocks = []
-        done, end = 0, len(text)
-        if context and text:
-            rest = self._run.match(text)
-            done = rest.end() if rest else 0
-            if done:
-                blocks.append(("", text[:done]))
-            context = int(done == end)
-        for run in self._run.finditer(text, done):
-            is_open = run.end() == len(text) and not final and not self._is_each
-            if run.end() - run.start() >= self._least:
-                context = int(is_open)
-                if run[0] == self.new:
-                    continue
-                if run.start() > done:
-                    part = text[done : run.start()]
-                    blocks.append((part, part))
-                blocks += whole_block(self.new, run[0])
-                done = run.end()
-            elif is_open:
-                end = run.start()
-        if end > done:
-            blocks.append((text[done:end], text[done:end]))
-        return context, blocks
+    def apply(self, text: str, where: int) -> str:
+        if self._least == 1:
+            return self._run.sub(lambda run: self.new, text)
+        return self._run.sub(lambda run: self.new if len(run[0]) >= self._least else run[0], text)
 
 
 def _members(spelled: str) -> list[tuple[int, int]]:

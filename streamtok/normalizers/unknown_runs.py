@@ -1,7 +1,4 @@
-"""The step that makes one character of each run of unknown ones, as SentencePiece makes one id.
-
-A run needs not wait: its first character becomes the one for it, and the rest is left out.
-"""
+"""The step that makes one character of each run of unknown ones, as SentencePiece makes one id."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import re
 
 from .char_sets import one_of
 from .growth import Growth, n_bytes
-from .step import Blocks, Interest, Step, whole_block
+from .step import Interest, Step
 
 __all__ = ["UnknownRuns"]
 
@@ -18,7 +15,6 @@ class UnknownRuns(Step):
     """Each run of characters that are not in `known` becomes `unknown`, which is not in it."""
 
     __slots__ = ("_run", "_unknown", "growth", "spec", "unknown")
-    contexts = 2
 
     def __init__(self, known: str, unknown: str) -> None:
         if len(unknown) != 1 or unknown in known:
@@ -40,19 +36,5 @@ class UnknownRuns(Step):
     def interest(self) -> Interest:
         return Interest(self._unknown, self._unknown, self._unknown)
 
-    def change(self, context: int, text: str, final: bool, seen: int) -> tuple[int, Blocks]:
-        """See `Step`. Context 1: the text before ends in a run."""
-        blocks: Blocks = []
-        done = 0
-        for run in self._run.finditer(text):
-            start, end = run.span()
-            if start > done:
-                blocks.append((text[done:start],) * 2)
-            if start == 0 and context:
-                blocks.append(("", run[0]))
-            else:
-                blocks += whole_block(self.unknown, run[0])
-            done = end
-        if done < len(text):
-            blocks.append((text[done:],) * 2)
-        return int(done == len(text)) if text else context, blocks
+    def apply(self, text: str, where: int) -> str:
+        return self._run.sub(self.unknown, text)

@@ -154,16 +154,15 @@ class TextEncoder:
         whole = text_view(text)
         ids: list[int] = []
         try:
-            chain = self.engine.chain(matcher, errors)
+            tail = self.engine.tail(matcher, errors, template)
         except UnsupportedPatternError:
             ids = self.engine.encode(text, matcher, errors, LIST)
             return [*template.before, *ids, *template.after][:budget]
-        tail = chain.tail(template)
         stop, is_end = 0, False
         while len(ids) < budget and not is_end:
             start, stop = stop, stop + min(5 * (budget - len(ids)) + 64, 1 << 20)
             is_end = stop >= len(whole)
-            found = chain.encode(tail, whole[start:stop], is_end, LIST, NO_LIMIT)
+            found = tail.encode(whole[start:stop], is_end, LIST, NO_LIMIT)
             ids += found
         return ids[:budget]
 

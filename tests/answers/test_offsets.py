@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, pre_tokenizers
 
 import streamtok
 from streamtok import StateError, UnsupportedPatternError
-from streamtok._core.encode import token_spans
+from streamtok._core.encode import spans_in, token_spans
 from streamtok.engines.rules import NO_RULES
 from streamtok.engines.source_units import UNITS
 
@@ -234,9 +234,12 @@ def test_wrong_calls_say_so() -> None:
     text: Any = "héllo 👍 ok, " * 30
     ids = GPT2.encode_to_numpy(text)
     table = GPT2.definition.token_sizes.table
-    for some in (ids[:-1], np.append(ids, ids[:1]), np.append(ids[1:], [60000])):
-        with pytest.raises(ValueError, match="the ids are not those of the text"):
-            token_spans(some.astype(np.uint32), table, text, True)
+    assert table is not None
+    with pytest.raises(ValueError, match="an id has no size"):
+        token_spans(np.append(ids, [60000]).astype(np.uint32), table)
+    for span in ((0, 5), (-1, 1), (3, 2)):
+        with pytest.raises(ValueError, match="a stretch is not in the text"):
+            spans_in(1, np.array([span]), b"text", [])
     stream = GPT2.stream_encoder()
     stream.encode("some text ")
     with pytest.raises(ValueError, match="from the first chunk on"):

@@ -17,6 +17,8 @@ import numpy as np
 
 import streamtok
 from streamtok._core import encode, train
+from streamtok.normalizers import Form, Normalizer, Replace
+from streamtok.normalizers.elements import Elements
 
 WRONG: list[Any] = [
     None, -1, 0, 1 << 64, 1.5, float("nan"), True, "", "ab", b"", b"ab", (), [],
@@ -49,18 +51,25 @@ def made() -> list[Any]:
     table, encoder = enc.definition.encoder.table, enc.definition.encoder
     cuts: Any = enc.definition.texts.cuts
     ordinary = enc.definition.specials.ordinary
-    character_table = encode.CharacterTable(
-        [(97, 98)], True, [], None, [], True, True, False, None, None
-    )
     return [
         enc, stream, enc.stream_decoder(), stream._tail, table, encoder, encoder.scanner,
         ordinary, enc.definition.decoder, cuts, trainer._counting.counter,
         trainer._counting.counter.table,
         encode.Workspace(table), encode.Batch(encoder, ordinary, ["a"], "strict", 9),
         encode.LargeText(encoder, cuts, ordinary, "a b " * 99, "strict", encode.LIST, 16), engine,
-        encode.Transform([character_table]),
+        *changing_parts(),
         enc.counter(), trainer,
     ]  # fmt: skip
+
+
+def changing_parts() -> list[Any]:
+    """What changes text before it is encoded."""
+    encoder = streamtok.get_encoding("gpt2").definition.encoder
+    table = encode.ElementTable(Elements(Normalizer([Form("NFC"), Replace("ab", "b")])))
+    matcher = encode.SpecialMatcher([("<a>", 7)], {"<a>"}, ())
+    rules = encode.ChangeRules(encode.TokenSet(matcher, [1], None), table)
+    tail = encode.Tail(encoder, matcher, "strict", rules=rules)
+    return [table, rules, tail, tail.changer]
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any], int]]:

@@ -8,7 +8,6 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 import streamtok
 from streamtok._core.encode import SpecialMatcher
-from streamtok.engines.added_tokens import Finding
 from streamtok.engines.rules import TextRules, TokenFlags
 
 
@@ -28,23 +27,11 @@ def test_words_and_blanks_are_those_of_tokenizers():
 def test_many_added_tokens():
     tokens = [(f"<unused{i}>", i) for i in range(6400)]
     matcher = SpecialMatcher(tokens, {text for text, _ in tokens}, ())
-    text = "x<unused6399><unused6400><unused0>"
-    assert matcher.finds(text, 0, True) == (34, [(1, 13, 6399), (25, 34, 0)])
-    assert SpecialMatcher(tokens, (), ["<unused7>"]).finds(text + "<unused7>", 0, True) == (
-        43, [(34, 43, -1)],
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        ["a", 0, False], ["a", 2, False, False], [1, 0, False, False], ["a", 1, False, False],
-        ["a", -1, False, False], ["a", 0, 0, False], "abcd",
-    ],
-)  # fmt: skip
-def test_forged_states(value):
-    with pytest.raises((ValueError, TypeError)):
-        Finding.from_json(value)
+    text = b"x<unused6399><unused6400><unused0>"
+    found = [(0, 1, -1), (1, 13, 6399), (13, 25, -1), (25, 34, 0), (34, 34, -1)]
+    assert matcher.split(text) == found
+    refusing = SpecialMatcher(tokens, (), ["<unused7>"])
+    assert refusing.split(text + b"<unused7>") == [(34, 43, None)]
 
 
 def test_rules_that_are_not_used_are_not_in_digests():

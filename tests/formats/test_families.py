@@ -47,19 +47,6 @@ def test_byte_level_vocabularies_are_written_again(name: str, tmp_path: Path) ->
     assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if "mBART-50" in name])
-def test_white_space_that_becomes_nothing_takes_no_room(name: str, tmp_path: Path) -> None:
-    enc = streamtok.load(write(tmp_path / "tokenizer.json", family(name).to_str()))
-    stream = enc.stream_encoder()
-    sizes = []
-    for part in ("\t " * 1750, "\t " * 1750):
-        for at in range(0, len(part), 7):
-            stream.encode(part[at : at + 7])
-        sizes.append(len(stream.getstate()))
-    assert stream.pending == 7000
-    assert sizes[1] < sizes[0] + 100
-
-
 def test_a_reason_sees_the_bytes_after_a_cut(tmp_path: Path) -> None:
     name = next(name for name in FAMILIES if "Llama 2" in name)
     enc = streamtok.load(write(tmp_path / "tokenizer.json", family(name).to_str()))

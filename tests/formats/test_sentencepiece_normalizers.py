@@ -182,13 +182,12 @@ def test_unknown_characters():
         assert enc.decode(enc.encode(text)).count("<unk>") == enc.encode(text).count(0) > 0
     stream = enc.stream_encoder()
     a = theirs.encode("a")
-    assert stream.encode("a\u16a0") == a
-    assert stream.encode("\u16a1" * 10_000) == []
-    assert stream.pending == 30_003  # they count until something comes behind them
-    assert stream.encode("b") == [0]
-    assert stream.pending == 1
-    rest = stream.encode("\u16a0a", final=True)
-    assert [*a, 0, *rest] == theirs.encode("a\u16a0b\u16a0a")
+    ids = stream.encode("a\u16a0") + stream.encode("\u16a1" * 10_000)
+    assert stream.pending >= 30_003  # they count until something comes after them
+    ids += stream.encode("b and more")
+    assert stream.pending < 10
+    ids += stream.encode("\u16a0a", final=True)
+    assert ids == theirs.encode("a\u16a0b and more\u16a0a")
     assert enc.encode(b"a\xff\xfe", errors="surrogateescape") == [*a, 0]
     assert theirs.encode("\u16a0") == enc.encode("\u16a0")
     refuses(

@@ -170,6 +170,8 @@ static inline size_t st_load_size(const size_t *place) { return *(const volatile
 static inline void st_store_size(size_t *place, size_t value) { *(volatile size_t *)place = value; }
 static inline uint16_t st_load_u16(const uint16_t *place) { return *(const volatile uint16_t *)place; }
 static inline void st_store_u16(uint16_t *place, uint16_t value) { *(volatile uint16_t *)place = value; }
+static inline uint32_t st_load_u32(const uint32_t *place) { return *(const volatile uint32_t *)place; }
+static inline void st_store_u32(uint32_t *place, uint32_t value) { *(volatile uint32_t *)place = value; }
 #else
 static inline void *st_load_pointer(void *const *place) {
     return __atomic_load_n(place, __ATOMIC_ACQUIRE);
@@ -185,6 +187,10 @@ static inline void st_store_size(size_t *place, size_t value) {
 }
 static inline uint16_t st_load_u16(const uint16_t *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
 static inline void st_store_u16(uint16_t *place, uint16_t value) {
+    __atomic_store_n(place, value, __ATOMIC_RELEASE);
+}
+static inline uint32_t st_load_u32(const uint32_t *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
+static inline void st_store_u32(uint32_t *place, uint32_t value) {
     __atomic_store_n(place, value, __ATOMIC_RELEASE);
 }
 #endif

@@ -1,47 +1,31 @@
-"""Where tokens that follow each other lie in their text. `engines/source_units.py` is the slow way."""
+"""Where tokens that follow each other are in their text, and stretches of a text in other units."""
 
 cdef u64 HIGH = 0x8080808080808080
 
-def token_spans(ids, sizes, data, bint counts_utf16):
-    """numpy.int64 [n, 2]: where each token begins and ends, or the characters that it touches.
 
-    ids: uint32; sizes: uint16, the bytes of each id. data: None, for places in bytes; or the text
-    of the tokens, for places in characters, or in UTF-16 (counts_utf16). Raises ValueError
-    for an id that has no size and for tokens of another size than the text.
+cdef enum Unit:             # in the order of `UNITS` in engines/source_units.py
+    BYTES
+    CHARACTERS
+    UTF16
+
+
+def token_spans(ids, sizes):
+    """numpy.int64 [n, 2]: where in the bytes of its text each token begins and ends.
+
+    ids: uint32; sizes: uint16, the bytes of each id. Raises ValueError for an id that has no size.
     """
     cdef ArrayView known = read_array(ids, UINT32, "ids")
     cdef ArrayView table = read_array(sizes, UINT16, "sizes")
     cdef object result = np.empty((known.size, 2), dtype=np.int64)
-    cdef ArrayView spans = view_of(
-        result, INT64, "spans", 2, PyBUF_ND | PyBUF_FORMAT | PyBUF_WRITABLE
-    )
-    cdef Text text
-    cdef Room room
+    cdef i64* spans = <i64*>array_memory(result.reshape(-1), INT64)
     cdef Watch watch
     cdef size_t end
     watch.looked = 0
-    if data is None:
-        with nogil:
-            end = spans_in_bytes(<const u32*>known.data, known.size, <const u16*>table.data,
-                                 table.size, &watch, <i64*>spans.data)
-        if end == <size_t>-1:
-            raise ValueError("an id has no size")
-        return result
-    room.bytes = NULL
-    room.size = 0
-    try:
-        text_open(&text, &room, data, "strict")
-        try:
-            with nogil:
-                end = spans_in_units(<const u32*>known.data, known.size, <const u16*>table.data,
-                                     table.size, text.data, text.size, counts_utf16, &watch,
-                                     <i64*>spans.data)
-            if end != text.size:
-                raise ValueError("the ids are not those of the text")
-        finally:
-            text_close(&text)
-    finally:
-        st_free_block(room.bytes)
+    with nogil:
+        end = spans_in_bytes(<const u32*>known.data, known.size, <const u16*>table.data, table.size,
+                             &watch, spans)
+    if end == <size_t>-1:
+        raise ValueError("an id has no size")
     return result
 
 
@@ -59,46 +43,181 @@ cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_
     return at
 
 
-cdef size_t spans_in_units(const u32* ids, size_t n, const u16* sizes, size_t n_sizes,
-                           const u8* data, size_t size, bint counts_utf16, Watch* watch,
-                           i64* spans) except? 0 nogil:
-    cdef size_t i, j, at = 0, left, step
-    cdef u64 word
-    cdef i64 units = 0, start
-    for i in range(n):
-        if i & LOOK_IDS == LOOK_IDS:
-            look(watch)
-        if ids[i] >= n_sizes:
-            return <size_t>-1
-        left = sizes[ids[i]]
-        if left == 0 or left > size - at:
-            return <size_t>-1
-        start = units - ((data[at] & 0xC0) == 0x80)     # inside of a character
-        if counts_utf16 and start < units:
-            j = at
-            while j > 0 and (data[j] & 0xC0) == 0x80:
-                j -= 1
-            start -= data[j] >= 0xF0
-        while True:                         # eight bytes at a time
-            step = left if left < 8 else 8
-            if at + 8 <= size:
-                memcpy(&word, data + at, 8)
-            else:
-                word = 0
-                memcpy(&word, data + at, step)
-            word <<= 64 - 8 * step          # what is behind the token goes
-            units += <i64>(step - bytes_marked(word & ~(word << 1)))        # 10xxxxxx
-            if counts_utf16:
-                units += <i64>bytes_marked(word & word << 1 & word << 2 & word << 3)
-            at += step
-            left -= step
-            if left == 0:
-                break
-        spans[2 * i] = start
-        spans[2 * i + 1] = units
-    return at
+cdef struct UnitCursor:     # at a character of a text, or at its end
+    const u8* p
+    size_t n
+    Unit unit
+    const i64* odd          # [n_odd, 3]: see `spans_in`
+    size_t n_odd
+    size_t at               # where the character is, in bytes,
+    i64 units               # and in units
+    size_t size             # its bytes; 0 at the end,
+    i64 weight              # and its units
+    size_t passed           # of the odd ones, those before it
+
+
+cdef void read_units(UnitCursor* c) noexcept nogil:
+    """Note the size and the weight of the character that the cursor is at."""
+    cdef const i64* odd = c.odd + 3 * c.passed
+    cdef int size = 1
+    c.size = c.weight = c.at < c.n
+    if c.unit != BYTES and c.at < c.n and c.p[c.at] >= 0x80:
+        utf8_at(c.p, c.at, c.n, &size)
+        c.size = size
+        c.weight = 1 + (c.unit == UTF16 and size == 4)
+    if c.passed < c.n_odd and <size_t>odd[0] == c.at:
+        if c.unit == CHARACTERS:
+            c.weight = odd[2]
+        elif c.unit == BYTES and odd[2] == 1:       # the bytes of a pair are its own
+            c.size, c.weight = 3, odd[1]
+
+
+cdef void seek_units(UnitCursor* c, size_t place) noexcept nogil:
+    """Go to the character that the byte at `place` is of, or to the end."""
+    cdef const i64* odd
+    cdef size_t before
+    while c.at > place:                 # back, as a rule not far
+        before = c.at - 1 if c.unit == BYTES else utf8_before(c.p, 0, c.at, c.n)
+        if c.passed:                    # of an odd one, all bytes are one
+            odd = c.odd + 3 * c.passed - 3
+            if c.unit == BYTES and odd[2] == 1 and <size_t>odd[0] + 3 > before:
+                before = <size_t>odd[0]
+            if <size_t>odd[0] >= before:
+                c.passed -= 1
+        c.at = before
+        read_units(c)
+        c.units -= c.weight
+    while c.at < c.n and c.at + c.size <= place:
+        c.at += c.size
+        c.units += c.weight
+        while c.passed < c.n_odd and <size_t>c.odd[3 * c.passed] < c.at:
+            c.passed += 1
+        read_units(c)
 
 
 cdef inline u64 bytes_marked(u64 word) noexcept nogil:
     """How many bytes have their highest bit."""
     return ((word & HIGH) >> 7) * <u64>0x0101010101010101 >> 56
+
+
+cdef inline i64 units_marked(u64 word, size_t size, bint is_utf16) noexcept nogil:
+    """The units of the characters that begin in the first bytes of a word, 1 to 8."""
+    word <<= 64 - 8 * size              # what is after them goes
+    cdef i64 found = <i64>(size - bytes_marked(word & ~(word << 1)))        # 10xxxxxx
+    if is_utf16:
+        found += <i64>bytes_marked(word & word << 1 & word << 2 & word << 3)
+    return found
+
+
+cdef inline i64 units_at(u8 byte, bint is_utf16) noexcept nogil:
+    """The units of the character that begins with this byte; 0: none does."""
+    return ((byte & 0xC0) != 0x80) + (is_utf16 and byte >= 0xF0)
+
+
+cdef inline i64 units_between(const u8* p, size_t at, size_t stop, size_t n, bint is_utf16) noexcept nogil:
+    """The units of the characters that begin in p[at:stop], of UTF-8."""
+    cdef u64 word
+    cdef i64 found = 0
+    while stop - at > 8 or at + 8 > n:
+        if at == stop:
+            return found
+        if at + 8 > n:
+            found += units_at(p[at], is_utf16)
+            at += 1
+            continue
+        memcpy(&word, p + at, 8)
+        found += units_marked(word, 8, is_utf16)
+        at += 8
+    if at < stop:
+        memcpy(&word, p + at, 8)
+        found += units_marked(word, stop - at, is_utf16)
+    return found
+
+
+cdef inline bint has_four(const u8* p, size_t i) noexcept nogil:
+    """Whether the character that p[i] is inside of has four bytes."""
+    while (p[i] & 0xC0) == 0x80:
+        i -= 1
+    return p[i] >= 0xF0
+
+
+cdef int plain_units(const u8* p, size_t size, bint is_utf16, i64* spans, size_t n, Watch* watch) except -1 nogil:
+    """Make stretches of UTF-8, in bytes, such of characters or of UTF-16."""
+    cdef size_t i, start, stop, at = 0
+    cdef i64 units = 0              # of the characters that begin before p[at]
+    cdef bint is_inside
+    for i in range(n):
+        if i & LOOK_IDS == LOOK_IDS:
+            look(watch)
+        start, stop = <size_t>spans[2 * i], <size_t>spans[2 * i + 1]
+        if start > stop or stop > size:
+            return no_stretch()
+        if start > at:
+            units += units_between(p, at, start, size, is_utf16)
+        elif start < at:
+            units -= units_between(p, start, at, size, is_utf16)
+        is_inside = start < size and (p[start] & 0xC0) == 0x80
+        spans[2 * i] = units - is_inside
+        if is_utf16 and is_inside:
+            spans[2 * i] -= has_four(p, start)
+        units += units_between(p, start, stop, size, is_utf16)
+        spans[2 * i + 1] = units
+        at = stop
+    return 0
+
+
+cdef int odd_units(UnitCursor* c, i64* spans, size_t n, Watch* watch) except -1 nogil:
+    """The same for any text and unit."""
+    cdef size_t i, start, stop
+    read_units(c)
+    for i in range(n):
+        if i & LOOK_IDS == LOOK_IDS:
+            look(watch)
+        start, stop = <size_t>spans[2 * i], <size_t>spans[2 * i + 1]
+        if start > stop or stop > c.n:
+            return no_stretch()
+        seek_units(c, start)
+        spans[2 * i] = c.units
+        if stop > start:
+            seek_units(c, stop - 1)
+        spans[2 * i + 1] = c.units + (c.weight if c.at < stop else 0)
+    return 0
+
+
+cdef int no_stretch() except -1 nogil:
+    with gil:
+        raise ValueError("a stretch is not in the text")
+
+
+def spans_in(int unit, spans not None, bytes data not None, odd):
+    """numpy.int64 [n, 2]: stretches of a text in another unit. A character counts from where it begins to
+    where it ends, for everything that touches it.
+
+    spans: int64 [n, 2], in bytes of the text; the result takes their memory. data: the text; bytes that are
+    not UTF-8 are characters. odd: int64 [k, 3], of each character that was something else: where it is, how
+    many bytes and how many characters it was. Raises ValueError for what is not in the text.
+    """
+    cdef object result = np.ascontiguousarray(spans, np.int64).reshape(-1, 2)
+    cdef ArrayView known = read_array(np.array(odd, np.int64).reshape(-1), INT64, "odd")
+    cdef i64* places = <i64*>array_memory(result.reshape(-1), INT64)
+    cdef size_t i, n = len(result)
+    cdef i32 why = 0
+    cdef int length = 0
+    cdef UnitCursor c
+    cdef Watch watch
+    watch.looked = 0
+    memset(&c, 0, sizeof(UnitCursor))
+    if unit not in (BYTES, CHARACTERS, UTF16):
+        raise ValueError(f"{unit} is not a unit")
+    c.p, c.n, c.unit = data, len(data), <Unit>unit
+    c.odd, c.n_odd = <const i64*>known.data, known.size // 3
+    for i in range(c.n_odd):
+        if not (0 <= c.odd[3 * i] and c.odd[3 * i] + 3 <= <i64>c.n):
+            raise ValueError("an odd character is not in the text")
+    with nogil:
+        valid_bytes(c.p, c.n, &why, &length)
+        if why == 0 and c.n_odd == 0 and c.unit != BYTES:
+            plain_units(c.p, c.n, c.unit == UTF16, places, n, &watch)
+        else:
+            odd_units(&c, places, n, &watch)
+    return result

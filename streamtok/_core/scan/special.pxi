@@ -85,32 +85,6 @@ cdef class SpecialMatcher:
         """Bytes of the longest string that may match."""
         return self.longest
 
-    def finds(self, str text not None, Py_ssize_t at, bint final):
-        """(open, found): all things of note from character `at` on; all offsets in characters.
-
-        found: list of (start, end, which), in order; `which` is a place in `specials`, or -1 for a
-        disallowed string, which nothing follows. open: where a string may begin whose end has not
-        arrived; without one, and with `final`, the length of the text.
-        """
-        cdef Text utf8
-        cdef Room room
-        cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text)
-        cdef object data = text
-        if self.is_empty:
-            return length, ()
-        room.bytes = NULL
-        room.size = 0
-        if has_surrogate(text, 0, length):      # no special token has any
-            data = text.encode("utf-8", "surrogatepass")
-        try:
-            text_open(&utf8, &room, data, "strict")
-            try:
-                return list_finds(self, utf8.data, utf8.size, length, at, final)
-            finally:
-                text_close(&utf8)
-        finally:
-            st_free_block(room.bytes)
-
     def split(self, bytes data not None):
         """list of (start, end, token): segments in order, with token -1, and special tokens.
 
@@ -309,52 +283,3 @@ cdef int plant(SpecialMatcher m, list texts, dict strings) except -1:
         if t.first[node + 1] - t.first[node] == 1 and t.values[node] == NONE:
             m.second = t.labels[t.first[node]]
     return 0
-
-
-cdef object list_finds(SpecialMatcher m, const u8* p, size_t size, Py_ssize_t length,
-                       Py_ssize_t first, bint final):
-    """`SpecialMatcher.finds` in UTF-8 of `length` characters."""
-    cdef Found found
-    cdef Watch watch
-    cdef bint is_ascii = <size_t>length == size
-    cdef size_t begin = first if is_ascii else skip_characters(p, size, first)
-    cdef Py_ssize_t start = first, end
-    cdef list result = []
-    watch.looked = 0
-    while True:
-        if size - begin >= RELEASE_FROM:
-            with nogil:
-                m.search(&watch, p, begin, size, final, &found)
-        else:
-            m.search(&watch, p, begin, size, final, &found)
-        if found.kind == NOTHING:
-            return length, result
-        start += found.start - begin if is_ascii else count_characters(p, begin, found.start)
-        if found.kind == PARTIAL:
-            return start, result
-        end = start + (found.end - found.start if is_ascii else
-                       count_characters(p, found.start, found.end))
-        result.append((start, end, -1 if found.kind == DISALLOWED else found.which))
-        if found.kind == DISALLOWED:
-            return end, result
-        start, begin = end, found.end
-
-
-cdef size_t count_characters(const u8* p, size_t start, size_t end) noexcept nogil:
-    """Of UTF-8 that is well-formed, but for surrogates."""
-    cdef size_t i, count = 0
-    for i in range(start, end):
-        count += (p[i] & 0xC0) != 0x80
-    return count
-
-
-cdef size_t skip_characters(const u8* p, size_t size, size_t count) noexcept nogil:
-    """Where character number `count` begins."""
-    cdef size_t i = 0
-    while i < size:
-        if (p[i] & 0xC0) != 0x80:
-            if count == 0:
-                break
-            count -= 1
-        i += 1
-    return i

@@ -6,19 +6,13 @@ cdef class FastStreamEncoder(OneCall):
     """
 
     cdef readonly Tail _tail        # where the stream stands
-    cdef readonly object _chain     # what is done before the tail, see engines/protocol.py
     cdef readonly object _trace     # where the ids came from; None: nobody asked
-    cdef bint is_direct             # of the chain, if there is no trace
-    cdef Transform transform        # of the chain, if there is no trace; None: it has none
     cdef object _max_pending
 
-    def _go_on(self, Tail tail not None, chain, trace=None):
+    def _go_on(self, Tail tail not None, trace=None):
         """Go on there: all or nothing, also for handlers of signals."""
-        cdef Transform transform = chain.transform if trace is None else None
-        cdef bint is_direct = trace is None and chain.is_direct
         with cython.critical_section(self):
-            self._tail, self._chain, self._trace = tail, chain, trace
-            self.transform, self.is_direct = transform, is_direct
+            self._tail, self._trace = tail, trace
 
     @property
     def max_pending(self):
@@ -72,23 +66,16 @@ cdef class FastStreamEncoder(OneCall):
         return self.feed_fast(chunk, final, IN_BUFFER, output_into(out, start))
 
     def take(self, chunk, final, output):
-        """As `encode`, as `output` gives ids, of any chunk, by any chain. A derived class has it."""
+        """As `encode`, as `output` gives ids. A derived class has it, for streams with a trace."""
         raise NotImplementedError
 
     cdef object feed_fast(self, object chunk, object final, Form form, object out):
-        cdef object ids, limit
+        cdef object limit, trace
         cdef Tail tail
-        cdef Transform transform
-        cdef bint is_direct
         with cython.critical_section(self):
-            tail, transform, limit = self._tail, self.transform, self._max_pending
-            is_direct = self.is_direct
-        if is_direct:
+            tail, trace, limit = self._tail, self._trace, self._max_pending
+        if trace is None:
             return tail.feed(chunk, final, form, out, limit)
-        if transform is not None:       # where it gives no ids, it has not changed anything
-            ids = feed_chunk(transform, tail, chunk, final, form, out, limit)
-            if ids is not None:
-                return ids
         if form != IN_BUFFER:
             out = outputs[<int>form]
         elif type(out) is not Output:

@@ -53,12 +53,11 @@ cdef class Tail:
     """The state of one stream. One call at a time: a second one raises StreamInUseError.
 
     before, after: ids that go around those of the text, with the first call and with the final one.
-    inner: special tokens that are found in text that others have changed; None: there are none.
+    rules: what is done to the text before it comes here, which then also find all special tokens.
     """
 
     cdef Encoder encoder
     cdef SpecialMatcher matcher
-    cdef SpecialMatcher inner
     cdef readonly str errors
     cdef Policy policy
     cdef tuple before
@@ -66,21 +65,20 @@ cdef class Tail:
     cdef u8* bytes
     cdef size_t capacity
     cdef Mark mark
-    cdef object _note           # what the caller remembers with the mark
+    cdef readonly Changer changer   # what changes the text before it comes here; None: nothing
     cdef char busy
 
     def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors not None,
-                  tuple before not None=(), tuple after not None=(), SpecialMatcher inner=None):
+                  tuple before not None=(), tuple after not None=(), ChangeRules rules=None):
         need_scanner(encoder)
+        self.changer = None if rules is None else Changer(rules, errors)
         self.encoder = encoder
         self.matcher = matcher
-        self.inner = inner
         self.before, self.after = before, after
         self.errors = errors
         self.policy = REFUSE if errors == "strict" else REPAIR if errors == "replace" else KEEP
         self.capacity = 0
         begin(&self.mark, 0)
-        self._note = None
 
     def __dealloc__(self):
         free(self.bytes)
@@ -89,25 +87,19 @@ cdef class Tail:
     # whole.
 
     @property
-    def note(self):
-        """What the caller remembers with the state; None: nothing."""
-        with cython.critical_section(self):
-            return self._note
-
-    @property
     def pending(self):
         """Bytes of the text that wait: those held, or what they and others were before a change."""
         with cython.critical_section(self):
-            if type(self._note) is ChangedNote:
-                return (<ChangedNote>self._note).pending
+            if self.changer is not None:
+                return self.changer.door.pending
             return pending(&self.mark)
 
     @property
     def bytes_in(self):
         """Bytes of the text taken in since the stream began, before any change."""
         with cython.critical_section(self):
-            if type(self._note) is ChangedNote:
-                return (<ChangedNote>self._note).bytes_in
+            if self.changer is not None:
+                return self.changer.door.bytes_in
             return self.mark.bytes_in
 
     @property
@@ -131,19 +123,20 @@ cdef class Tail:
         enter(&self.busy)
         with cython.critical_section(self):
             begin(&self.mark, offset)
-            self._note = None
+            if self.changer is not None:
+                self.changer.reset()
         st_leave(&self.busy)
 
     def forget_partial(self):
         """Forget the bytes of a character that is not complete, as if they had not come in."""
-        cdef object note = self._note
-        if type(note) is ChangedNote:
-            note = (<ChangedNote>note).without_partial()
         enter(&self.busy)
         with cython.critical_section(self):
-            self._note = note
             self.mark.bytes_in -= self.mark.partial_size
             self.mark.partial_size = 0
+            if self.changer is not None:
+                self.changer.door.bytes_in -= self.changer.door.n_partial
+                self.changer.door.pending -= self.changer.door.n_partial
+                self.changer.door.n_partial = 0
         st_leave(&self.busy)
 
     def hurry(self):
@@ -158,16 +151,15 @@ cdef class Tail:
 
     def copy(self):
         """An independent Tail in the same state."""
-        cdef Tail twin = Tail(
-            self.encoder, self.matcher, self.errors, self.before, self.after, self.inner
-        )
+        cdef Tail twin = Tail(self.encoder, self.matcher, self.errors, self.before, self.after)
         enter(&self.busy)
         try:
+            if self.changer is not None:
+                twin.changer = self.changer.copy()
             grow(twin, self.mark.size)
             if self.mark.size:
                 memcpy(twin.bytes, self.bytes, self.mark.size)
             twin.mark = self.mark
-            twin._note = self._note
         finally:
             st_leave(&self.busy)
         return twin
@@ -184,6 +176,8 @@ cdef class Tail:
     cdef object feed(self, object chunk, bint final, Form form, object out, size_t limit):
         cdef Mark draft
         cdef object result
+        if self.changer is not None:
+            return feed_changing(self, chunk, final, form, out, limit)
         enter(&self.busy)
         try:
             draft = self.mark
@@ -245,35 +239,36 @@ cdef class Tail:
         finally:
             self.encoder.give(workspace)
 
-    def encode_parts(self, list parts not None, bint final, Output output not None, settle,
-                     expected=None):
-        """`encode` of a text that someone has cut into stretches: see `stream/parts.pxi`."""
-        return feed_parts(self, parts, final, output.form, output, settle, expected)
-
-    def getstate(self, expected=None):
-        """bytes: everything that the next call depends on but the settings and the note.
-
-        expected: the note that the caller knows of, as for `encode`.
-        """
+    def getstate(self):
+        """bytes: everything that the next call depends on but the settings."""
         cdef Mark m
+        cdef bytes before = b""
         enter(&self.busy)
         try:
-            if self._note is not expected:
-                refuse_use()
+            if self.changer is not None:
+                before = self.changer.getstate()
+                before = len(before).to_bytes(8, "little") + before
             m = self.mark
             if not m.has_other:                 # nobody looks at it then
                 m.other = m.scan
             memset(m.partial + m.partial_size, 0, sizeof(m.partial) - m.partial_size)
             check_mark(self, &m)
-            return (<const char*>&m)[:sizeof(Mark)] + self.bytes[:m.size]
+            return before + (<const char*>&m)[:sizeof(Mark)] + self.bytes[:m.size]
         finally:
             st_leave(&self.busy)
 
-    def setstate(self, bytes state not None, note=None):
+    def setstate(self, bytes state not None):
         """Continue where `getstate` was called. StateError if the bytes are damaged."""
         cdef Mark m
-        cdef const u8* held = <const u8*><const char*>state + sizeof(Mark)
-        cdef size_t size = len(state)
+        cdef Changer changer = None
+        cdef bytes before = b""
+        cdef const u8* held
+        cdef size_t at = 0, size
+        if self.changer is not None:
+            before = cut(state, &at, int.from_bytes(cut(state, &at, 8), "little"))
+            state = state[at:]
+        held = <const u8*><const char*>state + sizeof(Mark)
+        size = len(state)
         if size < sizeof(Mark):
             raise StateError(f"a saved stream state has at least {sizeof(Mark)} bytes, not {size}")
         memcpy(&m, <const char*>state, sizeof(Mark))
@@ -284,13 +279,15 @@ cdef class Tail:
             raise damaged("the bytes that it holds are not UTF-8")
         if self.before and not m.tokens_out and (m.bytes_in or m.size or m.partial_size):
             raise damaged("it has text before its beginning")
+        if self.changer is not None:
+            changer = self.changer.from_state(before, m.offset + m.scan.start, m.offset + m.size)
         enter(&self.busy)
         try:
             grow(self, m.size)
             memcpy(self.bytes, held, m.size)
             with cython.critical_section(self):
                 self.mark = m
-                self._note = note
+                self.changer = changer
         finally:
             st_leave(&self.busy)
 

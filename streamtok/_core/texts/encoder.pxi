@@ -112,46 +112,61 @@ cdef int encode_searched(Encoder encoder, Work* w, SpecialMatcher matcher, const
         begin = refused.end
 
 
-cdef int encode_changed(Encoder encoder, Work* w, SpecialMatcher matcher, Transform t,
-                        SpecialMatcher inner, const u8* p, size_t n, bint count_only, size_t* total,
-                        Found* refused) except -1:
-    """As `encode_whole`, of what `t` makes of each stretch between special tokens, and of those that
-    `inner` finds there; 1: the caller must say where one is that is refused.
+cdef int encode_directly(Encoder encoder, Work* w, ChangeRules r, const u8* p, size_t n, bint count_only,
+                         bint only_left, size_t* total, Found* refused) except -1:
+    """As `encode_whole`, of a text that rules change stretch by stretch; 1: it is not such a text, or the
+    caller must say where a token is that is refused in changed text, or the text changes and `only_left`.
     """
     cdef Found found
-    cdef Passage x
-    cdef Walk alone
+    cdef ElementWalk x
+    cdef ElementTable t = r.first_table
+    cdef SpecialMatcher matcher = r.first_tokens.matcher
+    cdef SpecialMatcher inner = None if r.second_tokens is None else r.second_tokens.matcher
     cdef size_t begin = 0
-    cdef u8 where = AT_BEGIN | AT_FIRST
+    cdef u8 where = PLACE_BEGIN | PLACE_FIRST
     total[0] = 0
     w.counts_only = count_only
     w.forgotten = 0
-    passage_begin(t, &x, &alone)
-    try:
-        while True:
-            if n - begin >= RELEASE_FROM:
-                with nogil:
-                    matcher.search(&w.watch, p, begin, n, True, &found)
-            else:
+    while True:
+        if n - begin >= RELEASE_FROM:
+            with nogil:
                 matcher.search(&w.watch, p, begin, n, True, &found)
-            if found.kind == DISALLOWED:
-                refused[0] = found
-                return 0
-            if found.start > begin:
-                pass_through(t, &x, p + begin, found.start - begin, where, True, False)
-                if not x.is_changed:
-                    encode_part(encoder, w, inner, p, n, begin, found.start, total, refused)
+        else:
+            matcher.search(&w.watch, p, begin, n, True, &found)
+        if found.kind == DISALLOWED:
+            refused[0] = found
+            return 0
+        if found.kind == ALLOWED and not r.first_tokens.is_plain:
+            return 1
+        if found.start > begin and t is None:
+            encode_part(encoder, w, inner, p, n, begin, found.start, total, refused)
+            if refused.kind == DISALLOWED:
+                return 1
+        elif found.start > begin:
+            element_walk_begin(t, &x, p + begin, found.start - begin, where, True, NULL)
+            enter_table(t)
+            try:
+                if found.start - begin >= RELEASE_FROM:
+                    with nogil:
+                        walk_elements(t, &x)
                 else:
-                    encode_part(encoder, w, inner, x.out, x.size, 0, x.size, total, refused)
-                if refused.kind == DISALLOWED:
+                    walk_elements(t, &x)
+                if x.is_changed and only_left:
                     return 1
-            if found.kind != ALLOWED:
-                break
-            put_id(w, matcher.ids[found.which], 0, 0)
-            where = AT_BEGIN
-            begin = found.end
-    finally:
-        passage_free(&x)
+                if x.is_changed:
+                    encode_part(encoder, w, inner, x.out, x.size, 0, x.size, total, refused)
+                else:
+                    encode_part(encoder, w, inner, p, n, begin, found.start, total, refused)
+            finally:
+                element_walk_free(&x)
+                leave_table(t)
+            if refused.kind == DISALLOWED:
+                return 1
+        if found.kind != ALLOWED:
+            break
+        put_id(w, matcher.ids[found.which], 0, 0)
+        where = PLACE_BEGIN
+        begin = found.end
     total[0] += w.count + w.forgotten
     refused[0].kind = found.kind
     return 0
@@ -284,12 +299,12 @@ cdef class Encoder:
         return total
 
     def encode(self, data, SpecialMatcher matcher not None, str errors not None,
-               Output output not None, Transform transform=None, SpecialMatcher inner=None):
+               Output output not None, ChangeRules rules=None, bint only_left=False):
         """The ids of a whole text.
 
-        data: str or bytes-like; output: LIST, ARRAY or COUNT. transform: changes the text, and
-        `inner` finds more special tokens in what comes out. Raises UnicodeDecodeError,
-        DisallowedSpecialError; None: the transform cannot do this text.
+        data: str or bytes-like; output: LIST, ARRAY or COUNT. rules: find the special tokens instead
+        of `matcher`, and change the text. Raises UnicodeDecodeError, DisallowedSpecialError; None: only
+        a stream can do this text, or they change it and `only_left`.
         """
         cdef Text text
         cdef Workspace workspace
@@ -297,8 +312,6 @@ cdef class Encoder:
         cdef size_t total
         cdef Form form = output.form
         cdef bint count_only = form == AS_COUNT
-        cdef i32 why
-        cdef int length
         need_scanner(self)
         workspace = self.take()
         try:
@@ -306,13 +319,10 @@ cdef class Encoder:
             try:
                 if not count_only:
                     foresee(self._spares, &workspace.c, text.size // 3)
-                if transform is not None:
-                    if errors == "surrogateescape":
-                        valid_bytes(text.data, text.size, &why, &length)
-                        if why != 0:
-                            return None
-                    if encode_changed(self, &workspace.c, matcher, transform, inner, text.data,
-                                      text.size, count_only, &total, &refused):
+                if rules is not None:
+                    if not rules.is_direct or encode_directly(
+                        self, &workspace.c, rules, text.data, text.size, count_only, only_left, &total, &refused
+                    ):
                         return None
                 elif text.size >= RELEASE_FROM:
                     with nogil:

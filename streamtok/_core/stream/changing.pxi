@@ -1,0 +1,180 @@
+"""A stream whose text is changed before the pattern cuts it: the door, the levels, then the tail.
+
+The door makes whole characters of the chunks, as the policy wants them. The levels find tokens and change
+what is between them (`transform/levels.pxi`). The tail encodes what comes out. All of a call is one draft:
+it is done as a whole or not at all, as `stream/tail.pxi` has it.
+"""
+
+@cython.final
+cdef class TailSink(Sink):
+    """The tail, as a draft."""
+
+    cdef Tail tail
+    cdef Changer changer
+    cdef Mark* draft
+    cdef Work* work
+
+    cdef int put_text(self, const u8* p, size_t n, bint ends) except -1:
+        return take_stretch(self.tail, self.draft, self.work, p, n, ends)
+
+    cdef int put_token(self, u32 id, size_t size) except -1:
+        return put_token(self.work, self.draft, id, size)
+
+    cdef int refuse(self, int level, const u8* p, size_t size, size_t rest) except -1:
+        cdef Changer c = self.changer
+        cdef u64 end = c.door_draft.bytes_in + c.door_draft.grown - c.door_draft.n_partial
+        if level:
+            end = row_start(&c.levels[0].rows, &c.draft[0], rows_end(&c.levels[0].rows, &c.draft[0]) - rest)
+            rest = 0
+        raise DisallowedSpecialError(<i64>(end - rest), p[:size].decode("utf-8"))
+
+
+cdef int put_token(Work* w, Mark* m, u32 id, size_t size) except -1:
+    """Give out the id of a special token that ends a stretch: its text has a place in the stream."""
+    put_id(w, id, m.offset + m.size, m.offset + m.size + size)
+    m.offset += size
+    m.bytes_in += size
+    return 0
+
+
+cdef int take_stretch(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint ends) except -1:
+    """Take text of a stretch in. ends: the stretch does, and with it its last pre-token."""
+    cdef Found refused
+    refused.kind = PARTIAL
+    if n >= RELEASE_FROM:
+        with nogil:
+            take_in(tail, m, w, p, n, True, ends, None, &refused)
+    else:
+        take_in(tail, m, w, p, n, True, ends, None, &refused)
+    m.bytes_in += n
+    if ends:
+        scan_begin(&m.scan, m.size)
+        m.has_other = False
+        m.searched = m.size
+        m.retry_at = SECTION
+        m.fork_at = 2 * SECTION
+        if m.size - tail.mark.size > SLICE:
+            drop(tail, m, tail.mark.size)
+        look(&w.watch)
+    return 0
+
+
+cdef object feed_changing(Tail tail, object chunk, bint final, Form form, object out, size_t limit):
+    """As `Tail.feed`, of a tail with rules."""
+    cdef Changer c = tail.changer
+    cdef TailSink sink
+    cdef Mark draft
+    cdef Workspace workspace
+    cdef object result
+    cdef u64 reached
+    enter(&tail.busy)
+    try:
+        c.begin_draft()
+        draft = tail.mark
+        workspace = tail.encoder.take()
+        try:
+            sink = TailSink.__new__(TailSink)
+            sink.tail, sink.changer, sink.draft, sink.work = tail, c, &draft, &workspace.c
+            workspace.c.follows = form == AS_PLACES
+            put_before(tail, &draft, &workspace.c)
+            take_chunk(c, chunk, final, sink, form == AS_ARRAY)
+            if final:
+                put_ids(&workspace.c, tail.after)
+            reached = draft.offset + draft.scan.start
+            c.door_draft.pending = <size_t>(
+                c.door_draft.bytes_in + c.door_draft.grown - c.source_of(reached)
+            )
+            if not final:
+                check_limit(c, limit)
+            draft.tokens_out += workspace.c.count
+            result = ids_as(form, tail.encoder.table, tail.encoder._spares, &workspace.c, out)
+        except BaseException:
+            c.roll_back()
+            raise
+        finally:
+            tail.encoder.give(workspace)
+        with cython.critical_section(tail):         # nothing from here on can fail
+            commit(tail, &draft, final)
+            c.commit_draft(reached, form != AS_PLACES)
+            c.is_ended = final
+            if final:
+                memset(&c.door, 0, sizeof(Door))
+        return result
+    finally:
+        st_leave(&tail.busy)
+
+
+cdef int check_limit(Changer c, size_t limit) except -1:
+    cdef size_t pending = c.door_draft.pending
+    cdef u64 offset = c.door_draft.bytes_in + c.door_draft.grown - pending
+    if pending > limit:
+        raise PendingLimitExceeded(
+            f"{pending} bytes from offset {offset} of the stream would have to wait, "
+            f"max_pending allows {limit}",
+            offset=offset, pending=pending, limit=limit,
+        )
+    return 0
+
+
+cdef int take_chunk(Changer c, object chunk, bint final, TailSink sink, bint foresees) except -1:
+    """Through the door: make whole characters of a chunk, and give them to the levels."""
+    cdef Text text
+    cdef Room room, joined
+    cdef Door* d = &c.door_draft
+    cdef bint is_text = PyUnicode_Check(chunk)
+    cdef const u8* p
+    cdef size_t size, fine
+    cdef i32 why = 0
+    cdef int length = 0
+    cdef bytes repaired_text
+    if is_text and d.n_partial and len(<str>chunk) and c.errors != "surrogateescape":
+        raise UnicodeDecodeError(
+            "utf-8", d.partial[:d.n_partial], d.bytes_in - d.n_partial, d.bytes_in,
+            "a str chunk follows bytes that end inside a character",
+        )
+    room.bytes = joined.bytes = NULL
+    room.size = joined.size = 0
+    try:
+        # The policy is applied below, where sequences may go on from the chunk before.
+        text_open(&text, &room, chunk, c.errors)
+        try:
+            p, size = text.data, text.size
+            if foresees:
+                foresee(sink.tail.encoder._spares, sink.work, size // 3)
+            d.bytes_in += size
+            if d.n_partial:
+                if not room_ensure(&joined, d.n_partial + size + SLACK):
+                    raise MemoryError("no memory for the text that waits")
+                memcpy(joined.bytes, d.partial, d.n_partial)
+                if size:
+                    memcpy(joined.bytes + d.n_partial, p, size)
+                p, size = joined.bytes, d.n_partial + size
+                d.n_partial = 0
+            fine = size
+            if not is_text or text.owner != NULL or p != text.data:
+                fine = valid_bytes(p, size, &why, &length)
+            if why == 0 or (why == INCOMPLETE and not final):
+                hold_partial(d, p + fine, size - fine)
+                return take_text(c, 0, p, fine, final, sink)
+            if c.errors == "strict":
+                raise UnicodeDecodeError(
+                    "utf-8", p[fine:fine + length], d.bytes_in - size + fine,
+                    d.bytes_in - size + fine + length, explain(p[fine], why),
+                )
+            fine = size if final else size - unfinished_at_end(p, size)
+            hold_partial(d, p + fine, size - fine)
+            if c.errors == "surrogateescape":
+                return take_text(c, 0, p, fine, final, sink)
+            repaired_text = p[:fine].decode("utf-8", "replace").encode()
+            d.grown += <u64>len(repaired_text) - fine
+            return take_text(c, 0, repaired_text, len(repaired_text), final, sink)
+        finally:
+            text_close(&text)
+    finally:
+        st_free_block(room.bytes)
+        st_free_block(joined.bytes)
+
+
+cdef void hold_partial(Door* d, const u8* p, size_t n) noexcept:
+    memcpy(d.partial, p, n)
+    d.n_partial = <u8>n

@@ -1,0 +1,414 @@
+"""Along a stretch, element by element, changing it.
+
+What is left is copied in long runs, and nothing is written before something changes: a text that is left
+costs a look at 64 bytes at a time.
+
+An element waits as an `OpenElement` while what comes may still join it. If it is merged with the next one,
+that changes only what becomes of it after the step that joined them. So it may join the one before it
+only at a later step, and a chain of merges is at most as long as there are caring steps: as many entries
+wait. Where an entry holds nothing, the chain ends, unless something joins whatever is before it.
+"""
+
+cdef void element_walk_begin(ElementTable t, ElementWalk* w, const u8* p, size_t n, u8 begins, bint ends,
+                             Alignment* rows) noexcept nogil:
+    memset(w, 0, sizeof(ElementWalk))
+    w.p, w.n, w.ends, w.rows = p, n, ends, rows
+    w.begins = begins if t.asks_for_begin and n else 0
+    w.mask_at = <size_t>0 - 2 * ST_TOGETHER         # nowhere
+    w.pause = PAUSE_EVERY
+    w.most_entries = t.n_caring if t.n_caring else 1
+
+
+cdef void element_walk_free(ElementWalk* w) noexcept nogil:
+    drop_entries(w)
+    free(w.out)
+    w.out = NULL
+    w.size = w.room = 0
+
+
+cdef void drop_entries(ElementWalk* w) noexcept nogil:
+    while w.n_entries:
+        w.n_entries -= 1
+        free_entry(&w.entries[w.n_entries])
+
+
+cdef inline void free_entry(OpenElement* e) noexcept nogil:
+    if e.is_owned:
+        free(e.element)
+    e.element, e.is_owned = NULL, False
+
+
+cdef int no_memory() except -1 nogil:
+    with gil:
+        raise MemoryError("no memory for the changed text")
+
+
+cdef int out_room(ElementWalk* w, size_t more) except -1 nogil:
+    cdef u8* larger
+    cdef size_t room = 2 * w.room
+    if room < w.size + more + ST_TOGETHER:
+        room = w.size + more + w.n - w.left + (w.n >> 3) + ST_TOGETHER
+    larger = <u8*>realloc(w.out, room)
+    if larger == NULL:
+        no_memory()
+    w.out, w.room = larger, room
+    return 0
+
+
+cdef inline int copy_same(ElementWalk* w, size_t stop, size_t more) except -1 nogil:
+    """Copy what is left before `stop`; room for as many bytes, and `more`."""
+    cdef size_t size = stop - w.left
+    if w.size + size + more + ST_TOGETHER > w.room:
+        out_room(w, size + more)
+    if size:
+        if size <= 16 and w.n - w.left >= 16:
+            memcpy(w.out + w.size, w.p + w.left, 16)
+        else:
+            memcpy(w.out + w.size, w.p + w.left, size)
+        if w.rows != NULL and not alignment_add_same(w.rows, w.p + w.left, size):
+            no_memory()
+        w.size += size
+        w.left = stop
+    return 0
+
+
+cdef inline int emit_element(ElementWalk* w, Element* e, size_t start, size_t stop) except -1 nogil:
+    """What is at start:stop is final, and all before it. e: NULL if it stays."""
+    cdef size_t i, size
+    cdef Row* row
+    w.final = stop
+    if e == NULL:
+        return 0
+    if e.kind.flags & KIND_LATER or (e.size == 0 and w.size == 0 and start == w.left):
+        w.is_later = True
+    if e.is_same:
+        return 0
+    size = e.size
+    w.is_changed = True
+    copy_same(w, start, size)
+    if size <= SHORT_TEXT:
+        memcpy(w.out + w.size, element_text(e), SHORT_TEXT)     # it costs less than to look at the size
+    else:
+        memcpy(w.out + w.size, element_text(e), size)
+    if w.rows != NULL:
+        for i in range(e.n_rows):
+            row = element_rows(e) + i
+            if row.before == SAME:
+                if not alignment_add_same(w.rows, w.out + w.size, row.now):
+                    no_memory()
+            elif not alignment_add(w.rows, row.now, row.before):
+                no_memory()
+            w.size += row.now
+    else:
+        w.size += size
+    w.left = stop
+    return 0
+
+
+cdef int emit_entries(ElementWalk* w, size_t count) except -1 nogil:
+    """The first entries are final."""
+    cdef size_t i
+    if count == 0:
+        return 0
+    for i in range(count):
+        emit_element(w, w.entries[i].element, w.entries[i].start, w.entries[i].stop)
+        free_entry(&w.entries[i])
+    w.n_entries -= count
+    memmove(w.entries, w.entries + count, w.n_entries * sizeof(OpenElement))
+    return 0
+
+
+cdef inline int know(ElementTable t, u32 code, CharKind* kind) except -1 nogil:
+    """The kind of a character; the steps are asked if need be."""
+    kind[0] = kind_at(t, code)
+    if kind.flags & KIND_UNASKED:
+        t.learn(code)
+        kind[0] = kind_at(t, code)
+    return 0
+
+
+cdef inline bint may_join(ElementTable t, CharKind kind) noexcept nogil:
+    """Whether something that comes after it may change it."""
+    return kind.holds != 0 or t.joins_any or kind.flags & (KIND_HOLDS_ANY | KIND_EMPTY)
+
+
+cdef int ask_entry(ElementTable t, ElementWalk* w, OpenElement* e) except -1 nogil:
+    """Know all about an entry, which is not in `entries`, or the last one there."""
+    cdef bint is_kept = True
+    free_entry(e)
+    e.element = find_kept(t, w.p + e.start, e.stop - e.start, e.where)
+    if e.element == NULL:
+        e.element = t.ask(w.p + e.start, e.stop - e.start, e.where, w.n_entries == 0, &is_kept)
+    e.is_owned = not is_kept
+    e.kind = e.element.kind
+    e.is_asked = True
+    return 0
+
+
+cdef int settle_open(ElementTable t, ElementWalk* w) except -1 nogil:
+    """Ask for the last entry, and whatever that joins to it."""
+    cdef OpenElement* last
+    while w.n_entries:
+        last = &w.entries[w.n_entries - 1]
+        if not last.is_asked:
+            ask_entry(t, w, last)
+        if w.n_entries < 2 or not is_joined((last - 1).kind, last.kind):
+            break
+        merge_last(w)
+    return 0
+
+
+cdef void merge_last(ElementWalk* w) noexcept nogil:
+    """Make one of the last two entries, which is not asked for."""
+    cdef OpenElement* last = &w.entries[w.n_entries - 1]
+    cdef OpenElement* other = last - 1
+    other.where |= last.where
+    other.stop = last.stop
+    other.kind.holds = last.kind.holds
+    other.kind.flags = (other.kind.flags & KIND_JOINS_ANY) | (last.kind.flags & KIND_HOLDS_ANY)
+    other.is_asked = False
+    free_entry(last)
+    free_entry(other)
+    w.n_entries -= 1
+
+
+cdef int put_entry(ElementTable t, ElementWalk* w, OpenElement e) except -1 nogil:
+    """Put an element behind the entries. It is asked for.
+
+    Where it is joined to the last one, both are one that is not asked for yet: more may join it, and a
+    merge that is not needed is as right. Its kind is then that of its ends, which is only likely.
+    """
+    cdef OpenElement* last
+    if w.n_entries:
+        last = &w.entries[w.n_entries - 1]
+        if not last.is_asked and not is_joined(last.kind, e.kind):
+            settle_open(t, w)
+            last = &w.entries[w.n_entries - 1]
+        if not is_joined(last.kind, e.kind):
+            if not may_join(t, last.kind):
+                emit_entries(w, w.n_entries)
+            elif w.n_entries == w.most_entries:
+                emit_entries(w, 1)
+    # There is room for one more than may wait.
+    w.entries[w.n_entries] = e
+    w.n_entries += 1
+    if w.n_entries > 1:
+        last = &w.entries[w.n_entries - 1]
+        if is_joined((last - 1).kind, last.kind):
+            merge_last(w)
+    return 0
+
+
+cdef int put_gap(ElementTable t, ElementWalk* w, size_t at) except -1 nogil:
+    """Put the inert characters before `at` behind the entries, as far back as they can be joined."""
+    cdef size_t[MOST_CARING + 1] starts
+    cdef size_t low = w.entries[w.n_entries - 1].stop if w.n_entries else w.final
+    cdef size_t i = at, count = 0, start
+    cdef int size = 0
+    cdef CharKind kind
+    cdef OpenElement e
+    if at == low:
+        return 0
+    if w.n_entries:
+        settle_open(t, w)
+    while i > low and count < w.most_entries:
+        start = utf8_before(w.p, low, i, w.n)
+        kind = kind_at(t, utf8_at(w.p, start, w.n, &size))
+        if not may_join(t, kind) or t.n_caring == 0:
+            break
+        starts[count] = i = start
+        count += 1
+    if i > low:
+        emit_entries(w, w.n_entries)
+        w.final = i
+    while count:
+        count -= 1
+        memset(&e, 0, sizeof(OpenElement))
+        e.start = starts[count]
+        e.kind = kind_at(t, utf8_at(w.p, e.start, w.n, &size))
+        e.stop = e.start + size
+        e.is_asked = True
+        put_entry(t, w, e)
+    return 0
+
+
+cdef inline bint stands_alone(ElementTable t, ElementWalk* w, size_t at, CharKind kind) noexcept nogil:
+    """Whether there is surely a border before the character at `at`."""
+    cdef size_t low = w.entries[w.n_entries - 1].stop if w.n_entries else w.final
+    cdef int size = 0
+    if at == low:
+        return w.n_entries == 0
+    return not is_joined(kind_at(t, utf8_at(w.p, utf8_before(w.p, low, at, w.n), w.n, &size)), kind)
+
+
+cdef inline size_t seek_element(ElementTable t, ElementWalk* w, size_t i) noexcept nogil:
+    """The first byte from i on that may begin a character that is not inert."""
+    cdef u64 mask
+    cdef size_t behind
+    while True:
+        behind = i - w.mask_at
+        if behind < ST_TOGETHER:
+            mask = w.mask >> behind
+            if mask:
+                return i + <size_t>st_lowest(mask)
+            i = w.mask_at + ST_TOGETHER
+        if i >= w.n or w.n - i < ST_TOGETHER:
+            break
+        w.mask_at = i
+        w.mask = strategy.leads(&t.leads, w.p + i)
+    while i < w.n and not t.leads.has[w.p[i]]:
+        i += 1
+    return i
+
+
+cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
+    """Walk to the end. What is not certain yet is not taken in."""
+    cdef size_t at, stop, n = w.n
+    cdef int size = 0, length = 0
+    cdef u32 code
+    cdef CharKind kind, first, last, next
+    cdef OpenElement e
+    cdef OpenElement* top
+    cdef bint is_forced, is_open = False
+    memset(&last, 0, sizeof(CharKind))
+    while w.at < n:
+        top = &w.entries[w.n_entries - 1] if w.n_entries else NULL
+        is_forced = w.begins != 0 or (
+            top != NULL and top.kind.flags & (KIND_HOLDS_ANY | KIND_EMPTY) != 0 and top.stop == w.at
+        )
+        at = w.at if is_forced else seek_element(t, w, w.at)
+        if at > w.at and top != NULL and not top.is_asked:
+            settle_open(t, w)
+            continue
+        if at >= n:
+            break
+        if at >= w.pause:
+            w.pause = at + PAUSE_EVERY
+            with gil:
+                PyErr_CheckSignals()
+        code = utf8_at(w.p, at, n, &size)
+        know(t, code, &kind)
+        if not is_forced:
+            if not (kind.joins or kind.flags):
+                w.at = at + size
+                continue
+            if kind.flags == KIND_CHANGED and not (kind.joins or kind.holds or t.joins_any):
+                if w.n_entries:
+                    settle_open(t, w)
+                    emit_entries(w, w.n_entries)
+                emit_element(w, <Element*>st_load_pointer(&t.changes[code]), at, at + size)
+                w.at = at + size
+                continue
+            if kind.flags == 0 and stands_alone(t, w, at, kind):
+                # It stays, and is left to the gap, as inert ones are.
+                stop = at + size
+                if stop < n:
+                    know(t, utf8_at(w.p, stop, n, &length), &next)
+                    if not is_joined(kind, next):
+                        w.at = stop
+                        continue
+        put_gap(t, w, at)
+        memset(&e, 0, sizeof(OpenElement))
+        e.start, e.where = at, w.begins
+        first = last = kind
+        while w.n_entries and is_joined(w.entries[w.n_entries - 1].kind, first):
+            w.n_entries -= 1
+            top = &w.entries[w.n_entries]
+            e.start, e.where, first = top.start, top.where, top.kind
+            free_entry(top)
+        stop = at + size
+        if size == 1 and is_joined(kind, kind):     # a run of blanks, as there are many in code
+            while stop < n and w.p[stop] == w.p[at]:
+                stop += 1
+        while stop < n:
+            know(t, utf8_at(w.p, stop, n, &length), &next)
+            if not is_joined(last, next):
+                break
+            last = next
+            stop += length
+        e.stop = stop
+        e.kind.joins, e.kind.holds = first.joins, last.holds
+        e.kind.flags = (first.flags & KIND_JOINS_ANY) | (last.flags & KIND_HOLDS_ANY)
+        w.at = stop
+        w.begins = 0
+        if stop == n and not w.ends and may_join(t, last):
+            is_open = True
+            break
+        if e.start == at and stop == at + <size_t>size and e.where == 0:
+            e.kind, e.is_asked = kind, True
+            if kind.flags & KIND_CHANGED:
+                e.element = <Element*>st_load_pointer(&t.changes[code])
+        else:
+            ask_entry(t, w, &e)
+        if t.n_caring == 1 and w.n_entries == 0 and e.where == 0 and stop < n and not is_joined(e.kind, next):
+            # There are borders on both sides, and no later step that could move one.
+            emit_element(w, e.element, e.start, stop)
+            free_entry(&e)
+        else:
+            put_entry(t, w, e)
+    return walk_to_end(t, w, &e if is_open else NULL, last)
+
+
+cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open, CharKind last_kind) except -1 nogil:
+    """Settle what is final. open: the element at the end, more of which may come; its last character is of
+    this kind.
+    """
+    cdef OpenElement* last
+    if open == NULL:
+        put_gap(t, w, w.n)
+        settle_open(t, w)
+        if w.n_entries:
+            last = &w.entries[w.n_entries - 1]
+            if w.ends and t.asks_for_end and last.stop == w.n and may_join(t, last.kind):
+                last.where |= PLACE_END
+                last.is_asked = False
+                settle_open(t, w)
+                last = &w.entries[w.n_entries - 1]
+            if w.ends or not may_join(t, last.kind):
+                emit_entries(w, w.n_entries)
+        w.taken = w.entries[0].start if w.n_entries else w.n
+    else:
+        settle_open(t, w)
+        w.taken = open.start
+        w.is_open, w.last = open.start == 0, last_kind
+        if w.n_entries:
+            last = &w.entries[w.n_entries - 1]
+            if not may_join(t, last.kind):
+                emit_entries(w, w.n_entries)
+            elif w.n_entries == w.most_entries and not is_joined(last.kind, open.kind):
+                emit_entries(w, 1)
+            if w.n_entries:
+                w.taken = w.entries[0].start
+    drop_entries(w)
+    if w.is_changed:
+        copy_same(w, w.taken, 0)
+    elif w.rows != NULL and not alignment_add_same(w.rows, w.p, w.taken):
+        no_memory()
+    return 0
+
+
+def change_elements(ElementTable t not None, bytes text not None, int begins, bint ends, bint wants_rows):
+    """(what the text becomes, the bytes that were not taken in, whether something was left out before it, rows).
+
+    rows: [(bytes now, bytes before)]; -1 before: each byte stands for itself. None if they are not wanted.
+    """
+    cdef ElementWalk w
+    cdef Alignment found
+    cdef size_t i
+    memset(&found, 0, sizeof(Alignment))
+    element_walk_begin(t, &w, text, len(text), begins, ends, &found if wants_rows else NULL)
+    enter_table(t)
+    try:
+        walk_elements(t, &w)
+        made = w.out[:w.size] if w.is_changed else text[:w.taken]
+        rows = None
+        if wants_rows:
+            rows = []
+            for i in range(found.n):
+                rows.append((found.rows[i].now,
+                             -1 if found.rows[i].before == SAME else <i64>found.rows[i].before))
+        return made, text[w.taken:], bool(w.is_later), rows
+    finally:
+        element_walk_free(&w)
+        alignment_free(&found)
+        leave_table(t)

@@ -1,0 +1,720 @@
+"""From the text of a stream to the text that the pattern cuts: added tokens, and steps between them.
+
+A *level* finds its tokens in its text, and changes the *stretches* between them. There is a second level
+where some tokens are found in changed text: it takes the stretches of the first one. What comes out goes
+to a `Sink`: text of stretches, and tokens between them.
+
+Of the tokens that begin leftmost, the one that the matcher prefers is taken, and the search goes on after
+it. One with `single_word` is passed over where it touches a word. `lstrip` and `rstrip` let a token take
+the blanks before and after it. The search still goes on after the token itself: so blanks that a token
+took may be tokens once more, and then what follows them is text again. (All as in the crate `tokenizers`
+0.23, `added_vocabulary.rs`, Apache-2.0, found by experiment, too.)
+
+What waits: what may begin a token; a token with `single_word` that ends the text; if there is a token with
+`lstrip`, the blanks at the end; and what the table is not certain about (`element_walk.pxi`).
+"""
+
+cdef enum TokenFlag:
+    LSTRIP = 1
+    RSTRIP = 2
+    SINGLE_WORD = 4
+
+
+@cython.final
+cdef class TokenSet:
+    """Added and special tokens with flags. Immutable."""
+
+    cdef readonly SpecialMatcher matcher
+    cdef u8* flags              # TokenFlag of each of its specials
+    cdef bytes words            # a bit for each code point: whether it is in a word
+    cdef bint wants_blanks      # some token takes those before it
+    cdef bint is_plain          # no token has flags
+
+    def __cinit__(self, SpecialMatcher matcher not None, flags, words):
+        """flags: of each of `matcher.specials`. words: a bit for each code point, the lowest first; None
+        if no token needs it.
+        """
+        cdef size_t i
+        self.matcher = matcher
+        self.words = words
+        if len(flags) != len(matcher.specials):
+            raise ValueError(f"expected {len(matcher.specials)} flags, found {len(flags)}")
+        self.flags = <u8*>malloc(len(flags) + 1)
+        if self.flags == NULL:
+            raise MemoryError("no memory for the flags of tokens")
+        self.is_plain = not any(flags)
+        for i, one in enumerate(flags):
+            self.flags[i] = one
+            self.wants_blanks |= one & LSTRIP != 0
+            if one & SINGLE_WORD and (words is None or len(words) != CODE_POINTS // 8):
+                raise ValueError("expected a bit for each code point")
+
+    def __dealloc__(self):
+        free(self.flags)
+
+    cdef bint is_word_at(self, const u8* p, size_t i, size_t n) noexcept:
+        """Whether the character at p[i] is in a word."""
+        cdef int size = 0
+        cdef u32 code = utf8_at(p, i, n, &size)
+        return (<const u8*><const char*>self.words)[code >> 3] >> (code & 7) & 1
+
+
+cdef inline bint is_blank(u32 code) noexcept nogil:
+    """Unicode's White_Space."""
+    if code < 0x80:
+        return code == 32 or 9 <= code <= 13
+    if code < 0x2000:
+        return code == 0x85 or code == 0xA0 or code == 0x1680
+    return (code <= 0x200A or code == 0x2028 or code == 0x2029 or code == 0x202F or code == 0x205F
+            or code == 0x3000)
+
+
+cdef size_t blanks_end(const u8* p, size_t start, size_t stop, size_t n) noexcept nogil:
+    """Where the blanks that p[start:stop] begins with end."""
+    cdef int size = 0
+    while start < stop and is_blank(utf8_at(p, start, n, &size)):
+        start += size
+    return start
+
+
+cdef size_t blanks_begin(const u8* p, size_t start, size_t stop, size_t n) noexcept nogil:
+    """Where the blanks that p[start:stop] ends with begin."""
+    cdef int size = 0
+    cdef size_t at
+    while stop > start:
+        at = utf8_before(p, start, stop, n)
+        if not is_blank(utf8_at(p, at, n, &size)):
+            break
+        stop = at
+    return stop
+
+
+@cython.final
+cdef class ChangeRules:
+    """What is done to the text of streams before the tail. Immutable; shared by threads."""
+
+    cdef readonly TokenSet first_tokens
+    cdef readonly ElementTable first_table      # or None
+    cdef readonly TokenSet second_tokens        # None: there is no second level
+    cdef readonly ElementTable second_table     # or None
+    cdef bint is_direct         # a whole text may be encoded stretch by stretch: see `encode_directly`
+
+    def __init__(self, TokenSet first_tokens not None, ElementTable first_table,
+                 TokenSet second_tokens=None, ElementTable second_table=None):
+        self.first_tokens, self.first_table = first_tokens, first_table
+        self.second_tokens, self.second_table = second_tokens, second_table
+        self.is_direct = second_table is None and (second_tokens is None or second_tokens.is_plain)
+        if second_tokens is None and second_table is not None:
+            raise ValueError("without tokens in changed text, both normalizers are one table")
+
+
+cdef class Sink:
+    """What takes the text that comes out."""
+
+    cdef int put_text(self, const u8* p, size_t n, bint ends) except -1:
+        """Text of a stretch. ends: the stretch does."""
+        raise NotImplementedError
+
+    cdef int put_token(self, u32 id, size_t size) except -1:
+        """A token of so many bytes."""
+        raise NotImplementedError
+
+    cdef int refuse(self, int level, const u8* p, size_t size, size_t rest) except -1:
+        """A disallowed token; `rest` bytes are from where it begins to the end of the level's text."""
+        raise NotImplementedError
+
+
+@cython.final
+cdef class Changer:
+    """A text on its way through the levels. One call at a time."""
+
+    cdef ChangeRules rules
+    cdef int n_levels
+    cdef Level[2] levels
+    cdef LevelMark[2] draft
+    cdef Watch watch
+    cdef readonly str errors    # what to do with bytes that are not UTF-8
+    cdef Door door              # as committed
+    cdef Door door_draft
+    cdef bint is_ended          # a text has; its rows are kept until the next call
+
+    def __cinit__(self, ChangeRules rules not None, str errors not None):
+        self.rules, self.errors = rules, errors
+        self.n_levels = 1 if rules.second_tokens is None else 2
+        self.levels[0].mark.where = self.levels[1].mark.where = PLACE_BEGIN | PLACE_FIRST
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(2):
+            free(self.levels[i].bytes)
+            alignment_free(&self.levels[i].rows)
+
+    cdef void reset(self) noexcept:
+        """Forget everything but the rules."""
+        cdef int i
+        cdef Level* level
+        memset(&self.door, 0, sizeof(Door))
+        self.is_ended = False
+        for i in range(2):
+            level = &self.levels[i]
+            memset(&level.mark, 0, sizeof(LevelMark))
+            level.mark.where = PLACE_BEGIN | PLACE_FIRST
+            level.rows.n = 0
+            level.rows.stretch = NO_ROW
+            if level.capacity > SHRINK_FROM:
+                free(level.bytes)
+                level.bytes, level.capacity = NULL, 0
+
+    cdef Changer copy(self):
+        """An independent one in the same state."""
+        cdef Changer twin = Changer(self.rules, self.errors)
+        cdef Level* to
+        cdef const Level* level
+        cdef size_t size
+        cdef int i
+        twin.door = self.door
+        for i in range(2):
+            level, to = &self.levels[i], &twin.levels[i]
+            size = level.mark.size + SLACK
+            to.bytes = <u8*>malloc(size)
+            to.rows.rows = <Row*>malloc((level.rows.n + 1) * sizeof(Row))
+            if to.bytes == NULL or to.rows.rows == NULL:
+                raise MemoryError("no memory to copy a stream")
+            if level.mark.size:
+                memcpy(to.bytes, level.bytes, level.mark.size)
+            if level.rows.n:
+                memcpy(to.rows.rows, level.rows.rows, level.rows.n * sizeof(Row))
+            to.capacity, to.mark = size, level.mark
+            to.rows.n, to.rows.room = level.rows.n, level.rows.n + 1
+            to.rows.stretch, to.rows.last_size = level.rows.stretch, level.rows.last_size
+        return twin
+
+    cdef void begin_draft(self) noexcept:
+        cdef int i
+        if self.is_ended:
+            self.reset()
+        self.door_draft = self.door
+        for i in range(2):
+            self.draft[i] = self.levels[i].mark
+
+    cdef void roll_back(self) noexcept:
+        """Forget what the draft added to the rows."""
+        cdef int i
+        cdef Level* level
+        for i in range(2):
+            level = &self.levels[i]
+            level.rows.n = level.mark.n_rows
+            level.rows.stretch, level.rows.last_size = level.mark.stretch, level.mark.last_size
+            if level.rows.n:
+                level.rows.rows[level.rows.n - 1] = level.mark.last_row
+
+    cdef void commit_draft(self, u64 reached, bint forgets) noexcept:
+        """reached: where the text begins that waits in the tail. forgets: the rows before that."""
+        cdef int i
+        cdef Level* level
+        cdef LevelMark* m
+        self.door = self.door_draft
+        for i in reversed(range(self.n_levels)):
+            if forgets:
+                reached = forget_rows(&self.levels[i].rows, &self.draft[i], reached)
+        for i in range(2):
+            level, m = &self.levels[i], &self.draft[i]
+            # Moving much for a few bytes would make small chunks quadratic.
+            if m.begin and m.size - m.begin <= m.begin:
+                memmove(level.bytes, level.bytes + m.begin, m.size - m.begin)
+                m.size -= m.begin
+                m.searched -= m.begin
+                if m.walked:
+                    m.walked -= m.begin
+                m.begin = 0
+            m.n_rows, m.stretch, m.last_size = level.rows.n, level.rows.stretch, level.rows.last_size
+            if level.rows.n:
+                m.last_row = level.rows.rows[level.rows.n - 1]
+            level.mark = m[0]
+
+    def back(self, spans, bint final):
+        """(how many are certain, int64 [n, 2]): where in the source the stretches of the text that came out
+        are. spans: int64 [n, 2], in bytes. Until `forget`, all of them are known that came out of calls for
+        places.
+        """
+        cdef object found = np.array(spans, np.int64).reshape(-1, 2)
+        cdef i64* places = <i64*>array_memory(found.reshape(-1), INT64)
+        cdef size_t n = len(found), certain = n, k
+        cdef u64 end
+        cdef int i
+        for i in reversed(range(self.n_levels)):
+            if not final:
+                end = certain_end(self, i)
+                for k in range(certain):
+                    if places[2 * k + 1] > <i64>end:
+                        certain = k
+                        break
+            spans_back(&self.levels[i].rows, &self.levels[i].mark, places, n)
+        return certain, found
+
+    def forget(self, u64 place):
+        """int: where the source of what begins at `place` of the text that came out begins, with what was
+        removed at the beginning of the stretch that is open. Rows before that are forgotten.
+        """
+        cdef int i
+        cdef Level* level
+        cdef u64 end
+        for i in reversed(range(self.n_levels)):
+            level = &self.levels[i]
+            end = rows_end(&level.rows, &level.mark)
+            place = min(place, end)
+            if place == end and level.rows.stretch == ROW_WITHOUT_TEXT:
+                end = level.rows.rows[level.rows.n - 1].before
+            else:
+                end = 0
+            place = forget_rows(&level.rows, &level.mark, place) - end
+            level.mark.n_rows = level.rows.n
+            if level.rows.n:
+                level.mark.last_row = level.rows.rows[level.rows.n - 1]
+        return place
+
+    cdef bytes getstate(self):
+        """Everything that the next call depends on but the rules."""
+        cdef Level* level
+        cdef LevelMark* m
+        cdef size_t k
+        cdef int i
+        if self.is_ended:
+            self.reset()
+        parts = [DOOR.pack(self.door.n_partial, self.door.bytes_in, self.door.grown),
+                 self.door.partial[:self.door.n_partial]]
+        for i in range(self.n_levels):
+            level = &self.levels[i]
+            m = &level.mark
+            parts.append(LEVEL.pack(
+                m.size - m.begin, m.searched - m.begin, m.where, m.after_word, m.takes_blanks,
+                m.stretch, m.last_size, level.rows.n, m.begins_now, m.begins_before,
+            ))
+            if m.size > m.begin:
+                parts.append(level.bytes[m.begin:m.size])
+            for k in range(level.rows.n):
+                parts.append(ROW.pack(level.rows.rows[k].now, level.rows.rows[k].before))
+        return b"".join(parts)
+
+    cdef Changer from_state(self, bytes state, u64 done, u64 reached):
+        """One with the same rules that goes on where `getstate` was called. StateError if the bytes are
+        damaged. reached: the bytes that came out; done: of these, those that no longer wait.
+        """
+        cdef Changer c = Changer(self.rules, self.errors)
+        cdef size_t at = 0
+        cdef Level* level
+        cdef LevelMark* m
+        cdef size_t size, n_rows, k, held
+        cdef u64 before, end
+        cdef int i
+        held, c.door.bytes_in, c.door.grown = unpack(DOOR, state, &at)
+        if held > 3 or (c.door.bytes_in | c.door.grown) >> 62:
+            raise damaged("its counts are beyond what any stream has")
+        partial = cut(state, &at, held)
+        hold_partial(&c.door, partial, held)
+        if unfinished_at_end(partial, held) != held:
+            raise damaged("it ends with bytes that do not begin a character")
+        for i in range(c.n_levels):
+            level = &c.levels[i]
+            m = &level.mark
+            (size, m.searched, m.where, m.after_word, m.takes_blanks, m.stretch, m.last_size, n_rows,
+             m.begins_now, m.begins_before) = unpack(LEVEL, state, &at)
+            if (m.searched > size or m.where not in (0, PLACE_BEGIN, PLACE_BEGIN | PLACE_FIRST)
+                    or m.stretch > ROWS_WITH_TEXT or (m.begins_now | m.begins_before) >> 62):
+                raise damaged("positions are beyond its bytes, or not in order")
+            waits = cut(state, &at, size)
+            if self.errors != "surrogateescape":
+                check_utf8(waits)
+            level.bytes = <u8*>malloc(size + SLACK)
+            if level.bytes == NULL:
+                raise MemoryError("no memory for the text that waits")
+            level.capacity = size + SLACK
+            memcpy(level.bytes, <const u8*>waits, size)
+            m.size = size
+            for k in range(n_rows):
+                now, before_it = unpack(ROW, state, &at)
+                if now >> 61 or (before_it >> 61 and before_it != SAME) or k >> 32:
+                    raise damaged("its rows are too long")
+                if not alignment_push(&level.rows, now, before_it):
+                    raise MemoryError("no memory for the rows of a changed text")
+            check_rows(&level.rows, m)
+            level.rows.stretch, level.rows.last_size = m.stretch, m.last_size
+            m.n_rows = level.rows.n
+            if level.rows.n:
+                m.last_row = level.rows.rows[level.rows.n - 1]
+        end = c.door.bytes_in + c.door.grown - c.door.n_partial
+        for i in range(c.n_levels):
+            level = &c.levels[i]
+            before = level.mark.begins_before
+            for k in range(level.rows.n):
+                before += size_before(&level.rows.rows[k])
+            if before + level.mark.size != end:
+                raise damaged("its rows are of another text")
+            end = rows_end(&level.rows, &level.mark)
+        if end != reached or c.levels[c.n_levels - 1].mark.begins_now > done:
+            raise damaged("its rows are of another text")
+        c.begin_draft()
+        c.door.pending = <size_t>(c.door.bytes_in + c.door.grown - c.source_of(done))
+        if at != <size_t>len(state):
+            raise damaged("it is too long")
+        return c
+
+    cdef u64 source_of(self, u64 place) noexcept:
+        """Where the source of what begins at `place` of the text that came out begins, as the draft has it."""
+        cdef int i
+        for i in reversed(range(self.n_levels)):
+            place = row_start(&self.levels[i].rows, &self.draft[i], place)
+        return place
+
+    cdef TokenSet tokens_of(self, int i):
+        return self.rules.second_tokens if i else self.rules.first_tokens
+
+    cdef ElementTable table_of(self, int i):
+        return self.rules.second_table if i else self.rules.first_table
+
+
+cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) except -1:
+    """Take p[:n] into level `i`, and pass on what is certain. ends: nothing more comes (in level 1: of the
+    stretch).
+    """
+    cdef Level* level = &c.levels[i]
+    cdef LevelMark* m = &c.draft[i]
+    cdef u8* larger
+    cdef size_t capacity
+    if m.size + n + SLACK > level.capacity:
+        capacity = m.size + n + (m.size + n) // 2 + 4 * SLACK
+        larger = <u8*>realloc(level.bytes, capacity)
+        if larger == NULL:
+            raise MemoryError("no memory for the text that waits")
+        level.bytes, level.capacity = larger, capacity
+    if n:
+        memcpy(level.bytes + m.size, p, n)
+    m.size += n
+    find_tokens(c, i, ends, sink)
+    if ends:                # what comes next is another stretch, or another text
+        m.begin = m.size
+        m.searched = m.size
+        m.after_word = m.takes_blanks = False
+    return 0
+
+
+cdef int find_tokens(Changer c, int i, bint ends, Sink sink) except -1:
+    """Pass on what is certain of a level's bytes."""
+    cdef Level* level = &c.levels[i]
+    cdef LevelMark* m = &c.draft[i]
+    cdef TokenSet tokens = c.tokens_of(i)
+    cdef const u8* p = level.bytes
+    cdef size_t size = m.size, start = m.begin, search_from = m.searched, at, stop, sure
+    cdef Found found
+    cdef u8 flags
+    cdef bint is_blank_again
+    while True:
+        tokens.matcher.search(&c.watch, p, search_from, size, ends, &found)
+        if found.kind == DISALLOWED:
+            return sink.refuse(i, p + found.start, found.end - found.start, size - found.start)
+        at, stop = found.start, found.end
+        if found.kind != ALLOWED:
+            break
+        flags = tokens.flags[found.which]
+        if flags & SINGLE_WORD:
+            if stop == size and not ends:
+                break                           # what comes may be a word
+            if (tokens.is_word_at(p, utf8_before(p, m.begin, at, size), size) if at > m.begin
+                    else m.after_word) or (stop < size and tokens.is_word_at(p, stop, size)):
+                search_from = stop
+                continue
+        if m.takes_blanks:
+            start = take_blanks(c, i, start, at, sink)
+        if m.takes_blanks:
+            # They reach up to here: a token may be among them, but not one that has them all.
+            is_blank_again = flags & LSTRIP and blanks_end(p, at, stop, size) == stop
+            if is_blank_again:
+                put_blanks(c, i, stop - start, sink)
+            else:
+                end_with_token(c, i, tokens.matcher.ids[found.which], stop - start, sink)
+        else:
+            if flags & LSTRIP:
+                at = blanks_begin(p, start, at, size)
+            change_stretch(c, i, start, at, True, sink)
+            end_with_token(c, i, tokens.matcher.ids[found.which], stop - at, sink)
+        start = search_from = stop
+        m.takes_blanks = flags & RSTRIP != 0
+    if m.takes_blanks:
+        start = take_blanks(c, i, start, at, sink)
+    sure = at
+    if tokens.wants_blanks and not ends and not m.takes_blanks:
+        sure = blanks_begin(p, start, at, size)
+    start += change_stretch(c, i, start, sure, ends, sink)
+    if tokens.words is not None and start > m.begin:
+        m.after_word = tokens.is_word_at(p, utf8_before(p, m.begin, start, size), size)
+    m.begin, m.searched = start, at
+    return 0
+
+
+cdef size_t take_blanks(Changer c, int i, size_t start, size_t stop, Sink sink) except? 0:
+    """Give the token that was passed on last the blanks that start:stop begins with; where these end."""
+    cdef LevelMark* m = &c.draft[i]
+    cdef size_t end = blanks_end(c.levels[i].bytes, start, stop, m.size)
+    if end < stop:
+        m.takes_blanks = False
+    if end > start:
+        put_blanks(c, i, end - start, sink)
+    return end
+
+
+cdef int put_blanks(Changer c, int i, size_t size, Sink sink) except -1:
+    """Blanks that the last token takes: they are not text, and no id stands for them alone."""
+    cdef Alignment* rows = &c.levels[i].rows
+    c.draft[i].where = PLACE_BEGIN
+    if i + 1 < c.n_levels:
+        c.draft[i + 1].where = PLACE_BEGIN
+    if rows.n:
+        if rows.rows[rows.n - 1].before == SAME:
+            raise AssertionError("blanks are taken after text")
+        rows.rows[rows.n - 1].before += size
+        return 0
+    if not alignment_push(rows, 0, size):
+        no_memory()
+    return 0
+
+
+cdef int end_with_token(Changer c, int i, u32 id, size_t size, Sink sink) except -1:
+    """Pass on a token of level i, which has ended its stretch."""
+    cdef int k
+    for k in range(i, c.n_levels):      # in the levels before, the stretch goes on
+        c.draft[k].where = PLACE_BEGIN
+        if not alignment_add_token(&c.levels[k].rows, size):
+            no_memory()
+    sink.put_token(id, size)
+    return 0
+
+
+cdef size_t change_stretch(Changer c, int i, size_t start, size_t stop, bint ends, Sink sink) except? 0:
+    """Change the bytes start:stop of a stretch, and pass on what is certain: how many were taken in."""
+    cdef Level* level = &c.levels[i]
+    cdef LevelMark* m = &c.draft[i]
+    cdef ElementTable table = c.table_of(i)
+    cdef const u8* p = level.bytes + start
+    cdef size_t n = stop - start
+    cdef ElementWalk w
+    if table is None:
+        if not alignment_add_same(&level.rows, p, n):
+            no_memory()
+        if n or ends:
+            pass_on(c, i, p, n, ends, sink)
+        m.where = PLACE_BEGIN if ends else 0 if n else m.where
+        return n
+    if m.walked and not ends and goes_on_to(table, m, level.bytes, stop):
+        return 0
+    m.walked = 0
+    element_walk_begin(table, &w, p, n, m.where, ends, &level.rows)
+    enter_table(table)
+    try:
+        if n >= RELEASE_FROM:
+            with nogil:
+                walk_elements(table, &w)
+        else:
+            walk_elements(table, &w)
+        if not w.is_changed:
+            w.size = w.taken
+        if w.is_later and m.where & PLACE_FIRST and i + 1 < c.n_levels:
+            c.draft[i + 1].where &= <u8>~PLACE_FIRST
+        if w.taken:
+            m.where = 0
+        elif n and w.is_open and not ends:
+            m.walked, m.last = stop, w.last
+        if w.is_changed:
+            p = w.out
+        if w.size or ends:
+            pass_on(c, i, p, w.size, ends, sink)
+        if ends:
+            m.where = PLACE_BEGIN
+        return w.taken
+    finally:
+        element_walk_free(&w)
+        leave_table(table)
+
+
+cdef bint goes_on_to(ElementTable t, LevelMark* m, const u8* p, size_t stop) noexcept:
+    """Whether the element that is open goes on up to `stop`; it is walked so far only once."""
+    cdef int size = 0
+    cdef CharKind kind
+    while m.walked < stop:
+        kind = kind_at(t, utf8_at(p, m.walked, stop, &size))
+        if kind.flags & KIND_UNASKED or not is_joined(m.last, kind):
+            return False
+        m.last = kind
+        m.walked += size
+    return may_join(t, m.last)
+
+
+cdef int pass_on(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) except -1:
+    if i + 1 < c.n_levels:
+        take_text(c, i + 1, p, n, ends, sink)
+    else:
+        sink.put_text(p, n, ends)
+    return 0
+
+
+cdef u64 row_start(const Alignment* a, const LevelMark* m, u64 place) noexcept:
+    """Where the source of the row at `place` begins; of text that stays, of the byte there."""
+    cdef u64 now = m.begins_now, before = m.begins_before
+    cdef size_t i
+    for i in range(a.n):
+        if now + a.rows[i].now > place:
+            return before + (place - now) if a.rows[i].before == SAME else before
+        now += a.rows[i].now
+        before += a.rows[i].now if a.rows[i].before == SAME else a.rows[i].before
+    return before
+
+
+cdef u64 forget_rows(Alignment* a, LevelMark* m, u64 reached) noexcept:
+    """Forget the rows before `reached`, but not the last row: what is removed next may go with it. Where the
+    source of what is there begins.
+    """
+    cdef size_t i = 0
+    cdef u64 start = row_start(a, m, reached), more
+    cdef Row* row
+    while i + 1 < a.n and m.begins_now + a.rows[i].now <= reached:
+        row = &a.rows[i]
+        m.begins_now += row.now
+        m.begins_before += row.now if row.before == SAME else row.before
+        i += 1
+    if i > 0 and (i >= a.n // 2 or i > 1024):
+        memmove(a.rows, a.rows + i, (a.n - i) * sizeof(Row))
+        a.n -= i
+    elif i > 0:         # later, or moving would take quadratic time
+        while i > 0:
+            i -= 1
+            row = &a.rows[i]
+            m.begins_now -= row.now
+            m.begins_before -= row.now if row.before == SAME else row.before
+    row = &a.rows[0]
+    if a.n and row.before == SAME and m.begins_now < reached:
+        more = row.now if a.n > 1 else row.now - a.last_size
+        more = more if more < reached - m.begins_now else reached - m.begins_now
+        row.now -= more
+        m.begins_now += more
+        m.begins_before += more
+    return start
+
+
+cdef struct RowCursor:
+    const Row* row
+    const Row* first
+    const Row* stop
+    u64 now                 # where the text of the row begins,
+    u64 before              # and what that was before
+
+
+cdef inline u64 size_before(const Row* row) noexcept nogil:
+    return row.now if row.before == SAME else row.before
+
+
+cdef void seek_row(RowCursor* c, u64 place) noexcept nogil:
+    """Go to the row that has the byte at `place`, or to the end."""
+    while c.row > c.first and c.now > place:
+        c.row -= 1
+        c.now -= c.row.now
+        c.before -= size_before(c.row)
+    while c.row < c.stop and c.now + c.row.now <= place:
+        c.now += c.row.now
+        c.before += size_before(c.row)
+        c.row += 1
+
+
+cdef void spans_back(const Alignment* a, const LevelMark* m, i64* spans, size_t n) noexcept nogil:
+    """Of n stretches of the text that came out of a level (start, end), what they were before."""
+    cdef RowCursor starts
+    cdef RowCursor ends
+    cdef size_t i
+    cdef u64 start, end
+    starts.row = starts.first = a.rows
+    starts.stop = a.rows + a.n
+    starts.now, starts.before = m.begins_now, m.begins_before
+    ends = starts
+    for i in range(n):
+        start, end = <u64>spans[2 * i], <u64>spans[2 * i + 1]
+        seek_row(&starts, start)
+        spans[2 * i] = <i64>starts.before
+        if starts.row < starts.stop and starts.row.before == SAME:
+            spans[2 * i] += <i64>(start - starts.now)
+        spans[2 * i + 1] = spans[2 * i]
+        if start < end:
+            seek_row(&ends, end - 1)
+            spans[2 * i + 1] = <i64>ends.before
+            if ends.row < ends.stop:
+                spans[2 * i + 1] += <i64>(end - ends.now if ends.row.before == SAME else ends.row.before)
+
+
+cdef u64 certain_end(Changer c, int i) noexcept:
+    """Up to where the ends of stretches of the text that came out of a level are certain: what is removed
+    next may go with the last character, and blanks with the last token.
+    """
+    cdef const Alignment* a = &c.levels[i].rows
+    cdef const LevelMark* m = &c.levels[i].mark
+    cdef u64 end = rows_end(a, m)
+    if a.n and a.stretch == ROWS_WITH_TEXT and c.table_of(i) is not None:
+        return end - (a.last_size if a.rows[a.n - 1].before == SAME else a.rows[a.n - 1].now)
+    if a.n and a.stretch == NO_ROW and m.takes_blanks:
+        return end - a.rows[a.n - 1].now
+    return end
+
+
+cdef u64 rows_end(const Alignment* a, const LevelMark* m) noexcept:
+    """Where the text of the last row ends."""
+    cdef u64 now = m.begins_now
+    cdef size_t i
+    for i in range(a.n):
+        now += a.rows[i].now
+    return now
+
+
+DOOR = struct.Struct("<B2Q")
+LEVEL = struct.Struct("<2Q5B3Q")
+ROW = struct.Struct("<2Q")
+
+
+cdef tuple unpack(layout, bytes state, size_t* at):
+    cdef size_t size = layout.size
+    return layout.unpack(cut(state, at, size))
+
+
+cdef bytes cut(bytes state, size_t* at, size_t size):
+    """The next bytes of a state. StateError if it has fewer."""
+    if size > <size_t>len(state) - at[0]:
+        raise damaged("it is too short")
+    at[0] += size
+    return state[at[0] - size:at[0]]
+
+
+cdef int check_utf8(bytes data) except -1:
+    cdef i32 why = 0
+    cdef int size = 0
+    valid_bytes(data, len(data), &why, &size)
+    if why != 0:
+        raise damaged("the bytes that it holds are not UTF-8")
+    return 0
+
+
+cdef int check_rows(const Alignment* a, const LevelMark* m) except -1:
+    """StateError unless the rows may be those of an open stretch as the mark says."""
+    cdef const Row* last
+    cdef u64 total = 0
+    cdef size_t i
+    for i in range(a.n):
+        total |= a.rows[i].now | (0 if a.rows[i].before == SAME else a.rows[i].before)
+    if total and a.n and (total << 1) > (<u64>1 << 62) // a.n:
+        raise damaged("its rows are too long")
+    if m.takes_blanks and (m.stretch != NO_ROW or a.n and a.rows[a.n - 1].before == SAME):
+        raise damaged("a token takes blanks after text")
+    if m.stretch == NO_ROW:
+        return 0
+    if a.n == 0:
+        raise damaged("its rows are missing")
+    last = &a.rows[a.n - 1]
+    if (last.now == 0) != (m.stretch == ROW_WITHOUT_TEXT):
+        raise damaged("its rows are not in order")
+    if last.before == SAME and not (1 <= m.last_size <= 4 and m.last_size <= last.now):
+        raise damaged("its last character is longer than its row")
+    return 0

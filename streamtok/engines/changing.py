@@ -1,0 +1,203 @@
+"""The engine for texts that are changed before the pattern cuts them.
+
+Hugging Face's way from characters to what the pattern cuts:
+
+1. Added and special tokens are found in the text; what is between them is a *stretch*.
+2. Each stretch is normalized, for itself.
+3. Those tokens that are `normalized` are found in the result, and cut it into smaller stretches.
+4. Pre-tokenizers that change text change each of these by itself.
+
+The core does all of it (`_core/stream/changing.pxi`). Here its rules are made: the tokens with
+their flags, and tables of the normalizers.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from .._core.encode import ARRAY, ChangeRules, ElementTable, SpecialMatcher, Tail, TokenSet
+from ..normalizers import Form, Normalizer, Prepend, Replace
+from ..normalizers.elements import MOST_CARING, Elements
+from .protocol import NO_LIMIT
+from .rules import MARK, TextRules, TokenFlags
+from .template import NO_TEMPLATE, Template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .._core.encode import Encoder, Output
+    from .._types import IdArray, Text
+
+__all__ = ["ChangingEngine", "can_overlap", "changes_text"]
+
+_NO_FLAGS = TokenFlags()
+_SETTINGS_KEPT = 128  # for sets of special tokens that calls have allowed or refused
+_MAX_COMPARED = 256  # characters of a token: see `can_overlap`
+_MAX_COMPARISONS = 1 << 30  # of characters
+_LSTRIP, _RSTRIP, _SINGLE_WORD = 1, 2, 4  # as in the core
+
+
+@lru_cache(maxsize=32)
+def _table_of(first: Normalizer | None, second: Normalizer | None = None) -> ElementTable | None:
+    """The table of one normalizer, or of two in a row; None: nothing is changed."""
+    if first is None and second is None:
+        return None
+    return ElementTable(Elements(first or Normalizer(), second))
+
+
+def _token_set(matcher: SpecialMatcher, flags: Sequence[TokenFlags]) -> TokenSet:
+    """flags: of each of `matcher.specials`."""
+    bits = [
+        _LSTRIP * one.lstrip | _RSTRIP * one.rstrip | _SINGLE_WORD * one.single_word
+        for one in flags
+    ]
+    return TokenSet(matcher, bits, _words() if any(one.single_word for one in flags) else None)
+
+
+@lru_cache(maxsize=1)
+def _words() -> bytes:
+    """A bit for each code point: whether Rust's regular expressions match it with `\\w`."""
+    import numpy as np
+
+    from ..patterns.unicode_classes import UnicodeTable
+
+    points = np.arange(0x110000)
+    found = UnicodeTable.load().sets["word"].contains(points)
+    return np.packbits(found, bitorder="little").tobytes()
+
+
+def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool:
+    """Whether the rules need more than the core: flags of tokens, or text that is changed.
+
+    preferred: the special and added tokens, the one that is preferred first.
+    """
+    if _normalizer_of(rules.normalizer) or _normalizer_of(rules.second_normalizer):
+        return True
+    if any(flags[1:] != _NO_FLAGS[1:] for _, flags in rules.token_flags):
+        return True
+    normalized = {text for text, flags in rules.token_flags if flags.normalized}
+    groups: tuple[list[str], list[str]] = [], []
+    for text, _ in preferred:
+        groups[text in normalized].append(text)
+    return can_overlap(*groups)  # or else one after the other finds the same as all at once
+
+
+def _normalizer_of(
+    normalizer: str | Normalizer | None, space_first: bool = False
+) -> Normalizer | None:
+    """None: nothing is changed. space_first: with "spaces", one is put before the text."""
+    if isinstance(normalizer, str):
+        if normalizer == "NFC":
+            return Normalizer([Form("NFC")])
+        assert normalizer == "spaces"
+        # U+2581 stands for a space, so that both are the same to the vocabulary.
+        spaces = Replace(MARK, " ")
+        return Normalizer([spaces, Prepend(" ", True)] if space_first else [spaces])
+    return None if normalizer is None or normalizer.is_identity else normalizer
+
+
+def can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether a text of one group may begin or end inside one of the other, or be in it.
+
+    True also where finding out would cost too much.
+    """
+    if not first or not second:
+        return False
+    for group, other in ((first, second), (second, first)):
+        # The comparison takes more than linear time and memory, so it needs bounds. Real files are
+        # far below them.
+        joined = "\0".join(other)
+        if max(map(len, group)) > _MAX_COMPARED or len(group) * len(joined) > _MAX_COMPARISONS:
+            return True
+        beginnings = {text[:i] for text in other for i in range(1, len(text) + 1)}
+        for text in group:
+            if text in joined or any(text[i:] in beginnings for i in range(len(text))):
+                return True
+    return False
+
+
+class ChangingEngine:
+    """The core's `Encoder`, after added tokens with flags, and normalizers."""
+
+    def __init__(
+        self, encoder: Encoder, rules: TextRules, preferred: Sequence[tuple[str, int]]
+    ) -> None:
+        """preferred: as for `changes_text`. Raises ValueError for a token that normalizes to "",
+        and for steps that no table does.
+
+        A token whose normalized text is another one's, too, is hidden by the one preferred.
+        """
+        self.encoder = encoder
+        self.normalizer = _normalizer_of(rules.normalizer, rules.space_first)
+        self.second = _normalizer_of(rules.second_normalizer)
+        self.flags: Mapping[str, TokenFlags] = dict(rules.token_flags)
+        if rules.normalizer == "spaces":  # SentencePiece finds its symbols in the changed text
+            self.flags = {text: TokenFlags(normalized=True) for text, _ in rules.added_tokens}
+        if sum(len(one.steps) for one in (self.normalizer, self.second) if one) > MOST_CARING:
+            _table_of(self.normalizer, self.second)  # too many of them may look at neighbours
+        self.tokens = preferred
+        normalized: dict[str, tuple[str, int]] = {}
+        changed = [token for token in preferred if self._flags_of(token[0]).normalized]
+        results = [text for text, _ in changed]
+        if self.normalizer:
+            results = self.normalizer.normalize_tokens(results, False)
+        for found, (text, id) in zip(results, changed, strict=True):
+            if not found:
+                raise ValueError(
+                    f"the added token {text!r} is empty once it is normalized, so it is "
+                    "everywhere; it must not be `normalized`"
+                )
+            normalized.setdefault(found, (text, id))
+        # By normalized text, the longest first.
+        self.normalized = sorted(normalized.items(), key=lambda item: -len(item[0].encode()))
+        self._rules: dict[SpecialMatcher, ChangeRules] = {}
+
+    def encode(self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Any]) -> Any:
+        rules = self.rules(matcher)
+        found = self.encoder.encode(text, matcher, errors, output, rules)
+        if found is None:  # a stream of one chunk
+            found = self.tail(matcher, errors).encode(text, True, output, NO_LIMIT)
+        return found
+
+    def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray | None:
+        return self.encoder.encode(text, matcher, errors, ARRAY, self.rules(matcher), True)
+
+    def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
+        return Tail(self.encoder, matcher, errors, *template, rules=self.rules(matcher))
+
+    def rules(self, matcher: SpecialMatcher) -> ChangeRules:
+        """What is done to a text where `matcher` says which special tokens are in it."""
+        rules = self._rules.get(matcher)
+        if rules is None:
+            first, second = self._token_sets(matcher)
+            if second is None:
+                rules = ChangeRules(first, _table_of(self.normalizer, self.second))
+            else:
+                tables = _table_of(self.normalizer), _table_of(None, self.second)
+                rules = ChangeRules(first, tables[0], second, tables[1])
+            if len(self._rules) >= _SETTINGS_KEPT:
+                self._rules.clear()
+            self._rules[matcher] = rules
+        return rules
+
+    def _flags_of(self, text: str) -> TokenFlags:
+        return self.flags.get(text, _NO_FLAGS)
+
+    def _token_sets(self, matcher: SpecialMatcher) -> tuple[TokenSet, TokenSet | None]:
+        """The tokens of both levels; None: there are none in changed text."""
+        allowed, refused = matcher.allowed, matcher.disallowed
+        if not self.normalized:
+            return _token_set(matcher, [self._flags_of(text) for text in matcher.specials]), None
+        tokens = [(text, id) for text, id in self.tokens if not self._flags_of(text).normalized]
+        raw = SpecialMatcher(tokens, allowed, refused)
+        source = {found: text for found, (text, _) in self.normalized}
+        inside = SpecialMatcher(
+            [(found, id) for found, (_, id) in self.normalized],
+            frozenset(found for found, text in source.items() if text in allowed),
+            frozenset(found for found, text in source.items() if text in refused),
+        )
+        first = _token_set(raw, [self._flags_of(text) for text in raw.specials])
+        if inside.is_empty:
+            return first, None
+        return first, _token_set(inside, [self._flags_of(source[text]) for text in inside.specials])
