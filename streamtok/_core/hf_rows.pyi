@@ -32,12 +32,4 @@ def span_rows(
     ends: npt.NDArray[np.int64],
     texts: list[str | None],
     sizes: npt.NDArray[np.uint16],
-    trims: npt.NDArray[np.uint16] | None,
-    keeps_first: bool,
 ) -> list[list[tuple[int, int]] | None]: ...
-def pairs(
-    spans: npt.NDArray[np.int64],
-    ids: npt.NDArray[np.uint32],
-    trims: npt.NDArray[np.uint16] | None,
-    keeps_first: bool,
-) -> list[tuple[int, int]]: ...

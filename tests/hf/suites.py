@@ -56,7 +56,6 @@ if OURS:
 
     if os.environ["STREAMTOK_IN_PLACE"] == "tokenizers":
         tokenizers.Tokenizer = streamtok.hf.Tokenizer
-        tokenizers.Encoding = streamtok.hf.Encoding
         tokenizers.decoders.DecodeStream = streamtok.hf.DecodeStream
     else:
         streamtok.hf.patch_transformers()
