@@ -21,9 +21,9 @@ from tokenizers import Tokenizer as RealTokenizer  # also where this one is in i
 
 from .._core.encode import ALL, NO_SPECIAL
 from .compiled_tokenizer import Compiled, Refusal, compile_tokenizer
-from .encodings import Call, Encoding, Padding, Snapshot, Truncation, real_encoding
+from .encodings import Call, Encoding, Padding, Snapshot, Truncation, ids_of, real_encoding
 
-__all__ = ["Tokenizer", "ids_of", "log_once", "threads"]
+__all__ = ["Tokenizer", "log_once", "threads"]
 
 _PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
 _MODEL_SETTINGS = (
@@ -368,14 +368,6 @@ def _state_of(part: Any) -> Any:
         return part.__getstate__()
     except Exception:  # one that is written in Python, of which nothing is known
         return object()
-
-
-def ids_of(now: Snapshot, text: str) -> list[int]:
-    """The ids of a text that is not refused."""
-    encoding = now.compiled.encoding  # type: ignore[union-attr]
-    if now.encode_special_tokens:
-        return encoding.encode(text, disallowed_special=())
-    return encoding.encode(text, allowed_special=ALL)
 
 
 def _decoded(compiled: Compiled, ids: Any, skip_special_tokens: bool) -> str | None:

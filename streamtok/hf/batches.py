@@ -15,15 +15,15 @@ import numpy as np
 from .._core.encode import ALL, NO_SPECIAL, encode_documents
 from .._core.hf_rows import fill_rows, list_rows
 from ..parallel.threads import map_in_threads
-from .backend import ids_of, threads
-from .encodings import Call
+from .backend import threads
+from .encodings import Call, Encoding, ids_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._types import IdArray
     from .backend import Tokenizer
-    from .encodings import Encoding, Snapshot
+    from .encodings import Snapshot
 
 __all__ = ["answer", "is_simple"]
 
@@ -166,8 +166,8 @@ def _of_one(
         found["attention_mask"] = [1] * len(ids)
 
     # The caller has the list of ids, and may change it.
-    call = Call(now, [text], lambda _: ids_of(now, text), n, add_special_tokens)
-    return _made(found, call.encodings(), None)
+    call = Call(now, [text], None, n, add_special_tokens)
+    return _made(found, [Encoding(call, 0)], None)
 
 
 def _made(found: dict[str, Any], encodings: list[Encoding], tensors: Any) -> Any:

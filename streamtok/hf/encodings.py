@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import tokenizers
 
-from .compiled_tokenizer import Compiled
+from .._core.encode import ALL
+from .compiled_tokenizer import Compiled, Frame
 
-__all__ = ["Call", "Encoding", "Padding", "Snapshot", "Truncation", "real_encoding"]
+__all__ = ["Call", "Encoding", "Padding", "Snapshot", "Truncation", "ids_of", "real_encoding"]
 
 _RealEncoding = tokenizers.Encoding
 _merge = _RealEncoding.merge  # of one, without growing offsets, it is a copy
@@ -69,46 +70,80 @@ class Snapshot(NamedTuple):
         return most <= truncation.stride or truncation.strategy != "longest_first"
 
 
+def ids_of(now: Snapshot, text: str) -> list[int]:
+    """The ids of a text that is not refused."""
+    encoding = now.compiled.encoding  # type: ignore[union-attr]
+    if now.encode_special_tokens:
+        return encoding.encode(text, disallowed_special=())
+    return encoding.encode(text, allowed_special=ALL)
+
+
 class Call:
     """Texts that were encoded together, and how. It never changes but for what it remembers."""
 
     __slots__ = (
-        "_real", "_row", "add_special_tokens", "compiled", "cuts_left", "frame", "has_offsets",
-        "longest", "most", "now", "pad_id", "pads_left", "texts", "width",
+        "_most", "_real", "_row", "add_special_tokens", "has_offsets", "now", "texts",
     )  # fmt: skip
 
     def __init__(
         self,
         now: Snapshot,
         texts: list[str],
-        row: Callable[[int], list[int]],
+        row: Callable[[int], list[int]] | None,
         longest: int,
         add_special_tokens: bool,
         has_offsets: bool = True,
     ) -> None:
-        """row: gives the ids of a text, without the frame and before truncation. longest: most ids
-        that a text has there.
+        """row: gives the ids of a text, without the frame and before truncation; None: encode it
+        again. longest: most ids that a text has there.
         """
-        assert now.compiled is not None
         self.now = now
         self.texts = texts
         self._row = row
         self.add_special_tokens = add_special_tokens
         self.has_offsets = has_offsets
-        self.compiled = now.compiled
-        self.frame = frame = now.compiled.frame(add_special_tokens)
-        truncation, padding = now.truncation, now.padding
-        # Ids of a text that are kept.
-        self.most = longest if truncation is None else truncation.max_length - frame.size
-        self.longest = min(longest, self.most) + frame.size  # ids of a row, before padding
-        self.width = 0  # ids to which rows are padded
-        if padding is not None:
-            width = self.longest if padding.length is None else padding.length
-            self.width = width + -width % (padding.pad_to_multiple_of or 1)
-        self.cuts_left = truncation is not None and truncation.direction == "left"
-        self.pads_left = padding is not None and padding.direction == "left"
-        self.pad_id = padding.pad_id if padding is not None else 0
-        self._real: dict[int, list[Any]] = {}  # encodings of all parts, by row
+        self._most = longest
+        self._real: dict[int, list[Any]] | None = None  # encodings of all parts, by row
+
+    @property
+    def compiled(self) -> Compiled:
+        return self.now.compiled  # type: ignore[return-value]
+
+    @property
+    def frame(self) -> Frame:
+        return self.compiled.frame(self.add_special_tokens)
+
+    @property
+    def most(self) -> int:
+        """Ids of a text that are kept."""
+        truncation = self.now.truncation
+        return self._most if truncation is None else truncation.max_length - self.frame.size
+
+    @property
+    def longest(self) -> int:
+        """Ids of the longest row, before padding."""
+        return min(self._most, self.most) + self.frame.size
+
+    @property
+    def width(self) -> int:
+        """Ids to which rows are padded; 0 without padding."""
+        padding = self.now.padding
+        if padding is None:
+            return 0
+        width = self.longest if padding.length is None else padding.length
+        return width + -width % (padding.pad_to_multiple_of or 1)
+
+    @property
+    def cuts_left(self) -> bool:
+        return self.now.truncation is not None and self.now.truncation.direction == "left"
+
+    @property
+    def pads_left(self) -> bool:
+        return self.now.padding is not None and self.now.padding.direction == "left"
+
+    @property
+    def pad_id(self) -> int:
+        return 0 if self.now.padding is None else self.now.padding.pad_id
 
     def encodings(self) -> list[Encoding]:
         """list[Encoding]: one for each text."""
@@ -116,7 +151,7 @@ class Call:
 
     def parts(self, row: int) -> Iterator[list[int]]:
         """The ids of what is kept of a text, and of each piece that is cut off."""
-        ids = self._row(row)
+        ids = ids_of(self.now, self.texts[row]) if self._row is None else self._row(row)
         truncation, n, most = self.now.truncation, len(ids), self.most
         if truncation is None or n <= most:
             yield ids
@@ -131,6 +166,8 @@ class Call:
 
     def real(self, row: int, part: int) -> Any:
         """A new real encoding of this part of a text, without padding."""
+        if self._real is None:
+            self._real = {}
         parts = self._real.get(row)
         if parts is None:
             whole = self.compiled.encode_again(self, row)
@@ -188,10 +225,10 @@ class Encoding:
         return getattr(self._real(), name)
 
     def _padded(self, values: list[Any], filling: Any) -> list[Any]:
-        n = self._call.width - len(values)
         padding = self._call.now.padding
-        if n <= 0 or padding is None:
+        if padding is None:
             return values
+        n = max(self._call.width - len(values), 0)
         fill = [filling] * n
         return fill + values if padding.direction == "left" else values + fill
 
