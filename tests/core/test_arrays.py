@@ -40,7 +40,7 @@ def test_messages_name_what_is_wrong() -> None:
     with pytest.raises(ValueError, match="merges of 2 tokens each"):
         merges(OFFSETS, np.zeros((2, 2), np.uint32))
     for wrong in (OFFSETS.astype(float), OFFSETS.astype(">u4"), OFFSETS[::2], OFFSETS[:, None]):
-        with pytest.raises(ValueError, match="offsets|not C-contiguous"):
+        with pytest.raises(ValueError, match=r"offsets|not C-contiguous"):
             table(wrong, IDS)
     with pytest.raises(TypeError, match="bytes-like"):
         counts(None, ONE, COUNT, COUNT)
