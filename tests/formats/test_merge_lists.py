@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok import StateError, VocabularyError
-from streamtok._core.encode import find_rows
 from streamtok.formats.merge_lists import (
-    find_merges,
     from_merges,
     to_merges,
     without_unreachable_tokens,
 )
 from streamtok.reference import bpe as reference
-from streamtok.vocabulary.byte_alphabet import all_to_bytes, to_bytes
 from streamtok.vocabulary.table import Vocabulary
 
 from ..conftest import stream_ids
@@ -189,50 +186,3 @@ SINGLES = {bytes([b]): b for b in range(256)}
 def test_unsound_lists_are_refused(ids, merges, message):
     with pytest.raises(VocabularyError, match=message.replace("(", r"\(")):
         from_merges(ids, merges, ignore_merges=False)
-
-
-@given(st.lists(st.text("aĠ\x80Ń\u0200日😀", max_size=4), max_size=6))
-def test_texts_in_the_byte_alphabet_in_bulk(texts):
-    blob, offsets, has_bytes = all_to_bytes(texts)
-    bounds = itertools.pairwise(offsets.tolist())
-    found = [
-        blob[begin:end] if is_there else None
-        for (begin, end), is_there in zip(bounds, has_bytes.tolist(), strict=True)
-    ]
-    assert found == [to_bytes(text) for text in texts]
-
-
-NAMES = st.text("aĠé日 ", max_size=3)
-
-
-@given(
-    names=st.lists(NAMES, unique=True, max_size=12),
-    merges=st.lists(
-        st.one_of(
-            st.tuples(NAMES, NAMES).map(list),
-            st.tuples(NAMES, NAMES).map(" ".join),
-            st.sampled_from([None, 1, "a", [], ["a"], ["a", 1], ["a", "a", "a"], ("a", "a")]),
-        ),
-        max_size=6,
-    ),
-    prefix=st.sampled_from(["", "a", "é"]),
-)
-def test_merges_are_found_by_the_numbers_of_their_texts(names, merges, prefix):
-    expected = []
-    for merge in merges:
-        pair = merge.split(" ") if isinstance(merge, str) else merge
-        if not isinstance(pair, list) or [*map(type, pair)] != [str, str]:
-            break
-        left, right = pair
-        made = left + right[len(prefix) :]
-        if not right.startswith(prefix) or not {left, right, made} <= {*names}:
-            break
-        expected.append([names.index(text) for text in (left, right, made)])
-    rows, place = find_rows(names, merges, prefix)
-    assert rows[: len(expected)].tolist() == expected
-    assert place == (len(expected) if len(expected) < len(merges) else -1)
-    if place < 0:
-        assert find_merges(names, merges, prefix).tolist() == expected
-    else:
-        with pytest.raises(VocabularyError, match=f"merge {place}"):
-            find_merges(names, merges, prefix)
