@@ -1,4 +1,4 @@
-"""Every call on every kind of tokenizer: what tokenizers gives; `python -m tests.hf` does more."""
+"""Every call on every kind of tokenizer: what tokenizers gives; `python -m tests.long.hf_files` does more."""
 
 from __future__ import annotations
 
