@@ -27,7 +27,7 @@ from streamtok.normalizers import Normalizer, Replace
 from streamtok.patterns.sequence import SplitSequence
 from streamtok.vocabulary.table import NO_ID
 
-from ..conftest import llama3_style, stream_ids
+from ..conftest import stream_ids
 from ..long.loader_fuzz import small_encoding
 from ..oracles import PLAIN
 from .test_formats_ranks import DATA
@@ -46,7 +46,6 @@ def encodings():
     made = {"pat_str": r"\p{L}+|\s+|[^\p{L}\s]", "mergeable_ranks": ranks, "special_tokens": {}}
     return {
         "gpt2": streamtok.get_encoding("gpt2"),
-        "llama3": llama3_style(),
         "small": small_encoding(),
         "sentencepiece": formats.load(DATA / "tokenizer.model.v1"),
         "rules": streamtok.Encoding("rules", rules=rules, **made),
@@ -79,7 +78,6 @@ def test_a_packed_encoding_is_the_same(which, tmp_path):
         assert made.name == enc.name
         assert made.digest == enc.digest
         assert made.definition.rules == enc.definition.rules
-        assert repr(made.definition.rules) == repr(enc.definition.rules)
         assert made.definition.vocabulary == enc.definition.vocabulary
         assert made.special_tokens_set == enc.special_tokens_set
         assert made.max_token_value == enc.max_token_value
@@ -91,13 +89,11 @@ def test_a_packed_encoding_is_the_same(which, tmp_path):
         if enc.pattern is None:
             assert made.pattern is None
             continue
-        assert made.pattern is not None
         assert type(made.pattern) is type(enc.pattern)
-        assert made.pattern.source == enc.pattern.source
-        assert made.pattern.is_total == enc.pattern.is_total
-        assert (made.pattern.windows is None) == (enc.pattern.windows is None)
-        if made.pattern.windows is not None:
-            assert made.pattern.windows.to_bytes() == enc.pattern.windows.to_bytes()
+        for name in ("source", "is_total"):
+            assert getattr(made.pattern, name) == getattr(enc.pattern, name)
+        windows = [one.pattern.windows for one in (made, enc)]
+        assert windows == [None] * 2 or windows[0].to_bytes() == windows[1].to_bytes()
         cut = [TEXT[i : i + 3] for i in range(0, len(TEXT), 3)]
         assert all_ids(made, cut) == all_ids(enc, cut)
         assert pickle.loads(pickle.dumps(made)).digest == enc.digest
