@@ -148,12 +148,9 @@ def test_scores_are_those_that_tokenizers_reads() -> None:
     read = json.loads(Tokenizer.from_str(file).to_str())["model"]["vocab"]
     assert [serde_float(number) for number in numbers] == [score for _, score in read]
     assert any(float(number) != score for number, (_, score) in zip(numbers, read, strict=True))
-
-
-@pytest.mark.parametrize("number", ["1e400", "123456789.5e301", "1e99999999999999999999"])
-def test_numbers_out_of_range_are_refused(number: str) -> None:
-    with pytest.raises(streamtok.VocabularyError, match="out of range"):
-        serde_float(number)
+    for number in ("1e400", "123456789.5e301", "1e99999999999999999999"):
+        with pytest.raises(streamtok.VocabularyError, match="out of range"):
+            serde_float(number)
 
 
 @pytest.mark.parametrize("kind", ["WordPiece", "WordLevel"])
