@@ -17,9 +17,9 @@ import streamtok
 from streamtok import formats
 
 from ..conftest import twin_of
+from ..encodings import SINGLES
 from ..oracles import PLAIN, assert_same, refuses, write
 
-SINGLES = {bytes([b]): b for b in range(256)}
 DATA = Path(importlib.util.find_spec("mistral_common").origin).parent / "data"
 
 

@@ -20,6 +20,7 @@ from streamtok.reference import bpe as reference
 from streamtok.vocabulary.table import Vocabulary
 
 from ..conftest import stream_ids
+from ..encodings import SINGLES, make_encoding
 
 WHOLE = r"[\s\S]+"
 PATTERNS = [WHOLE, r"[^\s\p{N}]+|\s+|\p{N}", r" ?\p{L}+|\s+(?!\S)|\s+|[^\s\p{L}]+"]
@@ -78,7 +79,7 @@ def expected_ids(ids, merges, pattern, data, ignore_merges):
 def test_whole_texts_and_streams_equal_the_reference(listed, pattern, data, ignore_merges, cuts):
     ids, merges = listed
     vocabulary = from_merges(ids, merges, ignore_merges=ignore_merges)
-    enc = streamtok.Encoding("x", pat_str=pattern, mergeable_ranks=vocabulary, special_tokens={})
+    enc = make_encoding(pattern, vocabulary)
     expected = expected_ids(ids, merges, pattern, data, ignore_merges)
     assert enc.encode(data) == expected
     assert enc.count(data) == len(expected)
@@ -110,15 +111,10 @@ def test_an_equivalent_rank_table_is_found():
 
 
 def test_tokens_that_only_a_look_up_finds():
-    ids = {bytes([b]): b for b in range(256)} | {b"abc": 256, b"ab": 257}
+    ids = SINGLES | {b"abc": 256, b"ab": 257}
     merges = [(b"a", b"b")]
     for ignore_merges, expected in ((True, [256]), (False, [257, 99])):
-        enc = streamtok.Encoding(
-            "x",
-            pat_str=WHOLE,
-            mergeable_ranks=from_merges(ids, merges, ignore_merges=ignore_merges),
-            special_tokens={},
-        )
+        enc = make_encoding(WHOLE, from_merges(ids, merges, ignore_merges=ignore_merges))
         assert enc.encode("abc") == expected
         assert stream_ids(enc.stream_encoder(), list("abc")) == expected
         assert enc.encode("abcd") == [257, 99, 100]
@@ -126,7 +122,7 @@ def test_tokens_that_only_a_look_up_finds():
 
 
 def test_digests_and_states_depend_on_the_merges():
-    ids = {bytes([b]): b for b in range(256)} | {b"ab": 256, b"bc": 257, b"abc": 258}
+    ids = SINGLES | {b"ab": 256, b"bc": 257, b"abc": 258}
     makings = [
         [(b"a", b"b"), (b"b", b"c"), (b"ab", b"c")],
         [(b"a", b"b"), (b"b", b"c"), (b"a", b"bc")],
@@ -134,13 +130,7 @@ def test_digests_and_states_depend_on_the_merges():
         [(b"b", b"c"), (b"a", b"b")],
     ]
     encodings = [
-        streamtok.Encoding(
-            "x",
-            pat_str=WHOLE,
-            mergeable_ranks=from_merges(ids, merges, ignore_merges=False),
-            special_tokens={},
-        )
-        for merges in makings
+        make_encoding(WHOLE, from_merges(ids, merges, ignore_merges=False)) for merges in makings
     ]
     assert [enc.encode("abc") for enc in encodings] == [[258], [256, 99], [258], [97, 257]]
     assert len({enc.digest for enc in encodings}) == len(encodings)
@@ -152,7 +142,7 @@ def test_digests_and_states_depend_on_the_merges():
 
 
 def test_ranks_cannot_express_every_list():
-    ids = {bytes([b]): b for b in range(256)} | {b"ab": 257, b"bc": 256}
+    ids = SINGLES | {b"ab": 257, b"bc": 256}
     table = from_merges(ids, [(b"a", b"b"), (b"b", b"c")], ignore_merges=False)
     assert not table.is_rank_table
     with pytest.raises(VocabularyError, match="ranks cannot express"):
@@ -160,14 +150,11 @@ def test_ranks_cannot_express_every_list():
 
 
 def test_unreachable_tokens():
-    ranks = {bytes([b]): b for b in range(256)} | {b"xyz": 256, b"ab": 257}
+    ranks = SINGLES | {b"xyz": 256, b"ab": 257}
     table = without_unreachable_tokens(Vocabulary.from_ranks(ranks))
     assert table.decode_only == {256: b"xyz"}
     assert len(table) == 257
     assert without_unreachable_tokens(table) is table
-
-
-SINGLES = {bytes([b]): b for b in range(256)}
 
 
 @pytest.mark.parametrize(

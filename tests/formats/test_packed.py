@@ -28,41 +28,35 @@ from streamtok.patterns.sequence import SplitSequence
 from streamtok.vocabulary.table import NO_ID
 
 from ..conftest import stream_ids
+from ..encodings import SINGLES, make_encoding
 from ..long.loader_fuzz import small_encoding
 from ..oracles import PLAIN
 from .test_formats_ranks import DATA
 
-BYTES = {bytes([byte]): byte for byte in range(256)}
 TEXT = PLAIN[0] + " \u2581 tea  12345 日本語 naïve\r\n\n<|end|><x>"
 
 
 def encodings():
-    ranks = BYTES | {b"ab": 256, b"abc": 258, b" a": 300}
+    ranks = SINGLES | {b"ab": 256, b"abc": 258, b" a": 300}
     rules = TextRules(
         (("<x>", 400), ("\ue000y", 401)),
         normalizer=Normalizer([Replace("--", "\u2014")]),
         token_flags=(("<x>", TokenFlags(lstrip=True)),),
     )
-    made = {"pat_str": r"\p{L}+|\s+|[^\p{L}\s]", "mergeable_ranks": ranks, "special_tokens": {}}
+    merges = from_merges(
+        SINGLES | {b"ab": 700, b"bc": 300, b"abc": 301, b"xyz": 302},
+        [(b"b", b"c"), (b"ab", b"c"), (b"a", b"bc"), (b"a", b"b")],
+        ignore_merges=False,
+    )
+    sequence = SplitSequence([r"\p{N}{1,3}", r" ?\p{L}+"])
     return {
         "gpt2": streamtok.get_encoding("gpt2"),
         "small": small_encoding(),
         "sentencepiece": formats.load(DATA / "tokenizer.model.v1"),
-        "rules": streamtok.Encoding("rules", rules=rules, **made),
-        "sequence": streamtok.Encoding(
-            "sequence", **{**made, "pat_str": SplitSequence([r"\p{N}{1,3}", r" ?\p{L}+"])}
-        ),
-        "no tables": streamtok.Encoding("no tables", **{**made, "pat_str": r"(\w)\1|[\s\S]"}),
-        "merges": streamtok.Encoding(
-            "merges",
-            pat_str=r"\s+|\S+",
-            mergeable_ranks=from_merges(
-                BYTES | {b"ab": 700, b"bc": 300, b"abc": 301, b"xyz": 302},
-                [(b"b", b"c"), (b"ab", b"c"), (b"a", b"bc"), (b"a", b"b")],
-                ignore_merges=False,
-            ),
-            special_tokens={"<|end|>": 703, "\ue000": 704},
-        ),
+        "rules": make_encoding(r"\p{L}+|\s+|[^\p{L}\s]", ranks, rules=rules),
+        "sequence": make_encoding(sequence, ranks),
+        "no tables": make_encoding(r"(\w)\1|[\s\S]", ranks),
+        "merges": make_encoding(r"\s+|\S+", merges, {"<|end|>": 703, "\ue000": 704}),
     }
 
 

@@ -18,6 +18,7 @@ from streamtok.reference.unigram import unigram
 from streamtok.reference.wordpiece import word_level, word_piece
 from streamtok.vocabulary.table import Vocabulary
 
+from ..encodings import make_encoding
 from ..tokenizer_files import random_pieces
 from .test_offsets import pair_of
 
@@ -38,12 +39,7 @@ def pieces_of(model: dict[str, Any]) -> Pieces:
 
 def encoding_of(pieces: Pieces, pattern: str = r"\s+|\S+") -> streamtok.Encoding:
     decoded = {id: str(id).encode() for id in range(pieces.core.max_id + 1)}
-    return streamtok.Encoding(
-        "pieces",
-        pat_str=pattern,
-        mergeable_ranks=Vocabulary.of_model(pieces, decoded),
-        special_tokens={},
-    )
+    return make_encoding(pattern, Vocabulary.of_model(pieces, decoded))
 
 
 @pytest.mark.parametrize("kind", TWINS)

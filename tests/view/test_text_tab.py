@@ -9,6 +9,7 @@ from typing import Any
 import streamtok
 from streamtok.formats import save_packed
 
+from ..encodings import SINGLES, make_encoding
 from .conftest import Open, Serve, counts, excuse, picture, ready, token_ids, until
 from .page_server import served
 
@@ -181,8 +182,7 @@ def test_turns_of_a_chat(open_page: Open, url: str) -> None:
 
 
 def test_a_vocabulary_is_loaded(open_page: Open, url: str, tmp_path: Path) -> None:
-    tokens = {bytes([byte]): byte for byte in range(256)} | {b"He": 256, b"ll": 257, b"llo": 258}
-    mine = streamtok.Encoding("m", pat_str=r"[\s\S]+", mergeable_ranks=tokens, special_tokens={})
+    mine = make_encoding(r"[\s\S]+", SINGLES | {b"He": 256, b"ll": 257, b"llo": 258})
     path = tmp_path / "my-own.streamtok"
     save_packed(mine, path)
     page = open_page(url)
