@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -21,10 +20,9 @@ from streamtok.formats.packed import dumps_packed, loads_packed
 from streamtok.vocabulary.byte_alphabet import to_text
 
 from ..conftest import stream_ids
+from ..encodings import like
 from ..oracles import PLAIN, assert_same, cut, refuses, texts, write
 from .families import family, ids_of
-
-GPT2 = streamtok.get_encoding("gpt2")
 
 
 def loaded(tokenizer: Tokenizer, tmp_path) -> streamtok.Encoding:
@@ -267,32 +265,25 @@ def test_a_missing_byte(tmp_path):
     assert enc.decode(enc.encode("banana")) == "bnn"
 
 
-def refused_encodings() -> Iterator[tuple[streamtok.Encoding, str]]:
-    def made(**parts: Any) -> streamtok.Encoding:
-        return streamtok.Encoding("mine", pat_str=GPT2._pat_str, **parts)
-
-    def read(file: str) -> streamtok.Encoding:
-        return huggingface.read_huggingface(JsonValue(json.loads(file), "made"), "made")
-
-    words = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, "[UNK]"))
-    yield read(family("Qwen").to_str()), "has a normalizer"
-    yield read(words.to_str()), "has the pieces of WordLevel"
-    words.model = models.WordPiece({"a": 0, "##b": 1, "[UNK]": 2}, unk_token="[UNK]")
-    yield read(words.to_str()), "other settings of WordPiece than training gives"
-    words.normalizer = normalizers.NFC()
-    yield read(words.to_str()), "other settings of WordPiece than training gives"
-    table = GPT2.definition.vocabulary
-    yield (
-        made(mergeable_ranks=table, special_tokens={"caf\xe9": 60000}),
-        "has the token 'caf\xe9', which ByteLevel decodes to bytes",
-    )
-    special = {"<|a|>": 50257, "hello": 50258}
-    yield made(mergeable_ranks=table, special_tokens=special), "one id for a text: 'hello'"
+def read(tokenizer: Tokenizer) -> streamtok.Encoding:
+    file = json.loads(tokenizer.to_str())
+    return huggingface.read_huggingface(JsonValue(file, "made"), "made")
 
 
-@pytest.mark.parametrize(("enc", "message"), list(refused_encodings()))
-def test_encodings_that_cannot_be_written(enc, message, tmp_path):
-    refuses(formats.save_huggingface, enc, tmp_path / "x", match=message)
+WORD_LEVEL = models.WordLevel({"a": 0, "[UNK]": 1}, "[UNK]")
+WORD_PIECES = models.WordPiece({"a": 0, "##b": 1, "[UNK]": 2}, unk_token="[UNK]")
+NOT_WRITTEN: list[tuple[Callable[[], streamtok.Encoding], str]] = [
+    (lambda: read(family("Qwen")), "has a normalizer"),
+    (lambda: read(Tokenizer(WORD_LEVEL)), "has the pieces of WordLevel"),
+    (lambda: read(Tokenizer(WORD_PIECES)), "other settings of WordPiece than training gives"),
+    (lambda: like("gpt2", special={"caf\xe9": 60000}), "caf\xe9', which ByteLevel decodes to byte"),
+    (lambda: like("gpt2", special={"<|a|>": 50257, "hello": 50258}), "one id for a text: 'hello'"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), NOT_WRITTEN)
+def test_encodings_that_cannot_be_written(make, message, tmp_path):
+    refuses(formats.save_huggingface, make(), tmp_path / "x", match=message)
     assert not list(tmp_path.iterdir())
 
 

@@ -36,37 +36,35 @@ from .test_formats_ranks import DATA
 TEXT = PLAIN[0] + " \u2581 tea  12345 日本語 naïve\r\n\n<|end|><x>"
 
 
-def encodings():
-    ranks = SINGLES | {b"ab": 256, b"abc": 258, b" a": 300}
-    rules = TextRules(
-        (("<x>", 400), ("\ue000y", 401)),
-        normalizer=Normalizer([Replace("--", "\u2014")]),
-        token_flags=(("<x>", TokenFlags(lstrip=True)),),
-    )
-    merges = from_merges(
-        SINGLES | {b"ab": 700, b"bc": 300, b"abc": 301, b"xyz": 302},
-        [(b"b", b"c"), (b"ab", b"c"), (b"a", b"bc"), (b"a", b"b")],
-        ignore_merges=False,
-    )
-    sequence = SplitSequence([r"\p{N}{1,3}", r" ?\p{L}+"])
-    return {
-        "gpt2": streamtok.get_encoding("gpt2"),
-        "small": small_encoding(),
-        "sentencepiece": formats.load(DATA / "tokenizer.model.v1"),
-        "rules": make_encoding(r"\p{L}+|\s+|[^\p{L}\s]", ranks, rules=rules),
-        "sequence": make_encoding(sequence, ranks),
-        "no tables": make_encoding(r"(\w)\1|[\s\S]", ranks),
-        "merges": make_encoding(r"\s+|\S+", merges, {"<|end|>": 703, "\ue000": 704}),
-    }
+RANKS = SINGLES | {b"ab": 256, b"abc": 258, b" a": 300}
+RULES = TextRules(
+    (("<x>", 400), ("\ue000y", 401)),
+    normalizer=Normalizer([Replace("--", "\u2014")]),
+    token_flags=(("<x>", TokenFlags(lstrip=True)),),
+)
+MERGES = from_merges(
+    SINGLES | {b"ab": 700, b"bc": 300, b"abc": 301, b"xyz": 302},
+    [(b"b", b"c"), (b"ab", b"c"), (b"a", b"bc"), (b"a", b"b")],
+    ignore_merges=False,
+)
+ENCODINGS = {
+    "gpt2": lambda: streamtok.get_encoding("gpt2"),
+    "small": small_encoding,
+    "sentencepiece": lambda: formats.load(DATA / "tokenizer.model.v1"),
+    "rules": lambda: make_encoding(r"\p{L}+|\s+|[^\p{L}\s]", RANKS, rules=RULES),
+    "sequence": lambda: make_encoding(SplitSequence([r"\p{N}{1,3}", r" ?\p{L}+"]), RANKS),
+    "no tables": lambda: make_encoding(r"(\w)\1|[\s\S]", RANKS),
+    "merges": lambda: make_encoding(r"\s+|\S+", MERGES, {"<|end|>": 703, "\ue000": 704}),
+}
 
 
 def all_ids(enc, chunks):
     return stream_ids(enc.stream_encoder(allowed_special="all"), chunks)
 
 
-@pytest.mark.parametrize("which", list(encodings()))
+@pytest.mark.parametrize("which", ENCODINGS)
 def test_a_packed_encoding_is_the_same(which, tmp_path):
-    enc = encodings()[which]
+    enc = ENCODINGS[which]()
     save_packed(enc, tmp_path / "x.streamtok")
     for made in (load_packed(tmp_path / "x.streamtok"), formats.load(tmp_path / "x.streamtok")):
         assert made.name == enc.name
