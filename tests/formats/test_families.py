@@ -33,8 +33,6 @@ def test_ids_whole_and_streamed(name: str, tmp_path: Path) -> None:
         assert enc._pat_str == CUT_BEFORE_SPACES
 
 
-
-
 def test_a_reason_sees_the_bytes_after_a_cut(tmp_path: Path) -> None:
     name = next(name for name in FAMILIES if "Llama 2" in name)
     enc = streamtok.load(write(tmp_path / "tokenizer.json", family(name).to_str()))
