@@ -16,10 +16,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import ARRAY, ChangeRules, ElementTable, SpecialMatcher, Tail, TokenSet
+from .._core.encode import ChangeRules, ElementTable, SpecialMatcher, Tail, TokenSet
 from ..normalizers import Form, Normalizer, Prepend, Replace
 from ..normalizers.elements import MOST_CARING, Elements
-from .protocol import NO_LIMIT
 from .rules import MARK, TextRules, TokenFlags
 from .template import NO_TEMPLATE, Template
 
@@ -154,14 +153,10 @@ class ChangingEngine:
         self._rules: dict[SpecialMatcher, ChangeRules] = {}
 
     def encode(self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Any]) -> Any:
-        rules = self.rules(matcher)
-        found = self.encoder.encode(text, matcher, errors, output, rules)
-        if found is None:  # a stream of one chunk
-            found = self.tail(matcher, errors).encode(text, True, output, NO_LIMIT)
-        return found
+        return self.encoder.encode(text, matcher, errors, output, self.rules(matcher))
 
     def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray | None:
-        return self.encoder.encode(text, matcher, errors, ARRAY, self.rules(matcher), True)
+        return self.encoder.encode_left(text, errors, self.rules(matcher))
 
     def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
         return Tail(self.encoder, matcher, errors, *template, rules=self.rules(matcher))

@@ -26,5 +26,8 @@ class PlainEngine:
     def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray:
         return self.encoder.encode(text, matcher, errors, ARRAY)
 
+    def rules(self, matcher: SpecialMatcher) -> None:
+        """See `Engine`."""
+
     def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
         return Tail(self.encoder, matcher, errors, *template)

@@ -59,6 +59,9 @@ class WholeTextEngine:
     def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> None:
         """See `Engine`: the pattern leaves text out, perhaps."""
 
+    def rules(self, matcher: SpecialMatcher) -> None:
+        """See `Engine`: none that the core knows."""
+
     def tail(self, *settings: object) -> NoReturn:
         """Raise UnsupportedPatternError."""
         raise self.why

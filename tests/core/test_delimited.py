@@ -31,20 +31,24 @@ DELIMITERS += [b"<|end of text|>", b"|", b"of", b"\x1e" * 40]
 def in_block(
     enc: streamtok.Encoding, data: bytes, delimiter: bytes, *, skip_empty: bool, **how: Any
 ) -> Any:
-    """What `encode_delimited` gives, or None."""
+    """What `encode_delimited` gives; None: it must be done one by one."""
     count, stop = find_documents(data, delimiter, 0, len(data))
     stream = enc.stream_encoder(**{k: v for k, v in how.items() if k.endswith("special")})
-    return encode_delimited(
-        enc.definition.encoder,
-        stream.matcher,
-        memoryview(data)[:stop],
-        delimiter,
-        count,
-        how.get("errors", "strict"),
-        how.get("prepend", -1),
-        how.get("append", -1),
-        skip_empty,
-    )
+    try:
+        return encode_delimited(
+            enc.definition.encoder,
+            stream.matcher,
+            enc.definition.engine.rules(stream.matcher),
+            memoryview(data)[:stop],
+            delimiter,
+            count,
+            how.get("errors", "strict"),
+            how.get("prepend", -1),
+            how.get("append", -1),
+            skip_empty,
+        )
+    except ValueError:
+        return None
 
 
 def one_by_one(
@@ -124,8 +128,9 @@ def test_what_a_stream_must_see_is_left_to_it() -> None:
     assert in_block(enc, b"<|endo\nftext|>\n", b"\n", skip_empty=False) is not None
     ordinary = enc.definition.specials.ordinary
     for data, count in ((b"a\nb", 1), (b"a\n", 2)):
-        rest = (data, b"\n", count, "strict", -1, -1, False)
-        assert encode_delimited(enc.definition.encoder, ordinary, *rest) is None
+        rest = (None, data, b"\n", count, "strict", -1, -1, False)
+        with pytest.raises(ValueError, match="with a delimiter behind it"):
+            encode_delimited(enc.definition.encoder, ordinary, *rest)
 
 
 def encoded(

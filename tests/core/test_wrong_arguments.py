@@ -29,11 +29,15 @@ CALLS = [  # each ended the process once, or would with another layout of memory
     "none.encode('a b', m, 'strict', encode.LIST)",
     "encode.Tail(none, m, 'strict')",
     "encode.Workspace(None)",
-    "encode.LargeText(e, cuts, m, 'a b' * 99, 'strict', encode.LIST, 0)",
-    "encode.LargeText(none, cuts, m, 'a b' * 99, 'strict', encode.LIST, 16)",
-    "encode.Batch(none, m, ['a'], 'strict', 9)",
-    "encode.Batch(e, m, None, 'strict', 9)",
-    "encode.encode_documents(e, m, None, 'strict', -1, -1)",
+    "encode.WorkList(e, m, None, ['a b' * 99], 'strict', encode.LIST, 2, (0, 1), cuts)",
+    "encode.WorkList(e, m, None, ['a b' * 99] * 2, 'strict', encode.LIST, 2, (16, 1), cuts)",
+    "encode.WorkList(none, m, None, ['a'], 'strict', encode.LIST, 2, (9, 9))",
+    "encode.WorkList(e, m, None, None, 'strict', encode.LIST, 2, (9, 9))",
+    "encode.WorkList(e, m, None, [], 'strict', encode.PLACES, 2, (9, 9))",
+    "encode.WorkList(e, m, None, ['a'], 'strict', encode.LIST, 2, (9, 9)).lists()",
+    "encode.WorkList(e, m, None, ['a'], 'strict', encode.ARRAY, 2, (9, 9)).lists()",
+    "b.work() or b.lists() and b.lists()",
+    "b.work() or b.work() or b.flat()",
     "encode.gather_tokens(None, None, None)",
     "m.split(None)",
     "table.find(None)",
@@ -55,8 +59,11 @@ def made() -> list[Any]:
         enc, stream, enc.stream_decoder(), stream._tail, table, encoder, encoder.scanner,
         ordinary, enc.definition.decoder, cuts, trainer._counting.counter,
         trainer._counting.counter.table,
-        encode.Workspace(table), encode.Batch(encoder, ordinary, ["a"], "strict", 9),
-        encode.LargeText(encoder, cuts, ordinary, "a b " * 99, "strict", encode.LIST, 16), engine,
+        encode.Workspace(table), engine,
+        encode.WorkList(encoder, ordinary, None, ["a"], "strict", encode.ARRAY, 1, (9, 9)),
+        encode.WorkList(
+            encoder, ordinary, None, ["a b " * 99], "strict", encode.LIST, 2, (16, 1), cuts
+        ),
         *changing_parts(),
         enc.counter(), trainer,
     ]  # fmt: skip
@@ -121,7 +128,8 @@ def call_all(place: str) -> None:
     names = {
         "e": encoder, "m": ordinary, "table": encoder.table, "cuts": enc.definition.texts.cuts,
         "t": enc.stream_encoder()._tail, "none": encode.Encoder(encoder.table, None),
-        "b": encode.Batch(encoder, ordinary, ["a"] * 9, "strict", 9), "encode": encode,
+        "b": encode.WorkList(encoder, ordinary, None, ["a"] * 9, "strict", encode.LIST, 1, (9, 9)),
+        "encode": encode,
     }  # fmt: skip
     for call in CALLS:
         os.pwrite(file, call.ljust(999).encode(), 0)
@@ -130,8 +138,6 @@ def call_all(place: str) -> None:
         except (TypeError, ValueError):
             continue
         raise AssertionError(f"{call} raised nothing")
-    encode.Batch.share(names["b"], 0)
-    names["b"].work()
     for name, function, most in functions():
         for size in range(most + 1):
             for _ in range(TRIES if size else 1):
