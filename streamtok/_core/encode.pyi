@@ -148,15 +148,10 @@ class Encoder:
     def cache_bytes(self) -> int: ...
     def release(self) -> None: ...
     def encode(
-        self,
-        data: str | Buffer,
-        matcher: SpecialMatcher,
-        errors: str,
-        output: Output[_Result],
-        rules: ChangeRules | None = None,
+        self, data: str | Buffer, rules: ChangeRules, errors: str, output: Output[_Result]
     ) -> _Result: ...
     def encode_left(
-        self, data: str | Buffer, errors: str, rules: ChangeRules
+        self, data: str | Buffer, rules: ChangeRules, errors: str
     ) -> npt.NDArray[np.uint32] | None: ...
     def encode_split(
         self, data: Buffer, ends: npt.NDArray[np.int64], output: Output[_Result]
@@ -211,7 +206,7 @@ class ChangeRules:
     def __init__(
         self,
         first_tokens: TokenSet,
-        first_table: ElementTable | None,
+        first_table: ElementTable | None = None,
         second_tokens: TokenSet | None = None,
         second_table: ElementTable | None = None,
     ) -> None: ...
@@ -312,9 +307,6 @@ class FastStreamDecoder:
 ALL: Final = "all"
 NO_SPECIAL: frozenset[str]
 
-@final
-class Way: ...
-
 @disjoint_base
 class FastEncoding:
     def _set_parts(
@@ -322,7 +314,7 @@ class FastEncoding:
         decoder: Decoder,
         drops_space: bool,
         encoder: Encoder | None = None,
-        find_way: Callable[..., tuple[SpecialMatcher, ChangeRules | None]] | None = None,
+        find_rules: Callable[..., ChangeRules] | None = None,
     ) -> None: ...
     def encode_ordinary(
         self, text: str | Buffer, *, errors: str = "strict", max_tokens: int | None = None
@@ -395,12 +387,10 @@ class WorkList:
     n_threads: int
     n_pieces: int
     n_runs: int
-    most_ahead: int
     def __new__(
         cls,
         encoder: Encoder,
-        matcher: SpecialMatcher,
-        rules: ChangeRules | None,
+        rules: ChangeRules,
         texts: list[Any],
         errors: str,
         output: Output[Any],
@@ -419,8 +409,7 @@ class WorkList:
 def find_documents(data: Buffer, delimiter: bytes, start: int, wanted: int) -> tuple[int, int]: ...
 def encode_delimited(
     encoder: Encoder,
-    matcher: SpecialMatcher,
-    rules: ChangeRules | None,
+    rules: ChangeRules,
     data: Buffer,
     delimiter: bytes,
     count: int,

@@ -34,8 +34,11 @@ class Engine(Protocol):
         """As `encode`, an array; None: something is changed before the pattern cuts the text."""
         ...
 
-    def rules(self, matcher: SpecialMatcher) -> ChangeRules | None:
-        """What the core does to a text first; `matcher` says which special tokens are in it."""
+    def rules(self, matcher: SpecialMatcher) -> ChangeRules:
+        """What the core does to a text first; `matcher` says which special tokens are in it.
+
+        Raises UnsupportedPatternError for a pattern that the core does not know.
+        """
         ...
 
     def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:

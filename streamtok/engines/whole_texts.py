@@ -59,12 +59,11 @@ class WholeTextEngine:
     def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> None:
         """See `Engine`: the pattern leaves text out, perhaps."""
 
-    def rules(self, matcher: SpecialMatcher) -> None:
-        """See `Engine`: none that the core knows."""
-
     def tail(self, *settings: object) -> NoReturn:
-        """Raise UnsupportedPatternError."""
+        """Raise UnsupportedPatternError, as `rules`."""
         raise self.why
+
+    rules = tail
 
     def _encode(self, segment: bytes, policy: str) -> IdArray:
         done = position = 0  # in bytes, in characters

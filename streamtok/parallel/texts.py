@@ -67,12 +67,11 @@ class TextEncoder:
         assert self.encoder.scanner is not None
         return Cuts(self.encoder.scanner, self.pattern.clean_cut_pairs)
 
-    def way(
+    def rules(
         self, allowed_special: AllowedSpecial, disallowed_special: DisallowedSpecial
-    ) -> tuple[SpecialMatcher, ChangeRules | None]:
-        """What finds the special tokens, and what the core does to the text."""
-        matcher = self.specials.matcher(allowed_special, disallowed_special)
-        return matcher, self.engine.rules(matcher)
+    ) -> ChangeRules:
+        """What the core does to a text first; only if it is direct."""
+        return self.engine.rules(self.specials.matcher(allowed_special, disallowed_special))
 
     def encode(
         self,
@@ -143,11 +142,8 @@ class TextEncoder:
         cuts: Cuts | None = None,
     ) -> WorkList:
         """One that is done."""
-        rules = self.engine.rules(matcher)
-        sizes = PART, PER_THREAD
-        work = WorkList(
-            self.encoder, matcher, rules, list(texts), errors, output, n_threads, sizes, cuts
-        )
+        how = errors, output, n_threads, (PART, PER_THREAD), cuts
+        work = WorkList(self.encoder, self.engine.rules(matcher), list(texts), *how)
         run_in_threads(work.work, min(work.n_threads, work.n_runs), work.stop)
         return work
 
@@ -184,11 +180,10 @@ class TextEncoder:
         """
         n_threads = min(check_threads(num_threads), usable_cores())
         needs_parts = n_threads > 1 or (output is COUNT and not isinstance(text, bytes))
-        if needs_parts and self.is_direct and size_of(text) >= LARGE:
-            rules = self.engine.rules(matcher)
-            if rules is None or rules.can_cut:
-                cuts = self._pattern_cuts
-                return self._work_list([text], matcher, errors, output, n_threads, cuts).result()
+        needs_parts = needs_parts and self.is_direct and size_of(text) >= LARGE
+        if needs_parts and self.engine.rules(matcher).can_cut:
+            cuts = self._pattern_cuts
+            return self._work_list([text], matcher, errors, output, n_threads, cuts).result()
         return self.engine.encode(text, matcher, errors, output)
 
     def _first(

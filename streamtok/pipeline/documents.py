@@ -209,9 +209,7 @@ class DocumentEncoder:
         def work() -> Result:
             how = self._stream.errors, *self._frame, self._skip_empty
             try:
-                found = encode_delimited(
-                    self._encoder, self._matcher, self._rules, data, delimiter, count, *how
-                )
+                found = encode_delimited(self._encoder, self._rules, data, delimiter, count, *how)
             except ValueError:  # one must be repaired or refused
                 return self._encode_list(
                     [one for one in documents.texts() if one or not self._skip_empty]
@@ -245,8 +243,8 @@ class DocumentEncoder:
             self._pool.add(lambda: self._encode_list(texts), (self._group, None))
 
     def _encode_list(self, texts: list[str | bytes]) -> Result:
-        how = self._matcher, self._rules, texts, self._stream.errors, ARRAY, 1, (TASK, TASK), None
-        work = WorkList(self._encoder, *how, *self._frame)
+        how = self._stream.errors, ARRAY, 1, (TASK, TASK), None
+        work = WorkList(self._encoder, self._rules, texts, *how, *self._frame)
         work.work()
         try:
             return Encoded(*work.flat())
@@ -319,7 +317,7 @@ class DocumentEncoder:
     def _add_segment(self, view: memoryview, offset: int) -> None:
         def work() -> Result:
             try:
-                ids = self._encoder.encode(view, self._matcher, self._stream.errors, ARRAY)
+                ids = self._encoder.encode(view, self._rules, self._stream.errors, ARRAY)
             except ValueError:  # bytes that are not UTF-8, or a special token that is refused
                 text = bytes(view)
                 return lambda: self._encode_segment(text, offset)

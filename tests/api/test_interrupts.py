@@ -170,14 +170,14 @@ def delimited() -> Callable[[], Any]:
     data = ("a" * 5_000 + "\n").encode() * 200
     how = (b"\n", 200, "strict", -1, -1, False)
     return lambda: encode_delimited(
-        enc.definition.encoder, enc.definition.specials.ordinary, None, data, *how
+        enc.definition.encoder, enc.definition.texts.rules((), ()), data, *how
     )
 
 
 def documents() -> Callable[[], Any]:
     enc = of_pieces("WordPiece")
-    how = (None, ["a" * 5_000] * 200, "strict", ARRAY, 1, (1 << 18, 1))
-    return lambda: WorkList(enc.definition.encoder, enc.definition.specials.ordinary, *how).work()
+    how = (["a" * 5_000] * 200, "strict", ARRAY, 1, (1 << 18, 1))
+    return lambda: WorkList(enc.definition.encoder, enc.definition.texts.rules((), ()), *how).work()
 
 
 def cuts(text: str, **where: bool) -> Callable[[], Any]:

@@ -34,11 +34,10 @@ SPECIALS = {"<|end of text|>": 100_300, "a b": 100_301, "\n\n": 100_302, "<|end"
 
 def large_text(enc: streamtok.Encoding, text: Any, into: Output[Any], part: int) -> WorkList:
     """One text, which is cut; special tokens in it are plain text."""
-    matcher = enc.definition.specials.ordinary
+    rules = enc.definition.engine.rules(enc.definition.specials.ordinary)
     cuts = enc.definition.texts.cuts
     assert cuts is not None
-    how = matcher, None, [text], "strict", into, 16, (part, 1)
-    return WorkList(enc.definition.encoder, *how, cuts)
+    return WorkList(enc.definition.encoder, rules, [text], "strict", into, 16, (part, 1), cuts)
 
 
 @pytest.fixture(autouse=True)
@@ -149,21 +148,6 @@ def test_an_error_in_a_thread_is_raised() -> None:
     assert len(calls) == 4
 
 
-def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    assert enc.definition.texts.cuts is not None
-    rng = random.Random(8)
-    slow = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=3_000_000))
-    text = slow + " quick" * 20_000
-    expected = enc.encode(text)
-    for threads in (1, 2, 4):
-        large = large_text(enc, text, LIST, 100)
-        assert large.n_runs > 1_000
-        run_in_threads(large.work, threads)
-        assert large.most_ahead <= 4 * threads
-        assert large.result() == expected
-
-
 def bytes_alone() -> streamtok.Encoding:
     """An encoding with as many ids as bytes."""
     ranks = dict(SINGLES)
@@ -187,7 +171,7 @@ def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None
             assert (found == len(expected)) if into is COUNT else (list(found) == expected)
 
 
-def test_a_part_that_fails_wakes_those_who_wait() -> None:
+def test_a_part_that_fails_stops_the_others() -> None:
     enc = streamtok.get_encoding("cl100k_base")
     assert enc.definition.texts.cuts is not None
     text = b"a" * 2_000_000 + b"\xff" + b" quick" * 20_000

@@ -37,7 +37,6 @@ def in_block(
     try:
         return encode_delimited(
             enc.definition.encoder,
-            stream.matcher,
             enc.definition.engine.rules(stream.matcher),
             memoryview(data)[:stop],
             delimiter,
@@ -126,11 +125,10 @@ def test_what_a_stream_must_see_is_left_to_it() -> None:
     # Half a character in each document, though together they are whole.
     assert in_block(enc, "é".encode() * 2, "é".encode()[1:], skip_empty=False) is None
     assert in_block(enc, b"<|endo\nftext|>\n", b"\n", skip_empty=False) is not None
-    ordinary = enc.definition.specials.ordinary
     for data, count in ((b"a\nb", 1), (b"a\n", 2)):
-        rest = (None, data, b"\n", count, "strict", -1, -1, False)
+        rest = (data, b"\n", count, "strict", -1, -1, False)
         with pytest.raises(ValueError, match="with a delimiter behind it"):
-            encode_delimited(enc.definition.encoder, ordinary, *rest)
+            encode_delimited(enc.definition.encoder, enc.definition.texts.rules((), ()), *rest)
 
 
 def encoded(

@@ -26,16 +26,16 @@ WRONG: list[Any] = [
     bytearray(4),
 ]  # fmt: skip
 CALLS = [  # each ended the process once, or would with another layout of memory
-    "none.encode('a b', m, 'strict', encode.LIST)",
+    "none.encode('a b', r, 'strict', encode.LIST)",
     "encode.Tail(none, m, 'strict')",
     "encode.Workspace(None)",
-    "encode.WorkList(e, m, None, ['a b' * 99], 'strict', encode.LIST, 2, (0, 1), cuts)",
-    "encode.WorkList(e, m, None, ['a b' * 99] * 2, 'strict', encode.LIST, 2, (16, 1), cuts)",
-    "encode.WorkList(none, m, None, ['a'], 'strict', encode.LIST, 2, (9, 9))",
-    "encode.WorkList(e, m, None, None, 'strict', encode.LIST, 2, (9, 9))",
-    "encode.WorkList(e, m, None, [], 'strict', encode.PLACES, 2, (9, 9))",
-    "encode.WorkList(e, m, None, ['a'], 'strict', encode.LIST, 2, (9, 9)).lists()",
-    "encode.WorkList(e, m, None, ['a'], 'strict', encode.ARRAY, 2, (9, 9)).lists()",
+    "encode.WorkList(e, r, ['a b' * 99], 'strict', encode.LIST, 2, (0, 1), cuts)",
+    "encode.WorkList(e, r, ['a b' * 99] * 2, 'strict', encode.LIST, 2, (16, 1), cuts)",
+    "encode.WorkList(none, r, ['a'], 'strict', encode.LIST, 2, (9, 9))",
+    "encode.WorkList(e, r, None, 'strict', encode.LIST, 2, (9, 9))",
+    "encode.WorkList(e, r, [], 'strict', encode.PLACES, 2, (9, 9))",
+    "encode.WorkList(e, r, ['a'], 'strict', encode.LIST, 2, (9, 9)).lists()",
+    "encode.WorkList(e, r, ['a'], 'strict', encode.ARRAY, 2, (9, 9)).lists()",
     "b.work() or b.lists() and b.lists()",
     "b.work() or b.work() or b.flat()",
     "encode.gather_tokens(None, None, None)",
@@ -55,14 +55,15 @@ def made() -> list[Any]:
     table, encoder = enc.definition.encoder.table, enc.definition.encoder
     cuts: Any = enc.definition.texts.cuts
     ordinary = enc.definition.specials.ordinary
+    plain = enc.definition.engine.rules(ordinary)
     return [
         enc, stream, enc.stream_decoder(), stream._tail, table, encoder, encoder.scanner,
         ordinary, enc.definition.decoder, cuts, trainer._counting.counter,
         trainer._counting.counter.table,
         encode.Workspace(table), engine,
-        encode.WorkList(encoder, ordinary, None, ["a"], "strict", encode.ARRAY, 1, (9, 9)),
+        encode.WorkList(encoder, plain, ["a"], "strict", encode.ARRAY, 1, (9, 9)),
         encode.WorkList(
-            encoder, ordinary, None, ["a b " * 99], "strict", encode.LIST, 2, (16, 1), cuts
+            encoder, plain, ["a b " * 99], "strict", encode.LIST, 2, (16, 1), cuts
         ),
         *changing_parts(),
         enc.counter(), trainer,
@@ -125,10 +126,12 @@ def call_all(place: str) -> None:
     arguments = [*WRONG, *made(), "strict", encode.LIST, 7, b"text", np.arange(9, dtype=np.uint32)]
     enc = streamtok.get_encoding("gpt2")
     ordinary, encoder = enc.definition.specials.ordinary, enc.definition.encoder
+    plain = enc.definition.engine.rules(ordinary)
     names = {
-        "e": encoder, "m": ordinary, "table": encoder.table, "cuts": enc.definition.texts.cuts,
+        "e": encoder, "m": ordinary, "r": plain, "table": encoder.table,
+        "cuts": enc.definition.texts.cuts,
         "t": enc.stream_encoder()._tail, "none": encode.Encoder(encoder.table, None),
-        "b": encode.WorkList(encoder, ordinary, None, ["a"] * 9, "strict", encode.LIST, 1, (9, 9)),
+        "b": encode.WorkList(encoder, plain, ["a"] * 9, "strict", encode.LIST, 1, (9, 9)),
         "encode": encode,
     }  # fmt: skip
     for call in CALLS:

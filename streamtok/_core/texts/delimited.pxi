@@ -56,14 +56,14 @@ def find_documents(data, bytes delimiter not None, size_t start, size_t wanted):
         PyBuffer_Release(&view)
 
 
-def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, ChangeRules rules, data,
+def encode_delimited(Encoder encoder not None, ChangeRules rules not None, data,
                      bytes delimiter not None, size_t count, str errors not None, i64 prepend, i64 append,
                      bint skip_empty):
     """(numpy.uint32 [n], numpy.int64 [documents]) of `count` documents, each with a delimiter
     behind it.
 
-    Ids, and the places in them at which documents end. rules: as for `Encoder.encode`. prepend, append:
-    ids around each, or -1. skip_empty: documents without text have neither ids nor an end. ValueError
+    Ids, and the places in them at which documents end. prepend, append: ids around each,
+    or -1. skip_empty: documents without text have neither ids nor an end. ValueError
     where the documents must be encoded one by one: some are not UTF-8, a special token is refused, or
     there are not so many.
     """
@@ -78,7 +78,7 @@ def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, 
     b.delimiter = <const u8*>PyBytes_AS_STRING(delimiter)
     b.width = PyBytes_GET_SIZE(delimiter)
     b.skip_empty = skip_empty
-    choose_mark(&b, encoder, matcher, rules)
+    choose_mark(&b, encoder, rules)
     workspace = encoder.take()
     w = &workspace.c
     try:
@@ -92,7 +92,7 @@ def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, 
             try:
                 with nogil:
                     is_refused = is_refused and not is_utf8(&b)
-                    is_refused = is_refused or not encode_all(&b, encoder, w, matcher, rules, count)
+                    is_refused = is_refused or not encode_all(&b, encoder, w, rules, count)
                     if not is_refused:
                         documents = take_marks(w, b.mark, places, count)
                         is_refused = documents > count
@@ -120,16 +120,17 @@ cdef inline const u8* next_delimiter(const u8* p, const u8* stop, const u8* d,
     return NULL
 
 
-cdef int choose_mark(Documents* b, Encoder encoder, SpecialMatcher matcher, ChangeRules rules) except -1:
+cdef int choose_mark(Documents* b, Encoder encoder, ChangeRules rules) except -1:
     """The id of the delimiter, if that is a token and nothing else has the id (changed text may have it
     anywhere); else one of nothing.
     """
     cdef const Tokens* t = encoder.table.tokens()
+    cdef SpecialMatcher matcher = rules.first_tokens.matcher
     cdef u32 token = NONE
     cdef size_t i
     b.mark = NONE
     b.is_pretoken = False
-    if rules is None and t.byte_ids == NULL and 0 < b.width <= SHORT_PRETOKEN:
+    if rules.is_plain and t.byte_ids == NULL and 0 < b.width <= SHORT_PRETOKEN:
         token = find_token(t, b.delimiter, b.width)
     if token == NONE or t.ids[token] == NONE:
         return 0
@@ -161,8 +162,7 @@ cdef int flush(const Documents* b, Encoder encoder, Work* w, Pretokens* pretoken
     return 0
 
 
-cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, SpecialMatcher matcher, ChangeRules rules,
-                     size_t count) except -1 nogil:
+cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, ChangeRules rules, size_t count) except -1 nogil:
     """Leave in w.out the ids of all documents, each with the mark behind it; False: it cannot
     be.
     """
@@ -184,11 +184,11 @@ cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, SpecialMatche
         if found == NULL:
             return False
         stop = found - p
-        if rules is None:
-            matcher.search(&w.watch, p, at, stop, True, &special)
-        if rules is not None or special.start < stop:
+        if rules.is_plain:
+            rules.first_tokens.matcher.search(&w.watch, p, at, stop, True, &special)
+        if not rules.is_plain or special.start < stop:
             flush(b, encoder, w, &pretokens)
-            encode_whole(encoder, w, matcher, rules, p + at, stop - at, b.size - at, False, &total)
+            encode_whole(encoder, w, rules, p + at, stop - at, b.size - at, False, &total)
             pretokens.start = stop
         elif stop > at:
             scan_begin(&s, at)

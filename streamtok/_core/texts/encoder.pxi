@@ -78,44 +78,23 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
     return 0
 
 
-cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, ChangeRules rules, const u8* p, size_t n,
-                      size_t readable, bint count_only, size_t* total) except -1 nogil:
+cdef int encode_whole(Encoder encoder, Work* w, ChangeRules rules, const u8* p, size_t n, size_t readable,
+                      bint count_only, size_t* total) except -1 nogil:
     """Encode p[:n], all there is; p[:readable] may be read. Leaves the ids in w.out, behind those that are
     there, or only their number in `total`.
 
-    rules: they find the special tokens instead of `matcher`, and change the text; the caller has entered
-    them. Nobody must write to p meanwhile. Raises DisallowedSpecialError, MemoryError, and what a signal's
-    handler raises.
+    The caller has entered the rules. Nobody must write to p meanwhile. Raises DisallowedSpecialError,
+    MemoryError, and what a signal's handler raises.
     """
     cdef Levels levels
     total[0] = 0
     w.counts_only = count_only
     w.forgotten = 0
     w.is_changed = False
-    if rules is None:
-        encode_searched(encoder, w, matcher, p, n, readable, total)
-    else:
-        memset(&levels, 0, sizeof(Levels))
-        levels.where[0] = levels.where[1] = PLACE_BEGIN | PLACE_FIRST
-        encode_level(encoder, w, rules, rules.first_tokens, rules.first_table, 0, &levels, p, n, readable, total)
+    levels.where[0] = levels.where[1] = PLACE_BEGIN | PLACE_FIRST
+    encode_level(encoder, w, rules, rules.first_tokens, rules.first_table, 0, &levels, p, n, readable, total)
     total[0] += w.count + w.forgotten
     return 0
-
-
-cdef int encode_searched(Encoder encoder, Work* w, SpecialMatcher matcher, const u8* p, size_t n,
-                         size_t readable, size_t* total) except -1 nogil:
-    """Encode p[:n], special tokens and all that is between them."""
-    cdef Found found
-    cdef size_t begin = 0
-    while True:
-        matcher.search(&w.watch, p, begin, n, True, &found)
-        if found.kind == DISALLOWED:
-            refuse(p, &found, found.start)
-        encode_stretch(encoder, w, p, readable, begin, found.start, total)
-        if found.kind != ALLOWED:
-            return 0
-        put_id(w, matcher.ids[found.which], 0, 0)
-        begin = found.end
 
 
 cdef struct Levels:         # of a whole text that rules change: see `transform/levels.pxi`
@@ -257,8 +236,8 @@ cdef int refuse(const u8* p, const Found* refused, u64 place) except -1 nogil:
         raise DisallowedSpecialError(<i64>place, p[refused.start:refused.end].decode("utf-8"))
 
 
-cdef int encode_object(Encoder encoder, Work* w, SpecialMatcher matcher, ChangeRules rules, object data, str errors,
-                       bint count_only, size_t* total) except -1:
+cdef int encode_object(Encoder encoder, Work* w, ChangeRules rules, object data, str errors, bint count_only,
+                       size_t* total) except -1:
     """As `encode_whole`, of a text that a caller gave: it is repaired, or raised for, as `errors` says."""
     cdef Text text
     text_open_whole(&text, &w.room, data, errors)
@@ -268,9 +247,9 @@ cdef int encode_object(Encoder encoder, Work* w, SpecialMatcher matcher, ChangeR
             foresee(encoder._spares, w, text.size // 3)
         if text.size >= RELEASE_FROM:
             with nogil:
-                encode_whole(encoder, w, matcher, rules, text.data, text.size, text.size, count_only, total)
+                encode_whole(encoder, w, rules, text.data, text.size, text.size, count_only, total)
         else:
-            encode_whole(encoder, w, matcher, rules, text.data, text.size, text.size, count_only, total)
+            encode_whole(encoder, w, rules, text.data, text.size, text.size, count_only, total)
     finally:
         leave_rules(rules)
         text_close(&text)
@@ -357,12 +336,11 @@ cdef class Encoder:
         self.give(workspace)
         return total
 
-    def encode(self, data, SpecialMatcher matcher not None, str errors not None, Output output not None,
-               ChangeRules rules=None):
+    def encode(self, data, ChangeRules rules not None, str errors not None, Output output not None):
         """The ids of a whole text.
 
-        data: str or bytes-like; output: LIST, ARRAY or COUNT. rules: find the special tokens instead
-        of `matcher`, and change the text. Raises UnicodeDecodeError, DisallowedSpecialError.
+        data: str or bytes-like; output: LIST, ARRAY or COUNT. Raises UnicodeDecodeError,
+        DisallowedSpecialError.
         """
         cdef size_t total
         cdef bint count_only = output.form == AS_COUNT
@@ -370,14 +348,14 @@ cdef class Encoder:
         need_scanner(self)
         workspace = self.take()
         try:
-            encode_object(self, &workspace.c, matcher, rules, data, errors, count_only, &total)
+            encode_object(self, &workspace.c, rules, data, errors, count_only, &total)
             if count_only:
                 return total
             return ids_as(output.form, self.table, self._spares, &workspace.c, None)
         finally:
             self.give(workspace)
 
-    def encode_left(self, data, str errors not None, ChangeRules rules not None):
+    def encode_left(self, data, ChangeRules rules not None, str errors not None):
         """numpy.uint32 [n]: as `encode`. None: the text is changed, or a token may have taken blanks."""
         cdef size_t total
         cdef Workspace workspace
@@ -385,7 +363,7 @@ cdef class Encoder:
         workspace = self.take()
         try:
             workspace.c.only_left = True
-            encode_object(self, &workspace.c, None, rules, data, errors, False, &total)
+            encode_object(self, &workspace.c, rules, data, errors, False, &total)
             return None if workspace.c.is_changed else ids_to_array(self._spares, &workspace.c)
         finally:
             self.give(workspace)

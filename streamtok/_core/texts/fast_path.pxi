@@ -22,30 +22,22 @@ cdef object one = 1
 cdef str NOT_READY = "this Encoding was not made by its own __init__"
 
 
-@cython.final
-cdef class Way:
-    """What the usual settings of a call mean: what finds the special tokens, and the rules, or None."""
-
-    cdef SpecialMatcher matcher
-    cdef ChangeRules rules
-
-
 cdef class FastEncoding:
     """The base of `Encoding`: its calls that have a fast path, and what they need. Of a derived
     class, it calls `_encode_any` only.
     """
 
     cdef Encoder encoder            # None: there is no fast path
-    cdef object find_way
-    cdef Way refusing               # of calls that refuse special tokens; None until there was one
-    cdef Way ordinary               # of those that take them for plain text,
-    cdef Way allowing               # and of those that allow them all
+    cdef object find_rules
+    cdef ChangeRules refusing       # of calls that refuse special tokens; None until there was one
+    cdef ChangeRules ordinary       # of those that take them for plain text,
+    cdef ChangeRules allowing       # and of those that allow them all
     cdef Decoder decoder
     cdef bint drops_space           # the text begins with a space that decoding leaves out
 
-    def _set_parts(self, Decoder decoder not None, bint drops_space, Encoder encoder=None, find_way=None):
-        """encoder: None for an encoding whose pattern has no tables. find_way: gives (SpecialMatcher,
-        ChangeRules | None) for the values of `allowed_special` and `disallowed_special`.
+    def _set_parts(self, Decoder decoder not None, bint drops_space, Encoder encoder=None, find_rules=None):
+        """encoder: None for an encoding whose pattern has no tables. find_rules: gives
+        ChangeRules for the values of `allowed_special` and `disallowed_special`.
 
         Raises ValueError the second time: calls of other threads may be using the parts.
         """
@@ -54,7 +46,7 @@ cdef class FastEncoding:
         if encoder is not None:
             need_scanner(encoder)
         self.encoder, self.decoder, self.drops_space = encoder, decoder, drops_space
-        self.find_way = find_way
+        self.find_rules = find_rules
 
     def encode_ordinary(self, text, *, errors="strict", max_tokens=None):
         """list[int]: the ids of `text`; special tokens in it are plain text.
@@ -129,37 +121,36 @@ cdef class FastEncoding:
     cdef object quickly(self, object text, object allowed_special, object disallowed_special,
                         object errors, Form form):
         """`encode_small` with the usual settings, or None."""
-        cdef Way way
+        cdef ChangeRules rules
         if errors is not strict or self.encoder is None:
             return None
         if allowed_special is no_special:
             if disallowed_special is all_special:
-                way = self.refusing
+                rules = self.refusing
             elif disallowed_special is nothing:
-                way = self.ordinary
+                rules = self.ordinary
             else:
                 return None
         elif allowed_special is all_special and (disallowed_special is all_special or disallowed_special is nothing):
-            way = self.allowing
+            rules = self.allowing
         else:
             return None
-        if way is None:
-            way = self.know_way(allowed_special, disallowed_special)
-        return encode_small(self.encoder, way, text, form)
+        if rules is None:
+            rules = self.keep_rules(allowed_special, disallowed_special)
+        return encode_small(self.encoder, rules, text, form)
 
     @cython.final
-    cdef Way know_way(self, object allowed_special, object disallowed_special):
-        """That of these settings, which no call has used yet."""
-        cdef Way way = Way.__new__(Way)
-        way.matcher, way.rules = self.find_way(allowed_special, disallowed_special)
-        with cython.critical_section(self):     # who finds one keeps it: the first stays
+    cdef ChangeRules keep_rules(self, object allowed_special, object disallowed_special):
+        """Those of these settings, which no call has used yet."""
+        cdef ChangeRules rules = self.find_rules(allowed_special, disallowed_special)
+        with cython.critical_section(self):     # the first stay: others may be reading them
             if allowed_special is all_special:
-                self.allowing = self.allowing or way
+                self.allowing = self.allowing or rules
             elif disallowed_special is all_special:
-                self.refusing = self.refusing or way
+                self.refusing = self.refusing or rules
             else:
-                self.ordinary = self.ordinary or way
-        return way
+                self.ordinary = self.ordinary or rules
+        return rules
 
     @cython.final
     cdef object slowly(self, object text, object allowed_special, object disallowed_special,
@@ -206,7 +197,7 @@ cdef class FastEncoding:
         return data.removeprefix(b" ") if self.drops_space else data
 
 
-cdef object encode_small(Encoder encoder, Way way, object text, Form form):
+cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form form):
     """The ids of a whole text, or None if it is large, or must be repaired or refused."""
     cdef Workspace workspace
     cdef Scan s
@@ -253,17 +244,17 @@ cdef object encode_small(Encoder encoder, Way way, object text, Form form):
         readable = size + 16
     else:
         readable = size
-    if way.rules is None and way.matcher.find(p, 0, size, True).kind == NOTHING:
+    if rules.is_plain and rules.first_tokens.matcher.find(p, 0, size, True).kind == NOTHING:
         # Whatever raises from here on leaves the workspace to the garbage collector.
         scan_begin(&s, 0)
         encode_span(encoder, &workspace.c, p, readable, size, True, &s)
         ids = ids_as(form, encoder.table, encoder._spares, &workspace.c, None)
         encoder.give(workspace)
         return ids
-    enter_rules(way.rules)
+    enter_rules(rules)
     try:
-        encode_whole(encoder, &workspace.c, way.matcher, way.rules, p, size, readable, False, &total)
+        encode_whole(encoder, &workspace.c, rules, p, size, readable, False, &total)
         return ids_as(form, encoder.table, encoder._spares, &workspace.c, None)
     finally:
-        leave_rules(way.rules)
+        leave_rules(rules)
         encoder.give(workspace)

@@ -7,11 +7,9 @@ them without it into its own workspace, which stays in its processor's cache. Wh
 (bytes or characters that must be repaired) is encoded with the GIL when its turn comes.
 
 What comes out is in order, whoever encoded it: `lists` of each text's ids, made by the thread that has
-them in its cache; or all ids in a row, `flat`. For these, a run's ids are copied into the result once
-it is known how many ids come before them; until then they wait. One slow run must not make the ids of all
-others wait in memory: a thread sleeps when it is too far ahead of the first unfinished run. The result is a
-block for as many ids as there are likely to be, which calls use again. Where there are more, the ids of the
-runs that are left stay where their threads put them, and all are put together at the end.
+them in its cache; or all ids in a row, `flat`. For these, a run's ids are copied into the result as soon as
+it is known how many ids come before them; until then they wait. The result is a block for as many ids as
+there are likely to be, which calls use again. Where there are more, the others wait for the end.
 
 What raises for one text raises for all, in the end: of several, the first, as if they were encoded one
 after the other. For that, no run is taken any more, and those before it are finished.
@@ -27,26 +25,18 @@ cdef enum:
     LOOK_BYTES = 1 << 14    # or characters between two looks at signals
     FORESEEN = 1 << 13      # ids for which `foresee` makes room at least
     UNITS_PER_ID = 3        # at the least, or some runs wait for the end
-    RUNS_AHEAD = 4          # for each thread that may be taken from the first that is not done
-    NAP = 100_000           # microseconds after which one who waits looks at signals
-    SPARE_RUNS = 8
 
 
 cdef extern from "Python.h":
     bint PyObject_GC_IsTracked(object value)
-    ctypedef enum PyLockStatus:
-        PY_LOCK_ACQUIRED
-    PyLockStatus PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds,
-                                             int intr_flag) noexcept nogil
 
 
 cdef struct RunIds:
     size_t first            # of its pieces
+    size_t start            # where its ids belong, once it is settled
     size_t count            # of its ids
-    u32* target             # where they belong; NULL: they wait for the end
-    u32* ids                # that wait for those before them, or for the end
-    size_t capacity
-    bint is_waiting
+    u32* ids                # that wait; NULL: there are none
+    bint is_done
 
 
 cdef struct RunSources:     # of the texts of the run that a thread has
@@ -55,17 +45,11 @@ cdef struct RunSources:     # of the texts of the run that a thread has
     bint[RUN_PIECES] is_open
 
 
-cdef struct Sleeper:        # a thread that is too far ahead
-    PyThread_type_lock alarm    # it waits until another releases this
-    Sleeper* next
-
-
 @cython.final
 cdef class WorkList:
     """Texts to encode: `work`, from any number of threads, and when all are back, what it made."""
 
     cdef Encoder encoder
-    cdef SpecialMatcher matcher
     cdef ChangeRules rules
     cdef str errors
     cdef Form form
@@ -76,26 +60,21 @@ cdef class WorkList:
     cdef readonly size_t n_threads      # for which there is enough to do
     cdef readonly size_t n_pieces
     cdef readonly size_t n_runs
-    cdef readonly size_t most_ahead     # runs between one that was done and the first that was not
     cdef size_t* places         # [n_pieces + 1] where pieces begin, in characters or bytes of all
     cdef size_t* ends           # [n_pieces + 1] where their ids end, in those of the run
     cdef RunIds* runs           # [n_runs + 1]
-    cdef size_t n_spare
-    cdef RunIds[SPARE_RUNS] spare
     cdef size_t taken           # runs that threads have taken
-    cdef size_t settled         # runs of which it is known how many ids come before and in them
-    cdef size_t n_workers
-    cdef Sleeper* sleepers
-    cdef Work ids               # the result: only out, count and capacity
-    cdef size_t rest_count      # ids of the runs that wait for the end
-    cdef size_t bytes           # of all texts, in UTF-8
+    cdef size_t settled         # runs whose places are known,
+    cdef size_t n_ids           # and their ids
     cdef size_t n_done          # runs
+    cdef Work ids               # the result: only out, count and capacity
+    cdef size_t bytes           # of all texts, in UTF-8
     cdef bint is_stopped, has_failed, is_given
     cdef object error           # what the first text that failed raises,
     cdef size_t failed          # and its number
     cdef PyThread_type_lock lock
 
-    def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, ChangeRules rules, list texts not None,
+    def __cinit__(self, Encoder encoder not None, ChangeRules rules not None, list texts not None,
                   str errors not None, Output output not None, size_t n_threads, sizes, Cuts cuts=None,
                   i64 before=-1, i64 after=-1):
         """output: LIST, ARRAY or COUNT. n_threads: the most. sizes: (of the largest runs, for which one more
@@ -111,7 +90,7 @@ cdef class WorkList:
         self.lock = PyThread_allocate_lock()
         if self.lock == NULL:
             raise MemoryError("no lock")
-        self.encoder, self.matcher, self.rules, self.errors = encoder, matcher, rules, errors
+        self.encoder, self.rules, self.errors = encoder, rules, errors
         self.texts, self.form, self.before, self.after = list(texts), output.form, before, after
         self.n_pieces = len(self.texts)
         if cuts is not None:
@@ -156,11 +135,12 @@ cdef class WorkList:
             for i in range(1, most):
                 if i * size <= self.places[self.n_pieces - 1]:
                     continue
-                place = cuts.next(&self.source, self.matcher, &watch, i * size, stop)
-                while place < stop and self.rules is not None and not is_cut_in_changed(
-                    self.rules, &self.source, &watch, place
-                ):
-                    place = cuts.next(&self.source, self.matcher, &watch, place + 1, stop)
+                place = i * size
+                while True:
+                    place = cuts.next(&self.source, self.rules.first_tokens.matcher, &watch, place, stop)
+                    if place == stop or is_cut_in_changed(self.rules, &self.source, &watch, place):
+                        break
+                    place += 1
                 if place == stop:
                     break
                 self.places[self.n_pieces] = place
@@ -197,8 +177,6 @@ cdef class WorkList:
         if self.runs != NULL:
             for i in range(self.n_runs):
                 free(self.runs[i].ids)
-        for i in range(self.n_spare):
-            free(self.spare[i].ids)
         free(self.runs)
         free(self.places)
         free(self.ends)
@@ -210,63 +188,30 @@ cdef class WorkList:
         """Encode runs until all are taken."""
         cdef Workspace workspace = self.encoder.take()
         cdef RunSources* open = <RunSources*>malloc(sizeof(RunSources))
-        cdef Sleeper me
         cdef size_t k
-        me.alarm = PyThread_allocate_lock()
         enter_rules(self.rules)
         try:
-            if me.alarm == NULL or open == NULL:
+            if open == NULL:
                 raise MemoryError("no memory for a run of texts")
-            PyThread_acquire_lock(me.alarm, WAIT_LOCK)
-            PyThread_acquire_lock(self.lock, WAIT_LOCK)
-            self.n_workers += 1
-            PyThread_release_lock(self.lock)
             while True:
-                with nogil:
-                    k = self.next_run(&workspace.c, &me)
+                k = self.next_run()
                 if k == self.n_runs or not self.encode_run(k, &workspace.c, open):
                     break
-        except BaseException:
-            self.stop()             # nobody knows `me` from here on
-            raise
         finally:
             leave_rules(self.rules)
             free(open)
-            if me.alarm != NULL:
-                PyThread_free_lock(me.alarm)
             self.encoder.give(workspace)
 
     def stop(self):
         """Let no thread take any more runs."""
-        with nogil:
-            PyThread_acquire_lock(self.lock, WAIT_LOCK)
-            self.is_stopped = True
-            self.wake()
-            PyThread_release_lock(self.lock)
+        PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        self.is_stopped = True
+        PyThread_release_lock(self.lock)
 
-    cdef void wake(self) noexcept nogil:
-        """Wake those who wait. With the lock."""
-        cdef Sleeper* one = self.sleepers
-        cdef Sleeper* after
-        self.sleepers = NULL
-        while one != NULL:
-            after = one.next        # `one` may be gone as soon as it is awake
-            PyThread_release_lock(one.alarm)
-            one = after
-
-    cdef size_t next_run(self, Work* w, Sleeper* me) except? 0 nogil:
+    cdef size_t next_run(self) noexcept:
         """The next run that nobody has, or n_runs: none is left."""
         cdef size_t k
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
-        while (not self.is_stopped and self.taken < self.n_runs and self.is_ordered
-               and self.taken >= self.settled + RUNS_AHEAD * self.n_workers):
-            # The first that is not done is done by another, who does not wait.
-            me.next = self.sleepers
-            self.sleepers = me
-            PyThread_release_lock(self.lock)
-            while PyThread_acquire_lock_timed(me.alarm, NAP, 0) != PY_LOCK_ACQUIRED:
-                look(&w.watch)
-            PyThread_acquire_lock(self.lock, WAIT_LOCK)
         k = self.n_runs if self.is_stopped else self.taken
         if k < self.n_runs:
             self.taken += 1
@@ -295,8 +240,7 @@ cdef class WorkList:
                         return self.fail(at, None)
                     put_around(w, self.before)
                     i = w.count
-                    encode_object(self.encoder, w, self.matcher, self.rules, self.texts[at], self.errors,
-                                  False, &total)
+                    encode_object(self.encoder, w, self.rules, self.texts[at], self.errors, False, &total)
                     put_around(w, self.after)
                     self.ends[at] = w.count
                     bytes += input_size(self.texts[at])
@@ -335,7 +279,7 @@ cdef class WorkList:
             if p == NULL:
                 return 0
             put_around(w, self.before)
-            encode_whole(self.encoder, w, self.matcher, self.rules, p, size, size, self.form == AS_COUNT, &total)
+            encode_whole(self.encoder, w, self.rules, p, size, size, self.form == AS_COUNT, &total)
             put_around(w, self.after)
             if self.form == AS_COUNT:
                 counted[0] += total
@@ -365,83 +309,52 @@ cdef class WorkList:
 
     cdef int settle(self, size_t k, Work* w, size_t counted, size_t bytes) except -1 nogil:
         """Put the ids of a run where they belong, and those that waited for them."""
-        cdef size_t i, first, last
+        cdef size_t i, first, last, capacity = w.capacity
+        cdef RunIds* run = &self.runs[k]
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
         self.bytes += bytes
         self.n_done += 1
-        first = last = self.settled
-        self.runs[k].count = w.count
-        if not self.is_ordered:
-            self.ids.count += counted
-        elif k == self.settled:
-            # What waited for this run follows it, up to the next that is not there yet.
-            last = k + 1
-            self.place(k)
-            while last < self.n_runs and self.runs[last].is_waiting:
-                self.place(last)
-                last += 1
-            self.settled = last
-            self.wake()
-            if self.runs[k].target == NULL:
-                self.hold(k, w)
-        else:
-            if k - self.settled > self.most_ahead:
-                self.most_ahead = k - self.settled
-            self.runs[k].is_waiting = True
-            self.hold(k, w)
+        run.count = w.count if self.is_ordered else counted
+        run.is_done = True
+        first = self.settled
+        while self.settled < self.n_runs and self.runs[self.settled].is_done:
+            self.runs[self.settled].start = self.n_ids
+            self.n_ids += self.runs[self.settled].count
+            self.settled += 1
+        last = self.settled
+        if self.is_ordered and (k >= last or not self.has_room(run)):
+            run.ids = w.out
+            w.out = NULL
+            w.capacity = w.count = 0
         PyThread_release_lock(self.lock)
-        if last > first:
-            if self.runs[k].target != NULL:
-                memcpy(self.runs[k].target, w.out, self.runs[k].count * sizeof(u32))
-            for i in range(first + 1, last):
-                if self.runs[i].target != NULL:
-                    memcpy(self.runs[i].target, self.runs[i].ids, self.runs[i].count * sizeof(u32))
-                    self.keep(i)
+        if w.out == NULL:           # as much again for the next run
+            w.out = <u32*>malloc(capacity * sizeof(u32))
+            w.capacity = capacity if w.out != NULL else 0
+        if self.is_ordered:
+            for i in range(first, last):
+                self.copy_ids(&self.runs[i], w.out)
         return 0
 
-    cdef void hold(self, size_t k, Work* w) noexcept nogil:
-        """Leave the ids of a run where they are; `w` goes on with another block. With the lock."""
-        self.runs[k].ids, self.runs[k].capacity = w.out, w.capacity
-        w.out = NULL
-        w.capacity = w.count = 0
-        if self.n_spare:
-            self.n_spare -= 1
-            w.out, w.capacity = self.spare[self.n_spare].ids, self.spare[self.n_spare].capacity
+    cdef bint has_room(self, const RunIds* run) noexcept nogil:
+        return run.start + run.count <= self.ids.capacity
 
-    cdef void place(self, size_t k) noexcept nogil:
-        """Choose where the ids of the next run belong. With the lock."""
-        cdef size_t count = self.runs[k].count
-        if count <= self.ids.capacity - self.ids.count and self.rest_count == 0:
-            self.runs[k].target = self.ids.out + self.ids.count
-            self.ids.count += count
-        else:
-            self.rest_count += count
-
-    cdef void keep(self, size_t k) noexcept nogil:
-        """The block of a run that is done is for others to use."""
-        PyThread_acquire_lock(self.lock, WAIT_LOCK)
-        if self.n_spare < SPARE_RUNS:
-            self.spare[self.n_spare] = self.runs[k]
-            self.n_spare += 1
-        else:
-            free(self.runs[k].ids)
-        self.runs[k].ids = NULL
-        PyThread_release_lock(self.lock)
+    cdef void copy_ids(self, RunIds* run, u32* ids) noexcept nogil:
+        """Copy its ids, which are `ids` if none wait, to their place, if there is room."""
+        if not self.has_room(run) or run.count == 0:
+            return
+        memcpy(self.ids.out + run.start, run.ids if run.ids != NULL else ids, run.count * sizeof(u32))
+        free(run.ids)
+        run.ids = NULL
 
     cdef int join(self) except -1:
-        """Append the ids of the runs that waited for the end."""
-        cdef RunIds* run
+        """Copy the ids of the runs that wait for the end."""
         cdef size_t k
-        if self.rest_count == 0:
-            return 0
-        reserve(&self.ids, self.rest_count)
+        reserve(&self.ids, self.n_ids)
         with nogil:
             for k in range(self.n_runs):
-                run = &self.runs[k]
-                if run.target == NULL and run.count:
-                    memcpy(self.ids.out + self.ids.count, run.ids, run.count * sizeof(u32))
-                    self.ids.count += run.count
-        self.rest_count = 0
+                if self.runs[k].ids != NULL:
+                    self.copy_ids(&self.runs[k], NULL)
+        self.ids.count = self.n_ids
         return 0
 
     cdef int check(self, bint is_right) except -1:
@@ -467,25 +380,24 @@ cdef class WorkList:
         """(numpy.uint32 [n], int64 [texts], bytes): the ids of all texts, where those of each end, and how many
         bytes they had in UTF-8.
         """
-        cdef size_t i, k, base = 0
+        cdef size_t i, k
         cdef i64* places
         self.check(self.form == AS_ARRAY and not self.is_cut)
         ends = np.empty(self.n_pieces, np.int64)
         places = <i64*>array_memory(ends, INT64)
         for k in range(self.n_runs):
             for i in range(self.runs[k].first, self.runs[k + 1].first):
-                places[i] = <i64>(base + self.ends[i])
-            base += self.runs[k].count
+                places[i] = <i64>(self.runs[k].start + self.ends[i])
         self.join()
         return ids_to_array(self.encoder._spares, &self.ids), ends, self.bytes
 
     def result(self):
         """What `Encoder.encode` gives for the one text."""
         if self.has_failed:         # by itself, it is repaired, or raises with its own places
-            return self.encoder.encode(self.texts[0], self.matcher, self.errors, outputs[<int>self.form], self.rules)
+            return self.encoder.encode(self.texts[0], self.rules, self.errors, outputs[<int>self.form])
         self.check(self.is_cut)
         if self.form == AS_COUNT:
-            return self.ids.count
+            return self.n_ids
         self.join()
         if self.form == AS_LIST:
             return ids_to_list(self.encoder.table, self.ids.out, self.ids.count)
@@ -509,6 +421,8 @@ cdef bint is_cut_in_changed(ChangeRules r, const Source* s, Watch* watch, size_t
     """
     cdef i32[4] near
     cdef int i, size = 0
+    if r.is_plain:
+        return True
     near[0] = near[1] = near[2] = near[3] = -1
     if r.second_tokens is not None and is_crossed(s, r.second_tokens.matcher, watch, place):
         return False

@@ -94,20 +94,24 @@ cdef size_t blanks_begin(const u8* p, size_t start, size_t stop, size_t n) noexc
 
 @cython.final
 cdef class ChangeRules:
-    """What is done to the text of streams before the tail. Immutable; shared by threads."""
+    """What is done to text before the pattern cuts it: special and added tokens are found, and what is
+    between them is changed. Immutable; shared by threads.
+    """
 
     cdef readonly TokenSet first_tokens
     cdef readonly ElementTable first_table      # or None
     cdef readonly TokenSet second_tokens        # None: there is no second level
     cdef readonly ElementTable second_table     # or None
+    cdef bint is_plain          # no token has flags, and nothing is changed
     cdef readonly bint can_cut  # there may be places where a text can be cut: see `is_cut_in_changed`
 
-    def __init__(self, TokenSet first_tokens not None, ElementTable first_table,
+    def __init__(self, TokenSet first_tokens not None, ElementTable first_table=None,
                  TokenSet second_tokens=None, ElementTable second_table=None):
         self.first_tokens, self.first_table = first_tokens, first_table
         self.second_tokens, self.second_table = second_tokens, second_table
         if second_tokens is None and second_table is not None:
             raise ValueError("without tokens in changed text, both normalizers are one table")
+        self.is_plain = first_tokens.is_plain and first_table is None and second_tokens is None
         # What stands at an end is not what it is at a cut. Tokens of the second level may have become what
         # they are across it.
         self.can_cut = first_tokens.is_plain and not any(
@@ -119,20 +123,18 @@ cdef class ChangeRules:
 
 
 cdef inline void enter_rules(ChangeRules rules):
-    """The answers of their tables are not freed until `leave_rules`. None: there are no rules."""
-    if rules is not None:
-        if rules.first_table is not None:
-            enter_table(rules.first_table)
-        if rules.second_table is not None:
-            enter_table(rules.second_table)
+    """The answers of their tables are not freed until `leave_rules`."""
+    if rules.first_table is not None:
+        enter_table(rules.first_table)
+    if rules.second_table is not None:
+        enter_table(rules.second_table)
 
 
 cdef inline void leave_rules(ChangeRules rules):
-    if rules is not None:
-        if rules.first_table is not None:
-            leave_table(rules.first_table)
-        if rules.second_table is not None:
-            leave_table(rules.second_table)
+    if rules.first_table is not None:
+        leave_table(rules.first_table)
+    if rules.second_table is not None:
+        leave_table(rules.second_table)
 
 
 cdef class Sink:
