@@ -41,7 +41,6 @@ QUICK = [
     "tests/docs/test_docstrings.py",
     "tests/docs/test_readme.py",
     "tests/formats/test_merge_lists.py",
-    "tests/patterns/test_pattern_minimise.py",
     "tests/pipeline/test_sinks.py",
     "tests/pipeline/test_sources.py",
     "tests/reference",

@@ -166,8 +166,6 @@ def spans_in(
     spans: npt.NDArray[np.int64],
     data: bytes,
     odd: Sequence[tuple[int, int, int]],
-    at: int = 0,
-    base: int = 0,
 ) -> npt.NDArray[np.int64]: ...
 
 class UnknownId(KeyError):

@@ -27,17 +27,3 @@ def list_rows(
     pads_left: bool,
     filling: int,
 ) -> list[list[int]]: ...
-def span_rows(
-    ids: npt.NDArray[np.uint32],
-    ends: npt.NDArray[np.int64],
-    texts: list[str | None],
-    sizes: npt.NDArray[np.uint16],
-    trims: npt.NDArray[np.uint16] | None,
-    keeps_first: bool,
-) -> list[list[tuple[int, int]] | None]: ...
-def pairs(
-    spans: npt.NDArray[np.int64],
-    ids: npt.NDArray[np.uint32],
-    trims: npt.NDArray[np.uint16] | None,
-    keeps_first: bool,
-) -> list[tuple[int, int]]: ...

@@ -1,24 +1,14 @@
-"""Ids of many texts as rows of a matrix or as lists, and spans as pairs: what transformers asks for
-at once.
-"""
+"""Ids of many texts as rows of a matrix or as lists: what transformers asks for at once."""
 
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
-from cpython.unicode cimport (
-    PyUnicode_DATA,
-    PyUnicode_GET_LENGTH,
-    PyUnicode_KIND,
-    PyUnicode_READ,
-)
-from libc.stdint cimport int64_t, uint16_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t
 
 from streamtok._core.encode cimport TokenTable, ids_to_list
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(void* object)
-    bint PyUnicode_IS_ASCII(object text)
 
 
 def fill_rows(
@@ -138,142 +128,6 @@ def list_rows(
         PyObject_GC_UnTrack(<PyObject*>made)
         put(result, row, made)
     return result
-
-
-def span_rows(
-    const uint32_t[::1] ids not None,
-    const int64_t[::1] ends not None,
-    list texts not None,
-    const uint16_t[::1] sizes not None,
-    const uint16_t[:, ::1] trims,
-    bint keeps_first,
-):
-    """list[list[tuple[int, int]] | None]: the characters that each id of each text touches.
-
-    ends: where each text's ids end. texts: str, or None where it is not asked for. sizes: the bytes
-    of each id. None for a text that its ids are not all of. trims, keeps_first: as for `pairs`.
-    """
-    cdef Py_ssize_t n_rows = ends.shape[0], row, first, stop = 0
-    cdef list result = PyList_New(n_rows)
-    _check(ends, ids.shape[0], 0, 0, -1)
-    _check_trims(trims)
-    if len(texts) != n_rows:
-        raise ValueError(f"{n_rows} texts have ids, but {len(texts)} texts are given")
-    cdef Py_ssize_t longest = max([len(text) for text in texts if text is not None], default=0)
-    cdef tuple shared = tuple(range(longest + 1)) if longest < ids.shape[0] else ()
-    for row in range(n_rows):
-        first = stop
-        stop = ends[row]
-        made = None
-        if texts[row] is not None:
-            made = spans_of(shared, ids, first, stop, texts[row], sizes, trims, keeps_first)
-        put(result, row, made)
-    return result
-
-
-cdef list spans_of(tuple shared, const uint32_t[::1] ids, Py_ssize_t first, Py_ssize_t stop,
-                   str text, const uint16_t[::1] sizes, const uint16_t[:, ::1] trims,
-                   bint keeps_first):
-    cdef Py_ssize_t i, at = 0, start, end, size = PyUnicode_GET_LENGTH(text)
-    cdef Py_ssize_t left, width, inside = 0, n_sizes = sizes.shape[0]
-    cdef bint is_ascii = PyUnicode_IS_ASCII(text)
-    cdef int kind = PyUnicode_KIND(text)
-    cdef void* data = PyUnicode_DATA(text)
-    cdef Py_UCS4 one
-    cdef _Pairs made = _Pairs(shared, stop - first, trims, keeps_first)
-    for i in range(first, stop):
-        left = sizes[ids[i]] if ids[i] < n_sizes else 0
-        if left == 0:
-            return None
-        start = at
-        if is_ascii:
-            at += left
-            end = at
-        else:
-            left += inside              # bytes of the character at `at` that the last id has
-            while left and at < size:
-                one = PyUnicode_READ(kind, data, at)
-                width = 1 + (one > 0x7F) + (one > 0x7FF) + (one > 0xFFFF)
-                if left < width:
-                    break
-                left -= width
-                at += 1
-            inside = left
-            end = at + (left != 0)
-        if end > size:
-            return None
-        made.add(ids[i], start, end)
-    return made.list if at == size else None
-
-
-def pairs(const int64_t[:, ::1] spans not None, const uint32_t[::1] ids not None,
-          const uint16_t[:, ::1] trims, bint keeps_first):
-    """list[tuple[int, int]]: the spans of these ids.
-
-    trims: how many spaces each id begins and ends with, which do not count; or None. keeps_first:
-    one space counts at the beginning of a text.
-    """
-    cdef Py_ssize_t n = spans.shape[0], i
-    cdef _Pairs made
-    _check_trims(trims)
-    if ids.shape[0] != n or (n and spans.shape[1] != 2):
-        raise ValueError(f"{ids.shape[0]} ids and {n} spans of {spans.shape[1]} places")
-    made = _Pairs((), n, trims, keeps_first)
-    for i in range(n):
-        made.add(ids[i], spans[i, 0], spans[i, 1])
-    return made.list
-
-
-cdef int _check_trims(const uint16_t[:, ::1] trims) except -1:
-    if trims is not None and trims.shape[0] and trims.shape[1] != 2:
-        raise ValueError(f"trims have 2 columns, not {trims.shape[1]}")
-    return 0
-
-
-cdef class _Pairs:
-    """A list of pairs. The collector need not look at what has numbers only."""
-
-    cdef list list
-    cdef tuple shared
-    cdef Py_ssize_t ready, n, known
-    cdef object last            # the int of `known`
-    cdef const uint16_t[:, ::1] trims
-    cdef bint trims_any, keeps_first
-
-    def __cinit__(self, tuple shared, Py_ssize_t n, const uint16_t[:, ::1] trims, bint keeps_first):
-        self.list = PyList_New(n)
-        PyObject_GC_UnTrack(<PyObject*>self.list)
-        self.shared, self.ready = shared, PyTuple_GET_SIZE(shared)
-        self.last = 0
-        self.trims, self.trims_any, self.keeps_first = trims, trims is not None, keeps_first
-
-    cdef int add(self, uint32_t id, Py_ssize_t start, Py_ssize_t end) except -1:
-        cdef Py_ssize_t lead, trail
-        cdef tuple pair
-        if self.trims_any and id < <size_t>self.trims.shape[0]:
-            lead, trail = self.trims[id, 0], self.trims[id, 1]
-            if lead and not (lead == 1 and self.keeps_first and (self.n == 0 or start == 0)):
-                start = min(start + lead, end)
-            if trail and end >= trail:
-                end = max(end - trail, start)
-        pair = PyTuple_New(2)
-        PyObject_GC_UnTrack(<PyObject*>pair)
-        if start != self.known:
-            self.last = number(self.shared, self.ready, start)
-        Py_INCREF(self.last)
-        PyTuple_SET_ITEM(pair, 0, self.last)
-        if end != start:
-            self.last = number(self.shared, self.ready, end)
-        self.known = end
-        Py_INCREF(self.last)
-        PyTuple_SET_ITEM(pair, 1, self.last)
-        put(self.list, self.n, pair)
-        self.n += 1
-        return 0
-
-
-cdef inline object number(tuple shared, Py_ssize_t ready, Py_ssize_t value):
-    return <object>PyTuple_GET_ITEM(shared, value) if value < ready else value
 
 
 cdef inline void put(list made, Py_ssize_t place, object value) noexcept:

@@ -52,13 +52,16 @@ class SourceText(NamedTuple):
         """Stretches of the text for those of the encoded text, which must be here.
 
         A character counts from where it begins to where it ends, for everything that touches it.
+        The result may take the memory of `spans`.
         """
         number = UNITS.index(unit)
-        if not self.odd and (unit == "byte" or self.text.isascii()):
-            return spans + (self.base[number] - self.at)
-        odd = [(one.at - self.at, one.n_bytes, one.n_characters) for one in self.odd]
-        data = self.text.encode("utf-8", policy_of(errors))
-        return spans_in(number, spans, data, odd, self.at, self.base[number])
+        if self.at:
+            spans = spans - self.at
+        if self.odd or not (unit == "byte" or self.text.isascii()):
+            data = self.text.encode("utf-8", policy_of(errors))
+            odd = [(one.at - self.at, one.n_bytes, one.n_characters) for one in self.odd]
+            spans = spans_in(number, spans, data, odd)
+        return spans + self.base[number] if self.base[number] else spans
 
     def forget(self, before: int, errors: str) -> SourceText:
         """Without the characters that end before byte `before` of the encoded text."""
@@ -70,8 +73,7 @@ class SourceText(NamedTuple):
             data = self.text.encode("utf-8", policy)
             n = int(spans_in(1, np.array([(n, n)]), data, [])[0, 0])
         at = self.at + len(self.text[:n].encode("utf-8", policy))
-        here = np.array([(at, at)])
-        place = [int(self.in_unit(here, unit, errors)[0, 0]) for unit in UNITS]
+        place = [int(self.in_unit(np.array([(at, at)]), unit, errors)[0, 0]) for unit in UNITS]
         odd = tuple(one for one in self.odd if one.at >= at)
         base = place[0], place[1], place[2]
         return self._replace(text=self.text[n:], odd=odd, at=at, base=base)

@@ -13,7 +13,6 @@ most vocabularies that is before spaces. It gives short pre-tokens, which the ca
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -26,11 +25,9 @@ from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import (
-    MAX_TOKEN_BYTES,
     NO_ID,
     Vocabulary,
-    check_length,
-    check_numbers,
+    check_tokens,
     offsets_of,
 )
 from .merge_lists import MAX_MERGES, in_order_of_merges
@@ -93,7 +90,8 @@ def from_character_merges(
     bounds = begins[offsets_of(n_characters)].astype(np.uint32)
     is_closed = byte_ids is None
     byte_ids = byte_ids or {}
-    _check(texts, bounds, numbers, byte_ids, {} if is_closed else decode_only)
+    more = {number: b"<0x%02X>" % byte for byte, number in byte_ids.items()}
+    check_tokens(texts, bounds, numbers, more if is_closed else more | dict(decode_only))
     singles = np.flatnonzero(n_characters == 1)
     characters = [
         texts[begin:end]
@@ -140,25 +138,6 @@ def from_character_merges(
         blob, offsets, own.astype(np.uint32), parts, np.array(fallback, np.uint32), decodable,
         ignore_merges, model,
     )  # fmt: skip
-
-
-def _check(
-    texts: bytes,
-    bounds: Numbers,
-    numbers: NDArray[np.int64],
-    byte_ids: Mapping[int, int],
-    decode_only: Mapping[int, bytes],
-) -> None:
-    """Raise VocabularyError for tokens that are empty or too long, and ids that are given twice."""
-    lengths = np.diff(bounds)
-    for i in np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES)).tolist():
-        check_length(int(lengths[i]), int(numbers[i]), "id")
-    given = np.sort(np.concatenate([numbers, [*byte_ids.values(), *decode_only]]).astype(np.int64))
-    if (given[1:] == given[:-1]).any():
-        tokens = [texts[begin:end] for begin, end in itertools.pairwise(bounds.tolist())]
-        rows = [*zip(numbers.tolist(), tokens, strict=True), *decode_only.items()]
-        rows += [(number, b"<0x%02X>" % byte) for byte, number in byte_ids.items()]
-        check_numbers(sorted(rows), "id")
 
 
 def pattern_of_cuts(vocabulary: Vocabulary) -> str:

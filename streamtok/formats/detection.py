@@ -22,14 +22,7 @@ from .json_value import JsonValue, parse_json
 from .load_cache import load_kept
 from .loading import read_bytes, shown, stem
 from .minbpe import MAGIC, load_minbpe
-from .model_folder import (
-    CONFIG_FILES,
-    EOS_FILES,
-    load_merges,
-    read_config,
-    read_eos,
-    with_config,
-)
+from .model_folder import CONFIG_FILES, EOS_FILES, read_config, read_eos, with_config
 from .nanochat import load_nanochat
 from .packed import PACKED_MAGIC, loads_packed
 from .sentencepiece import read_sentencepiece
@@ -46,17 +39,8 @@ _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.mode
 _HOW = 'such as FILE@cl100k on the command line and pattern="cl100k" in Python'
 _TABLES = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
 _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
-_ON_THE_HUB = (
-    ("tokenizer.json",),
-    ("tekken.json",),
-    ("tokenizer.model",),
-    ("merges.txt", "vocab.json"),
-)
-_BESIDE = dict.fromkeys(("tokenizer.model", "merges.txt"), CONFIG_FILES)  # what these need
-_ALSO_FETCHED = {
-    group[0]: tuple(dict.fromkeys((*_BESIDE.get(group[0], ()), *EOS_FILES)))
-    for group in _ON_THE_HUB
-}
+# All files that are read of a model's folder.
+_OF_A_MODEL = tuple(dict.fromkeys((*_IN_FOLDERS, *sum(_PAIRS, ()), *CONFIG_FILES, *EOS_FILES)))
 
 
 def recognise(data: bytes) -> str | None:
@@ -90,9 +74,7 @@ def read_together(path: str) -> list[str]:
     for pair in _PAIRS:
         if file in pair:
             return [os.path.join(folder, name) for name in pair]
-    names = [file] if file else [*_IN_FOLDERS, *(name for pair in _PAIRS for name in pair)]
-    names += () if file else dict.fromkeys((*CONFIG_FILES, *EOS_FILES))
-    return [os.path.join(folder, name) for name in names]
+    return [os.path.join(folder, name) for name in ([file] if file else _OF_A_MODEL)]
 
 
 def load(
@@ -130,8 +112,8 @@ def load(
         from .hub import fetch, is_hub_name
 
         if is_hub_name(path):
-            main = fetch(path, _ON_THE_HUB, _ALSO_FETCHED, revision)
-            return _load_main(main, options._replace(name=name or path.rpartition("/")[2]))
+            folder = fetch(path, _OF_A_MODEL, revision)
+            return _load_folder(folder, options._replace(name=name or path.rpartition("/")[2]))
         known = "; get_encoding takes this name" if path in list_encoding_names() else ""
         raise FileNotFoundError(
             errno.ENOENT, f"No such file or directory, nor a model's name (org/model){known}", path
@@ -217,37 +199,27 @@ def _read_json(data: bytes, source: str, name: str) -> Encoding:
 
 
 def _load_folder(path: Path, options: _Options) -> Encoding:
-    folder = os.fspath(path)
-    for file in (*_IN_FOLDERS, *(merges for merges, _ in _PAIRS)):
-        main = os.path.join(folder, file)
-        if os.path.isfile(main):
-            return _load_main(main, options)
-    expected = ", ".join([*_IN_FOLDERS, *(merges for merges, _ in _PAIRS)])
-    raise VocabularyError(f"{folder}: no vocabulary in this folder: expected one of {expected}")
-
-
-def _load_main(main: str, options: _Options) -> Encoding:
     """The encoding of a model's main file, with what the files beside it add."""
-    made = _load_with_config(main, options)
-    eos = read_eos(os.path.dirname(main), made)
+    folder = os.fspath(path)
+    mains = (*_IN_FOLDERS, *(merges for merges, _ in _PAIRS))
+    file = next((one for one in mains if os.path.isfile(os.path.join(folder, one))), None)
+    if file is None:
+        raise VocabularyError(
+            f"{folder}: no vocabulary in this folder: expected one of {', '.join(mains)}"
+        )
+    config = read_config(folder) if file in ("tokenizer.model", "merges.txt") else None
+    if config is not None and file == "merges.txt" and options.pattern is None:
+        raise VocabularyError(
+            f"{folder}: merges.txt has no pre-tokenization pattern, and what {CONFIG_FILES[0]} "
+            "says of it is not read: give a pattern, or let transformers write a tokenizer.json "
+            "(AutoTokenizer.from_pretrained(folder).save_pretrained(folder))"
+        )
+    made = _load_file(os.path.join(folder, file), options)
+    if config is not None and made.definition.rules.normalizer is not None:
+        made = with_config(made, config)  # of a SentencePiece model: minbpe's says all itself
+    eos = read_eos(folder, made)
     made.definition.model_settings = made.definition.model_settings._replace(eos=eos)
     return made
-
-
-def _load_with_config(main: str, options: _Options) -> Encoding:
-    folder, file = os.path.split(main)
-    if file not in _BESIDE:
-        return _load_file(main, options)
-    pattern, _, name, _ = options
-    config = read_config(folder)
-    if file == "merges.txt":
-        if config is None or config.kind is None or pattern is not None:
-            return _load_pair(main, pattern, name)
-        return load_merges(main, os.path.join(folder, "vocab.json"), config, name or stem(file))
-    made = _load_file(main, options)
-    if config is None or made.definition.rules.normalizer is None:  # minbpe's says all itself
-        return made
-    return with_config(made, config)
 
 
 def _load_pair(merges_path: Path, pattern: str | None, name: str | None) -> Encoding:

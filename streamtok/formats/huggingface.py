@@ -47,7 +47,7 @@ from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_symbols import has_symbols, symbol_model
 from .huggingface_writing import save_huggingface
 from .json_value import JsonValue, parse_json
-from .loading import byte_of, make_encoding, read_bytes, stem, without_collection
+from .loading import BYTE_TEXTS, make_encoding, read_bytes, stem, without_collection
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -260,7 +260,9 @@ def _without_added(model: Model, tokens: AddedTokens) -> Model:
     for text in (*tokens.special, *tokens.added):
         flags = tokens.flags.get(text)
         is_found = flags is None or not flags.single_word
-        is_single = len(text) == 1 or len(to_bytes(text) or "xx") == 1 or byte_of(text) is not None
+        is_single = (
+            len(text) == 1 or len(to_bytes(text) or "xx") == 1 or BYTE_TEXTS.get(text) is not None
+        )
         if is_found and not is_single:
             forgotten.add(text)
     return model.without(forgotten)

@@ -18,7 +18,7 @@ from ..vocabulary.byte_alphabet import to_bytes
 from .huggingface_normalizers import read_replace
 from .huggingface_splits import metaspace_scheme
 from .json_value import JsonValue
-from .loading import byte_of, shown
+from .loading import BYTE_TEXTS, shown
 
 __all__ = [
     "Decoding", "Marks", "WordPieces", "decoded_bytes", "decoded_texts", "first_texts",
@@ -103,7 +103,7 @@ def decoded_bytes(
     if decoding.is_byte_level or (is_byte_level and not decoding.word_end):
         data = to_bytes(text)
         return text.encode() if data is None else data
-    byte = byte_of(text) if has_bytes else None
+    byte = BYTE_TEXTS.get(text) if has_bytes else None
     return text.encode() if byte is None else bytes([byte])
 
 

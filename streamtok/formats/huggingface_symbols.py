@@ -24,7 +24,7 @@ from .character_merges import from_character_merges
 from .huggingface_decoders import Decoding, decoded_bytes
 from .huggingface_models import Model
 from .huggingface_splits import PreTokenizer, outer_cut
-from .loading import byte_of, shown
+from .loading import BYTE_TEXTS, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,7 +93,7 @@ def _names(model: Model, is_byte_level: bool) -> list[str]:
     prefix, suffix = model.words.prefix, model.words.suffix
     names = []
     for text in model.ids:
-        byte = byte_of(text)
+        byte = BYTE_TEXTS.get(text)
         for begin in {"", prefix}:
             for end in {"", suffix}:
                 inner = text[len(begin) : len(text) - len(end)]

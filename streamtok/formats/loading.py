@@ -11,12 +11,11 @@ import contextlib
 import gc
 import os
 import reprlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PatternError, VocabularyError
 from ..patterns.budget import shortened
-from ..vocabulary.table import MAX_ID
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BYTE_TEXTS",
-    "byte_of",
-    "check_specials",
     "check_total",
     "decode_utf8",
     "make_encoding",
@@ -109,30 +106,6 @@ def shown(value: object) -> str:
     """`value` as a message shows it, shortened to 80 characters."""
     text = repr(value[:60]) if isinstance(value, (str, bytes)) else reprlib.repr(value)
     return text if len(text) <= 80 else text[:77] + "…"
-
-
-def byte_of(text: str) -> int | None:
-    """The byte that the token <0x00> … <0xFF> stands for; None for others."""
-    return BYTE_TEXTS.get(text)
-
-
-def check_specials(special_tokens: Mapping[str, int], source: str) -> dict[str, int]:
-    """A copy of the special tokens. Raises VocabularyError for invalid and duplicate ids."""
-    owners: dict[int, str] = {}
-    for text, token in special_tokens.items():
-        if not text:
-            raise VocabularyError(f"{source}: the special token with id {token} is empty")
-        if not 0 <= token <= MAX_ID:
-            raise VocabularyError(
-                f"{source}: the id of {shown(text)} is {token}: it must be in 0 … {MAX_ID}"
-            )
-        if token in owners:
-            raise VocabularyError(
-                f"{source}: id {token} is given twice: to {shown(owners[token])} and "
-                f"to {shown(text)}"
-            )
-        owners[token] = text
-    return dict(special_tokens)
 
 
 def check_total(texts: Collection[str], source: str) -> None:

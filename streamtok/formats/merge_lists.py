@@ -13,7 +13,6 @@ as for a rank table.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -24,12 +23,9 @@ from .._core.encode import TokenTable, find_parts, find_rows, gather_tokens
 from ..errors import VocabularyError
 from ..vocabulary.table import (
     MAX_ID,
-    MAX_TOKEN_BYTES,
     NO_ID,
     Vocabulary,
-    check_bytes,
-    check_length,
-    check_numbers,
+    check_tokens,
     offsets_of,
 )
 from .loading import shown
@@ -72,8 +68,8 @@ def find_merges(names: Sequence[str], merges: list[Any], prefix: str = "") -> Nu
     """uint32 [m, 3]: of each merge the numbers of the two texts and of what they make.
 
     names: the texts by number. merges: as in a tokenizer.json, "left right" or ["left", "right"].
-    prefix: begins each right text, and is left out of what is made. Raises VocabularyError that
-    tells the place of a merge of other texts.
+    prefix: each right text begins with it; the text that the merge makes does not have it. Raises
+    VocabularyError, with its position, for a merge of other texts.
     """
     if len(merges) > MAX_MERGES or len(names) > MAX_MERGES:
         raise VocabularyError(
@@ -123,9 +119,7 @@ def from_rows(
     blob, offsets = gather_tokens(blob, offsets, order)
     numbers, rows = numbers[order], place[rows]
     lengths = np.diff(offsets)
-    _check(blob, offsets, numbers)
-    if not decode_only.keys().isdisjoint(numbers.tolist() if decode_only else ()):
-        raise VocabularyError("an id that can only be decoded is that of a token, too")
+    check_tokens(blob, offsets, numbers, decode_only)
     own = numbers.astype(np.uint32)
     places, lefts, rights, is_complete = find_parts(blob, offsets, rows)
     made = lefts != NO_ID
@@ -228,15 +222,3 @@ def without_unreachable_tokens(vocabulary: Vocabulary) -> Vocabulary:
         ties=None if vocabulary.ties is None else vocabulary.ties[is_kept],
         decode_only={**vocabulary.decode_only, **decode_only},
     )
-
-
-def _check(blob: bytes, offsets: Numbers, numbers: NDArray[np.int64]) -> None:
-    """Raise VocabularyError for tokens, in order of id, that no vocabulary can have."""
-    lengths = np.diff(offsets)
-    for i in np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES)).tolist():
-        check_length(int(lengths[i]), int(numbers[i]), "id")
-    is_twice = numbers[1:] == numbers[:-1]
-    if is_twice.any() or (len(numbers) and not 0 <= numbers[0] <= numbers[-1] <= MAX_ID):
-        tokens = (blob[begin:end] for begin, end in itertools.pairwise(offsets.tolist()))
-        check_numbers([*zip(numbers.tolist(), tokens, strict=True)], "id")
-    check_bytes(set(np.frombuffer(blob, np.uint8)[offsets[:-1][lengths == 1]].tolist()))

@@ -15,7 +15,7 @@ from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.ranks_file import check_lines
 from ..vocabulary.table import MAX_TOKEN_BYTES
-from .loading import check_specials, make_encoding, read_bytes, shown, stem
+from .loading import make_encoding, read_bytes, shown, stem
 from .merge_lists import from_merges
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def load_minbpe(path: Path, *, name: str | None = None) -> Encoding:
         name or stem(path),
         pat_str=pattern or WHOLE_TEXT_PATTERN,
         mergeable_ranks=from_merges(ids, merges, ignore_merges=False),
-        special_tokens=check_specials(specials, source),
+        special_tokens=specials,
     )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import VocabularyError
 from ..vocabulary.table import Vocabulary
-from .loading import check_specials, make_encoding, read_bytes, shown
+from .loading import make_encoding, read_bytes, shown
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -66,7 +66,7 @@ def load_nanochat(path: Path, *, name: str | None = None) -> Encoding:
         name or state["name"],
         pat_str=state["pat_str"],
         mergeable_ranks=vocabulary,
-        special_tokens=check_specials(specials, source),
+        special_tokens=specials,
     )
 
 

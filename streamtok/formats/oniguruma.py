@@ -2,13 +2,12 @@
 
 Most of what pre-tokenization patterns use is the same in both dialects. Five things differ, and are
 refused: `x{1,3}+`, which is possessive here and a repeated repetition there; `^`, the start of a
-line there; flags other than i; `&&` and most nested sets; case variants of several
-characters in `(?i:…)` (`oniguruma_folding.py`). Three are rewritten: `\\w`
-has no joiners there, and outside of sets it has the digits and fractions of Latin-1; a set within a
-set, as in BLOOM's pattern, is a part of it; `$`, as in the pattern of DeepSeek LLM and V2, is the
-very end here and the end of a line there. To write a
-pattern for Oniguruma, possessive quantifiers are made greedy, and the DFA tables of the result must
-equal those of the pattern.
+line there; flags other than i; `&&` and most nested sets; in `(?i:…)`, what may have case variants
+of several characters, such as "ss" of "ß". Three are rewritten: `\\w` has no joiners there, and
+outside of sets it has the digits and fractions of Latin-1; a set within a set, as in BLOOM's
+pattern, is a part of it; `$`, as in the pattern of DeepSeek LLM and V2, is the very end here and
+the end of a line there. To write a pattern for Oniguruma, possessive quantifiers are made greedy,
+and the DFA tables of the result must equal those of the pattern.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from ..patterns.budget import Budget
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import same_pieces
 from .loading import shown
-from .oniguruma_folding import find_long_folding
 
 __all__ = ["from_oniguruma", "quoted", "to_oniguruma"]
 
@@ -72,19 +70,38 @@ def from_oniguruma(pattern: str, place: str) -> str:
             _refuse(place, part, "is a nested set, which is not supported")
         if text in (r"\h", r"\H", r"\R", r"\X", r"\K", r"\O", r"\y", r"\Y"):
             _refuse(place, part, "is an escape that is not supported")
-    try:
-        longer = find_long_folding(_PARTS.finditer(pattern))
-    except PatternError:
-        longer = None  # the pattern does not compile, as is said below
-    if longer:
-        why = "in (?i:…) also matches, or is part of, a case variant of several characters"
-        _refuse(place, longer, f"{why} in Oniguruma, such as ss for ß")
+    _check_folding(pattern, place)
     translated = "".join(_translated(part[0]) for part in _PARTS.finditer(pattern))
     try:
         Pattern.compile(translated)
     except PatternError as error:
         raise VocabularyError(f"{place}: the pattern {shown(pattern)}: {error}") from error
     return translated
+
+
+# What ends a row of letters in (?i:…), and has no case variant itself.
+_BETWEEN = re.compile(r"\||\.|\[\^.*|\[[\x00-\x5b\x5d-\x7f]*|\\[pPsSwWdD].*", re.DOTALL)
+_LONG_FOLDING = re.compile("ss|st|ff|fi|fl", re.IGNORECASE)  # of those in ASCII
+
+
+def _check_folding(pattern: str, place: str) -> None:
+    """Refuse letters in (?i:…) that Oniguruma, not a DFA, may match as another number of them."""
+    is_folding, row = [False], ""
+    for part in _PARTS.finditer(pattern):
+        text = part[0]
+        if text.startswith("("):
+            is_folding.append(is_folding[-1] or text == "(?i:")
+        elif text == ")":
+            if len(is_folding) > 1:
+                is_folding.pop()
+        elif part["quantifier"] or not is_folding[-1] or _BETWEEN.fullmatch(text):
+            row = ""
+        else:
+            row += text
+            is_plain = text.isascii() and text[0] != "[" and not text[1:2].isalnum()
+            if not is_plain or _LONG_FOLDING.search(row):
+                why = "in (?i:…) may match a case variant of several characters in Oniguruma"
+                _refuse(place, part, f"{why}, such as ss for ß")
 
 
 def _translated(part: str) -> str:

@@ -35,7 +35,7 @@ from ..normalizers import Normalizer, UnknownRuns
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
 from .character_merges import CUT_BEFORE_SPACES, character_prefixes, pattern_of_cuts
-from .loading import byte_of, make_encoding, read_bytes, shown, stem
+from .loading import BYTE_TEXTS, make_encoding, read_bytes, shown, stem
 from .merge_lists import without_unreachable_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, expect, fields
 from .sentencepiece_normalizer import CHARSMAP, KINDS, rules_of
@@ -196,7 +196,7 @@ def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str)
                 raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
             (added if type_ == USER_DEFINED else unused)[spaced] = number
         elif type_ == BYTE:
-            byte = byte_of(text)
+            byte = BYTE_TEXTS.get(text)
             if byte is None:
                 raise VocabularyError(f"{where}, has the type of a byte: expected <0x00> … <0xFF>")
             byte_ids[byte] = number

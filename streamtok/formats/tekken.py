@@ -16,7 +16,7 @@ from ..errors import VocabularyError
 from ..vocabulary.ranks_file import from_base64
 from ..vocabulary.table import Vocabulary
 from .json_value import JsonValue, parse_json
-from .loading import check_specials, make_encoding, read_bytes, shown, stem
+from .loading import make_encoding, read_bytes, shown, stem
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -70,7 +70,7 @@ def read_tekken(file: JsonValue, name: str) -> Encoding:
         name,
         pat_str=config["pattern"].as_str(),
         mergeable_ranks=vocabulary,
-        special_tokens=check_specials(specials, file.place),
+        special_tokens=specials,
     )
 
 

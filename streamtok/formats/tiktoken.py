@@ -15,7 +15,7 @@ from ..files.part_file import write_whole
 from ..patterns.named import find_pattern
 from ..vocabulary.ranks_file import dumps_tiktoken, loads_tiktoken
 from ..vocabulary.table import Vocabulary
-from .loading import check_specials, make_encoding, read_bytes, stem
+from .loading import make_encoding, read_bytes, stem
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -44,7 +44,7 @@ def load_tiktoken(
         name or stem(path),
         pat_str=find_pattern(pattern),
         mergeable_ranks=vocabulary,
-        special_tokens=check_specials(special_tokens or {}, source),
+        special_tokens=special_tokens or {},
     )
 
 

@@ -15,7 +15,7 @@ from ..errors import VocabularyError
 from ..vocabulary.table import Vocabulary
 from .huggingface import read_huggingface
 from .json_value import JsonValue, parse_json
-from .loading import check_specials, make_encoding
+from .loading import make_encoding
 from .sentencepiece import read_sentencepiece
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _from_tiktoken(given: Any, source: str, name: str | None) -> Encoding:
         name or str(given.name),
         pat_str=given._pat_str,
         mergeable_ranks=vocabulary,
-        special_tokens=check_specials(_plain(given._special_tokens), source),
+        special_tokens=_plain(given._special_tokens),
     )
 
 
@@ -114,5 +114,5 @@ def _from_tekken(given: Any, source: str, name: str | None) -> Encoding:
         name or str(given._model.name),
         pat_str=given._model._pat_str,
         mergeable_ranks=vocabulary,
-        special_tokens=check_specials(specials, source),
+        special_tokens=specials,
     )

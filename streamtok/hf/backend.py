@@ -174,7 +174,7 @@ class Tokenizer:
             self._snapshot = self._snapshot._replace(reason=str(error))
             return
         if self._handed_out:
-            compiled.let_go_of_parts()
+            compiled.let_go()
         self._snapshot = self._snapshot._replace(compiled=compiled)
 
     @contextlib.contextmanager
@@ -197,7 +197,7 @@ class Tokenizer:
             part = getattr(self._real, name)
             if part is not None:
                 if self._snapshot.compiled is not None:
-                    self._snapshot.compiled.let_go_of_parts()
+                    self._snapshot.compiled.let_go()
                 self._handed_out.setdefault(name, _state_of(part))
             return part
 
@@ -506,8 +506,8 @@ def _pad_all(encodings: list[Encoding], padding: Padding) -> None:
 
 def _decoded(compiled: Compiled, ids: Any, skip_special_tokens: bool) -> str | None:
     """The text of the ids, where it is sure to be that of the real tokenizer."""
-    others = compiled.decodes_otherwise
-    if type(ids) is not list or (others and not others.isdisjoint(ids)):
+    renamed = compiled.renamed
+    if type(ids) is not list or (renamed and not renamed.isdisjoint(ids)):
         return None
     try:
         if skip_special_tokens:

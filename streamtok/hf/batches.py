@@ -33,11 +33,11 @@ _SETTINGS = (
 )  # fmt: skip
 _NEVER = (
     "is_split_into_words", "return_overflowing_tokens", "return_special_tokens_mask",
-    "return_length", "sanitize_control_tokens",
+    "return_length", "return_offsets_mapping", "sanitize_control_tokens",
 )  # fmt: skip
 _SIMPLE = {
     "add_special_tokens", "return_token_type_ids", "return_attention_mask", "verbose",
-    "return_offsets_mapping", "split_special_tokens",
+    "split_special_tokens",
 }  # fmt: skip
 _KNOWN = {*_SETTINGS, *_NEVER, *_SIMPLE, "return_tensors"}
 
@@ -76,14 +76,11 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     has_types = "token_type_ids" in names if asked is None else asked
     asked = options.get("return_attention_mask")
     has_mask = "attention_mask" in names if asked is None else asked
-    has_spans = options.get("return_offsets_mapping", False)
-    if has_spans and tensors is not None:
-        return None
     special = options.get("add_special_tokens", True)
     if now.is_refused:
         return None
     if is_single:
-        if is_plain and not has_spans:
+        if is_plain:
             return _of_one(tokenizer, now, texts, special, has_types, has_mask, max_length,
                            options.get("verbose", True))  # fmt: skip
         texts = [texts]
@@ -94,8 +91,6 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     found = (batch.lists if tensors is None else batch.matrices)(has_types, has_mask)
     if found is None:
         return None
-    if has_spans:
-        found["offset_mapping"] = batch.spans(encodings)
     verbose = options.get("verbose", True)
     if max_length is None and max(batch.width, batch.longest) > tokenizer.model_max_length:
         for row in found["input_ids"]:
@@ -286,23 +281,6 @@ class _Batch(NamedTuple):
                 False, self.pads_left, filling,
             )  # fmt: skip
         return types
-
-    def spans(self, encodings: list[Encoding]) -> list[list[tuple[int, int]]]:
-        """The offsets of each row; of those that are cut or out of the ordinary, as its encoding
-        gives them.
-        """
-        texts, frame, most = [*self.texts], self.frame, self.most
-        made = self.compiled.spans_of(texts, self.ids, self.ends)
-        before, after = [(0, 0)] * len(frame.before), [(0, 0)] * len(frame.after)
-        width = 0 if self.padding is None else self.width
-        for row, spans in enumerate(made):
-            if spans is None or len(spans) > most:
-                made[row] = encodings[row].offsets
-            elif frame.size or width:
-                filling = [(0, 0)] * (width - len(spans) - frame.size)
-                ends = (filling, []) if self.pads_left else ([], filling)
-                made[row] = [*ends[0], *before, *spans, *after, *ends[1]]
-        return made  # type: ignore[return-value]
 
 
 def _flat(now: Snapshot, texts: Any) -> tuple[IdArray, npt.NDArray[np.int64]]:

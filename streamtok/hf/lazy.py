@@ -1,21 +1,18 @@
 """Encoding: what `tokenizers.Encoding` is, with ids from streamtok, and the rest on request.
 
-Ids, masks and types are integers that are known. Offsets are streamtok's where they are the same.
-Words and all else are those of the real tokenizer, which encodes the text when they are first asked
-for. A call that changes an encoding makes it a real one.
+Ids, masks and types are integers that are known. Tokens, offsets, words and all else are those of
+the real tokenizer, which encodes the text when they are first asked for. A call that changes an
+encoding makes it a real one.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copyreg
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tokenizers
-
-from ..errors import StreamtokError
 
 if TYPE_CHECKING:
     from .compiled_tokenizer import Compiled
@@ -72,8 +69,8 @@ class Origin:
     """
 
     __slots__ = (
-        "_real", "_spans", "add_special_tokens", "compiled", "encode_special_tokens", "frame",
-        "has_offsets", "ids", "ranges", "text", "truncation",
+        "_real", "add_special_tokens", "compiled", "encode_special_tokens", "frame", "has_offsets",
+        "ids", "ranges", "text", "truncation",
     )  # fmt: skip
 
     def __init__(
@@ -101,7 +98,6 @@ class Origin:
             most = truncation.max_length - frame.size
             self.ranges = cut_ranges(n, most, truncation.stride, truncation.direction)
         self._real: list[Any] | None = None
-        self._spans: list[tuple[int, int]] | None = None
 
     def real(self, part: int) -> Any:
         """A new real encoding of this part, without padding."""
@@ -110,21 +106,6 @@ class Origin:
             whole = self.compiled.encode_again(self)
             parts = self._real = [whole, *whole.overflowing]
         return _merge([parts[part]], False)
-
-    def spans(self) -> list[tuple[int, int]] | None:
-        """The characters of each id of the text; None where the real encoding must be asked."""
-        if self._spans is not None:
-            return self._spans
-        is_cut = len(self.ranges) > 1
-        # The first id of a part may keep a space that it loses inside of a text.
-        if self._real is not None or (is_cut and self.compiled.keeps_first):
-            return None
-        spans = None
-        with contextlib.suppress(ValueError, StreamtokError):  # an id of several texts
-            spans = self.compiled.spans(self.text, self.encode_special_tokens)
-        if is_cut:  # the other parts will ask for them
-            self._spans = spans
-        return spans
 
 
 class Encoding(metaclass=_Kind):
@@ -158,9 +139,13 @@ class Encoding(metaclass=_Kind):
         return made
 
     def __getattr__(self, name: str) -> Any:
-        """A field that is not there yet: make all of them. Others that look wait for that."""
+        """A field that is not there yet: make all of them. Others that look wait for that. All that
+        is not here is the real encoding's.
+        """
         if name not in _FIELDS:
-            raise AttributeError(f"'tokenizers.Encoding' object has no attribute {name!r}")
+            if name.startswith("_"):
+                raise AttributeError(f"'tokenizers.Encoding' object has no attribute {name!r}")
+            return getattr(self._real(), name)
         with _MAKING:
             if hasattr(self, "_later"):
                 made = self._later()
@@ -241,20 +226,6 @@ class Encoding(metaclass=_Kind):
         return self._padded(types, self._padding.pad_type_id if self._padding else 0)
 
     @property
-    def tokens(self) -> list[str]:
-        """list[str]: each id's token as the vocabulary writes it."""
-        origin = self._origin
-        # Without offsets, the real one has no tokens either.
-        if self._made is None and origin.has_offsets:
-            start, stop = origin.ranges[self._part]
-            names = origin.compiled.names_of(origin.ids[start:stop])
-            if names is not None:
-                frame = origin.frame
-                names = self._framed(frame.before_tokens, names, frame.after_tokens)
-                return self._padded(names, self._padding.pad_token if self._padding else "")
-        return self._real().tokens  # type: ignore[no-any-return]
-
-    @property
     def overflowing(self) -> list[Any]:
         """list[Encoding]: what was cut off, in pieces."""
         if self._made is not None:
@@ -268,91 +239,8 @@ class Encoding(metaclass=_Kind):
 
     @property
     def n_sequences(self) -> int:
-        """int: how many texts these are the ids of."""
-        return self._real().n_sequences if self._made is not None else 1
-
-    @property
-    def offsets(self) -> list[tuple[int, int]]:
-        """list[tuple[int, int]]: the characters that each id stands for."""
-        if self._made is not None:
-            return self._made.offsets  # type: ignore[no-any-return]
-        origin = self._origin
-        none = (0, 0)
-        if not origin.has_offsets:
-            return [none] * len(self)
-        spans = origin.spans()
-        if spans is None:
-            return self._real().offsets  # type: ignore[no-any-return]
-        if len(origin.ranges) > 1:
-            start, stop = origin.ranges[self._part]
-            spans = spans[start:stop]
-        frame = origin.frame
-        spans = self._framed([none] * len(frame.before), spans, [none] * len(frame.after))
-        return self._padded(spans, none)
-
-    @property
-    def word_ids(self) -> list[int | None]:
-        """list[int | None]: the word that each id is in."""
-        return self._real().word_ids  # type: ignore[no-any-return]
-
-    @property
-    def words(self) -> list[int | None]:
-        """list[int | None]: the old name of `word_ids`."""
-        return self._real().words  # type: ignore[no-any-return]
-
-    @property
-    def sequence_ids(self) -> list[int | None]:
-        """list[int | None]: the text that each id is of."""
-        return self._real().sequence_ids  # type: ignore[no-any-return]
-
-    def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """int | None: the place of the id that has this character."""
-        return self._real().char_to_token(char_pos, sequence_index)  # type: ignore[no-any-return]
-
-    def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """int | None: the word that has this character."""
-        return self._real().char_to_word(char_pos, sequence_index)  # type: ignore[no-any-return]
-
-    def token_to_chars(self, token_index: int) -> Any:
-        """The characters of the id at this place."""
-        return self._real().token_to_chars(token_index)
-
-    def token_to_sequence(self, token_index: int) -> int | None:
-        """int | None: the text that the id at this place is of."""
-        return self._real().token_to_sequence(token_index)  # type: ignore[no-any-return]
-
-    def token_to_word(self, token_index: int) -> Any:
-        """The word of the id at this place."""
-        return self._real().token_to_word(token_index)
-
-    def word_to_chars(self, word_index: int, sequence_index: int = 0) -> Any:
-        """The characters of a word."""
-        return self._real().word_to_chars(word_index, sequence_index)
-
-    def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Any:
-        """The places of a word's ids."""
-        return self._real().word_to_tokens(word_index, sequence_index)
-
-    def pad(
-        self,
-        length: int,
-        direction: str = "right",
-        pad_id: int = 0,
-        pad_type_id: int = 0,
-        pad_token: str = "[PAD]",
-    ) -> None:
-        """Pad to `length`."""
-        self._real().pad(
-            length, direction=direction, pad_id=pad_id, pad_type_id=pad_type_id, pad_token=pad_token
-        )
-
-    def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
-        """Cut to `max_length` ids; what is cut off comes into `overflowing`."""
-        self._real().truncate(max_length, stride=stride, direction=direction)
-
-    def set_sequence_id(self, sequence_id: int) -> None:
-        """Say of which text all ids are."""
-        self._real().set_sequence_id(sequence_id)
+        """int: the number of input texts."""
+        return self._made.n_sequences if self._made is not None else 1
 
     @staticmethod
     def merge(encodings: Sequence[Any], growing_offsets: bool = True) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import inspect
 import sys
@@ -147,7 +148,11 @@ def _answering(before: Any) -> Any:
 
     @functools.wraps(before)
     def encode(self: Any, *args: Any, **options: Any) -> Any:
-        if len(args) < 2 and type(self._tokenizer) is Tokenizer:
+        if type(self._tokenizer) is not Tokenizer:
+            return before(self, *args, **options)
+        if options.get("return_offsets_mapping"):
+            return _by_the_real_one(before, self, args, options)
+        if len(args) < 2:
             named = dict(options)
             texts = args[0] if args else named.pop(first, None)
             if named.pop("text_pair", None) is None:
@@ -157,6 +162,18 @@ def _answering(before: Any) -> Any:
         return before(self, *args, **options)
 
     return encode
+
+
+def _by_the_real_one(before: Any, tokenizer: Any, args: Any, options: dict[str, Any]) -> Any:
+    """What transformers gives with the real tokenizer, which has the offsets of a whole batch."""
+    backend: Tokenizer = tokenizer._tokenizer
+    twin = copy.copy(tokenizer)
+    twin._tokenizer = backend.real
+    with backend._lock:
+        try:
+            return before(twin, *args, **options)
+        finally:
+            backend._read_settings()  # those that the call has asked for
 
 
 def _calling(before: Any, name: str, encode: Any) -> Any:

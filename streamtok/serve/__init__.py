@@ -6,10 +6,9 @@ id it closes. Errors are sent in the same channel, because ids that stop early w
 in text as a last line `error: …`, in u32 as the word 0xFFFFFFFF, which is never an id, and a
 message.
 
-`server.py` starts and stops; `connection.py` handles one client; `fair_turns.py` decides whose text
-is encoded next; `listening.py` opens sockets, accepts clients and raises system limits;
-`counters.py` holds the counters, which `metrics.py` exposes to Prometheus; `log.py` writes to
-standard error. `http_app.py` is another service, over HTTP.
+`server.py` starts and stops; `connection.py` handles one client; `listening.py` opens Unix sockets
+and raises system limits; `counters.py` holds the counters, which `metrics.py` exposes to
+Prometheus; `log.py` writes to standard error. `http_app.py` is another service, over HTTP.
 
 The server does not authenticate clients and does not encrypt.
 

@@ -1,14 +1,13 @@
 """One client of the server: its bytes come in, its ids go out, and all the ways in which that ends.
 
-The event loop calls a `Connection`, which never waits. So an idle client costs a few objects, but
-no task and no buffer. Its memory is bounded: it reads input only while the client takes its ids
-(`pause_writing` pauses reading), at most CHUNK_SIZE bytes at a time, and its stream holds back at
-most `max_pending` bytes.
+Each client has a task. Its memory is bounded: it reads input only while the client takes its ids,
+and its stream holds back at most `max_pending` bytes.
 
 Clients do not wait long for each other, because turns are short: text is encoded in slices, and
-after `_TURN` seconds the rest waits for its next turn (see `fair_turns.py`). The time is measured,
-so this holds whatever a text costs. Ordinary text of CHUNK_SIZE bytes takes one turn. Encoding in
-a thread instead made one client a third slower, and four clients on two cores no faster.
+after `_TURN` seconds the rest queues for its next turn, of which each round of the event loop has
+one. The time is measured, so this holds whatever a text costs. Ordinary text of CHUNK_SIZE bytes
+takes one turn. Encoding in a thread instead made one client a third slower, and four clients on two
+cores no faster.
 """
 
 from __future__ import annotations
@@ -16,22 +15,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from ..errors import PendingLimitExceeded
 from ..pipeline.sinks import format_text
+from .counters import Counters
 
 if TYPE_CHECKING:
     from .._types import IdArray
     from ..chunker import StreamEncoder
-    from .counters import Counters, Limit
-    from .fair_turns import FairTurns
+    from .counters import Limit
 
 ERROR_MARK = b"\xff\xff\xff\xff"  # in u32 output: a message follows
-CHUNK_SIZE = 1 << 15  # bytes read at once
+CHUNK_SIZE = 1 << 15  # bytes encoded at once
 HIGH_WATER = 1 << 15  # bytes of unsent output at which reading pauses
 
 _TURN = 0.001  # seconds of encoding after which other clients have their turn
@@ -44,156 +45,57 @@ _PATIENCE = 300.0  # seconds for a client that does not read, if there is no idl
 
 Format: TypeAlias = Literal["text", "u32"]
 
-_NOTHING = memoryview(b"")
-_NO_IDS = np.empty(0, np.uint32)
+
+@dataclass
+class Shared:
+    """The settings and the state that all clients of a server share."""
+
+    open_stream: Callable[[], StreamEncoder]
+    format: Format
+    idle_timeout: float | None
+    max_lifetime: float | None
+    counters: Counters = field(default_factory=Counters)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # its waiters are a queue
+    is_closing: bool = False
 
 
-def error_message(problem: str, format: Format) -> bytes:
-    """The bytes that tell a client of a problem. No ids follow them."""
-    text = " ".join(problem.split())
-    return f"error: {text}\n".encode() if format == "text" else ERROR_MARK + text.encode()
+class Ended(Exception):
+    """The server ends a stream, for the reason in the message."""
 
 
-class Host(Protocol):
-    """What a connection asks of the server that it belongs to."""
+class Client:
+    """One client of a `Server`, with a stream of its own."""
 
-    counters: Counters
-    _format: Format
-    _turns: FairTurns
-    _is_closing: bool
-    _idle_timeout: float | None
-    _max_lifetime: float | None
-
-    @property
-    def _is_crowded(self) -> bool: ...
-    @property
-    def _closing_text(self) -> str: ...
-    def _open_stream(self) -> StreamEncoder: ...
-    def _admit(self, connection: Connection) -> str | None: ...
-    def _heard(self, connection: Connection) -> None: ...
-    def _forget(self, connection: Connection) -> None: ...
-
-
-class Connection(asyncio.BufferedProtocol):
-    """One client of a `Server`, with a stream of its own and the server's settings."""
-
-    __slots__ = (
-        "_buffer", "_flushed_at", "_has_ended", "_is_ending", "_is_full", "_is_lost",
-        "_is_waiting", "_last_seen", "_loop", "_opened", "_rest", "_sent", "_server", "_slice",
-        "_stream", "_timer", "_transport", "_written",
-    )  # fmt: skip
-
-    def __init__(self, server: Host, buffer: memoryview):
-        """buffer: for input; connections may share it if the loop fills it right before a call."""
-        self._server = server
-        self._buffer = buffer
+    def __init__(
+        self, shared: Shared, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._shared = shared
+        self._reader = reader
+        self._writer = writer
+        self._transport = writer.transport
+        self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
-        self._stream: StreamEncoder | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._rest = _NOTHING  # received but not encoded
         self._slice = _SLICE
-        self._is_waiting = False  # for a turn
-        self._is_full = False  # the client must read ids first
-        self._has_ended = False  # the client sends no more
-        self._is_ending = False  # the last output has been written
-        self._is_lost = False
+        self._ended: Ended | None = None
+        self._is_reading = False  # waits for text
+        self._is_dropped = False  # by us
         self._written = self._sent = 0  # bytes of output: given to the transport, to the system
         self._opened = self._last_seen = self._loop.time()
-        self._flushed_at: float | None = None  # when the last output had been sent
-
-    @property
-    def is_stream(self) -> bool:
-        """Whether the client was admitted, rather than refused at once."""
-        return self._stream is not None
-
-    @property
-    def age(self) -> float:
-        """Seconds since the client has connected."""
-        return self._loop.time() - self._opened
-
-    # Called by the event loop
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=HIGH_WATER)
         with contextlib.suppress(OSError, AttributeError):  # to notice a dead client
-            sock = transport.get_extra_info("socket")
+            sock = writer.get_extra_info("socket")
             if sock.family != socket.AF_UNIX:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        problem = self._server._admit(self)
-        if problem is None:
-            self._stream = self._server._open_stream()
-            self._set_timer()
-        elif self._server._is_crowded:
-            self.abort()
-        else:
-            self._say(problem)
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._buffer
+    async def run(self) -> None:
+        """Send the ids of the client's text until it ends, or its time does."""
+        self._stream = self._shared.open_stream()
+        await self._until_closed(self._encode_all)
 
-    def buffer_updated(self, nbytes: int) -> None:
-        if self._is_ending:  # discarded; see `_say`
-            return
-        self._server._heard(self)
-        self._last_seen = self._loop.time()
-        data = self._buffer[:nbytes]
-        if self._rest:  # the loop had read the data before reading was paused
-            self._rest = memoryview(bytes(self._rest) + bytes(data))
-            return
-        # A client whose text was slow has to queue for its turn.
-        done = self._encode_for_a_turn(data) if self._slice == _SLICE else 0
-        if done < nbytes and not self._is_ending:
-            self._rest = memoryview(bytes(data[done:]))  # the buffer is shared
-            self._set_reading()
-            self._wait_for_turn()
-
-    def eof_received(self) -> bool:
-        self._has_ended = True
-        if self._is_ending:
-            return False
-        if not self._rest:
-            self._end_text()
-        return True
-
-    def pause_writing(self) -> None:
-        self._is_full = True
-        self._set_reading()
-
-    def resume_writing(self) -> None:
-        self._is_full = False
-        self._set_reading()
-        self._wait_for_turn()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._is_lost = True
-        if exc is not None:
-            self._server.counters.connections_reset += 1
-        if self._timer is not None:
-            self._timer.cancel()
-        self._rest = _NOTHING
-        self._server._forget(self)
-        self._stream = None
-
-    # Called by the server
-
-    def take_turn(self) -> bool:
-        """Encode some of the remaining text. False if there is nothing to do."""
-        self._is_waiting = False
-        if not self._rest or self._is_full or self._transport.is_closing():
-            return False
-        self._last_seen = self._loop.time()  # the client waits for us
-        done = self._encode_for_a_turn(self._rest)
-        if self._is_ending:
-            return True
-        self._rest = self._rest[done:]
-        if self._rest:
-            self._wait_for_turn()
-        elif self._has_ended:
-            self._end_text()
-        else:
-            self._set_reading()
-        return True
+    async def refuse(self, problem: str) -> None:
+        """Send a message only."""
+        await self._until_closed(lambda: self._say(problem))
 
     def hasten(self) -> None:
         """Check soon and often whether the client still sends, because the server closes."""
@@ -202,82 +104,103 @@ class Connection(asyncio.BufferedProtocol):
     def end(self, problem: str, limit: Limit | None = None) -> None:
         """Send the ids of all text so far and the problem, and close.
 
-        limit: the limit that was hit, for the counters. For invalid text there is `_fail`.
+        limit: the limit that was hit, for the counters.
         """
-        if self._is_ending or self._is_lost:
-            return
-        assert self._stream is not None
-        if limit is not None:
-            self._server.counters.limits_hit[limit] += 1
-        size = self._stream.bytes_in
-        pending = self._stream.pending
-        try:
-            self._give([self._encode(b"", True)], 0)
-        except ValueError:  # the text ends inside a character
-            size -= pending
-        self._say(f"{problem}; the ids are those of the first {size} bytes")
+        if self._ended is None:
+            self._ended = Ended(problem)
+            if limit is not None:
+                self._shared.counters.limits_hit[limit] += 1
+            if self._is_reading and self._task is not None:
+                self._task.cancel()
 
-    def abort(self) -> None:
-        """Drop the client without a message."""
+    def drop(self) -> None:
+        """Close without a message."""
+        self._is_dropped = True
         self._transport.abort()
+
+    async def _until_closed(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._set_timer()
+        try:
+            await work()
+            await self._flush()
+        except ConnectionError:
+            self._shared.counters.connections_reset += not self._is_dropped
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._writer.close()
 
     # Encoding
 
-    def _wait_for_turn(self) -> None:
-        """Queue for a turn if there is text to encode and the client reads its ids."""
-        if self._rest and not self._is_waiting and not self._is_full:
-            self._is_waiting = True
-            self._server._turns.ask(self.take_turn)
+    async def _encode_all(self) -> None:
+        try:
+            while data := await self._read():
+                await self._encode(memoryview(data))
+            self._give([self._stream.encode_to_numpy(b"", final=True)], 0)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            await self._say(self._problem(error))
+
+    async def _read(self) -> bytes:
+        """Some text, nothing at its end. Raises Ended."""
+        if self._ended is None:
+            self._is_reading = True
+            try:
+                data = await self._reader.read(CHUNK_SIZE)
+            except asyncio.CancelledError:
+                if self._ended is None:
+                    raise
+            else:
+                self._last_seen = self._loop.time()
+                return data
+            finally:
+                self._is_reading = False
+        raise self._ended
+
+    async def _encode(self, data: memoryview) -> None:
+        """Encode in turns, each when the client has read most of its ids. Raises Ended."""
+        while data:
+            if self._ended is not None:
+                raise self._ended
+            if self._slice == _SLICE:
+                data = data[self._encode_for_a_turn(data) :]
+                await asyncio.sleep(0)
+            else:  # a client whose text was slow queues for its turn
+                async with self._shared.turn:
+                    data = data[self._encode_for_a_turn(data) :]
+                    await asyncio.sleep(0)
+            await self._drain()
+            self._last_seen = self._loop.time()
 
     def _encode_for_a_turn(self, data: memoryview) -> int:
         """Encode for at most about `_TURN` seconds and write the ids; return the bytes encoded."""
         begin = before = perf_counter()
         at = 0
         ids = []
-        problem: Exception | None = None
-        while at < len(data):
-            part = data[at : at + self._slice]
-            try:
-                ids.append(self._encode(part, False))
-            except Exception as error:
-                problem = error
-                break
-            at += len(part)
-            now = perf_counter()
-            if now - before >= _TURN:
-                self._slice = max(self._slice // 4, _LEAST_SLICE)
-            else:
-                self._slice = min(self._slice * 2, _SLICE)
-            if now - begin >= _TURN:
-                break
-            before = now
-        self._give(ids, at)
-        if problem is not None:
-            self._fail(problem)
-        return at
-
-    def _end_text(self) -> None:
         try:
-            ids = self._encode(b"", True)
-        except Exception as error:
-            self._fail(error)
-        else:
-            self._give([ids], 0)
-            self._finish()
-
-    def _encode(self, data: bytes | memoryview, final: bool) -> IdArray:
-        assert self._stream is not None
-        return self._stream.encode_to_numpy(data, final=final)
+            while at < len(data):
+                part = data[at : at + self._slice]
+                ids.append(self._stream.encode_to_numpy(part))
+                at += len(part)
+                now = perf_counter()
+                if now - before >= _TURN:
+                    self._slice = max(self._slice // 4, _LEAST_SLICE)
+                else:
+                    self._slice = min(self._slice * 2, _SLICE)
+                if now - begin >= _TURN:
+                    break
+                before = now
+        finally:
+            self._give(ids, at)
+        return at
 
     def _give(self, parts: list[IdArray], size: int) -> None:
         """Write the ids of `size` bytes of text."""
-        counters = self._server.counters
-        counters.bytes += size
-        ids = parts[0] if len(parts) == 1 else np.concatenate([_NO_IDS, *parts])
-        if not len(ids):
-            return
-        counters.tokens += len(ids)
-        if self._server._format == "text":
+        self._shared.counters.bytes += size
+        ids = np.concatenate(parts) if parts else np.empty(0, np.uint32)
+        self._shared.counters.tokens += len(ids)
+        if self._shared.format == "text":
             self._write(format_text(ids))
         else:
             self._write(ids.astype(np.dtype("<u4"), copy=False).tobytes())
@@ -285,102 +208,98 @@ class Connection(asyncio.BufferedProtocol):
     def _write(self, output: bytes) -> None:
         if output:
             self._written += len(output)
-            self._transport.write(output)
+            self._writer.write(output)
+
+    async def _drain(self) -> None:
+        """Wait while the client has much to read."""
+        await self._writer.drain()
+        if self._transport.is_closing():
+            raise ConnectionResetError
+
+    async def _flush(self) -> None:
+        """Wait until the client has read all, or the system has it for the client."""
+        self._transport.set_write_buffer_limits(0)
+        await self._drain()
 
     # Ending
 
-    def _fail(self, error: BaseException) -> None:
-        counters = self._server.counters
+    def _problem(self, error: Exception) -> str:
+        """The message for what has ended the text, which is counted."""
+        counters = self._shared.counters
+        if isinstance(error, Ended):
+            size, pending = self._stream.bytes_in, self._stream.pending
+            try:
+                self._give([self._stream.encode_to_numpy(b"", final=True)], 0)
+            except ValueError:  # the text ends inside a character
+                size -= pending
+            return f"{error}; the ids are those of the first {size} bytes"
         if isinstance(error, UnicodeDecodeError):
             counters.decoding_errors += 1
-            self._say(f"byte {error.start} is not UTF-8 ({error.reason})")
-        elif isinstance(error, PendingLimitExceeded):
+            return f"byte {error.start} is not UTF-8 ({error.reason})"
+        if isinstance(error, PendingLimitExceeded):
             counters.limits_hit["pending"] += 1
-            self._say(str(error))
-        elif isinstance(error, ValueError):  # its first line names the special token and its place
+            return str(error)
+        if isinstance(error, ValueError):  # its first line names the special token and its place
             counters.special_token_refusals += 1
-            self._say(str(error).partition("\n")[0].rstrip("."))
-        else:
-            self._say("the server has failed")
-            self._loop.call_exception_handler(
-                {"message": "a connection could not be served", "exception": error}
-            )
+            return str(error).partition("\n")[0].rstrip(".")
+        self._loop.call_exception_handler(
+            {"message": "a connection could not be served", "exception": error}
+        )
+        return "the server has failed"
 
-    def _say(self, problem: str) -> None:
-        """Write the problem as the last output; close when the client has had time to read it."""
-        self._write(error_message(problem, self._server._format))
-        self._rest = _NOTHING
-        self._is_ending = True
-        self._last_seen = self._loop.time()
+    async def _say(self, problem: str) -> None:
+        """Write the problem as the last output, and wait until the client has had time to read it.
+
+        Closing while input is unread would reset the connection and could lose the message. So
+        input is read and discarded meanwhile.
+        """
+        text = " ".join(problem.split())
+        is_text = self._shared.format == "text"
+        self._write(f"error: {text}\n".encode() if is_text else ERROR_MARK + text.encode())
         with contextlib.suppress(OSError):  # the client may have gone
-            self._transport.write_eof()
-        if self._has_ended:
-            self._finish()
-            return
-        # Closing while input is unread would reset the connection and could lose the message. So
-        # for a while, input is read and discarded.
-        self._set_reading()
-        self._set_timer()
+            self._writer.write_eof()
+        discarding = asyncio.ensure_future(self._discard())
+        try:
+            await self._flush()
+            linger = _HASTE if self._shared.is_closing else _LINGER
+            await asyncio.wait({discarding}, timeout=linger)
+        finally:
+            discarding.cancel()
 
-    def _finish(self) -> None:
-        self._is_ending = True
-        self._last_seen = self._loop.time()
-        self._transport.close()  # after the output has been sent
-        self._set_timer()
-
-    def _set_reading(self) -> None:
-        if self._has_ended or ((self._is_full or self._rest) and not self._is_ending):
-            self._transport.pause_reading()
-        else:
-            self._transport.resume_reading()
+    async def _discard(self) -> None:
+        with contextlib.suppress(ConnectionError):
+            while await self._reader.read(CHUNK_SIZE):
+                pass
 
     # Time
 
     def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if self._server._is_closing:
-            delay = _HASTE
-        elif self._is_ending:
-            delay = _LINGER / 4
-        else:
-            limits = [self._server._idle_timeout, self._server._max_lifetime]
-            delay = min((limit for limit in limits if limit), default=0.0) / 4
-        self._timer = self._loop.call_later(delay, self._tick) if delay else None
+        limits = self._shared.idle_timeout, self._shared.max_lifetime, _PATIENCE
+        delay = _HASTE if self._shared.is_closing else min(one for one in limits if one) / 4
+        self._timer = self._loop.call_later(delay, self._tick)
 
     def _tick(self) -> None:
-        now = self._loop.time()
+        """Look whether a limit is reached."""
+        shared, now = self._shared, self._loop.time()
         unsent = self._transport.get_write_buffer_size()
         if self._written - unsent > self._sent:  # the client reads its ids
             self._sent = self._written - unsent
             self._last_seen = now
         self._set_timer()
-        if self._is_ending:
-            self._tick_at_the_end(now, unsent)
-            return
-        idle_timeout, max_lifetime = self._server._idle_timeout, self._server._max_lifetime
-        if self._server._is_closing:
-            if not unsent and not self._rest and now - self._last_seen >= _HASTE:
-                self.end(self._server._closing_text)
-        elif max_lifetime and self.age >= max_lifetime:
-            self.end(f"a connection may last {max_lifetime:g} seconds", "lifetime")
-        elif idle_timeout and now - self._last_seen >= idle_timeout:
-            if unsent:  # no message would reach it
-                self._server.counters.limits_hit["unread"] += 1
-                self.abort()
-            else:
-                self.end(f"idle for {idle_timeout:g} seconds", "idle")
-
-    def _tick_at_the_end(self, now: float, unsent: int) -> None:
+        idle_timeout, max_lifetime = shared.idle_timeout, shared.max_lifetime
+        idle = now - self._last_seen
         if unsent:
-            patience = self._server._idle_timeout or _PATIENCE
-            if self._server._max_lifetime:
-                patience = min(patience, self._server._max_lifetime)
-            if now - self._last_seen >= patience:
-                self._server.counters.limits_hit["unread"] += 1
-                self.abort()
-            return
-        if self._flushed_at is None:
-            self._flushed_at = now
-        if now - self._flushed_at >= (_HASTE if self._server._is_closing else _LINGER):
-            self._transport.close()
+            if idle >= (idle_timeout or _PATIENCE):  # no message would reach it
+                shared.counters.limits_hit["unread"] += 1
+                self.drop()
+        elif shared.is_closing and self._is_reading and idle >= _HASTE:
+            self.end(CLOSING)
+        elif idle_timeout and self._is_reading and idle >= idle_timeout:
+            self.end(f"idle for {idle_timeout:g} seconds", "idle")
+        if max_lifetime and now - self._opened >= max_lifetime:
+            self.end(f"a connection may last {max_lifetime:g} seconds", "lifetime")
+
+
+CLOSING = "the server is shutting down before the text has ended"

@@ -10,7 +10,7 @@ import collections
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-Limit: TypeAlias = Literal["connections", "pending", "idle", "silent", "unread", "lifetime"]
+Limit: TypeAlias = Literal["connections", "pending", "idle", "unread", "lifetime"]
 
 
 def _number(text: str) -> Any:

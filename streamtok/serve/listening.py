@@ -1,64 +1,15 @@
-"""Gets listening sockets and file descriptors for a server from the system."""
+"""Unix sockets to listen at, and the limit of open files."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
 import os
 import socket
 import stat
-from collections.abc import Callable, Iterable
 
-_BACKLOG = 1024  # clients that may wait to be accepted; the system may allow fewer
-_BATCH = 32  # clients that asyncio accepts at a time, before it looks at the others
+BACKLOG = 1024  # clients that may wait to be accepted; the system may allow fewer
 _SPARE_DESCRIPTORS = 192  # for refused clients, metrics and the interpreter
-
-
-async def open_tcp(host: str, port: int) -> list[socket.socket]:
-    """Open a listening socket for each address that `host` has on this machine.
-
-    port: 0 for any free one. Raises OSError if one of the addresses cannot be used, except for
-    address families that the machine lacks.
-    """
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(
-        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    sockets: list[socket.socket] = []
-    with contextlib.ExitStack() as stack:
-        missing: OSError | None = None
-        for family, _, _, _, address in dict.fromkeys(found):
-            try:
-                sock = socket.create_server(address, family=family, backlog=_BACKLOG)
-            except OSError as error:
-                code = error.errno or errno.EINVAL
-                missing = OSError(code, os.strerror(code), f"{host}:{port}")
-                if code not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
-                    raise missing from None
-                continue  # such as localhost's ::1 on a machine without IPv6
-            # With the protocol named, asyncio switches Nagle's algorithm off for each client:
-            # without, ids may wait 40 ms for an acknowledgement of the last ones.
-            sock = socket.socket(family, sock.type, socket.IPPROTO_TCP, sock.detach())
-            stack.callback(sock.close)
-            sockets.append(sock)
-        if not sockets:
-            assert missing is not None
-            raise missing
-        stack.pop_all()
-    return sockets
-
-
-async def accept(
-    listeners: Iterable[socket.socket], make_protocol: Callable[[], asyncio.BaseProtocol]
-) -> list[asyncio.Server]:
-    """Make a protocol for each client that connects. Where descriptors run out, clients wait."""
-    loop = asyncio.get_running_loop()
-    servers = []
-    for sock in listeners:
-        servers.append(await loop.create_server(make_protocol, sock=sock, backlog=_BATCH))
-        sock.listen(_BACKLOG)  # the clients that may wait; asyncio has set it to _BATCH
-    return servers
 
 
 def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
@@ -79,7 +30,7 @@ def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
         # Before it listens: until then nobody can connect, whatever the umask allows.
         os.chmod(path, mode)
         found = os.lstat(path)
-        sock.listen(_BACKLOG)
+        sock.listen(BACKLOG)
     except BaseException:
         sock.close()
         raise

@@ -9,10 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..pipeline.host_port import format_host_port
-from .connection import CHUNK_SIZE, Connection, Format
-from .counters import Counters
-from .fair_turns import FairTurns
-from .listening import accept, open_tcp, open_unix, remove_unix, reserve_descriptors
+from .connection import CHUNK_SIZE, CLOSING, Client, Format, Shared
+from .listening import BACKLOG, open_unix, remove_unix, reserve_descriptors
 
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial
@@ -26,7 +24,6 @@ DEFAULT_MAX_PENDING = 1 << 20
 DEFAULT_GRACE = 5.0
 
 _MAX_REFUSING = 64  # clients that are told why they are refused; more are just dropped
-_SILENCE = 1.0  # seconds after which a client that has sent nothing may lose its place
 _LAST_WORDS = 1.0  # seconds after the grace in which messages may still be sent
 
 
@@ -64,7 +61,9 @@ async def serve(
         )
 
     open_stream()  # raises now if no connection could have a stream
-    server = Server(open_stream, format, max_connections, idle_timeout, max_lifetime)
+    if format not in ("text", "u32"):
+        raise ValueError(f"format must be 'text' or 'u32', not {format!r}")
+    server = Server(Shared(open_stream, format, idle_timeout, max_lifetime), max_connections)
     await server._listen(host, port, path, mode)
     return server
 
@@ -72,45 +71,23 @@ async def serve(
 class Server:
     """A running server, made by `serve`. `async with` closes it. `counters` has its totals."""
 
-    def __init__(
-        self,
-        open_stream: Callable[[], StreamEncoder],
-        format: Format,
-        max_connections: int,
-        idle_timeout: float | None,
-        max_lifetime: float | None,
-    ):
-        if format not in ("text", "u32"):
-            raise ValueError(f"format must be 'text' or 'u32', not {format!r}")
-        self.counters = Counters()
-        self._open_stream = open_stream
-        self._format = format
+    def __init__(self, shared: Shared, max_connections: int) -> None:
+        self.counters = shared.counters
+        self._shared = shared
         self._max_connections = max_connections
-        self._idle_timeout = idle_timeout
-        self._max_lifetime = max_lifetime
-        self._connections: set[Connection] = set()
-        self._silent: dict[
-            Connection, None
-        ] = {}  # have sent nothing; the one that came first first
+        self._clients: set[Client] = set()
         self._all_gone = asyncio.Event()
-        self._turns = FairTurns()
-        self._is_closing = False
-        self._servers: list[asyncio.Server] = []
+        self._server: asyncio.Server | None = None
         self._path: str | None = None
         self._inode: tuple[int, int] | None = None
-        # The selector loops of asyncio get the buffer, fill it and pass it on without a pause, so
-        # all connections can share one. Other loops (Windows, uvloop) may fill it later.
-        loop = asyncio.get_running_loop()
-        is_shared = isinstance(loop, asyncio.SelectorEventLoop)
-        self._buffer = memoryview(bytearray(CHUNK_SIZE)) if is_shared else None
 
     @property
     def addresses(self) -> list[str]:
         """HOST:PORT of each TCP socket, or the path of the Unix socket."""
         if self._path is not None:
             return [self._path]
-        names = [sock.getsockname() for one in self._servers for sock in one.sockets]
-        return [format_host_port(*name[:2]) for name in names]
+        sockets = self._server.sockets if self._server is not None else ()
+        return [format_host_port(*sock.getsockname()[:2]) for sock in sockets]
 
     @property
     def port(self) -> int:
@@ -136,90 +113,69 @@ class Server:
         waits for its client ends at once. Each client gets the ids of all text so far and an error,
         because its text may be incomplete. Clients that do not read their ids are dropped.
         """
-        self._is_closing = True
+        self._shared.is_closing = True
         if self._path is not None:  # before the system can reuse its inode
             remove_unix(self._path, self._inode)
             self._inode = None
-        for one in self._servers:
-            one.close()
-        self._servers.clear()
+        if self._server is not None:
+            self._server.close()
         await asyncio.sleep(0)  # clients that were just accepted are told, too
-        for connection in list(self._connections):
-            connection.hasten()
+        for client in self._clients:
+            client.hasten()
         if not await self._is_empty_after(grace):
-            for connection in list(self._connections):
-                connection.end(self._closing_text)
+            for client in self._clients:
+                client.end(CLOSING)
             if not await self._is_empty_after(_LAST_WORDS):
-                for connection in list(self._connections):
-                    connection.abort()
+                for client in self._clients:
+                    client.drop()
                 await self._is_empty_after(_LAST_WORDS)
 
     async def _is_empty_after(self, seconds: float) -> bool:
-        if self._connections:
+        if self._clients:
             self._all_gone.clear()
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._all_gone.wait(), seconds)
-        return not self._connections
-
-    # Listening
+        return not self._clients
 
     async def _listen(self, host: str, port: int, path: str | None, mode: int) -> None:
         if path is None:
-            sockets = await open_tcp(host, port)
+            self._server = await asyncio.start_server(
+                self._connected, host or None, port, limit=CHUNK_SIZE, backlog=BACKLOG
+            )
         else:
             sock, self._inode = open_unix(path, mode)
-            self._path, sockets = path, [sock]
-        self._servers = await accept(sockets, self._connect)
+            self._path = path
+            self._server = await asyncio.start_unix_server(
+                self._connected, sock=sock, limit=CHUNK_SIZE, backlog=BACKLOG
+            )
 
-    # Called by connections
-
-    def _connect(self) -> Connection:
-        buffer = self._buffer
-        return Connection(self, memoryview(bytearray(CHUNK_SIZE)) if buffer is None else buffer)
-
-    def _admit(self, connection: Connection) -> str | None:
-        """Count a new connection; return why it gets no stream, or None if it gets one."""
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a client, or say why it is refused."""
         counters = self.counters
-        self._connections.add(connection)
         counters.connections += 1
-        if self._is_closing:
+        client = Client(self._shared, reader, writer)
+        self._clients.add(client)
+        try:
+            if not self._shared.is_closing and counters.connections_open < self._max_connections:
+                counters.connections_open += 1
+                try:
+                    await client.run()
+                finally:
+                    counters.connections_open -= 1
+                return
             counters.connections_refused += 1
-            return self._closing_text
-        if counters.connections_open >= self._max_connections and not self._drop_silent():
-            counters.connections_refused += 1
-            counters.limits_hit["connections"] += 1
-            return f"there are {self._max_connections} connections already, try later"
-        counters.connections_open += 1
-        self._silent[connection] = None
-        return None
-
-    def _drop_silent(self) -> bool:
-        """Drop the client that has been silent for longest, if there is one, for a new client."""
-        oldest = next(iter(self._silent), None)
-        if oldest is None or oldest.age < _SILENCE:
-            return False
-        self._heard(oldest)
-        self.counters.limits_hit["silent"] += 1
-        oldest.abort()
-        return True
-
-    def _heard(self, connection: Connection) -> None:
-        self._silent.pop(connection, None)
-
-    def _forget(self, connection: Connection) -> None:
-        self._heard(connection)
-        self._connections.discard(connection)
-        self.counters.connections_open -= connection.is_stream
-        if not self._connections:
-            self._all_gone.set()
-
-    @property
-    def _is_crowded(self) -> bool:
-        return len(self._connections) - self.counters.connections_open > _MAX_REFUSING
-
-    @property
-    def _closing_text(self) -> str:
-        return "the server is shutting down before the text has ended"
+            problem = CLOSING
+            if not self._shared.is_closing:
+                counters.limits_hit["connections"] += 1
+                problem = f"there are {self._max_connections} connections already, try later"
+            if len(self._clients) - counters.connections_open > _MAX_REFUSING:
+                client.drop()
+            else:
+                await client.refuse(problem)
+        finally:
+            self._clients.discard(client)
+            if not self._clients:
+                self._all_gone.set()
 
 
 def run(

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import VocabularyError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -83,7 +83,7 @@ class Vocabulary:
         `TokenTable` finding them, and it compares their bytes; pickles go without them.
 
         Duplicate tokens are not detected here. Tables that may be unsound come in through
-        `from_ranks`, `load_tiktoken` or `merge_lists.from_merges`. Raises `VocabularyError`, and
+        `from_ranks`, `loads_tiktoken` or `merge_lists.from_merges`. Raises `VocabularyError`, and
         `TypeError` for wrong types.
         """
         offsets, ids = _frozen(offsets), _frozen(ids)
@@ -109,7 +109,7 @@ class Vocabulary:
 
     @classmethod
     def of_model(cls, model: Pieces, decode_only: Mapping[int, bytes]) -> Vocabulary:
-        """The vocabulary of a model that is no merges: its ids are all in `decode_only`."""
+        """The vocabulary of a model of pieces: its ids are all in `decode_only`."""
         none = np.full(256, NO_ID, np.uint32)
         bounds = np.arange(257, dtype=np.uint32)
         lefts = np.zeros(256, np.uint32)
@@ -272,15 +272,29 @@ def check_numbers(rows: list[tuple[int, bytes]], kind: str) -> None:
             )
 
 
-def check_length(size: int, number: int, kind: str) -> None:
-    """Raise VocabularyError for a token of `size` bytes that is empty or too long."""
-    if not 1 <= size <= MAX_TOKEN_BYTES:
+def check_tokens(
+    tokens: bytes,
+    offsets: NDArray[np.uint32],
+    numbers: NDArray[np.int64],
+    more: Mapping[int, bytes] = MappingProxyType({}),
+) -> None:
+    """Raise VocabularyError for tokens that are empty or too long, and for ids that are out of
+    range or given twice. more: further ids, with their tokens.
+    """
+    lengths = np.diff(offsets)
+    for i in np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES))[:1].tolist():
         raise VocabularyError(
-            f"the token of {kind} {number} has {size} bytes: it must have 1 … {MAX_TOKEN_BYTES}"
+            f"the token of id {numbers[i]} has {int(offsets[i + 1]) - int(offsets[i])} bytes: it "
+            f"must have 1 … {MAX_TOKEN_BYTES}"
         )
+    ids = np.sort(np.concatenate([numbers, [*more]]).astype(np.int64))
+    if len(ids) and not (ids[0] >= 0 and ids[-1] <= MAX_ID and (ids[1:] > ids[:-1]).all()):
+        bounds = itertools.pairwise(offsets.tolist())
+        rows = zip(numbers.tolist(), (tokens[start:stop] for start, stop in bounds), strict=True)
+        check_numbers(sorted([*rows, *more.items()]), "id")
 
 
-def check_bytes(present: Collection[int]) -> None:
+def _check_bytes(present: set[int]) -> None:
     """Raise VocabularyError unless every byte is `present` as a token."""
     missing = [byte for byte in range(256) if byte not in present]
     if missing:
@@ -303,8 +317,7 @@ def _check_arrays(
         raise VocabularyError("the offsets do not fit the ids and the bytes of the tokens")
     lengths = offsets[1:] - offsets[:-1]  # unsigned: a negative length is far too large
     if len(ids) and (lengths.min() < 1 or lengths.max() > MAX_TOKEN_BYTES):
-        bad = int(np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES))[0])
-        check_length(int(offsets[bad + 1]) - int(offsets[bad]), int(ids[bad]), "rank")
+        check_tokens(tokens, offsets, ids.astype(np.int64))
     if not is_plain:
         real = np.sort(ids[ids != NO_ID])  # numpy.unique is slower, and loads numpy.ma
         if (real[1:] == real[:-1]).any():
@@ -312,7 +325,7 @@ def _check_arrays(
     elif len(ids) and (int(ids[-1]) > MAX_ID or not (ids[1:] > ids[:-1]).all()):
         raise VocabularyError(f"the ids must increase strictly and be at most {MAX_ID}")
     singles = np.frombuffer(tokens, np.uint8)[offsets[:-1][lengths == 1]]
-    check_bytes(set(singles.tolist()))
+    _check_bytes(set(singles.tolist()))
 
 
 def show_token(token: bytes | str) -> str:

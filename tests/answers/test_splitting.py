@@ -190,7 +190,7 @@ def test_memory_is_that_of_a_chunk() -> None:
         for _ in range(10):
             next(chunks)
         tracemalloc.start()
-        for _ in range(20):
+        for _ in range(8):
             next(chunks)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

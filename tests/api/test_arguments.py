@@ -35,18 +35,15 @@ THREADS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("door", THREADS)
-@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
-def test_numbers_of_threads(door: str, value: Any) -> None:
-    if value is None and door == "Trainer":
-        return  # its default
-    if value is True and door not in ("Trainer", "encode_batch"):
-        return  # it is 1
-    with pytest.raises(ValueError, match="num_threads must be a positive integer, not"):
-        THREADS[door](value)
-
-
-def test_numpy_numbers_of_threads() -> None:
-    assert ENC.encode_batch(["a"], num_threads=np.int64(2)) == [ENC.encode("a")]
+def test_numbers_of_threads(door: str) -> None:
+    THREADS[door](np.int64(2))
+    for value in NO_NUMBERS:
+        if value is None and door == "Trainer":
+            continue  # its default
+        if value is True and door not in ("Trainer", "encode_batch"):
+            continue  # it is 1
+        with pytest.raises(ValueError, match="num_threads must be a positive integer, not"):
+            THREADS[door](value)
 
 
 @pytest.mark.parametrize("value", [-1, True, None, "9", 1.5, float("nan"), 1 << 63], ids=repr)
@@ -80,21 +77,12 @@ def test_unknown_settings(call: str) -> None:
         ENC.encode_with_offsets("a", allowed="all")
 
 
-NO_TEXTS = {
-    "uint32": np.arange(4, dtype=np.uint32),
-    "float": np.zeros(2),
-    "bool": np.zeros(2, bool),
-    "matrix": np.zeros((2, 2), np.uint8),
-    "array": array.array("I", [1, 2]),
-    "strings": np.array([b"ab", b"cd"]),
-    "cast": memoryview(b"abcd").cast("I"),
-}
+NO_TEXTS: list[Any] = [
+    np.arange(4, dtype=np.uint32), np.zeros(2), np.zeros(2, bool), np.zeros((2, 2), np.uint8),
+    array.array("I", [1, 2]), np.array([b"ab", b"cd"]), memoryview(b"abcd").cast("I"),
+]  # fmt: skip
 SPACES = made("spaces", 1).encoding
 REWRITING = made("rewriting", 3).encoding
-
-
-def _followed(text: Any) -> Any:
-    return ENC.stream_encoder().encode_with_offsets(text)
 
 
 def _begun(text: Any) -> Any:
@@ -116,7 +104,7 @@ DOORS: dict[str, Callable[[Any], Any]] = {
     "stream": lambda text: ENC.stream_encoder().encode(text),
     "spaces stream": lambda text: SPACES.stream_encoder().encode(text),
     "rewriting stream": lambda text: REWRITING.stream_encoder().encode(text),
-    "stream offsets": _followed,
+    "stream offsets": lambda text: ENC.stream_encoder().encode_with_offsets(text),
     "counter": lambda text: ENC.counter().update(text),
     "begun counter": _begun,
     "fits": lambda text: ENC.fits(text, 5),
@@ -129,10 +117,10 @@ DOORS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("kind", NO_TEXTS)
-def test_arrays_of_numbers_are_no_text(door: str, kind: str) -> None:
-    with pytest.raises(TypeError):
-        DOORS[door](NO_TEXTS[kind])
+def test_arrays_of_numbers_are_no_text(door: str) -> None:
+    for array_of_numbers in NO_TEXTS:
+        with pytest.raises(TypeError):
+            DOORS[door](array_of_numbers)
 
 
 BYTES = [
@@ -149,19 +137,3 @@ BYTES = [
 def test_buffers_of_bytes_are_text(data: Any) -> None:
     assert ENC.encode(data) == ENC.encode_batch([data])[0] == ENC.encode("hello")
     assert ENC.count(data) == len(ENC.encode("hello"))
-
-
-def test_states_that_count_too_much() -> None:
-    from streamtok import chunker
-
-    for stream in (ENC.stream_encoder(), ENC.stream_decoder()):
-        body = bytearray(chunker.unseal(stream.getstate()))
-        for at in range(32, len(body) - 7):
-            forged = bytearray(body)
-            forged[at : at + 8] = b"\xff" * 7 + b"\x7f"
-            try:
-                stream.setstate(chunker.seal(bytes(forged)))
-            except streamtok.StateError:
-                continue
-            assert stream.bytes_in < 1 << 62 if hasattr(stream, "bytes_in") else True
-            stream.reset()

@@ -12,6 +12,7 @@ import pytest
 import streamtok
 from streamtok.parallel import texts, threads
 from streamtok.parallel.ordered_pool import OrderedPool
+from streamtok.training import part_counters
 
 from ..live_threads import refused, stillborn
 
@@ -23,30 +24,22 @@ def test_work_is_done_here(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(texts, "PER_THREAD", 10)
     monkeypatch.setattr(texts, "LARGE", 1000)
     monkeypatch.setattr(texts, "PART", 100)
+    monkeypatch.setattr(part_counters, "LARGE", 64)
     enc = streamtok.get_encoding("gpt2")
     batch = ["some words " * n for n in range(1, 200)]
     ids = [enc.encode(text) for text in batch]
     assert enc.encode_batch(batch, num_threads=4) == ids
     assert enc.decode_batch(ids, num_threads=4) == batch
+    trainer, other = (streamtok.Trainer("gpt2", num_threads=n) for n in (4, 1))
+    for one in (trainer, other):
+        one.update("".join(batch), final=True)
+        one.update_documents(batch)
+    assert list(trainer.piece_counts().items()) == list(other.piece_counts().items())
     pool: OrderedPool[int, None] = OrderedPool(4)
     for number in range(9):
         pool.add(lambda number=number: number * number, None)
     assert [pool.take() for _ in range(9)] == [n * n for n in range(9)]
     pool.close()
-
-
-def test_join_may_be_called_again() -> None:
-    helper = threads.Helper(lambda: None)
-    helper.join()
-    helper.join()
-    assert helper.start()  # and does nothing
-    done: list[int] = []
-    helper = threads.Helper(lambda: done.append(1))
-    assert helper.start()
-    while not done:
-        pass
-    helper.join()
-    helper.join()
 
 
 def test_a_thread_that_begins_too_late_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ import pytest
 import streamtok
 from streamtok import Trainer
 from streamtok._core._testing import use_every_look
-from streamtok._core.encode import ARRAY, WorkList, encode_delimited, token_spans
+from streamtok._core.encode import ARRAY, WorkList, encode_delimited, spans_in, token_spans
 from streamtok.engines.rules import NO_RULES, TextRules
 from streamtok.files import part_file
 from streamtok.models.pieces import Pieces
@@ -250,11 +250,10 @@ LOOPS: dict[str, Callable[[], Callable[[], Any]]] = {
     "decode an array": lambda: partial(CL100K.decode, np.full(10_000_000, 1_000, np.uint32)),
     "decode a list": lambda: partial(CL100K.decode_bytes, [1_000] * 10_000_000),
     "offsets": lambda: partial(
-        token_spans, np.full(10_000_000, 9, np.uint32), np.full(10, 3, np.uint16), None, False
+        token_spans, np.full(10_000_000, 9, np.uint32), np.full(10, 3, np.uint16)
     ),
     "offsets in characters": lambda: partial(
-        token_spans, np.zeros(5_000_000, np.uint32), np.full(1, 4, np.uint16),
-        "a\u00e9b" * 5_000_000, False,
+        spans_in, 1, np.full((5_000_000, 2), 3, np.int64), ("a\u00e9b" * 5_000_000).encode(), [],
     ),
     "a list of ids": lambda: partial(
         streamtok.get_encoding("gpt2").encode_ordinary, " \n" * 10_000_000

@@ -14,8 +14,10 @@ import streamtok
 from streamtok import Encoding
 from streamtok.engines.rules import TextRules
 from streamtok.normalizers import Form, Normalizer
+from streamtok.parallel import texts
 
 from ..doors import COUNTS, IDS
+from ..encodings import make_encoding
 
 LONE = ["\ud83d", "\ude00", "\udc80", "\ud83d\ude00", "\ud83d\udc80"]
 WORDS = "naïve words, 漢字 and <|endoftext of 😀. "
@@ -41,18 +43,7 @@ def as_bytes(text: str, errors: str) -> bytes:
 
 def rewriting() -> Encoding:
     """An encoding that changes its text: characters are made before the core has bytes."""
-    return Encoding(
-        "rewriting",
-        pat_str=r"[\s\S]",
-        mergeable_ranks={bytes([i]): i for i in range(256)},
-        special_tokens={},
-        rules=TextRules(normalizer=Normalizer([Form("NFC")])),
-    )
-
-
-def without_tables() -> Encoding:
-    ranks = {bytes([i]): i for i in range(256)}
-    return Encoding("look-behind", pat_str=r"(?<=a)b|.", mergeable_ranks=ranks, special_tokens={})
+    return make_encoding(rules=TextRules(normalizer=Normalizer([Form("NFC")])))
 
 
 KINDS = {"gpt2": lambda: streamtok.get_encoding("gpt2"), "nfc": rewriting}
@@ -65,8 +56,13 @@ def enc(request: pytest.FixtureRequest) -> Encoding:
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
 @pytest.mark.parametrize("lone", LONE, ids=ascii)
-def test_every_call_has_one_answer(enc: Encoding, lone: str, errors: str) -> None:
+def test_every_call_has_one_answer(
+    enc: Encoding, lone: str, errors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     more = {"errors": errors}
+    monkeypatch.setattr(texts, "usable_cores", lambda: 4)
+    monkeypatch.setattr(texts, "PER_THREAD", 50)
+    monkeypatch.setattr(texts, "LARGE", 500)  # so that threads share the longer text
     for words in (WORDS, WORDS * 90):  # more than the fast path takes
         for text in placed(lone, words):
             wanted = enc.encode(as_bytes(text, errors), **more)
@@ -87,18 +83,6 @@ def test_with_unstable(lone: str) -> None:
         stable, completions = enc.encode_with_unstable(text)
         assert stable == enc.encode(data)[:-1]
         assert (stable, completions) == enc.encode_with_unstable(data)
-
-
-@pytest.mark.parametrize("lone", ["\ud83d", "\ud83d\udc80"], ids=ascii)
-@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
-def test_texts_that_threads_share(lone: str, errors: str) -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    text = WORDS * 14_000 + lone + WORDS * 14_000
-    wanted = enc.encode(as_bytes(text, errors), errors=errors)
-    for name in ("to_numpy", "to_numpy, threads", "batch", "stream"):
-        assert IDS[name](enc, text, {"errors": errors}) == wanted, name
-    for name in ("count", "count, threads", "counter"):
-        assert COUNTS[name](enc, text, {"errors": errors}) == len(wanted), name
 
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
@@ -145,7 +129,7 @@ def test_hugging_face_and_the_service() -> None:
 
 
 def test_whole_texts_of_a_pattern_without_tables() -> None:
-    enc = without_tables()
+    enc = make_encoding(r"(?<=a)b|.")
     for errors in ("strict", "replace", "surrogateescape"):
         for lone in LONE:
             data = as_bytes("ab" + lone, errors)
@@ -157,19 +141,3 @@ def test_offsets_count_the_characters_of_the_str() -> None:
     _, spans = enc.encode_with_offsets("a\ud83d\ude00b\ud83dc")
     assert sorted(map(tuple, spans.tolist())) == [(0, 1), (1, 3), (1, 3), (3, 4), (4, 5), (5, 6)]
     assert [chunk.text for chunk in enc.split("a\ud83d\ude00b\ud83d", 1 << 20)] == ["a😀b\ufffd"]
-
-
-@pytest.mark.parametrize("data", [b"\xed\xa0", b"\xed\xa0\xbd\xed\xb8"])
-@pytest.mark.parametrize("make", KINDS.values(), ids=list(KINDS))
-def test_bytes_of_a_surrogate_are_refused_at_once(
-    make: Callable[[], Encoding], data: bytes
-) -> None:
-    """They are never UTF-8, whatever follows, so that a str may follow."""
-    enc = make()
-    wanted = enc.encode(data.decode("utf-8", "replace") + "x")
-    for cut in range(len(data)):
-        stream = enc.stream_encoder(errors="replace")
-        ids = stream.encode(data[:cut]) + stream.encode(data[cut:])
-        assert ids + stream.encode("x", final=True) == wanted
-    with pytest.raises(UnicodeDecodeError, match="invalid continuation byte"):
-        enc.stream_encoder().encode(data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import pickle
@@ -75,18 +74,15 @@ def test_round_trips(tokens: list[bytes], shift: int) -> None:
     assert shifted.to_ranks() == {token: rank + shift for token, rank in ranks.items()}
     assert loads_tiktoken(dumps_tiktoken(shifted)) == shifted
     assert (shifted == table) is (shift == 0)
-
-
-@pytest.mark.parametrize("extra", [{b"x" * 65535: 256}, {b"ab": 2**32 - 2}, {b"ab": np.int64(256)}])
-def test_ranks_that_are_accepted(extra: dict[bytes, Any]) -> None:
-    assert Vocabulary.from_ranks({**BYTES, **extra}).to_ranks() == {**BYTES, **extra}
+    extremes = {**BYTES, b"x" * 65535: np.int64(256), b"ab": 2**32 - 2}
+    assert Vocabulary.from_ranks(extremes).to_ranks() == extremes
 
 
 @pytest.mark.parametrize(
     ("ranks", "error", "message"),
     [
-        ({**BYTES, b"x" * 65536: 256}, ValueError, r"rank 256 has 65536 bytes: it must have 1 …"),
-        ({**BYTES, b"": 256}, ValueError, r"the token of rank 256 has 0 bytes"),
+        ({**BYTES, b"x" * 65536: 256}, ValueError, r"id 256 has 65536 bytes: it must have 1 …"),
+        ({**BYTES, b"": 256}, ValueError, r"the token of id 256 has 0 bytes"),
         ({**BYTES, b"ab": 255}, ValueError, r"rank 255 is given twice: to b'ab' and to b'\\xff'"),
         ({**BYTES, b"ab": -1}, ValueError, r"the rank of b'ab' is -1: it must be in 0 …"),
         ({**BYTES, b"ab": 2**32 - 1}, ValueError, r"the rank of b'ab' is 4294967295: it must"),
@@ -179,13 +175,8 @@ def test_equality_hash_and_digest() -> None:
     assert table != SMALL
     # Saved streams contain it, so it must never change.
     assert table.digest == "14a7a26d0e4e8f89c4bd38eba196f3d5a96e0828aa664da195c2e7b6bff550f7"
-
-
-def test_pickle() -> None:
-    table = Vocabulary.from_ranks(SMALL)
     again = pickle.loads(pickle.dumps(table))
-    assert again == table
-    assert again.digest == table.digest
+    assert (again, again.digest) == (table, table.digest)
     assert repr(again) == "<Vocabulary of 259 tokens, 263 bytes>"
 
 
@@ -214,27 +205,14 @@ def test_tiktoken_lines_may_be_in_any_form_that_tiktoken_reads() -> None:
         assert loads_tiktoken(same) == Vocabulary.from_ranks(SMALL)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"YWI=",
-        b"YWI= ",
-        b"YWI= 300 1",
-        b" 300",
-        b"YWI 300",
-        b"Y*WI= 300",
-        b"YWI= x",
-        b"YWI= 3_00",
-        b"YWI= -300",
-        b"YWI= +300",
-        b"YWI= 3.0",
-        b"YWI= " + b"9" * 5000,
-        b"\xff\xfe 300",
-        b"\0",
-        b"   ",
-        b"x" * 100,
-    ],
-)
+BAD_LINES = [
+    b"YWI=", b"YWI= ", b"YWI= 300 1", b" 300", b"YWI 300", b"Y*WI= 300", b"YWI= x", b"YWI= 3_00",
+    b"YWI= -300", b"YWI= +300", b"YWI= 3.0", b"YWI= " + b"9" * 5000, b"\xff\xfe 300", b"\0", b"   ",
+    b"x" * 100,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", BAD_LINES)
 def test_bad_tiktoken_line_is_named(line: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bad.tiktoken"
     path.write_bytes(dumps_tiktoken(Vocabulary.from_ranks(BYTES)) + line + b"\nYWJj 257\n")
@@ -263,11 +241,6 @@ def test_contradicting_tiktoken_lines_are_named(tmp_path: Path) -> None:
         load_tiktoken(path)
 
 
-def test_a_missing_file_is_a_plain_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="absent"):
-        load_tiktoken(tmp_path / "absent")
-
-
 # Bundled vocabularies
 
 
@@ -278,9 +251,6 @@ def test_bundled_data_rebuilds_the_published_file(name: str) -> None:
     data = dumps_tiktoken(table)
     assert hashlib.sha256(data).hexdigest() == published
     assert len(table) == count
-    # The same without dumps_tiktoken.
-    lines = [f"{base64.b64encode(t).decode()} {i}\n" for i, t in enumerate(table.to_ranks())]
-    assert hashlib.sha256("".join(lines).encode()).hexdigest() == published
     assert loads_tiktoken(data) == Vocabulary.from_ranks(table.to_ranks()) == table
 
 
@@ -398,27 +368,18 @@ def test_what_cannot_be_bundled_is_refused() -> None:
 # Exceptions
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        errors.StreamtokError("text"),
-        errors.VocabularyError("text"),
-        errors.PatternError("text"),
-        errors.UnsupportedPatternError("text", construct="look-behind", position=3),
-        errors.PendingLimitExceeded("text", offset=10, pending=20, limit=15),
-        errors.StreamInUseError("text"),
-        errors.StateError("text"),
-        errors.DisallowedSpecialError(3, "<|end|>"),
-        errors.CheckpointError("text"),
-        errors.ArchiveError("text"),
-        errors.DocumentError("text"),
-        errors.FormatLimitError("text"),
-        errors.MissingLibraryError("text"),
-    ],
-)
-def test_errors_can_be_pickled(error: errors.StreamtokError) -> None:
+MORE = {
+    "UnsupportedPatternError": {"construct": "look-behind", "position": 3},
+    "PendingLimitExceeded": {"offset": 10, "pending": 20, "limit": 15},
+}
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_errors_can_be_pickled(name: str) -> None:
+    kind = getattr(errors, name)
+    takes = (3, "<|end|>") if name == "DisallowedSpecialError" else ("text",)
+    error = kind(*takes, **MORE.get(name, {}))
     again = pickle.loads(pickle.dumps(error))
-    assert type(again) is type(error)
+    assert type(again) is kind
     assert str(again) == str(error)
     assert again.__dict__ == error.__dict__
-    assert type(error).__name__ == "StreamtokError" or type(error).__name__ in errors.__all__

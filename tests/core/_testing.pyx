@@ -23,7 +23,6 @@ from streamtok._core.encode cimport (
 )
 from streamtok._core.simd cimport (
     ST_ANY,
-    ST_BUCKET,
     ST_MARGIN,
     ST_REST,
     ST_REST_BLOCKS,
@@ -38,11 +37,7 @@ from streamtok._core.simd cimport (
     st_mark_tier,
     st_marked_from,
     st_merge_batch_tier,
-    st_pairs,
-    st_pairs_find,
-    st_pairs_insert,
     st_place_tier,
-    st_squeeze_before,
     st_squeeze_tier,
     st_transcode_tier,
 )
@@ -169,27 +164,6 @@ def marks(Scanner scanner not None, text, size_t start, size_t blocks, bint sque
     return begins, open
 
 
-def squeeze(Scanner scanner not None, text, size_t start, size_t blocks):
-    """(bytes, uint64 [blocks], bytes): one byte for each character of text[start:], which of its
-    bytes gave one, and the bytes for the eight characters before, or None.
-
-    Raises ValueError where the pattern has no substitutes or the text is too short.
-    """
-    cdef ArrayView view = read_array(text, UINT8, "text")
-    if scanner.c.substitutes == NULL or start + 64 * blocks > view.size:
-        raise ValueError("the pattern has no ASCII substitutes, or the text is too short")
-    squeezed, kept = np.empty(64 * blocks + 64, np.uint8), np.empty(blocks, np.uint64)
-    before = np.empty(ST_MARGIN, np.uint8)
-    cdef const u8* p = <const u8*>view.data + start
-    cdef unsigned skip
-    cdef bint is_enough = st_squeeze_before(scanner.c.substitutes, p, start, view.size - start,
-                                            <u8*>array_memory(before, UINT8), &skip)
-    cdef size_t count = scanner.c.squeeze(
-        scanner.c.substitutes, p, blocks, view.size - start, &skip,
-        <u8*>array_memory(squeezed, UINT8), <u64*>array_memory(kept, UINT64))
-    return squeezed[:count].tobytes(), kept, before.tobytes() if is_enough else None
-
-
 def longest_run(TokenTable table not None):
     """int: the most slots in a row, of the table of tokens, that are taken: what a look-up may visit."""
     cdef u64 i, run = 0, longest = 0
@@ -216,30 +190,6 @@ def crowd(bytes keys not None, bint as_keys, int bits):
             hash = st_hash_bytes(p + 16 * i, 16)
         out[i] = hash >> (64 - bits)
     return int(np.unique(places, return_counts=True)[1].max())
-
-
-def found_pairs(lefts, rights):
-    """list[int]: which pair each of up to 15 pairs is found to be, in a table of two buckets that has
-    them all; ST_NONE: it is not found. Raises IndexError where something was written behind the table.
-    """
-    cdef u64[3 * ST_BUCKET] slots
-    cdef st_pairs pairs
-    cdef size_t i
-    for i in range(3 * ST_BUCKET):
-        slots[i] = <u64>-1
-    pairs.slots, pairs.mask, pairs.shift = slots, 1, 63
-    for i, (left, right) in enumerate(zip(lefts, rights)):
-        st_pairs_insert(&pairs, left, right, i)
-    for i in range(2 * ST_BUCKET, 3 * ST_BUCKET):
-        if slots[i] != <u64>-1:
-            raise IndexError(f"slot {i} is behind the table")
-    return [st_pairs_find(&pairs, left, right) for left, right in zip(lefts, rights)]
-
-
-def sorted_tokens(TokenTable table not None):
-    """list[int]: the tokens in the order of their bytes."""
-    table.prepare_prefixes()
-    return [table.c.sorted[i] for i in range(table.c.n)]
 
 
 def well_formed(data):

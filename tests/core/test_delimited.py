@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok._core.encode import encode_delimited, find_documents
+from streamtok._core.encode import find_documents
 from streamtok.pipeline import documents
 from streamtok.pipeline.documents import DocumentEncoder
 from streamtok.pipeline.sources import Delimited, Documents
 
-from ..api.test_threads import SPECIALS, nasty, with_specials
+from ..api.test_threads import SPECIALS, nasty
 from ..encodings import make_encoding
 from ..pipeline.test_documents import take_all
 
@@ -28,49 +28,18 @@ DELIMITERS = [b"\n", b"\0", b" ", b"\n\n", b"\r\n", b"--", b"\n---\n", "é".enco
 DELIMITERS += [b"<|end of text|>", b"|", b"of", b"\x1e" * 40]
 
 
-def in_block(
-    enc: streamtok.Encoding, data: bytes, delimiter: bytes, *, skip_empty: bool, **how: Any
-) -> Any:
-    """What `encode_delimited` gives; None: it must be done one by one."""
-    count, stop = find_documents(data, delimiter, 0, len(data))
-    stream = enc.stream_encoder(**{k: v for k, v in how.items() if k.endswith("special")})
-    try:
-        return encode_delimited(
-            enc.definition.encoder,
-            enc.definition.engine.rules(stream.matcher),
-            memoryview(data)[:stop],
-            delimiter,
-            count,
-            how.get("errors", "strict"),
-            how.get("prepend", -1),
-            how.get("append", -1),
-            skip_empty,
-        )
-    except ValueError:
-        return None
-
-
-def one_by_one(
-    enc: streamtok.Encoding, data: bytes, delimiter: bytes, *, skip_empty: bool, **how: Any
-) -> tuple[list[int], list[int]]:
-    frame = {name: how.pop(name, -1) for name in ("prepend", "append")}
-    ids: list[int] = []
-    ends = []
-    for text in data.split(delimiter)[:-1]:
-        if text or not skip_empty:
-            middle = enc.encode(text, **how)
-            ids += [one for one in (frame["prepend"], *middle, frame["append"]) if one >= 0]
-            ends.append(len(ids))
-    return ids, ends
+# One that reaches over a delimiter is none, and does not hide another at its place.
+MORE_SPECIALS = {**SPECIALS, "<|end\n": 100_310, "b\na": 100_311}
+PARTS = ["<|end", " of text|>", "\n", "a", " b", "b", "word", " ", "", "é"]
 
 
 def lines(rng: random.Random, delimiter: bytes, count: int) -> bytes:
     """Documents of no bytes, of a word, of several hundred characters; a delimiter behind each."""
-    sizes = [0, 0, 1, 5, 30, 60, 400]
-    texts = [
-        nasty(rng, rng.choice(sizes)).encode() if rng.random() < 0.9 else b"" for _ in range(count)
-    ]
-    return b"".join(text + delimiter for text in texts)
+    sizes = [0, 0, 0, 1, 5, 30, 60, 400]
+    texts = [nasty(rng, rng.choice(sizes)) for _ in range(count)]
+    texts += ["".join(rng.choices(PARTS, k=rng.choice(sizes))) for _ in range(count)]
+    rng.shuffle(texts)
+    return b"".join(text.encode() + delimiter for text in texts)
 
 
 @given(
@@ -94,41 +63,6 @@ def test_documents_are_found_as_by_split(
     assert find_documents(data, delimiter, start, wanted) == (count, stop)
     with pytest.raises(ValueError, match="at least one byte"):
         find_documents(data, b"", 0, 1)
-
-
-def test_special_tokens_are_those_of_each_document() -> None:
-    """One that reaches over a delimiter is none, and does not hide another at its place."""
-    newline = streamtok.get_encoding("cl100k_base").encode("\n")[0]
-    specials = {**SPECIALS, "<|end\n": 100_310, "b\na": 100_311, "word": newline}
-    base = streamtok.get_encoding("cl100k_base")
-    enc = make_encoding(base.pattern, base.definition.vocabulary, specials)
-    rng = random.Random(12)
-    sets: list[Any] = ["all", {"<|end"}, {"a b", "<|end\n"}, {"word", "b\na"}]
-    for _ in range(40):
-        words = ["<|end", " of text|>", "\n", "a", " b", "b", "word", " ", "", "é"]
-        text = "".join(rng.choice(words) for _ in range(200)).encode()
-        for delimiter in (b"\n", b"\n\n", b" ", b"a", b"|>"):
-            data = text + delimiter
-            for allowed in sets:
-                how = {"allowed_special": allowed, "disallowed_special": (), "skip_empty": False}
-                found = in_block(enc, data, delimiter, **how)
-                expected = one_by_one(enc, data, delimiter, **how)
-                assert (found[0].tolist(), found[1].tolist()) == expected
-
-
-def test_what_a_stream_must_see_is_left_to_it() -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    fine = b"fine\n" * 9
-    assert in_block(enc, fine, b"\n", skip_empty=False) is not None
-    for bad in (b"\xff\n", b"\xe6\x97\n", b"a<|endoftext|>\n"):
-        assert in_block(enc, fine + bad + fine, b"\n", skip_empty=False) is None
-    # Half a character in each document, though together they are whole.
-    assert in_block(enc, "é".encode() * 2, "é".encode()[1:], skip_empty=False) is None
-    assert in_block(enc, b"<|endo\nftext|>\n", b"\n", skip_empty=False) is not None
-    for data, count in ((b"a\nb", 1), (b"a\n", 2)):
-        rest = (data, b"\n", count, "strict", -1, -1, False)
-        with pytest.raises(ValueError, match="with a delimiter behind it"):
-            encode_delimited(enc.definition.encoder, enc.definition.texts.rules((), ()), *rest)
 
 
 def encoded(
@@ -162,9 +96,10 @@ def test_blocks_of_any_size_give_the_same(
 ) -> None:
     monkeypatch.setattr(documents, "TASK", 700)
     rng = random.Random(f"{delimiter!r} {threads}")
-    enc = with_specials()
+    base = streamtok.get_encoding("cl100k_base")
+    enc = make_encoding(base.pattern, base.definition.vocabulary, MORE_SPECIALS)
     for round_ in range(8):
-        data = lines(rng, delimiter, 40)
+        data = lines(rng, delimiter, 20)
         if round_ % 2:
             data += nasty(rng, 50).encode()  # the last one has no delimiter
         if round_ % 4 == 2:
@@ -172,7 +107,9 @@ def test_blocks_of_any_size_give_the_same(
         errors = rng.choice(["replace", "surrogateescape"])
         prepend, append = rng.choice([None, 7]), rng.choice([None, SPECIALS["a b"]])
         skip = rng.random() < 0.5
-        stream = enc.stream_encoder(allowed_special="all", errors=errors)
+        allowed: Any = rng.choice(["all", {"<|end"}, {"a b", "<|end\n"}, {"b\na"}])
+        how = {"allowed_special": allowed, "disallowed_special": (), "errors": errors}
+        stream = enc.stream_encoder(**how)
         encoder = DocumentEncoder(
             stream, prepend=prepend, append=append, skip_empty=skip, num_threads=threads
         )
@@ -183,7 +120,7 @@ def test_blocks_of_any_size_give_the_same(
         ends = []
         for text in texts:
             if text or not skip:
-                middle = enc.encode(text, allowed_special="all", errors=errors)
+                middle = enc.encode(text, **how)
                 expected += [x for x in (prepend, *middle, append) if x is not None]
                 ends.append(len(expected))
         splitter = Delimited(delimiter)
@@ -196,8 +133,7 @@ def test_blocks_of_any_size_give_the_same(
         encoder.release()
 
 
-def test_documents_where_nothing_can_be_cut() -> None:
-    """Without a pattern of its own, and with a document open before them."""
+def test_documents_after_one_that_is_open() -> None:
     enc = streamtok.get_encoding("cl100k_base")
     encoder = DocumentEncoder(enc.stream_encoder(), append=9)
     block = Documents(memoryview(b"world\n\nmore text\n"), b"\n", 3)
@@ -205,9 +141,6 @@ def test_documents_where_nothing_can_be_cut() -> None:
     expected = [[*enc.encode(text), 9] for text in ("hello world", "", "more text")]
     assert ids.tolist() == [i for row in expected for i in row]
     assert ends.tolist() == np.cumsum([len(row) for row in expected]).tolist()
-    encoder._cuts = None
-    ids, _ = encoder.encode([block])
-    assert ids.tolist() == [*enc.encode("world"), 9, 9, *enc.encode("more text"), 9]
 
 
 def add_all(encoder: DocumentEncoder, splitter: Delimited, data: bytes, size: int) -> None:

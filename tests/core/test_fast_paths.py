@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import pickle
 import random
 
@@ -20,25 +21,19 @@ from streamtok._core._testing import (
     last_marks,
     levels,
     marks,
-    sorted_tokens,
     use_tier,
 )
 from streamtok._core.encode import TokenTable
 from streamtok.patterns.pattern import Pattern
 from streamtok.patterns.tables import Windows
-from streamtok.patterns.windows import UNDECIDED, derive_windows
+from streamtok.patterns.windows import UNDECIDED
 from streamtok.reference import bpe as reference
 
 from ..api.test_chunker import KINDS, endless
 from ..api.test_laws import PATTERNS
-from ..conftest import (
-    LLAMA3_PATTERN,
-    PACKED,
-    encoding_of,
-    scanner_of,
-    stream_ids,
-    twin_of,
-)
+from ..conftest import LLAMA3_PATTERN, PACKED, encoding_of, scanner_of, stream_ids, twin_of
+from ..encodings import SINGLES, make_encoding
+from ..oracles import cut
 
 SPLITS = [
     *(streamtok.get_encoding(name)._pat_str for name in PACKED),
@@ -49,6 +44,23 @@ SPLITS = [
     r"\p{L}+|\d{1,7}|'[a-c]{2}|[^\p{L}\d]",
     # more classes than the small tables of windows have rows
     r"[as]+v?|[vl]+d?|[dS]+A?|\d+[.,]?|\s+|[^\s\dasvldS]",
+]
+# In each, something ends rows, follows a trigger, or nearly does.
+ROWS = [
+    r"\s*[\r\n]+|\s+(?!\S)|\s+|'(?i:[sdmt]|ll|ve|re)|\w+|[^\w\s]",
+    r"a+b|a+(?!c)|a|b|c|[^abc]",
+    r"a{3}b|a|b|[^ab]",
+    r"(?:aa)+b|a|b|[^ab]",
+    r"(?:aa)+b|(?:aaa)+c|a|b|c|[^abc]",
+    r"a{1,4}b|c?a+(?!d)|a|[^a]",
+    r"b\s+c|\s+(?=c)|\s+|[a-c]|[^a-c\s]",
+    r" ?'[st]|'t|\w+|\s|[^\w\s]",
+    r"\.'s|\.'|'[st]?|[a-z]+|[^a-z]",
+    r"'s'|'s|'[a-z]|[a-z]+|[^a-z']",
+    r"x'[st]|[a-z]+|'|[^a-z']",
+    r"n\s+bc|n|\s+|[a-z]|[^a-z\s]",  # b does not end a row for sure
+    r"n\s{3}b|n|\s+|[a-z]|[^a-z\s]",  # only after some lengths
+    r"n\s{4}b|n|\s+|[a-z]|[^a-z\s]",
 ]
 # 13 classes: more pairs of them than AVX2 looks up at once
 MANY_CLASSES = r"[as]+v?|[vl]+d?|[dS]+A?|/+1?|'+s?|\d+,?|\s+|[^\s\dasvldS/']"
@@ -65,6 +77,14 @@ LEVELS = levels()
 
 def text_of(rng: random.Random, size: int) -> str:
     return "".join(rng.choices(PIECES, k=size))
+
+
+def rows_of(rng: random.Random, pattern: Pattern) -> str:
+    """Few letters: rows and triggers, with what comes before and behind them."""
+    letters = " \nae'stx1.b/(cdn"
+    kinds = {pattern.class_of(ord(char)): char for char in reversed(letters)}
+    some = rng.choices([*kinds.values()], k=rng.choice([1, 2, 3, 6])) + rng.choices(letters, k=2)
+    return "".join(char * rng.choice([1, 1, 1, 2, 3, 6]) for char in rng.choices(some, k=200))
 
 
 compiled = functools.cache(Pattern.compile)
@@ -86,7 +106,7 @@ def starts_of(source: str, text: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("source", [*SPLITS, MANY_CLASSES])
+@pytest.mark.parametrize("source", [*SPLITS, MANY_CLASSES, *ROWS])
 def test_windows_never_say_what_is_not_so(source: str, level: int) -> None:
     pattern = compiled(source)
     if pattern.windows is None:
@@ -97,7 +117,7 @@ def test_windows_never_say_what_is_not_so(source: str, level: int) -> None:
     rng = random.Random(source)
     decided = 0
     for number in range(50):
-        text = text_of(rng, 400)
+        text = rows_of(rng, pattern) if number % 3 else text_of(rng, 400)
         data = text.encode()
         blocks = (len(data) - 9) // 64
         begins, is_open = (
@@ -106,9 +126,9 @@ def test_windows_never_say_what_is_not_so(source: str, level: int) -> None:
         )
         truth = starts_of(source, text)[8 : 8 + 64 * blocks]
         assert not (begins & is_open).any()
-        assert (begins == truth)[~is_open].all()
+        assert (begins == truth)[~is_open].all(), text
         decided += int((~is_open).sum())
-    assert decided or source not in SPLITS[:4]
+    assert decided
 
 
 CONTINUATIONS = ["", "a", "s", "'", "'s", " ", "\n", "1", "12", "é", "日", "/", "S", "  \n", "ſ"]
@@ -151,28 +171,35 @@ def test_the_end_of_a_text_is_told_only_as_far_as_it_is_certain(source: str, lev
     assert decided or source not in SPLITS[:4]
 
 
-@settings(max_examples=60)
-@given(source=st.sampled_from(SPLITS), seed=st.integers(0, 2**32), level=st.sampled_from(LEVELS))
-def test_short_texts_and_chunks_equal_the_reference(source: str, seed: int, level: int) -> None:
-    """Where all that is longer than a few bytes is marked, in each tier."""
+@settings(max_examples=40)
+@given(
+    source=st.sampled_from(SPLITS),
+    seed=st.integers(0, 2**32),
+    level=st.sampled_from(LEVELS),
+    errors=st.sampled_from(["replace", "surrogateescape"]),
+)
+def test_texts_of_any_size_equal_the_reference(
+    source: str, seed: int, level: int, errors: str
+) -> None:
+    """In each tier, also where all that is longer than a few bytes is marked."""
     rng = random.Random(seed)
-    pattern = Pattern.compile(source)
-    singles = [bytes([i]) for i in range(256)]
-    tokens = {text_of(rng, rng.randint(1, 3)).encode() for _ in range(120)}
+    tokens = {text_of(rng, rng.randint(1, 4)).encode() for _ in range(120)}
     pairs = {token[i : i + 2] for token in tokens for i in range(len(token) - 1)}
-    order = [*singles, *sorted(t for t in pairs | tokens if len(t) > 1)]
+    order = [*SINGLES, *sorted(t for t in pairs | tokens if len(t) > 1)]
     ranks = {token: rank for rank, token in enumerate(order)}
-    enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
-    if pattern.windows is None:
-        return
-    use_tier(enc.definition.encoder.scanner, level, 10)
-    for size in (3, 10, 30, 60):
-        data = text_of(rng, size).encode()
-        expected = reference.encode(ranks, source, data, special_tokens={}, allowed_special=())
-        assert enc.encode(data) == expected
-        step = rng.choice([20, 40, 60, 100])
-        chunks = [data[at : at + step] for at in range(0, len(data), step)]
-        assert stream_ids(enc.stream_encoder(), chunks) == expected
+    enc = make_encoding(source, ranks)
+    if compiled(source).windows is not None:
+        use_tier(enc.definition.encoder.scanner, level, rng.choice([None, 10]))
+    for size in (3, 10, 30, 60, 300):
+        data = bytearray(text_of(rng, size).encode())
+        for _ in range(rng.choice([0, 0, 1, 5])):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        expected = reference.encode_ordinary(ranks, source, bytes(data), errors)
+        with kernels(level):
+            assert enc.encode(bytes(data), errors=errors) == expected
+            if enc.pattern is not None:
+                chunks = cut(rng, bytes(data), rng.choice([5, 20, 80]))
+                assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -217,81 +244,20 @@ def test_tiers_agree(source: str) -> None:
     assert all(one == seen[0] for one in seen)
 
 
-def test_windows_are_packed_as_derived() -> None:
-    for name in PACKED:
-        pattern = streamtok.get_encoding(name).pattern
-        assert pattern.windows.to_bytes() == derive_windows(pattern).to_bytes()
-
-
-@settings(max_examples=25)
-@given(
-    source=st.sampled_from(SPLITS),
-    seed=st.integers(0, 2**32),
-    level=st.sampled_from(LEVELS),
-    errors=st.sampled_from(["replace", "surrogateescape"]),
-)
-def test_long_texts_equal_the_reference(source: str, seed: int, level: int, errors: str) -> None:
-    rng = random.Random(seed)
-    data = bytearray(text_of(rng, 300).encode())
-    for _ in range(rng.choice([0, 0, 1, 5])):
-        data[rng.randrange(len(data))] = rng.randrange(256)
-    singles = [bytes([i]) for i in range(256)]
-    tokens = {text_of(rng, rng.randint(2, 4)).encode() for _ in range(120)}
-    pairs = {token[i : i + 2] for token in tokens for i in range(len(token) - 1)}
-    order = [*singles, *sorted(t for t in pairs | tokens if len(t) > 1)]
-    ranks = {token: rank for rank, token in enumerate(order)}
-    with kernels(level):
-        enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
-        expected = reference.encode(
-            ranks, source, bytes(data), errors=errors, special_tokens={}, allowed_special=()
-        )
-        assert enc.encode(bytes(data), errors=errors) == expected
-        if enc.pattern is not None:
-            cuts = sorted(rng.sample(range(len(data)), 5))
-            chunks = [bytes(data[a:b]) for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
-            assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("source", [r"[a-zé日]+|[^a-zé日]", r"[a-zé日]+"])
-def test_long_pretokens_among_short_ones_are_found_again(source: str, level: int) -> None:
-    """Around 15, 64 and 256 bytes, anywhere in a batch; between some, what no piece covers."""
-    rng = random.Random(f"{source}{level}")
-    ranks = {bytes([i]): i for i in range(256)}
-    for pair in ("ab", "cd", "abcd", "é", "日"):
-        ranks[pair.encode()] = len(ranks)
-    sizes = [*range(1, 40), *range(60, 70), *range(250, 262), 400]
-    words = ["".join(rng.choices("abcdeé日", k=size)) for size in sizes]
-
-    def slow(text: str) -> list[int]:
-        return reference.encode(ranks, source, text, special_tokens={}, allowed_special=())
-
-    with kernels(level):
-        enc = streamtok.Encoding("long", pat_str=source, mergeable_ranks=ranks, special_tokens={})
-        ids = {word: slow(word) for word in words}
-        gap = slow(" ")
-        for weight in (1, 0.03, 0.0):  # of long words: some batches have many, some few, some none
-            weights = [1 if len(word.encode()) <= 15 else weight for word in words]
-            for _ in range(3):
-                chosen = rng.choices(words, weights, k=700)
-                expected = [number for word in chosen for number in [*ids[word], *gap]]
-                assert enc.encode(" ".join(chosen) + " ") == expected
-
-
 @pytest.mark.parametrize("name", PACKED)
 def test_every_tier_merges_alike(name: str) -> None:
+    """Words among others, and pre-tokens that are long."""
     enc, twin = encoding_of(name), twin_of(name)
     rng = random.Random(name)
-    pieces = ["".join(rng.choices("etaoinsh日本ё", k=rng.randint(1, 40))) for _ in range(1000)]
-    text = " ".join(pieces)
-    expected = twin.encode_ordinary(text)
+    words = ["".join(rng.choices("etaoinsh日本ё", k=rng.randint(1, 40))) for _ in range(1000)]
+    texts = [" ".join(words), *(endless(kind, 20_000).decode() for kind in KINDS), "=-" * 10_000]
+    texts += ["".join(rng.choice("=-#*") * rng.randint(1, 200) for _ in range(200))]
+    texts += ["".join(map(chr, rng.choices(range(0x4E00, 0x9FA0), k=7000)))]
+    expected = [twin.encode_ordinary(text) for text in texts]
     for level in LEVELS:
+        enc.definition.encoder.release()  # what is remembered is not merged
         with kernels(level):
-            enc.definition.encoder.release()  # what is remembered is not merged
-            assert enc.encode_ordinary(text) == expected
-            for piece in pieces[:40]:
-                enc.definition.encoder.release()
-                assert enc.encode_ordinary(piece) == twin.encode_ordinary(piece)
+            assert [enc.encode_ordinary(text) for text in texts] == expected
 
 
 def long_piece(rng: random.Random, letters: str, size: int) -> str:
@@ -321,9 +287,8 @@ def test_long_pretokens_joined_of_stretches_equal_tiktoken(seed: int) -> None:
     )
     ranks = {bytes([i]): i for i in range(256)}
     ranks |= {token.encode(): 256 + i for i, token in enumerate(order)}
-    pattern, specials = r"\w+", {}
-    twin = tiktoken.Encoding("t", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
-    enc = streamtok.Encoding("s", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
+    twin = tiktoken.Encoding("t", pat_str=r"\w+", mergeable_ranks=ranks, special_tokens={})
+    enc = make_encoding(r"\w+", ranks)
     pieces = [long_piece(rng, letters, size) for size in (65, 70, 130, 250, 300, 500, 1100, 30_000)]
     expected = [twin.encode_ordinary(piece) for piece in pieces]
     for level in LEVELS:
@@ -331,8 +296,7 @@ def test_long_pretokens_joined_of_stretches_equal_tiktoken(seed: int) -> None:
             for piece, ids in zip(pieces, expected, strict=True):
                 assert enc.encode_ordinary(piece) == ids
                 assert enc.definition.encoder.encode_pretoken(piece.encode()) == ids
-                cuts = sorted(rng.choices(range(len(piece)), k=4))
-                chunks = [piece[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
+                chunks = cut(rng, piece, len(piece) // 5)
                 assert stream_ids(enc.stream_encoder(), chunks) == ids
 
 
@@ -363,40 +327,28 @@ def test_segments_that_agree_late_are_joined_where_they_agree(width: int) -> Non
             assert stream_ids(enc.stream_encoder(), chunks) == expected
 
 
+@pytest.mark.parametrize("pattern", [r"[^ ]+| ", r"[^ ]+"])  # the second leaves blanks out
 @pytest.mark.parametrize("seed", range(8))
-def test_new_pretokens_of_all_sizes_are_put_in_place(seed: int) -> None:
-    """Those of up to 64 bytes wait for others, longer ones do not."""
+def test_pretokens_of_all_sizes_are_put_in_place(seed: int, pattern: str) -> None:
+    """New ones of up to 64 bytes wait for others, longer ones do not; and each is found again."""
     rng = random.Random(seed)
     letters = ["abc", "ab", "日本é", "a日"][seed % 4]
     ranks = few_letters(rng, letters)
-    pattern = r"[^ ]+| "
     twin = tiktoken.Encoding("t", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-    enc = streamtok.Encoding("s", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    enc = make_encoding(pattern, ranks)
     words = [
-        long_piece(rng, letters, size)[:size] for size in [*range(1, 300, 3), *range(225, 250)] * 2
+        long_piece(rng, letters, size)[:size] for size in [*range(1, 300, 3), *range(225, 262)] * 2
     ]
     rng.shuffle(words)
-    text = " ".join(words)
-    expected = twin.encode_ordinary(text)
-    for level in LEVELS:
-        with kernels(level):
-            enc.definition.encoder.release()  # what is remembered does not wait
-            assert enc.encode_ordinary(text) == expected
-            assert enc.encode_ordinary(text) == expected
-
-
-@pytest.mark.parametrize("name", PACKED)
-def test_long_pretokens_of_every_kind_equal_tiktoken(name: str) -> None:
-    enc, twin = encoding_of(name), twin_of(name)
-    rng = random.Random(name)
-    pieces = [endless(kind, 20_000).decode() for kind in KINDS]
-    pieces += ["=-" * 10_000, "".join(rng.choice("=-#*") * rng.randint(1, 200) for _ in range(200))]
-    pieces += ["".join(map(chr, rng.choices(range(0x4E00, 0x9FA0), k=7000)))]
-    for piece in pieces:
-        expected = twin.encode_ordinary(piece)
+    for share in (1, 0.03, 0):  # of long words: some batches have many, some few, some none
+        chosen = [word for word in words if len(word.encode()) <= 15 or rng.random() < share]
+        text = " ".join(chosen * (1 if share == 1 else 4)) + " "
+        expected = twin.encode_ordinary(text)
         for level in LEVELS:
             with kernels(level):
-                assert enc.encode_ordinary(piece) == expected
+                enc.definition.encoder.release()  # what is remembered does not wait
+                assert enc.encode_ordinary(text) == expected
+                assert enc.encode_ordinary(text) == expected
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -435,22 +387,6 @@ def test_parts_that_make_no_sense_are_refused() -> None:
         TokenTable(*arrays, parts=(lefts[1:], rights))
 
 
-def test_tokens_are_put_in_the_order_of_their_bytes() -> None:
-    rng = random.Random(11)
-    tokens = {bytes([i]) for i in range(256)}
-    tokens |= {rng.randbytes(rng.randint(2, 12)) for _ in range(500)}
-    tokens |= {bytes(rng.choices(b"\0a\xff", k=rng.randint(1, 30))) for _ in range(2000)}
-    tokens |= {b"the same start " + bytes(rng.choices(b"\0b", k=n)) for n in range(60)}
-    tokens |= {bytes(n) for n in range(1, 40)}
-    shuffled = sorted(tokens)
-    rng.shuffle(shuffled)
-    ranks = {token: rank for rank, token in enumerate(shuffled)}
-    table = vocabulary.Vocabulary.from_ranks(ranks)
-    made = TokenTable(table.tokens, table.offsets, table.ids)
-    assert sorted_tokens(made) == [ranks[token] for token in sorted(tokens)]
-    assert sorted_tokens(made) == sorted_tokens(made)
-
-
 def test_arrays_own_their_memory() -> None:
     enc = streamtok.get_encoding("gpt2")
     text = "one two three " * 20_000
@@ -469,36 +405,15 @@ def test_arrays_own_their_memory() -> None:
     np.testing.assert_array_equal(part, expected[5:10])
 
 
-@pytest.mark.parametrize(
-    "text", ["ä" * 100_000, "日本" * 90_000, "😀x" * 70_000, "plain " * 50_000]
-)
-def test_text_of_every_width(text: str) -> None:
-    enc, twin = encoding_of("o200k_base"), twin_of("o200k_base")
-    assert enc.encode(text) == twin.encode(text)
-    assert enc.encode(text[:3]) == twin.encode(text[:3])
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_str_of_every_width_becomes_its_utf8(level: int) -> None:
     enc = streamtok.get_encoding("gpt2")
     rng = random.Random(1)
-    kinds = [
-        range(0x80),
-        range(0x100),
-        [*range(0xD800), *range(0xE000, 0x10000)],
-        range(0x10000, 0x110000),
-    ]
-    with kernels(level):
-        for kind in range(4):
-            for size in [*range(40), 100, 1000]:
-                for share in (0.02, 0.5, 1):
-                    text = "".join(
-                        chr(
-                            rng.choice(
-                                kinds[rng.randint(0, kind)] if rng.random() < share else kinds[0]
-                            )
-                        )
-                        for _ in range(size)
-                    )
-                    text = str(text.encode(), "utf-8")  # a new one, without UTF-8 of its own
-                    assert enc.decode_bytes(enc.encode_ordinary(text)) == text.encode()
+    kinds = [range(0x80), range(0x100), [*range(0xD800), *range(0xE000, 0x10000)]]
+    kinds.append(range(0x10000, 0x110000))
+    for kind, size, share in itertools.product(range(4), [*range(40), 100, 1000], [0.02, 0.5, 1]):
+        some = [rng.randint(0, kind) if rng.random() < share else 0 for _ in range(size)]
+        text = "".join(chr(rng.choice(kinds[one])) for one in some)
+        text = str(text.encode(), "utf-8")  # a new one, without UTF-8 of its own
+        with kernels(level):
+            assert enc.decode_bytes(enc.encode_ordinary(text)) == text.encode()

@@ -81,19 +81,6 @@ def test_each_header_is_plain_c11_without_simd(compiler: str, tmp_path: Path) ->
     check(compiler, tmp_path, "-std=c11", "-pedantic", "-D_DEFAULT_SOURCE", f"-I{tmp_path}")
 
 
-@pytest.mark.parametrize("compiler", compilers())
-def test_a_big_endian_processor_gets_no_build(compiler: str, tmp_path: Path) -> None:
-    need(compiler)
-    source = tmp_path / "one.c"
-    source.write_text('#include "base/native.h"\n')
-    big = ["-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__"]
-    for options, expected in ([], 0), (big, 1):
-        command = [compiler, "-fsyntax-only", *options, f"-I{CORE}", str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == expected, done.stderr
-        assert ("streamtok needs a little-endian processor" in done.stderr) == bool(expected)
-
-
 if TOOL.is_file() and HEADERS and sys.platform == "linux":  # a static program
 
     @pytest.mark.parametrize("compiler", compilers())

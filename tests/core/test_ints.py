@@ -7,7 +7,6 @@ import sys
 import sysconfig
 import textwrap
 
-import numpy as np
 import pytest
 
 import streamtok
@@ -41,14 +40,9 @@ def test_ids_are_plain_ints() -> None:
     expected = enc.encode_to_numpy(text).tolist()
     assert ids == expected
     assert {type(x) for x in ids} == {int}
-    assert [hash(x) for x in ids] == [hash(x) for x in expected]
-    assert [repr(x) for x in ids[:500]] == [repr(x) for x in expected[:500]]
-    assert [(x + 1, -x, x << 20, x % 7, bool(x)) for x in ids[:500]] == [
-        (x + 1, -x, x << 20, x % 7, bool(x)) for x in expected[:500]
+    assert [(x + 1, -x, x << 20, hash(x)) for x in ids[:500]] == [
+        (x + 1, -x, x << 20, hash(x)) for x in expected[:500]
     ]
-    assert sum(ids) == sum(expected)
-    assert np.array_equal(np.asarray(ids), np.asarray(expected))
-    assert bytes(x for x in ids if x < 256) == bytes(x for x in expected if x < 256)
 
 
 def test_each_of_them_in_turn() -> None:
@@ -90,34 +84,17 @@ def test_lists_give_their_references_back() -> None:
     assert sys.getrefcount(rare) == before
 
 
-def test_a_larger_vocabulary_does_not_move_those_that_lists_hold() -> None:
+def run(code: str) -> None:
     """In a new process, where they grow from nothing."""
-    code = """
-        import streamtok
-        text = "the ints of one list after another, 0 1 2 3 and so on: " * 3000
-        kept = []
-        for name in ("r50k_base", "cl100k_base", "o200k_base", "r50k_base"):
-            enc = streamtok.get_encoding(name)
-            kept.append((name, enc.encode("few"), enc.encode(text), enc.encode_batch([text] * 3)))
-        for name, few, ids, batch in kept:
-            enc = streamtok.get_encoding(name)
-            expected = enc.encode_to_numpy(text).tolist()
-            assert few == enc.encode("few")
-            assert ids == expected and batch == [expected] * 3, name
-            assert {type(x) for x in ids} == {int}
-            assert enc.decode(ids) == text
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-@with_the_gil
 def test_they_stay_when_a_larger_vocabulary_makes_room() -> None:
-    """In a new process: those of a list are those of the next one, of any vocabulary."""
-    code = """
-        import operator
+    """Those of a list are those of the next one, of any vocabulary."""
+    run("""
+        import operator, sysconfig
         import streamtok
 
         characters = [chr(c) for c in (*range(0x3400, 0x4DB0), *range(0x20000, 0x2A000))]
@@ -127,21 +104,23 @@ def test_they_stay_when_a_larger_vocabulary_makes_room() -> None:
         enc = streamtok.Encoding("each", pat_str="(?s:.)", mergeable_ranks=ranks, special_tokens={})
         text = "".join(characters)
         some, whole = enc.encode(text[::100]), enc.encode(text)
-        streamtok.get_encoding("o200k_base").encode("one more vocabulary. " * 1000)
-        assert whole == enc.encode_to_numpy(text).tolist() == [*range(256, len(ranks))]
-        for ids in (whole[::100], enc.encode_batch([text] * 3, num_threads=2)[1][::100]):
-            assert len(ids) == len(some) and all(map(operator.is_, ids, some))
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+        known = enc.encode_batch([text] * 3)
+        for name in ("r50k_base", "o200k_base"):
+            streamtok.get_encoding(name).encode("one more vocabulary. " * 1000)
+            assert whole == enc.encode_to_numpy(text).tolist() == [*range(256, len(ranks))]
+            assert known == [whole] * 3
+            assert enc.decode(whole) == text
+            for ids in (whole[::100], enc.encode_batch([text] * 3, num_threads=2)[1][::100]):
+                assert ids == some
+                shared = all(map(operator.is_, ids, some))
+                assert shared or sysconfig.get_config_var("Py_GIL_DISABLED")
+    """)
 
 
 def test_without_memory_for_one_of_them() -> None:
     """The ones that were made are freed, and the next list makes them again."""
     pytest.importorskip("_testcapi", reason="this Python comes without its own test helpers")
-    code = """
+    run("""
         import _testcapi, streamtok
         enc = streamtok.get_encoding("r50k_base")
         text = "the ints of one list, 0 1 2 3 and so on: " * 3000
@@ -159,8 +138,4 @@ def test_without_memory_for_one_of_them() -> None:
             assert found == expected
         assert refused >= 5, refused
         assert enc.encode(text) == expected
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    """)

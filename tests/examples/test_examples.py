@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import configparser
 import gzip
-import io
 import json
 import os
 import random
@@ -12,8 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,12 +89,6 @@ def test_log_budget(tmp_path: Path) -> None:
     assert [row["alarm"] for row in rows] == [row["hour"] > 3000 for row in rows]
     assert rows[-1]["alarm"]
     assert alarms.read_text() == "x"
-
-
-def test_log_budget_stops_after_intervals(tmp_path: Path) -> None:
-    args = ["app.log", "--every", "0.01", "--intervals", "2"]
-    rows = run(tmp_path, "log_budget", *args).splitlines()
-    assert rows == ['{"tokens": 0, "hour": 0, "alarm": false}'] * 2
 
 
 def test_budget_forgets_after_an_hour() -> None:
@@ -206,12 +197,6 @@ def test_train_vocabulary(tmp_path: Path) -> None:
     assert mine.encode(TEXT) == theirs.encode(TEXT, add_special_tokens=False).ids
 
 
-def test_train_vocabulary_says_that_there_is_nothing_to_compare(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("low lower lowest")
-    printed = run(tmp_path, "train_vocabulary", "a.txt", "--size", "260")
-    assert "no text was kept to compare" in printed
-
-
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[tuple[Path, socket.socket]]:
     """The folder of a running service, and the socket on which systemd listens."""
@@ -237,31 +222,6 @@ def test_socket_service(service: tuple[Path, socket.socket]) -> None:
     printed = run(folder, "socket_service", "ask", "ids.sock", input=TEXT)
     assert [int(line) for line in printed.split()] == CL100K.encode(TEXT)
     assert run(folder, "socket_service", "ask", "ids.sock", input="") == ""
-
-
-def test_socket_client_raises_what_the_service_says(tmp_path: Path) -> None:
-    """A service that refuses: the ids before the mark come out, then the message."""
-    path = str(tmp_path / "s")
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(path)
-        server.listen()
-        module = module_at(EXAMPLES / "socket_service.py")
-        ids = module.ask(path, io.BytesIO())
-
-        def answer() -> None:
-            client, _ = server.accept()
-            with client:
-                client.sendall(np.array([5, 6], "<u4").tobytes() + b"\x07")
-                time.sleep(0.05)
-                client.sendall(b"\0\0\0\xff\xff\xff\xffno more")
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        found: list[int] = []
-        with pytest.raises(RuntimeError, match=r"^no more$"):
-            found.extend(id for part in ids for id in part.tolist())
-        thread.join()
-        assert found == [5, 6, 7]
 
 
 def test_unit_file(tmp_path: Path) -> None:

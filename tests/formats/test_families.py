@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, normalizers
+from tokenizers import Tokenizer
 
 import streamtok
 from streamtok import formats
 from streamtok.formats.character_merges import CUT_BEFORE_SPACES
 
 from ..oracles import PLAIN, assert_same, texts, write
-from .families import BYTE_LEVEL, FAMILIES, FOLDS, MARKS, family, ids_of, trained
+from .families import BYTE_LEVEL, FAMILIES, family, ids_of
 
 SAMPLES = [
     "Hello,  world! It's 12345 o'clock...\n\n\tdef f(x):\n        return x ** 2  # ``done''\r\n",
@@ -46,32 +45,6 @@ def test_byte_level_vocabularies_are_written_again(name: str, tmp_path: Path) ->
     for text in [*SAMPLES, *PLAIN]:
         assert ids_of(again)(text) == ids_of(theirs)(text)
     assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
-
-
-LETTERS = [normalizers.ByteLevel(), normalizers.NFC(), normalizers.NFC()]
-
-
-@pytest.mark.parametrize(
-    "normalizer",
-    [None, *map(normalizers.Sequence, ([normalizers.NFC()], FOLDS, LETTERS))],
-)
-def test_offsets_around_a_token_for_every_cut(normalizer: Any, tmp_path: Path) -> None:
-    made = Tokenizer.from_str(trained("characters"))
-    made.normalizer, made.pre_tokenizer = normalizer, MARKS
-    made.add_tokens([AddedToken("aB", normalized=False)])
-    enc = streamtok.load(write(tmp_path / "tokenizer.json", made.to_str()))
-    text = "1.aB, e\u0301aB\n가、"
-    whole = [x.tolist() for x in enc.encode_with_offsets(text, allowed_special="all")]
-    for first in range(len(text) + 1):
-        for second in range(first, len(text) + 1):
-            stream = enc.stream_encoder(allowed_special="all")
-            found: list[list[Any]] = [[], []]
-            for chunk in (text[:first], text[first:second], text[second:]):
-                for kind, got in zip(found, stream.encode_with_offsets(chunk), strict=True):
-                    kind += got.tolist()
-            for kind, got in zip(found, stream.encode_with_offsets("", final=True), strict=True):
-                kind += got.tolist()
-            assert found == whole, (first, second)
 
 
 def test_a_reason_sees_the_bytes_after_a_cut(tmp_path: Path) -> None:

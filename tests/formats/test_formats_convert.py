@@ -14,7 +14,7 @@ from streamtok.cli.main import main
 from streamtok.formats import conversion
 
 from ..oracles import PLAIN, refuses, write
-from .families import family, ids_of
+from .families import ids_of
 from .test_formats_huggingface import llama3
 from .test_formats_merges import GPT4, minbpe_model
 from .test_formats_ranks import DATA, tekken
@@ -155,29 +155,3 @@ def test_the_check_finds_a_difference(tmp_path, monkeypatch):
     )
     assert path.read_text() == "the old file"
     assert os.listdir(tmp_path) == ["tokenizer.json"]
-
-
-def test_vocabulary_files_on_the_command_line(tmp_path, capsys):
-    text = write(tmp_path / "text", PLAIN[0])
-    source = write(tmp_path / "tokenizer.json", family("DeepSeek").to_str())
-    expected = ids_of(Tokenizer.from_file(str(source)))(PLAIN[0])
-    for name in (source, tmp_path):
-        ids = tmp_path / "ids.txt"
-        assert run("encode", "-q", "-e", name, text, "-o", ids, capsys=capsys)[0] == 0
-        assert list(map(int, ids.read_text().split())) == expected
-    code, out, _ = run("count", "-e", SP_MODEL, text, capsys=capsys)
-    assert int(out.split()[0]) == len(formats.load(SP_MODEL).encode(PLAIN[0]))
-    ranks = tmp_path / "r.tiktoken"
-    formats.save_tiktoken(streamtok.get_encoding("cl100k_base"), ranks)
-    code, out, _ = run("count", "-e", f"{ranks}@llama3", text, capsys=capsys)
-    llama = formats.load_tiktoken(ranks, pattern="llama3")
-    assert (code, int(out.split()[0])) == (0, llama.count(PLAIN[0]))
-    for name, message in (
-        (f"{ranks}@llama9", "no pattern is named 'llama9'"),
-        (text, "unknown format"),
-        (tmp_path / "none", "No such file"),
-    ):
-        code, out, err = run("count", "-e", name, text, capsys=capsys)
-        assert (code, out) == (1, "")
-        assert message in err
-        assert err.count("\n") == 1

@@ -17,13 +17,12 @@ import streamtok
 from streamtok import formats
 from streamtok.formats import huggingface
 from streamtok.formats.json_value import JsonValue
-from streamtok.hf import Tokenizer as Compiling
-from streamtok.patterns.sequence import SplitSequence
-from streamtok.vocabulary.byte_alphabet import to_bytes, to_text
+from streamtok.formats.packed import dumps_packed, loads_packed
+from streamtok.vocabulary.byte_alphabet import to_text
 
 from ..conftest import stream_ids
 from ..oracles import PLAIN, assert_same, cut, refuses, texts, write
-from .families import DEEPSEEK, family, ids_of
+from .families import family, ids_of
 
 GPT2 = streamtok.get_encoding("gpt2")
 
@@ -38,13 +37,7 @@ def loaded(tokenizer: Tokenizer, tmp_path) -> streamtok.Encoding:
     "patterns",
     [
         # DeepSeek LLM's and V2's, with fewer letters, and Coder's.
-        [
-            "[\\r\\n]",
-            r"\s?[A-Za-zµÀ-ÖØ-öø-ƺ]+",
-            r"\s?[!-/:-~！-／：-～‘-‟　-。]+",
-            r"\s+$",
-            "[一-龥가-퟿]+",
-        ],
+        [r"[\r\n]", r"\s?[A-Za-zµ-ƺ]+", r"\s?[!-/:-~！-／]+", r"\s+$", "[一-龥가-퟿]+"],
         ["[\\r\\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥가-퟿]+"],
         [r"a$|\s+", r"\p{L}+$|\n"],
     ],
@@ -57,23 +50,7 @@ def test_ends_of_lines(patterns: list[str], tmp_path) -> None:
     )
     enc = loaded(theirs, tmp_path)
     rng = random.Random(4)
-    parts = [
-        "a",
-        "b ",
-        " ",
-        "  ",
-        "\n",
-        "\r",
-        "\t",
-        "é",
-        "日",
-        "。",
-        "!",
-        "12",
-        "\u3000",
-        "한",
-        "¬",
-    ]
+    parts = ["a", "b ", " ", "  ", *"\n\r\té日。!\u3000한¬", "12"]
     for text in [*texts(), *("".join(rng.choices(parts, k=9)) for _ in range(300))]:
         ids = ids_of(theirs)(text)
         assert enc.encode(text, allowed_special="all") == ids
@@ -81,15 +58,12 @@ def test_ends_of_lines(patterns: list[str], tmp_path) -> None:
         assert stream_ids(stream, [text[at : at + 3] for at in range(0, len(text), 3)]) == ids
 
 
-@pytest.mark.parametrize("name", ["gpt2", "cl100k_base"])
-def test_openais_vocabularies(name, tmp_path):
-    enc = streamtok.get_encoding(name)
+def test_openais_vocabularies(tmp_path):
+    enc = streamtok.get_encoding("cl100k_base")
     formats.save_huggingface(enc, tmp_path / "tokenizer.json")
     theirs = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     again = formats.load_huggingface(tmp_path)
-    assert (
-        again.definition.vocabulary == enc.definition.vocabulary
-    )  # it became the plain rank table again
+    assert again.definition.vocabulary == enc.definition.vocabulary  # the plain rank table again
     assert_same(again, ids_of(theirs), allowed_special="all")
     for text in PLAIN:
         assert enc.encode(text) == again.encode(text)
@@ -143,20 +117,6 @@ def test_like_llama_3(as_strings, tmp_path):
         enc.encode("a<|eot_id|>")
 
 
-def test_a_pretoken_that_no_merges_make(tmp_path):
-    for ignore_merges in (True, False):
-        vocab = {c: i for i, c in enumerate(sorted(pre.ByteLevel.alphabet()))}
-        vocab |= {"abc": 256, "ab": 257, "bc": 258, "Ġabc": 259}
-        model = models.BPE(vocab, [("b", "c")], ignore_merges=ignore_merges)
-        theirs = Tokenizer(model)
-        theirs.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
-        enc = loaded(theirs, tmp_path)
-        assert_same(enc, ids_of(theirs), ["abc", "abc abc abcd ab", " abc", "xabc abc"])
-        assert enc.decode([256, 257, 259]) == "abcab abc"
-        formats.save_huggingface(enc, tmp_path / "again.json")
-        assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
-
-
 def test_merges_of_letters_for_no_byte_never_happen(tmp_path):
     vocab = {c: i for i, c in enumerate(sorted(pre.ByteLevel.alphabet()))}
     vocab |= {"日": 256, "日b": 257, "ab": 258, "abc": 259}
@@ -168,7 +128,7 @@ def test_merges_of_letters_for_no_byte_never_happen(tmp_path):
     assert enc.decode([257, 258]) == "日bab"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_ids_in_any_order_and_merges_in_any_order(seed):
     rng = random.Random(seed)
     file = json.loads(family("GPT-2", 400).to_str())
@@ -230,36 +190,6 @@ def test_added_tokens_are_always_found(tmp_path):
         enc.encode_with_unstable("a")
 
 
-def test_overlapping_added_tokens(tmp_path):
-    """Those that match raw text are found first."""
-    for first, second in (("<ab>", "b>c"), ("<ab>", "a"), ("x", "yx"), ("ab", "ba")):
-        theirs = with_added(
-            AddedToken(first, normalized=True), AddedToken(second, normalized=False)
-        )
-        samples = ["<ab>c<ab>", "yxyx", "abab", "babax<ab>ab>c", first + second, second + first]
-        assert_same(loaded(theirs, tmp_path), ids_of(theirs), samples)
-    theirs = with_added(AddedToken("<a>", normalized=True), AddedToken("{a}", normalized=False))
-    enc = loaded(theirs, tmp_path)
-    assert enc.definition.rules.token_flags == ()  # without overlap, it is all the same
-    assert_same(enc, ids_of(theirs), ["<a>{a}", "<{a}>", "{<a>"])
-
-
-def test_hostile_added_tokens(tmp_path):
-    file = json.loads(family("GPT-2").to_str())
-    entry = file["added_tokens"][0] | {"special": False, "normalized": True}
-    for contents, message in (
-        (["x" * 17_000_000], "tokens have more than"),
-        (["x" * 3_000_000], "at most 1024 bytes; 'xxx.* has 3000000"),
-        ([f"<{i}>" + "y" * 1_000 for i in range(17_000)], "tokens have more than"),
-    ):
-        new = [
-            entry | {"id": len(file["model"]["vocab"]) + i, "content": text}
-            for i, text in enumerate(contents)
-        ]
-        data = json.dumps(file | {"added_tokens": new})
-        refuses(formats.load_huggingface, write(tmp_path / "t.json", data), match=message)
-
-
 # Refused features
 
 
@@ -267,22 +197,6 @@ METASPACE_FIRST = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": 
 BYTE_LEVEL = {"type": "ByteLevel"}
 REPLACE = {"type": "Replace", "pattern": {"Regex": "[ab]"}, "content": "x"}
 WORD_PIECE = {"type": "WordPiece", "prefix": "##", "cleanup": True}
-SLOW_PARTS = [
-    {"pre_tokenizer__pretokenizers__1": {"type": "Metaspace", "replacement": "▁"}},
-    {"pre_tokenizer__pretokenizers__3__add_prefix_space": True},
-    {"pre_tokenizer__pretokenizers__0__behavior": "Removed"},
-    {"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a+b"}},
-    {"pre_tokenizer": None},
-    {"model__end_of_word_suffix": "</w>"},
-]
-
-
-@pytest.mark.parametrize("changes", SLOW_PARTS)
-def test_what_no_automaton_follows(changes, tmp_path):
-    """Such files are read all the same: Python cuts the text."""
-    theirs = Tokenizer.from_str(changed(**changes))
-    enc = loaded(theirs, tmp_path)
-    assert_same(enc, ids_of(theirs), PLAIN, allowed_special="all", round_trip=False)
 
 
 def changed(**changes) -> str:
@@ -300,7 +214,6 @@ def changed(**changes) -> str:
     ("changes", "message"),
     [
         ({"truncation": 5}, "truncation: expected an object"),
-        ({"padding": [1]}, "padding: expected an object"),
         ({"more": 1}, "the field 'more' is not supported"),
         ({"normalizer": {"type": "Magic"}}, "normalizer: the normalizer 'Magic' is not"),
         ({"pre_tokenizer": {"type": "Unknown"}}, "'Unknown' is not supported"),
@@ -309,8 +222,6 @@ def changed(**changes) -> str:
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "^a"}}, "matches at every line"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a{1,2}+"}}, "repeated repetition"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "(?<=a)b"}}, "group that is not"),
-        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "(?m:.)"}}, "group that is not"),
-        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "[a&&b]"}}, "is a nested set"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": r"\bx"}}, "word boundary"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "("}}, "pattern"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {}}, "expected a Regex or a String"),
@@ -331,14 +242,11 @@ def changed(**changes) -> str:
         ({"model__continuing_subword_prefix": "##"}, "the second must begin with '##'"),
         ({"decoder": {"type": "BPEDecoder", "suffix": "</w>"}}, "with end_of_word_suffix only"),
         ({"model__magic": True}, "the field 'magic' is not supported"),
-        ({"model__vocab__a": None}, "the id of 'a' must be in 0 … 4294967294, not None"),
         ({"model__vocab__a": 1.5}, "the id of 'a' must be in 0 … 4294967294, not 1.5"),
-        ({"model__vocab__a": -1}, "not -1"),
         ({"model__vocab__a": 7}, "id 7 is given twice"),
         ({"model__vocab": []}, "vocab: expected an object"),
         ({"model__vocab": {}}, "not in the vocabulary"),
         ({"model__merges__3": "ab"}, "merge 3: expected two tokens, found 'ab'"),
-        ({"model__merges__3": ["a"]}, "merge 3: expected two tokens"),
         ({"model__merges__3": ["a", 5]}, "merge 3: expected two tokens"),
         ({"model__merges__3": ["a", "zzzz"]}, "merge 3, of 'a' and 'zzzz'"),
         ({"model__merges__3": ["a", "日"]}, "'日' is not in the vocabulary"),
@@ -347,6 +255,10 @@ def changed(**changes) -> str:
         ({"added_tokens__0__id": "x"}, "id: expected an integer"),
         ({"added_tokens__0__content": 5}, "content: expected a string"),
         ({"added_tokens": {}}, "added_tokens: expected an array"),
+        (
+            {"added_tokens__0__normalized": True, "added_tokens__0__content": "x" * 3_000_000},
+            "at most 1024 bytes; 'xxx.* has 3000000",
+        ),
     ],
 )
 def test_unsupported_features_are_refused_by_name(changes, message, tmp_path):
@@ -392,63 +304,6 @@ def refused_encodings() -> Iterator[tuple[streamtok.Encoding, str]]:
 def test_encodings_that_cannot_be_written(enc, message, tmp_path):
     refuses(formats.save_huggingface, enc, tmp_path / "x", match=message)
     assert not list(tmp_path.iterdir())
-
-
-def test_pretokens_of_every_character():
-    """About every hundredth character; all of them would take minutes."""
-    theirs = pre.Sequence([pre.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK])
-    mine = SplitSequence(DEEPSEEK)
-    rng = random.Random(3)
-    points = [rng.randrange(0x20, 0x3000) for _ in range(3000)]
-    for point in points:
-        text = "a{0}1{0}' {0}.{0}B\n".format(chr(point))
-        assert mine.findall(text) == [part for part, _ in theirs.pre_tokenize_str(text)], hex(point)
-
-
-LATIN = [
-    "\u0120a",
-    "caf\xe9",
-    "\xe9\xe9",
-    "\xc3\xa9",
-    "\u0120\u010a",
-    "\xff\xff",
-    "a\xc3",
-    "\xa9a",
-    "\u65e5",
-]
-LATIN += ["a\xe9\u65e5", "<|x|>", "a b", "a b\xe9", "\xad\xad", "x\t\u010a", "\u0120 ", "\u0142o"]
-
-
-@pytest.mark.parametrize("is_special", [True, False])
-def test_added_tokens_in_the_byte_alphabet_decode_to_their_text(tmp_path, is_special):
-    """In tokenizers, the decoder ByteLevel takes each of their characters for a byte."""
-    theirs = family("GPT-2")
-    (theirs.add_special_tokens if is_special else theirs.add_tokens)(LATIN)
-    theirs.save(str(tmp_path / "tokenizer.json"))
-    enc = streamtok.load(tmp_path / "tokenizer.json", cache=False)
-    ids = [theirs.token_to_id(text) for text in LATIN]
-    plain = enc.encode("hello a world")
-    rng = random.Random(5)
-    rows = [[id] for id in ids] + [rng.choices([*ids, *plain], k=6) for _ in range(200)]
-    merged = {left + right for left, right in json.loads(theirs.to_str())["model"]["merges"]}
-    own = {id: text.encode() for id, text in zip(ids, LATIN, strict=True) if text not in merged}
-    byte_of = {id: to_bytes(text) for text, id in theirs.get_vocab().items()}
-    hf = Compiling.from_str(theirs.to_str())
-    for row in rows:
-        assert hf.decode(row, False) == theirs.decode(row, skip_special_tokens=False)
-        expected = b"".join(own.get(id) or byte_of[id] for id in row).decode("utf-8", "replace")
-        assert enc.decode(row) == expected
-        decoder = enc.stream_decoder()
-        assert "".join(decoder.decode([id]) for id in row) + decoder.flush() == expected
-        data = enc.decode_bytes(row)
-        assert b"".join(enc.decode_tokens_bytes(row)) == data
-        if data == expected.encode():
-            assert enc.decode_with_offsets(row)[0] == expected
-    text = "a".join(LATIN)
-    found = enc.encode(text, allowed_special="all")
-    assert found == theirs.encode(text, add_special_tokens=False).ids
-    if is_special:
-        assert enc.first_drift(found) is None
 
 
 REPLACES = {
@@ -530,14 +385,12 @@ def with_word_pieces(kind: str, prefix: str, cleanup: bool) -> Tokenizer:
 
 
 @pytest.mark.parametrize("kind", ["letters", "prefix", "bytes", "fallback"])
-@pytest.mark.parametrize("prefix", ["##", "", "#"])
-@pytest.mark.parametrize("cleanup", [True, False])
+@pytest.mark.parametrize(("prefix", "cleanup"), [("##", True), ("#", False), ("", True)])
 def test_the_decoder_word_piece(tmp_path, kind, prefix, cleanup):
     """Whole, in streams cut anywhere and saved between, as arrays, in batches."""
     theirs = with_word_pieces(kind, prefix, cleanup)
     enc = loaded(theirs, tmp_path)
-    formats.save_packed(enc, tmp_path / "packed.streamtok")
-    again = streamtok.load(tmp_path / "packed.streamtok")
+    again = loads_packed(dumps_packed(enc))
     text = "Do not ab ##added [SEP] aa. do!!"
     found = enc.encode(text, allowed_special="all")
     assert found == ids_of(theirs)(text)
@@ -545,33 +398,21 @@ def test_the_decoder_word_piece(tmp_path, kind, prefix, cleanup):
     known = list(theirs.get_vocab(with_added_tokens=True).values())
     special = sorted(enc.definition.specials.ids)
     rows = [[], found, special, *([id] for id in known), *([id, id] for id in known)]
-    rows += [rng.choices(known, k=rng.randint(2, 7)) for _ in range(300)]
+    rows += [rng.choices(known, k=rng.randint(2, 7)) for _ in range(100)]
     rows += [[*rng.choices(special, k=2), *rng.choices(known, k=3)] for _ in range(30)]
     expected = [theirs.decode(row, skip_special_tokens=False) for row in rows]
     assert enc.decode_batch(rows) == again.decode_batch(rows) == expected
     for row, whole in zip(rows, expected, strict=True):
-        data = whole.encode()
-        assert enc.decode_bytes(iter(row)) == data
-        assert enc.decode_bytes(np.array(row, np.uint32)) == data
-        assert enc.decode(row, errors="strict") == whole
-        if not enc.definition.specials.ids.intersection(row):
-            is_canonical = enc.encode(whole, disallowed_special=()) == row
-            assert enc.is_canonical(row) == is_canonical
+        assert enc.decode_bytes(iter(row)) == enc.decode_bytes(np.array(row, np.uint32))
         shown, offsets = enc.decode_with_offsets(row)
         assert shown == whole
         assert offsets == [len(enc.decode(row[:at])) for at in range(len(row))]
         for skip in (False, True):
             decoder = enc.stream_decoder(skip_special_tokens=skip)
             got = ""
-            at = 0
-            while at < len(row):
-                step = rng.randint(0, 3)
-                got += decoder.decode(iter(row[at : at + step]))
-                at += step
+            for id in row:
+                got += decoder.decode([id])
                 state = decoder.getstate()
                 decoder = rng.choice((enc, again)).stream_decoder(skip_special_tokens=skip)
                 decoder.setstate(state)
             assert got + decoder.flush() == theirs.decode(row, skip_special_tokens=skip)
-            assert decoder.decode_bytes(row).decode() == theirs.decode(
-                row, skip_special_tokens=skip
-            )

@@ -68,9 +68,6 @@ KINDS: dict[str, Any] = {
             processors.BertProcessing(SEP, CLS),
         ]
     ),
-    "Llama 3": lambda: processors.Sequence(
-        [processors.ByteLevel(trim_offsets=False), Template(single="[X] $A", special_tokens=[X])]
-    ),
 }
 
 

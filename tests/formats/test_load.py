@@ -23,7 +23,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 import streamtok
 from streamtok import formats
 from streamtok.errors import VocabularyError
-from tests.formats.test_formats_sentencepiece import trained
+from tests.formats.test_formats_ranks import tekken
+from tests.oracles import write
+from tests.sentencepiece_models import trained
 
 TEXTS = ["", "hello world", " a  b\n\n", "日本 é <s> x"]
 
@@ -116,33 +118,8 @@ def test_tiktoken() -> None:
         assert enc.encode(text) == theirs.encode(text)
 
 
-def tekken_file(path: Path) -> Path:
-    tokens = [*(bytes([i]) for i in range(256)), b"he"]
-    vocab = [
-        {
-            "rank": rank,
-            "token_bytes": base64.b64encode(token).decode(),
-            "token_str": token.decode() if token.isascii() else None,
-        }
-        for rank, token in enumerate(tokens)
-    ]
-    special = [
-        {"rank": i, "token_str": t, "is_control": True}
-        for i, t in enumerate(["<unk>", "<s>", "</s>"])
-    ]
-    config = {
-        "pattern": r"\p{L}+|[^\p{L}]",
-        "num_vocab_tokens": 257,
-        "default_vocab_size": 262,
-        "default_num_special_tokens": 5,
-        "version": "v3",
-    }
-    path.write_text(json.dumps({"config": config, "vocab": vocab, "special_tokens": special}))
-    return path
-
-
 def test_mistral_s_tekken(tmp_path: Path) -> None:
-    path = tekken_file(tmp_path / "tekken.json")
+    path = write(tmp_path / "tekken.json", tekken())
     theirs = Tekkenizer.from_file(path)
     enc = streamtok.load(theirs)
     assert enc.digest == streamtok.load(path).digest

@@ -168,20 +168,6 @@ def test_the_oldest_go(file, monkeypatch):
     assert left == {entry.name, names[0], names[1], new} | not_ours
 
 
-def test_a_folder_of_the_users_is_left_as_it_is(file, monkeypatch):
-    """STREAMTOK_CACHE may name a folder that holds anything."""
-    monkeypatch.setattr(load_cache, "MAX_BYTES", 1)
-    models = file.parent / "models"
-    models.mkdir()
-    kept = {"mine-v1.streamtok": b"m" * 99, f"{'a' * 64}.streamtok": b"x", "download.iso.part": b""}
-    for name, data in kept.items():
-        (models / name).write_bytes(data)
-        os.utime(models / name, (0, 0))
-    monkeypatch.setenv("STREAMTOK_CACHE", str(models))
-    streamtok.load(file)
-    assert {one.name: one.read_bytes() for one in models.iterdir() if one.is_file()} == kept
-
-
 POSIX = pytest.mark.skipif(os.name != "posix", reason="owners, modes and FIFOs are POSIX")
 
 

@@ -24,7 +24,7 @@ def test_they_are_parts_of_the_set(regex: str) -> None:
     pattern = Pattern.compile(from_oniguruma(regex, "pattern"))
     theirs = pre_tokenizers.Split(Regex(regex), "removed", invert=True)
     rng = random.Random(regex)
-    for _ in range(500):
+    for _ in range(100):
         text = "".join(rng.choices(LETTERS, k=rng.randint(1, 10)))
         assert pattern.findall(text) == [part for part, _ in theirs.pre_tokenize_str(text)]
 

@@ -14,13 +14,14 @@ from streamtok.patterns.pattern import Pattern
 REFUSED = [
     ("(?i:ß)", "'ß' at position 4"), ("(?i:ss)", "'s' at position 5"), ("a(?i:'s|ﬁ)", "'ﬁ'"),
     ("(?i:s(?:s))", "'s' at position 8"), ("(?i:[ß-ÿ])", r"'\[ß-ÿ\]' at position 4"),
-    (r"(?i:[\p{L}]x)", "position 4"), (r"(?i:\x{df})", "position 4"), ("(?i:ſs)", "'s' at"),
+    (r"(?i:[\p{L}]x)", "position 4"), (r"(?i:\x{df})", "position 4"), ("(?i:ſs)", "'ſ' at"),
     ("(?i:İ+)", "'İ' at position 4"), (r"(?i:a(?:b|fi))", "'i'"), (r"(?i:\u0073)", "position 4"),
-    (r"(?i:\x{73}\x{53})", "position 10"), ("(?i:[a-zẞ])", "position 4"),
+    (r"(?i:\x{73}\x{53})", "position 4"), ("(?i:[a-zẞ])", "position 4"), ("(?i:é)", "position 4"),
+    ("(?i:ss?)", "position 5"),
 ]  # fmt: skip
 KEPT = [
     "ss", "ß+", "(?:ß)(?i:s)ß", "(?i:'s|'t|'re|'ve|'m|'ll|'d)", "(?i:[sdmt]|ll|ve|re)", "(?i:s|s)",
-    r"(?i:\p{L}x)", "(?i:[^ß])", "(?i:ss?)", "(?i:ss+)", "(?i:[s][s])", r"(?i:a\p{L}b)", "(?i:é)",
+    r"(?i:\p{L}x)", "(?i:[^ß])", "(?i:s+s)", "(?i:[s][s])", r"(?i:a\p{L}b)",
 ]  # fmt: skip
 
 
@@ -49,7 +50,7 @@ def test_random_patterns_that_are_not_refused_match_the_same():
              "[ßa]", "ſ", "n", "ʼ", r"\x{73}", "+", "(?=", "h"]  # fmt: skip
     texts = ["ßssSſ", "ﬁfiFfi", "stﬆﬅsT", "ŉʼnN'", "assfißhtan", "'ssß'ﬀff"]
     kept = 0
-    for _ in range(1500):
+    for _ in range(600):
         pattern = "(?i:" + "".join(rng.choices(parts, k=rng.randint(1, 5))) + ")"
         try:
             re.compile(re.sub(r"\\p\{L\}|\\x\{73\}", "x", pattern))
@@ -63,4 +64,4 @@ def test_random_patterns_that_are_not_refused_match_the_same():
         for text in texts:
             expected = [piece for piece, _ in theirs.pre_tokenize_str(text) if piece]
             assert ours.findall(text) == expected, (pattern, text)
-    assert kept > 150
+    assert kept > 60

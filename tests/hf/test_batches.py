@@ -20,7 +20,7 @@ from streamtok.hf import (
 )
 from streamtok.hf.batches import answer
 
-from ..api.test_free_threads import together
+from ..live_threads import together
 from .shapes import TEXTS, raised
 from .test_transformers import folder, plain
 
@@ -45,9 +45,8 @@ MADE = 8  # so many of these are answered at once, with `return_tensors` and wit
 SIMPLE = [
     {},
     {"add_special_tokens": False},
-    {"return_offsets_mapping": True},
     {"return_token_type_ids": True, "return_attention_mask": False},
-    {"return_offsets_mapping": True, "add_special_tokens": False, "split_special_tokens": True},
+    {"add_special_tokens": False, "split_special_tokens": True},
 ]
 
 

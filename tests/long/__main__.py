@@ -29,12 +29,14 @@ ROUNDS = {  # name: what does the case of a seed, and its module
     "hf-settings": "calls.hf_settings:one_round", "loaders": "loader_fuzz:one_round",
     "kills": "crash:one_round", "kills-in-parts": "crash_scale:one_round",
     "kills-in-parts-s3": "crash_scale:one_round_s3", "followers": "followers:one_round",
-    "redis-kills": "redis_kills:one_round", "files": "encoded_files:one_round",
+    "files": "encoded_files:one_round",
+    "random-merges": "random_tokenizers.rounds:one_round",
+    "random-pieces": "random_tokenizers.rounds:one_round_of_pieces",
+    "random-sentencepieces": "random_tokenizers.sentencepieces:one_round",
 }  # fmt: skip
 MACHINES = {  # those whose cases have steps
-    "streams": "states.stream:StreamMachine", "slow-streams": "states.stream:TimedMachine",
-    "decoders": "states.decoder:DecoderMachine", "trainers": "states.trainer:TrainerMachine",
-    "jobs": "states.pipeline:PipelineMachine",
+    "streams": "states.stream:StreamMachine", "decoders": "states.decoder:DecoderMachine",
+    "trainers": "states.trainer:TrainerMachine", "jobs": "states.pipeline:PipelineMachine",
 }  # fmt: skip
 BEGINS = "round "
 SPACE = 1_000_000_007  # seeds of cases between two seeds of runs

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 import random
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from streamtok.reference.wordpiece import word_level, word_piece
 from streamtok.vocabulary.table import Vocabulary
 
 from ..tokenizer_files import random_pieces
-from .trained import t5
+from .test_offsets import pair_of
 
 TWINS = {"WordPiece": word_piece, "WordLevel": word_level, "Unigram": unigram}
 LETTERS = "ab# ▁é\u0301日👍"
@@ -50,11 +49,11 @@ def encoding_of(pieces: Pieces, pattern: str = r"\s+|\S+") -> streamtok.Encoding
 @pytest.mark.parametrize("kind", TWINS)
 def test_ids_and_places_of_random_pretokens(kind: str) -> None:
     rng = random.Random(5)
-    for _ in range(120):
+    for _ in range(50):
         model = random_pieces(rng, kind, rng.choice([LETTERS, "ab", "aé▁"]))
         encoding = encoding_of(pieces_of(model), r"[\s\S]+")
         texts = list(model["vocab"]) if kind != "Unigram" else [text for text, _ in model["vocab"]]
-        for _ in range(20):
+        for _ in range(12):
             most = 30 if kind == "Unigram" else 200  # its twin is slow
             parts = rng.choices([*texts, *LETTERS, *"ab"], k=rng.choice([1, 2, 5, most]))
             text = "".join(parts)
@@ -74,12 +73,12 @@ def test_marks_before_words() -> None:
     pieces = Pieces.of_scores(rows, 0, True).with_stages((("MetaspaceText", "▁", "always"),))
     encoding = encoding_of(pieces, r"\S+")
     for letters, sizes in (("abx", [1]), ("x", [1, 15, 255, 257]), ("abxé▁", [1, 2, 9])):
-        words = ["".join(rng.choices(letters, k=rng.choice(sizes))) for _ in range(600)]
+        words = ["".join(rng.choices(letters, k=rng.choice(sizes))) for _ in range(150)]
         text = " ".join(words)
         marked = [word if word[0] == "▁" else "▁" + word for word in words]
         expected = [id for word in marked for id, _, _ in unigram(model, word)]
-        assert encoding.encode(text) == expected
-        assert encoding.encode(text) == expected
+        for _ in range(2):
+            assert encoding.encode(text) == expected
         ids, spans = encoding.encode_with_offsets(text)
         assert ids.tolist() == expected
         assert (spans[:, 0] < spans[:, 1]).all()
@@ -178,29 +177,11 @@ def test_a_word_without_end_takes_no_memory(kind: str) -> None:
         limited.encode_with_offsets("a" * 100)
 
 
-@pytest.mark.parametrize("kind", TWINS)
-def test_long_words_in_all_cuts(kind: str) -> None:
-    rng = random.Random(3)
-    for _ in range(30):
-        model = random_pieces(rng, kind, "ab")
-        encoding = encoding_of(pieces_of(model))
-        words = ["".join(rng.choices("abé", k=rng.choice([1, 90, 600, 3000]))) for _ in range(6)]
-        text = " ".join(words)
-        ids = encoding.encode(text)
-        assert len(ids) == encoding.count(text)
-        for size in (1, 7, 1023, 1024, 1025, 4000):
-            stream = encoding.stream_encoder()
-            found = [
-                id for at in range(0, len(text), size) for id in stream.encode(text[at : at + size])
-            ]
-            assert found + stream.flush() == ids
-
-
 def test_an_open_pretoken_of_unigram() -> None:
     """Where nothing cuts the text, ids come out as soon as all paths share them."""
     rng = random.Random(6)
     emitted = 0
-    for _ in range(20):
+    for _ in range(8):
         model = random_pieces(rng, "Unigram", rng.choice(["ab", "abé ", LETTERS]))
         encoding = encoding_of(pieces_of(model), r"[\s\S]+")
         known = [text for text, _ in model["vocab"]]
@@ -223,7 +204,7 @@ def test_an_open_pretoken_of_unigram() -> None:
             assert found + stream.flush() == ids.tolist()
             rows.append(followed.encode_with_offsets("", final=True))
             assert np.concatenate([row for _, row in rows]).tolist() == spans.tolist()
-    assert emitted > 15_000
+    assert emitted > 6_000
 
 
 def test_scores_go_on_where_a_stream_was_cut() -> None:
@@ -325,21 +306,9 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         pieces(kind="Unigram")
 
 
-def test_a_long_pretoken_is_cut_anywhere() -> None:
-    """Places in a stream go on behind what was given back."""
-    encoding = encoding_of(Pieces.of_scores([("<unk>", 0.0), ("a", -1.0), ("aa", -1.5)], 0, False))
-    text = ("aaa bb a " * 3000)[:20000]
-    whole = encoding.encode_with_offsets(text)
-    stream = encoding.stream_encoder()
-    rows = [stream.encode_with_offsets(text[a:b]) for a, b in pairwise(range(0, 20001, 1000))]
-    rows.append(stream.encode_with_offsets("", final=True))
-    assert np.concatenate([ids for ids, _ in rows]).tolist() == whole[0].tolist()
-    assert np.concatenate([spans for _, spans in rows]).tolist() == whole[1].tolist()
-
-
 def test_a_long_word_with_a_mark_waits_in_a_stream() -> None:
     """Behind WhitespaceSplit, words are short; one that is not waits for its end."""
-    encoding, tokenizer = t5()
+    encoding, tokenizer = pair_of("t5")
     text = "abc " + "zq" * 4000 + " foo " + "hello" * 1000 + " x"
     expected = tokenizer.encode(text, add_special_tokens=False).ids
     stream = encoding.stream_encoder()

@@ -1,28 +1,23 @@
 """SentencePiece's model unigram: the library, the reference and streamtok.
 
-`python -m tests.long.random_tokenizers --sentencepiece` tries more.
+`python -m tests.long random-sentencepieces` tries more.
 """
 
 from __future__ import annotations
 
-import itertools
-import pickle
+import collections
 import random
 import struct
 
 import pytest
 
 import streamtok
-from streamtok import formats
 from streamtok.formats.sentencepiece import read_sentencepiece
 from streamtok.reference import sentencepiece_models as reference
 
 from ..conftest import stream_ids
-from ..long.random_tokenizers.__main__ import Report
-from ..long.random_tokenizers.sentencepieces import check_model
-from ..long.random_tokenizers.workers import outcomes_here
-from ..normalizers.test_sentencepiece_steps import odd_text
-from ..oracles import refuses, texts, write
+from ..long.random_tokenizers.sentencepieces import one_round
+from ..oracles import refuses
 from ..sentencepiece_models import BASE, SPACE, charsmap_of, field, model, processor, trained
 
 PLAIN = field(1, b"identity") + field(3, 0) + field(4, 0)
@@ -37,42 +32,13 @@ def encoding(data: bytes) -> streamtok.Encoding:
     return read_sentencepiece(data, "made", "made")
 
 
-@pytest.mark.parametrize("has_bytes", [False, True], ids=["unk", "bytes"])
-def test_trained_by_the_library(has_bytes, tmp_path):
-    data = trained(
-        model_type="unigram", vocab_size=700, byte_fallback=has_bytes,
-        remove_extra_whitespaces=True, normalization_rule_name="nmt_nfkc",
-    )  # fmt: skip
-    theirs = processor(data)
-    enc = formats.load(write(tmp_path / "tokenizer.model", data))
-    rng = random.Random(1)
-    settings = {"disallowed_special": ()}
-    unknown = "\u16a0\u16a1 \u16a2 " * 300
-    for text in [*texts(), *(odd_text(rng) for _ in range(60)), unknown, "a" * 5000]:
-        ids = theirs.encode(text)
-        assert enc.encode(text, **settings) == ids, ascii(text[:80])
-        assert enc.count(text, **settings) == len(ids)
-        chunks = [text[at : at + 7] for at in range(0, len(text), 7)]
-        assert stream_ids(enc.stream_encoder(**settings), chunks) == ids, ascii(text[:80])
-    for same in (pickle.loads(pickle.dumps(enc)), _packed(enc, tmp_path)):
-        assert same.digest == enc.digest
-        assert same.encode(unknown) == theirs.encode(unknown)
-
-
-def _packed(enc, folder):
-    formats.save_packed(enc, folder / "x.streamtok")
-    return formats.load_packed(folder / "x.streamtok")
-
-
 def test_random_models():
-    report = Report()
-    for outcome in outcomes_here(range(1, 10), check_model):
-        report.add(outcome)
-        assert outcome.difference is None, (outcome.seed, outcome.difference)
-    assert report.counts["equal"] > 5
-    assert report.counts["offsets"] > 3
-    for message in report.refusals:
-        assert "has a space, which is not supported beside a normalizer" in message
+    counts = sum(map(one_round, range(1, 10)), collections.Counter())
+    assert counts["equal"] > 5
+    assert counts["offsets"] > 3
+    for message in counts:
+        if message.startswith("refused: "):
+            assert "has a space, which is not supported beside a normalizer" in message
 
 
 def test_sums_are_float32_over_the_whole_text():
@@ -123,23 +89,17 @@ def test_what_is_refused_by_name():
         refuses(encoding, made(pieces), match=message)
 
 
-def large(shape: str, count: int) -> bytes:
-    """A model with as many pieces, of the shape of the real one of this name."""
+def large(count: int) -> bytes:
+    """A model with as many pieces, like mT5's."""
     settings = trained(model_type="unigram", vocab_size=700, normalization_rule_name="nmt_nfkc")
-    pieces = {
-        "XLM-R": [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)],
-        "T5": [("<pad>", 0.0, 3), ("</s>", 0.0, 3), ("<unk>", 0.0, 2)],
-        "mT5": [("<pad>", 0.0, 3), ("</s>", 0.0, 3), *BASE[:1], *BASE[3:]],
-        "DeBERTa-v3": [(f"[{name}]", 0.0, 3) for name in ("PAD", "CLS", "SEP")]
-        + [("[UNK]", 0.0, 2), ("[MASK]", 0.0, 4), ("[unused]", 0.0, 5)],
-    }[shape]
+    pieces = [("<pad>", 0.0, 3), ("</s>", 0.0, 3), ("[MASK]", 0.0, 4), *BASE[:1], *BASE[3:]]
     rng = random.Random(count)
     letters = "etaoinshrdlu\u00e4\u00f6\u65e5\u672c\u8a9e\u30c6"
     made = dict.fromkeys(["\u2581", *letters])
     while len(made) < count - len(pieces):
         mark = "\u2581" * (rng.random() < 0.4)
         made[mark + "".join(rng.choices(letters, k=rng.randint(2, 6)))] = None
-    trainer = field(3, 1) + field(35, int(shape == "mT5")) + field(45, b"<unk>")
+    trainer = field(3, 1) + field(35, 1) + field(45, b"<unk>")
     steps = field(1, b"nmt_nfkc") + field(2, charsmap_of(settings)) + field(3, 1) + field(4, 1)
     rows = [model(pieces, trainer=trainer, normalizer=steps)]
     for text in made:  # as `field` would write them, in a tenth of the time
@@ -149,29 +109,22 @@ def large(shape: str, count: int) -> bytes:
     return b"".join(rows)
 
 
-@pytest.mark.parametrize(
-    ("shape", "count"),
-    [("XLM-R", 120_000), ("mT5", 72_000), ("DeBERTa-v3", 75_000)],
-)
-def test_models_of_many_pieces(shape: str, count: int) -> None:
-    data = large(shape, count)
+def test_a_model_of_many_pieces() -> None:
+    count = 70_000
+    data = large(count)
     theirs, enc = processor(data), encoding(data)
     assert enc.n_vocab == theirs.vocab_size() == count
     rng = random.Random(7)
-    known = [theirs.id_to_piece(rng.randrange(300, count)) for _ in range(3000)]
+    known = [theirs.id_to_piece(rng.randrange(300, count)) for _ in range(1000)]
     highest = 0
-    for _ in range(40):
+    for _ in range(20):
         parts = rng.choices([*known, " ", "\u00e9", "\ufb01 ", "[MASK]", "\u3000", "x\u00bd"], k=25)
         text = "".join(parts)
         ids = theirs.encode(text)
         highest = max(highest, *ids)
         assert enc.encode(text) == ids
-        cuts = sorted(rng.choices(range(len(text) + 1), k=6))
-        chunks = [text[a:b] for a, b in itertools.pairwise([0, *cuts, len(text)])]
-        assert stream_ids(enc.stream_encoder(), chunks) == ids
-        unknown = theirs.id_to_piece(theirs.unk_id())
-        assert enc.decode(ids).replace(unknown, " \u2047 ") == theirs.decode(ids)
-    assert highest > count * 0.9
+        assert enc.decode(ids) == theirs.decode(ids)
+    assert highest > 1 << 16
     for id in rng.sample(range(300, count), 500):
         piece = theirs.id_to_piece(id).replace("\u2581", " ").encode()
         assert enc.decode_single_token_bytes(id) == piece
@@ -206,7 +159,7 @@ def test_decoding_of_symbols_and_first_spaces(kind: int, puts: bool, removes: bo
         data = model(pieces, trainer=trainer, normalizer=steps)
         theirs, enc = processor(data), encoding(data)
         some = [id for id in range(3, len(pieces)) if id != 3 + 0x20 or not has_bytes]
-        for _ in range(150):
+        for _ in range(60):
             text = "".join(rng.choices(parts, k=rng.randint(1, 7)))
             ids = theirs.encode(text)
             assert enc.encode(text, disallowed_special=()) == ids

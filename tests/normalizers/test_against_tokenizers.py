@@ -131,8 +131,3 @@ def test_replace_of_all_others(regex):
             rng.choices("ab1\xb2 \xe9\n_-x\u2026\t\U0001f600\u3000]^", k=rng.randint(0, 9))
         )
         assert ours.normalize(text) == theirs.normalize_str(text)
-        state, parts = ours.begin(True), []
-        for number, letter in enumerate([*text, ""]):
-            state, blocks = ours.feed(state, letter, number == len(text))
-            parts += [new for new, _ in blocks]
-        assert "".join(parts) == theirs.normalize_str(text)

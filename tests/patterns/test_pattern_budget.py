@@ -75,7 +75,7 @@ def test_hostile_patterns_end_in_bounded_work_and_memory(tmp_path: Path) -> None
     """Other ones each time, in one process of 2 GiB that would be killed: some took hours."""
     known = {"tables": TABLES, "refused": REFUSED}
     some = [name for names in known.values() for name in random.sample(names, 2)]
-    some += random.sample(sorted(HOSTILE.keys() - {*TABLES, *REFUSED}), 12)
+    some += random.sample(sorted(HOSTILE.keys() - {*TABLES, *REFUSED}), 6)
     source = """
 import json, resource, sys
 import streamtok

@@ -79,12 +79,9 @@ def test_most_are_supported():
     alone = {b: sum(sequence(((p, b),)) is not None for p in PARTS) for b in BEHAVIORS}
     assert alone["isolated"] == alone["only"] == len(PARTS)
     assert min(alone.values()) >= len(PARTS) - 5, alone
-    done = sum(
-        sequence((first, second)) is not None
-        for first in itertools.product(PARTS[:5], BEHAVIORS)
-        for second in itertools.product(PARTS[:5], BEHAVIORS)
-    )
-    assert done >= 700, done
+    pairs = itertools.product(itertools.product(PARTS[:3], BEHAVIORS), repeat=2)
+    done = sum(sequence(pair) is not None for pair in pairs)
+    assert done >= 280, done
 
 
 def test_a_space_that_is_a_mark():

@@ -18,8 +18,8 @@ from redis.client import Pipeline
 import streamtok
 
 from ..doc_blocks import DOCS, blocks, module_at, need, run_shell
-from ..long import redis_kills
-from ..long.redis_kills import SCRIPT, RedisServer, make_entries, offline, stored
+from . import redis_servers
+from .redis_servers import SCRIPT, RedisServer, make_entries, offline, stored
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="redis-server and signals")
 example = module_at(SCRIPT)
@@ -37,7 +37,7 @@ def need_redis() -> None:
 @pytest.fixture(scope="module")
 def server() -> Iterator[RedisServer]:
     need_redis()
-    with redis_kills.redis_server() as server:
+    with redis_servers.redis_server() as server:
         yield server
 
 
@@ -56,12 +56,12 @@ def make_consumer(client: redis.Redis, name: str, **settings: Any) -> Any:
     return consumer
 
 
-def add(client: redis.Redis, entries: list[redis_kills.Entry], first: int = 1) -> None:
+def add(client: redis.Redis, entries: list[redis_servers.Entry], first: int = 1) -> None:
     for i, entry in enumerate(entries, first):
         client.xadd(KEY, entry, id=f"{i}-1")  # type: ignore[arg-type]
 
 
-def some_entries(count: int, seed: int = 1) -> list[redis_kills.Entry]:
+def some_entries(count: int, seed: int = 1) -> list[redis_servers.Entry]:
     return [*itertools.islice(make_entries(seed), count - 1), {"text": b"", "end": b"1"}]
 
 
@@ -71,9 +71,9 @@ def deliver(consumer: Any, count: int) -> list[bytes]:
     return [entry for entry, _ in reply[0][1]]
 
 
-def check(client: redis.Redis, entries: list[redis_kills.Entry]) -> None:
+def check(client: redis.Redis, entries: list[redis_servers.Entry]) -> None:
     """All entries are encoded and acknowledged, and the ids are those of the whole texts."""
-    assert redis_kills.is_done(client, KEY, f"{len(entries)}-1")
+    assert redis_servers.is_done(client, KEY, f"{len(entries)}-1")
     assert stored(client, KEY) == offline(ENCODING, entries)
 
 
@@ -81,7 +81,7 @@ def run_until_done(consumer: Any, last: int) -> None:
     for _ in range(1000):
         consumer.claim_at = 0.0
         consumer.step(block_ms=10)
-        if redis_kills.is_done(consumer.client, KEY, f"{last}-1"):
+        if redis_servers.is_done(consumer.client, KEY, f"{last}-1"):
             return
     raise AssertionError("the consumer does not get to the end")
 
@@ -204,13 +204,6 @@ def test_entries_without_text(client: redis.Redis) -> None:
     add(client, entries)
     run_until_done(make_consumer(client, "one"), 4)
     assert stored(client, KEY) == ENCODING.encode("hello world")
-
-
-def test_kill_9() -> None:
-    need_redis()
-    done = redis_kills.run(8, 2, seed=3, consumers=3)
-    assert done["kills"] == 8
-    assert done["ids"] > 1000
 
 
 # The documentation

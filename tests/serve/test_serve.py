@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import re
 import signal
@@ -17,7 +16,6 @@ import pytest
 
 import streamtok
 from streamtok.serve import ERROR_MARK, serve
-from streamtok.serve.listening import open_tcp
 
 from ..serve_clients import (
     ENV,
@@ -81,14 +79,13 @@ def test_ids_come_before_the_client_ends(enc: streamtok.Encoding) -> None:
 
 def test_ids_do_not_wait_for_acknowledgements(enc: streamtok.Encoding) -> None:
     async def test() -> None:
-        (listener,) = await open_tcp("127.0.0.1", 0)
-        with listener, socket.create_connection(listener.getsockname()):
-            accepted, _ = listener.accept()
-            loop = asyncio.get_running_loop()
-            transport, _ = await loop.connect_accepted_socket(asyncio.Protocol, accepted)
-            option = transport.get_extra_info("socket").getsockopt
-            assert option(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-            transport.close()
+        async with await serve(enc, port=0) as server:
+            _, writer = await open_client(server)
+            await until(lambda: server._clients)
+            sock = next(iter(server._clients))._transport.get_extra_info("socket")
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            await hang_up(writer)
 
     go(test)
 
@@ -135,44 +132,10 @@ def test_what_is_wrong_is_told_in_the_channel(
     go(test)
 
 
-def test_a_client_takes_the_place_of_one_that_has_sent_nothing(
-    enc: streamtok.Encoding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("streamtok.serve.server._SILENCE", 0.05)
-
-    async def test() -> None:
-        async with await serve(enc, port=0, max_connections=2) as server:
-            reader, writer = await open_client(server)
-            writer.write(b"hello world, hello")
-            await reader.readline()
-            silent = [await open_client(server)]
-            assert (await talk(server, b"hello")).startswith(b"error: there are 2")  # too early
-            await asyncio.sleep(0.06)
-            assert await talk(server, b"hello") == b"15339\n"
-            with contextlib.suppress(ConnectionResetError):
-                assert await silent[0][0].read() == b""
-            assert server.counters.limits_hit["silent"] == server.counters.connections_refused == 1
-            await until(lambda: server.counters.connections_open == 1)
-            silent.append(await open_client(server))
-            silent[1][1].write(b"h")  # no longer silent
-            await until(lambda: server.counters.bytes == 24)
-            await asyncio.sleep(0.06)
-            assert (await talk(server, b"hello")).startswith(b"error: there are 2")
-            assert not server._silent
-            for one in (writer, silent[0][1], silent[1][1]):
-                await hang_up(one)
-            await until(lambda: not server._connections)
-
-    go(test)
-
-
 def test_a_client_that_says_nothing_more_is_told_and_dropped(enc: streamtok.Encoding) -> None:
     async def test() -> None:
         async with await serve(enc, port=0, idle_timeout=0.2) as server:
             reader, writer = await open_client(server)
-            await until(lambda: server.counters.connections_open == 1)
-            sock = next(iter(server._connections))._transport.get_extra_info("socket")
-            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
             writer.write(b"hello world")
             assert await reader.read() == (
                 b"15339\n1917\nerror: idle for 0.2 seconds; "

@@ -6,26 +6,21 @@ import asyncio
 import contextlib
 import logging
 import os
-import re
 import signal
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import streamtok
-from streamtok.cli.main import main
-from streamtok.parallel import threads
 from streamtok.serve import serve
 from streamtok.serve.listening import open_unix, remove_unix
 from streamtok.serve.log import Log
 
-from ..live_threads import refused, stillborn
 from ..serve_clients import ENV, command, go, receive, talk
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
@@ -120,47 +115,17 @@ def test_a_full_pipe_on_standard_error_stops_nothing(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_the_log_leaves_out_what_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of lines while the reader sleeps: a bounded number waits, and the rest is told."""
-    awake = threading.Event()
-    written: list[str] = []
-
-    def write(line: str) -> None:
-        awake.wait(HANG)
-        written.append(line)
-
-    monkeypatch.setattr("streamtok.serve.log._write", write)
-    log = Log()
-    for i in range(1000):
-        log.say(f"line {i}")
-    awake.set()
-    while len(written) < 60:
-        awake.wait(0.01)
-    log.say("the end")
-    log.close()
-    assert written[0] == "streamtok: line 0\n"
-    assert len(written) <= 70
-    assert written[-1].endswith("streamtok: the end\n")
-    # In one note or two: a line may have found room again before the last ones did not.
-    left_out = [int(n) for n in re.findall(r"(\d+) messages were left out", "".join(written))]
-    assert 1 <= len(left_out) <= 2
-    assert sum(left_out) == 1000 - (len(written) - 1)
-
-
-@pytest.mark.parametrize("start", [refused, stillborn])
-def test_a_log_without_a_thread(
-    monkeypatch: pytest.MonkeyPatch, start: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(threads, "start_new_thread", start)
-    monkeypatch.setattr(threads, "_PATIENCE", 0.01)
-    assert main(["serve", "--tcp", "127.0.0.1:0"]) == 1
-    assert capsys.readouterr().err == "streamtok: error: the system gives no further thread\n"
+def test_a_log_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are dropped, and nothing waits."""
+    with full_pipe() as pipe, open(pipe, "w", closefd=False) as file:
+        monkeypatch.setattr("sys.stderr", file)
+        Log().say("lost")
 
 
 def test_what_asyncio_complains_of_goes_to_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """One traceback, and not the thousand that an attacker can cause; and only meanwhile."""
     written: list[str] = []
-    monkeypatch.setattr("streamtok.serve.log._write", written.append)
+    monkeypatch.setattr(Log, "say", lambda self, text: written.append(text))
     logger = logging.getLogger("asyncio")
     handlers, propagate = list(logger.handlers), logger.propagate
 
@@ -173,7 +138,7 @@ def test_what_asyncio_complains_of_goes_to_the_log(monkeypatch: pytest.MonkeyPat
     with Log():
         asyncio.run(test())
     assert (logger.handlers, logger.propagate) == (handlers, propagate)
-    assert written[0].startswith("streamtok: it failed\n")
+    assert written[0].startswith("it failed\n")
     assert "ValueError: no good" in written[0]
     assert len(written) < 30  # one a second
 
@@ -185,7 +150,7 @@ def test_a_failure_in_the_server_is_told(enc: streamtok.Encoding) -> None:
     async def test() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
         async with await serve(enc, port=0) as server:
-            original = server._open_stream
+            original = server._shared.open_stream
 
             def broken() -> Any:
                 class Broken:
@@ -196,9 +161,9 @@ def test_a_failure_in_the_server_is_told(enc: streamtok.Encoding) -> None:
 
                 return Broken()
 
-            server._open_stream = broken
+            server._shared.open_stream = broken
             assert await talk(server, b"hello") == b"error: the server has failed\n"
-            server._open_stream = original
+            server._shared.open_stream = original
             assert await talk(server, b"hello") == b"15339\n"
         assert [str(one["exception"]) for one in heard] == ["broken"]
 

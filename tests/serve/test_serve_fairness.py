@@ -14,7 +14,7 @@ import pytest
 
 import streamtok
 from streamtok.serve import Server, serve
-from streamtok.serve.connection import CHUNK_SIZE, Connection
+from streamtok.serve.connection import CHUNK_SIZE
 
 from ..serve_clients import go, hang_up, ids_of, make_text, open_client, talk, until
 
@@ -38,9 +38,9 @@ class Watch:
 
     def __init__(self, server: Server):
         self.calls: list[tuple[int, int]] = []
-        self._open = server._open_stream
+        self._open = server._shared.open_stream
         self._numbers = itertools.count()
-        server._open_stream = self._open_watched
+        server._shared.open_stream = self._open_watched
 
     def _open_watched(self) -> Any:
         return Watched(self._open(), next(self._numbers), self.calls)
@@ -147,8 +147,6 @@ def test_quick_text_takes_one_turn(
 ) -> None:
     """Ordinary texts pay nothing: what was read at once is encoded at once, and sent at once."""
     monkeypatch.setattr("streamtok.serve.connection.perf_counter", lambda: 0.0)
-    turns: list[object] = []
-    monkeypatch.setattr(Connection, "take_turn", turns.append)
 
     async def test() -> None:
         async with await serve(enc, port=0) as server:
@@ -156,7 +154,7 @@ def test_quick_text_takes_one_turn(
             text = make_text(20_000, 1)
             assert ids_of(await talk(server, text), "text") == enc.encode(text)
             assert sum(size for _, size in watch.calls) == len(text)
-            assert turns == []
+            assert not server._shared.turn.locked()
 
     go(test)
 
@@ -192,17 +190,20 @@ def test_a_client_that_does_not_read_gets_no_turns(
             reader, writer = await open_client(server)
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             await until(lambda: server.counters.connections_open == 1)
-            [connection] = server._connections
-            sock = connection._transport.get_extra_info("socket")
+            [client] = server._clients
+            sock = client._transport.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
             writer.write(text)
             writer.write_eof()
-            await at_once(lambda: connection._is_full and connection._rest)
+            await at_once(lambda: server.counters.bytes)
+            for _ in range(50):
+                await asyncio.sleep(0)
             before = server.counters.bytes
             for _ in range(50):
                 await asyncio.sleep(0)
             assert server.counters.bytes == before
-            assert connection._transport.get_write_buffer_size() < 16_000  # ids of one slice
+            assert before < len(text)
+            assert client._transport.get_write_buffer_size() < 16_000  # ids of one slice
             writer.transport.resume_reading()  # type: ignore[attr-defined]
             assert ids_of(await reader.read(), "text") == enc.encode(text)
             await hang_up(writer)
@@ -222,8 +223,7 @@ def test_the_end_of_the_server_between_two_turns(enc: streamtok.Encoding, grace:
         writer.write(text)
         writer.write_eof()
         await at_once(lambda: server.counters.bytes)
-        [connection] = server._connections
-        assert connection._rest
+        assert server.counters.bytes < len(text)
         await server.close(grace)
         *lines, last = (await reader.read()).splitlines()
         if grace:

@@ -69,22 +69,6 @@ def test_invalid_states(tmp_path):
             Trainer.__new__(Trainer).__setstate__((pattern, options, notes, wrong))
 
 
-def test_saved_counts(tmp_path):
-    path = tmp_path / "counts.npz"
-    text = some_text()[0]
-    trainer = Trainer("gpt2", errors="surrogateescape")
-    trainer.notes["where"] = "here"
-    trainer.update(text[:1000])
-    trainer.save_counts(path)
-    again = Trainer.load_counts(path, num_threads=1)
-    assert again.notes == {"where": "here"}
-    assert again.errors == "surrogateescape"
-    for one in trainer, again:
-        one.update(text[1000:], final=True)
-    assert list(again.piece_counts().items()) == list(trainer.piece_counts().items())
-    assert again.merges(400, tie="first") == trainer.merges(400, tie="first")
-
-
 def deflated(data: bytes) -> bytes:
     """A compressed copy of the archive."""
     out = io.BytesIO()

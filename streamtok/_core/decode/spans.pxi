@@ -43,16 +43,56 @@ cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_
     return at
 
 
-cdef struct UnitCursor:     # between two characters of a text
+cdef struct UnitCursor:     # at a character of a text, or at its end
     const u8* p
     size_t n
     Unit unit
     const i64* odd          # [n_odd, 3]: see `spans_in`
     size_t n_odd
-    size_t at               # in bytes,
+    size_t at               # where the character is, in bytes,
     i64 units               # and in units
-    size_t passed           # of the odd ones
-    bint is_valid           # the text is UTF-8
+    size_t size             # its bytes; 0 at the end,
+    i64 weight              # and its units
+    size_t passed           # of the odd ones, those before it
+
+
+cdef void read_units(UnitCursor* c) noexcept nogil:
+    """Note the size and the weight of the character that the cursor is at."""
+    cdef const i64* odd = c.odd + 3 * c.passed
+    cdef int size = 1
+    c.size = c.weight = c.at < c.n
+    if c.unit != BYTES and c.at < c.n and c.p[c.at] >= 0x80:
+        utf8_at(c.p, c.at, c.n, &size)
+        c.size = size
+        c.weight = 1 + (c.unit == UTF16 and size == 4)
+    if c.passed < c.n_odd and <size_t>odd[0] == c.at:
+        if c.unit == CHARACTERS:
+            c.weight = odd[2]
+        elif c.unit == BYTES and odd[2] == 1:       # the bytes of a pair are its own
+            c.size, c.weight = 3, odd[1]
+
+
+cdef void seek_units(UnitCursor* c, size_t place) noexcept nogil:
+    """Go to the character that the byte at `place` is of, or to the end."""
+    cdef const i64* odd
+    cdef size_t before
+    while c.at > place:                 # back, as a rule not far
+        before = c.at - 1 if c.unit == BYTES else utf8_before(c.p, 0, c.at, c.n)
+        if c.passed:                    # of an odd one, all bytes are one
+            odd = c.odd + 3 * c.passed - 3
+            if c.unit == BYTES and odd[2] == 1 and <size_t>odd[0] + 3 > before:
+                before = <size_t>odd[0]
+            if <size_t>odd[0] >= before:
+                c.passed -= 1
+        c.at = before
+        read_units(c)
+        c.units -= c.weight
+    while c.at < c.n and c.at + c.size <= place:
+        c.at += c.size
+        c.units += c.weight
+        while c.passed < c.n_odd and <size_t>c.odd[3 * c.passed] < c.at:
+            c.passed += 1
+        read_units(c)
 
 
 cdef inline u64 bytes_marked(u64 word) noexcept nogil:
@@ -60,87 +100,107 @@ cdef inline u64 bytes_marked(u64 word) noexcept nogil:
     return ((word & HIGH) >> 7) * <u64>0x0101010101010101 >> 56
 
 
-cdef inline size_t utf8_start(const u8* p, size_t i) noexcept nogil:
-    """Where the character begins that p[i] is inside of; of well-formed UTF-8."""
+cdef inline i64 units_marked(u64 word, size_t size, bint is_utf16) noexcept nogil:
+    """The units of the characters that begin in the first bytes of a word, 1 to 8."""
+    word <<= 64 - 8 * size              # what is after them goes
+    cdef i64 found = <i64>(size - bytes_marked(word & ~(word << 1)))        # 10xxxxxx
+    if is_utf16:
+        found += <i64>bytes_marked(word & word << 1 & word << 2 & word << 3)
+    return found
+
+
+cdef inline i64 units_at(u8 byte, bint is_utf16) noexcept nogil:
+    """The units of the character that begins with this byte; 0: none does."""
+    return ((byte & 0xC0) != 0x80) + (is_utf16 and byte >= 0xF0)
+
+
+cdef inline i64 units_between(const u8* p, size_t at, size_t stop, size_t n, bint is_utf16) noexcept nogil:
+    """The units of the characters that begin in p[at:stop], of UTF-8."""
+    cdef u64 word
+    cdef i64 found = 0
+    while stop - at > 8 or at + 8 > n:
+        if at == stop:
+            return found
+        if at + 8 > n:
+            found += units_at(p[at], is_utf16)
+            at += 1
+            continue
+        memcpy(&word, p + at, 8)
+        found += units_marked(word, 8, is_utf16)
+        at += 8
+    if at < stop:
+        memcpy(&word, p + at, 8)
+        found += units_marked(word, stop - at, is_utf16)
+    return found
+
+
+cdef inline bint has_four(const u8* p, size_t i) noexcept nogil:
+    """Whether the character that p[i] is inside of has four bytes."""
     while (p[i] & 0xC0) == 0x80:
         i -= 1
-    return i
+    return p[i] >= 0xF0
 
 
-cdef inline bint is_odd(const UnitCursor* c, size_t which) noexcept nogil:
-    """Whether an odd character is one in this unit: both parts of a pair are four bytes as well."""
-    return c.unit != BYTES or c.odd[3 * which + 2] == 1
+cdef int plain_units(const u8* p, size_t size, bint is_utf16, i64* spans, size_t n, Watch* watch) except -1 nogil:
+    """Make stretches of UTF-8, in bytes, such of characters or of UTF-16."""
+    cdef size_t i, start, stop, at = 0
+    cdef i64 units = 0              # of the characters that begin before p[at]
+    cdef bint is_inside
+    for i in range(n):
+        if i & LOOK_IDS == LOOK_IDS:
+            look(watch)
+        start, stop = <size_t>spans[2 * i], <size_t>spans[2 * i + 1]
+        if start > stop or stop > size:
+            return no_stretch()
+        if start > at:
+            units += units_between(p, at, start, size, is_utf16)
+        elif start < at:
+            units -= units_between(p, start, at, size, is_utf16)
+        is_inside = start < size and (p[start] & 0xC0) == 0x80
+        spans[2 * i] = units - is_inside
+        if is_utf16 and is_inside:
+            spans[2 * i] -= has_four(p, start)
+        units += units_between(p, start, stop, size, is_utf16)
+        spans[2 * i + 1] = units
+        at = stop
+    return 0
 
 
-cdef inline size_t step(const UnitCursor* c, i64* weight) noexcept nogil:
-    """The bytes of the character after the cursor, and its units."""
-    cdef const i64* odd = c.odd + 3 * c.passed
-    cdef int size = 1
-    weight[0] = 1
-    if c.unit != BYTES:
-        utf8_at(c.p, c.at, c.n, &size)
-        weight[0] += c.unit == UTF16 and size == 4
-    if c.passed < c.n_odd and <size_t>odd[0] == c.at and is_odd(c, c.passed):
-        if c.unit == BYTES:
-            size, weight[0] = 3, odd[1]
-        elif c.unit == CHARACTERS:
-            weight[0] = odd[2]
-    return size
+cdef int odd_units(UnitCursor* c, i64* spans, size_t n, Watch* watch) except -1 nogil:
+    """The same for any text and unit."""
+    cdef size_t i, start, stop
+    read_units(c)
+    for i in range(n):
+        if i & LOOK_IDS == LOOK_IDS:
+            look(watch)
+        start, stop = <size_t>spans[2 * i], <size_t>spans[2 * i + 1]
+        if start > stop or stop > c.n:
+            return no_stretch()
+        seek_units(c, start)
+        spans[2 * i] = c.units
+        if stop > start:
+            seek_units(c, stop - 1)
+        spans[2 * i + 1] = c.units + (c.weight if c.at < stop else 0)
+    return 0
 
 
-cdef void seek_unit(UnitCursor* c, size_t place) noexcept nogil:
-    """Go to the character that the byte at `place` is of."""
-    cdef size_t size, before
-    cdef i64 weight
-    cdef u64 word
-    while c.at > place:                 # back, as a rule not far
-        before = c.at - 1 if c.unit == BYTES else utf8_before(c.p, 0, c.at, c.n)
-        if c.passed and <size_t>c.odd[3 * c.passed - 3] + 2 >= before and is_odd(c, c.passed - 1):
-            before = <size_t>c.odd[3 * c.passed - 3]
-        if c.passed and <size_t>c.odd[3 * c.passed - 3] >= before:
-            c.passed -= 1
-        c.at = before
-        step(c, &weight)
-        c.units -= weight
-    if c.is_valid and c.passed == c.n_odd and c.unit != BYTES and c.at < place:
-        while c.at < place:             # eight bytes at a time
-            size = place - c.at if place - c.at < 8 else 8
-            word = 0
-            memcpy(&word, c.p + c.at, 8 if c.at + 8 <= c.n else size)
-            word <<= 64 - 8 * size      # what is after the place goes
-            c.units += <i64>(size - bytes_marked(word & ~(word << 1)))      # 10xxxxxx
-            if c.unit == UTF16:
-                c.units += <i64>bytes_marked(word & word << 1 & word << 2 & word << 3)
-            c.at += size
-        if c.at < c.n and (c.p[c.at] & 0xC0) == 0x80:       # it is inside a character
-            c.at = utf8_start(c.p, c.at)
-            step(c, &weight)
-            c.units -= weight
-        return
-    while c.at < place:
-        size = step(c, &weight)
-        if c.at + size > place:
-            break
-        while c.passed < c.n_odd and <size_t>c.odd[3 * c.passed] < c.at + size:
-            c.passed += 1
-        c.at += size
-        c.units += weight
+cdef int no_stretch() except -1 nogil:
+    with gil:
+        raise ValueError("a stretch is not in the text")
 
 
-def spans_in(int unit, spans, bytes data not None, odd, i64 at=0, i64 base=0):
+def spans_in(int unit, spans not None, bytes data not None, odd):
     """numpy.int64 [n, 2]: stretches of a text in another unit. A character counts from where it begins to
     where it ends, for everything that touches it.
 
-    spans: int64 [n, 2], in bytes of the text. data: of these, from byte `at` on, before which there are
-    `base` units; bytes that are not UTF-8 are characters. odd: int64 [k, 3], of each character that was
-    something else: where it is, how many bytes and how many characters it was. Raises ValueError for what is
-    not in the data.
+    spans: int64 [n, 2], in bytes of the text; the result takes their memory. data: the text; bytes that are
+    not UTF-8 are characters. odd: int64 [k, 3], of each character that was something else: where it is, how
+    many bytes and how many characters it was. Raises ValueError for what is not in the text.
     """
-    cdef object result = np.array(spans, np.int64).reshape(-1, 2)
+    cdef object result = np.ascontiguousarray(spans, np.int64).reshape(-1, 2)
     cdef ArrayView known = read_array(np.array(odd, np.int64).reshape(-1), INT64, "odd")
     cdef i64* places = <i64*>array_memory(result.reshape(-1), INT64)
-    cdef size_t i, n = len(result), stop, size
-    cdef i64 weight
+    cdef size_t i, n = len(result)
     cdef i32 why = 0
     cdef int length = 0
     cdef UnitCursor c
@@ -156,20 +216,8 @@ def spans_in(int unit, spans, bytes data not None, odd, i64 at=0, i64 base=0):
             raise ValueError("an odd character is not in the text")
     with nogil:
         valid_bytes(c.p, c.n, &why, &length)
-        c.is_valid = why == 0
-        for i in range(n):
-            if i & LOOK_IDS == LOOK_IDS:
-                look(&watch)
-            if not at <= places[2 * i] <= places[2 * i + 1] <= at + <i64>c.n:
-                with gil:
-                    raise ValueError("a stretch is not in the text")
-            stop = <size_t>(places[2 * i + 1] - at)
-            if c.at != <size_t>(places[2 * i] - at):
-                seek_unit(&c, <size_t>(places[2 * i] - at))
-            places[2 * i] = c.units + base
-            seek_unit(&c, stop)
-            places[2 * i + 1] = c.units + base
-            if c.at < stop:
-                size = step(&c, &weight)
-                places[2 * i + 1] += weight
+        if why == 0 and c.n_odd == 0 and c.unit != BYTES:
+            plain_units(c.p, c.n, c.unit == UTF16, places, n, &watch)
+        else:
+            odd_units(&c, places, n, &watch)
     return result

@@ -735,6 +735,8 @@ cdef int check_rows(const Alignment* a, const LevelMark* m) except -1:
         total |= a.rows[i].now | (0 if a.rows[i].before == SAME else a.rows[i].before)
     if total and a.n and (total << 1) > (<u64>1 << 62) // a.n:
         raise damaged("its rows are too long")
+    if m.takes_blanks and (m.stretch != NO_ROW or a.n and a.rows[a.n - 1].before == SAME):
+        raise damaged("a token takes blanks after text")
     if m.stretch == NO_ROW:
         return 0
     if a.n == 0:

@@ -6,7 +6,6 @@ import array
 import mmap
 import os
 import random
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...live_threads import together
 from .calls import CALLS, Ask
 from .texts import cut
 
@@ -151,7 +151,7 @@ def at_once(ask: Ask) -> None:
             if enc.count(ask.text, num_threads=2, **ask.options) != len(expected):
                 wrong.append("count")
 
-    in_threads(call, call, call)
+    together(call, call, call)
     assert not wrong, f"{wrong} in a thread"
 
 
@@ -180,25 +180,12 @@ def changing(ask: Ask) -> None:
         finally:
             is_over.set()
 
-    in_threads(write, read)
+    together(write, read)
     for data in (one, other):
         remembered = enc.encode_ordinary(data)
         enc.definition.encoder.release()
         assert enc.definition.encoder.spare_bytes() == 0, "memory is kept"
         assert remembered == enc.encode_ordinary(data), "ids of other bytes are remembered"
-
-
-def in_threads(*calls: Callable[[], None]) -> None:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    threads = [threading.Thread(target=call) for call in calls]
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
 
 
 REFUSALS: dict[str, Callable[[Ask], None]] = {"refused": refused}

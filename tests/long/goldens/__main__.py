@@ -124,15 +124,10 @@ def _contents(path: Path) -> Any:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.long.goldens", description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the answers of now")
-    parser.add_argument("--new", action="store_true", help="choose vocabularies and texts again")
     options = parser.parse_args()
-    if options.new:
-        from .make import vocabularies
-
-        VOCABULARIES.write_bytes(lzma.compress(json.dumps(vocabularies()).encode(), preset=9))
     chosen = json.loads(lzma.decompress(VOCABULARIES.read_bytes()))
     found = rows(chosen)
-    if options.write or options.new:
+    if options.write:
         lines = [f"{row}\t{' '.join(digests)}\n" for row, digests in found.items()]
         ANSWERS.write_text("".join(lines))
         print(f"{len(chosen)} vocabularies, {len(found)} rows written")

@@ -1,8 +1,4 @@
-"""What is checked of one random file: that streamtok and `tokenizers` agree.
-
-`check_seed` does one case; `__init__.py` says what a case is. Not here: making files and texts
-(`tests/tokenizer_files.py`), making a find small (`finds.py`), many cases at once (`workers.py`).
-"""
+"""What is checked of one random file: that streamtok and `tokenizers` agree; see `rounds.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import collections
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,11 +15,10 @@ from tokenizers import Tokenizer
 
 import streamtok
 
-from ...tokenizer_files import BYTE_SYMBOLS, File, random_file, random_text
+from ...tokenizer_files import BYTE_SYMBOLS, File
 
 MARK = "\u2581"
 SYMBOLS = frozenset(BYTE_SYMBOLS.values())
-TEXTS = 4  # a file
 SHORT = 16  # bytes: a text that is cut everywhere
 SAMPLED_CUTS = 5  # of a longer one
 OPTIONS: dict[str, Any] = {"allowed_special": "all"}
@@ -39,16 +34,6 @@ class Difference(NamedTuple):
 
 class Refused(Exception):
     """streamtok does not read this file; the argument is its message."""
-
-
-class Outcome(NamedTuple):
-    """What came out of the case of a seed."""
-
-    seed: int
-    counts: collections.Counter[str]  # what was compared, and how it ended
-    refusal: str | None = None  # the message of streamtok, without names and numbers
-    file: File | None = None  # where there is a difference
-    difference: Difference | None = None
 
 
 def theirs(file: File) -> Tokenizer | None:
@@ -73,7 +58,7 @@ def ours(file: File, folder: Path) -> streamtok.Encoding:
     path = folder / "tokenizer.json"
     path.write_text(json.dumps(file), "utf-8")
     try:
-        return streamtok.load(path)
+        return streamtok.load(path, cache=False)
     except (streamtok.VocabularyError, streamtok.PatternError) as error:
         raise Refused(str(error).replace(str(path), "FILE")) from error
 
@@ -290,28 +275,3 @@ def check_written(
             yield Difference("written", text, ids, found)
         if (back := attempt(lambda ids=ids: again.decode_bytes(ids))) != enc.decode_bytes(ids):
             yield Difference("written, decoded", text, enc.decode_bytes(ids), back)
-
-
-def case(seed: int, make: Callable[[random.Random], File] = random_file) -> tuple[File, list[str]]:
-    rng = random.Random(seed)
-    file = make(rng)
-    return file, [random_text(rng, file) for _ in range(TEXTS)]
-
-
-def check_seed(
-    seed: int, folder: Path, make: Callable[[random.Random], File] = random_file
-) -> Outcome:
-    """Check the case of a seed; `folder` is for its file; make: random_file, or another kind."""
-    file, texts = case(seed, make)
-    counts = collections.Counter({"files": 1})
-    try:
-        difference = check_file(file, texts, folder, seed, counts)
-    except Refused as refused:
-        counts["refused"] += 1
-        shape = re.sub(r"'[^']*'|\"[^\"]*\"", "'...'", str(refused).removeprefix("FILE: "))
-        shape = re.sub(r"\d+", "N", re.sub(r"(bytes are .*):.*", r"\1", shape))[:110]
-        return Outcome(seed, counts, refusal=shape)
-    if difference is None:
-        return Outcome(seed, counts)
-    counts["different"] += 1
-    return Outcome(seed, counts, file=file, difference=difference)

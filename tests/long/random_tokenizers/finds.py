@@ -1,4 +1,4 @@
-"""A find is a file and a text whose ids differ: it is made small, saved, said and tried again."""
+"""A find is a file and a text whose ids differ: it is made small and told."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ...tokenizer_files import File, give_ids, ids_of
 from .checks import (
     Difference,
     Refused,
-    check_file,
     check_text,
     check_written,
     ours,
@@ -109,15 +108,6 @@ def shrink(
     return file, found
 
 
-def save(folder: Path, seed: int, file: File, difference: Difference) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{seed}.json"
-    path.write_text(
-        json.dumps({"file": file, "difference": difference._asdict()}, indent=1), "utf-8"
-    )
-    return path
-
-
 def describe(file: File, difference: Difference) -> str:
     names = {id: token for token, id in ids_of(file["model"]).items()}
     names |= {token["id"]: token["content"] for token in file["added_tokens"]}
@@ -141,17 +131,3 @@ def describe(file: File, difference: Difference) -> str:
         f"  model {model} merges {file['model'].get('merges', [])[:12]}\n"
         f"  expected {spelled(difference.expected)}\n  found    {spelled(difference.found)}"
     )
-
-
-def replay(path: Path, folder: Path) -> int:
-    """0 if the saved case is equal now. Cuts are random, so they are drawn several times."""
-    saved = json.loads(path.read_text("utf-8"))
-    file, texts = saved["file"], [saved["difference"]["text"]]
-    try:
-        rounds = (check_file(file, texts, folder, seed, short=EVERYWHERE) for seed in range(1, 11))
-        found = next((found for found in rounds if found is not None), None)
-    except Refused as refused:
-        print(f"refused: {refused}")
-        return 0
-    print(describe(file, found) if found else "equal")
-    return 1 if found else 0

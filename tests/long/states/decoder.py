@@ -21,6 +21,7 @@ from streamtok.engines.rules import TextRules
 from streamtok.errors import StateError, StreamInUseError
 
 from ...conftest import encoding_of
+from ...encodings import make_encoding
 from .model import damaged
 
 POLICIES = ["replace", "strict", "ignore", "backslashreplace", "surrogateescape", "surrogatepass"]
@@ -52,54 +53,26 @@ class Broken(Exception):
 def encodings() -> list[tuple[streamtok.Encoding, dict[int, bytes], bool]]:
     """(encoding, bytes by id, whether decoding drops the first space)."""
     made = [(encoding_of(name), False) for name in ("r50k_base", "cl100k_base", "llama3_style")]
-    known = streamtok.get_encoding("r50k_base")
+    tokens = streamtok.get_encoding("r50k_base").definition.vocabulary.to_list()
     # A part of its tokens: these are made anew whenever they are pickled.
-    some = {data: rank for rank, data in enumerate(known.definition.vocabulary.to_list()[:3_000])}
+    some = {data: rank for rank, data in enumerate(tokens[:3_000])}
+    added = ("<added>", 70_000), ("<b>", 70_001)
     for space_first in (True, False):
-        rules = TextRules(
-            (("<added>", 70_000), ("<b>", 70_001)), normalizer="spaces", space_first=space_first
-        )
-        one = streamtok.Encoding(
-            f"spaces {space_first}",
-            pat_str=known.pattern or "",
-            mergeable_ranks=some,
-            special_tokens={"<s>": 60_000, "é": 60_001},
-            rules=rules,
-        )
-        made.append((one, space_first))
+        rules = TextRules(added, normalizer="spaces", space_first=space_first)
+        special = {"<s>": 60_000, "é": 60_001}
+        name = f"spaces {space_first}"
+        made.append((make_encoding(r"\w+|\W", some, special, name, rules=rules), space_first))
     ranks = {bytes([i]): 3 * i + 1 for i in range(256)} | {"日本".encode(): 999, b"\xf0\x9f": 1_000}
-    made.append(
-        (
-            streamtok.Encoding(
-                "sparse",
-                pat_str=r"\w+|\W",
-                mergeable_ranks=ranks,
-                special_tokens={"<|far|>": 0xFFFFFFF0, "<|near|>": 2_000},
-            ),
-            False,
-        )
-    )
+    special = {"<|far|>": 0xFFFFFFF0, "<|near|>": 2_000}
+    made.append((make_encoding(r"\w+|\W", ranks, special, "sparse"), False))
     result = []
     for encoding, drops in made:
-        table = dict(
-            zip(
-                encoding.definition.vocabulary.ids.tolist(),
-                encoding.definition.vocabulary.to_list(),
-                strict=True,
-            )
-        )
-        table |= {id: text.encode() for text, id in encoding.definition.rules.added_tokens}
-        table |= {id: text.encode() for text, id in encoding._special_tokens.items()}
-        result.append((encoding, table, drops))
+        known = encoding.definition.vocabulary
+        table = dict(zip(known.ids.tolist(), known.to_list(), strict=True))
+        names = [*encoding.definition.rules.added_tokens]
+        names += [(text, id) for text, id in encoding._special_tokens.items()]
+        result.append((encoding, table | {id: text.encode() for text, id in names}, drops))
     return result
-
-
-@functools.cache
-def ids_to_choose(encoding: streamtok.Encoding) -> tuple[list[int], list[int]]:
-    """All ids, in order, and those that do not begin with an ASCII character."""
-    table = next(table for one, table, _ in encodings() if one is encoding)
-    known = sorted(table)
-    return known, [id for id in known if table[id][:1] > b"\x7f"]
 
 
 class DecoderMachine:
@@ -110,7 +83,8 @@ class DecoderMachine:
         self.encoding, self.table, self.drops = rng.choice(encodings())
         self.errors = rng.choice(POLICIES)
         self.skips = rng.random() < 0.3
-        self.known, self.starts = ids_to_choose(self.encoding)
+        self.known = sorted(self.table)
+        self.starts = [id for id in self.known if self.table[id][:1] > b"\x7f"]
         self.decoder = self.new()
         self.story: list[str] = []
         self.forget()
@@ -190,34 +164,38 @@ class DecoderMachine:
     def take_bytes(self) -> None:
         self.take(self.some_ids(), final=self.rng.random() < 0.1, as_text=False)
 
-    def flush(self) -> None:
-        self.take([], final=True, as_text=True)
-
     def take(self, ids: list[int], *, final: bool, as_text: bool) -> None:
         kind = self.rng.choice([*KINDS])
         self.story.append(f"{'decode' if as_text else 'decode_bytes'}({ids[:20]}…, {final}) {kind}")
+        if as_text:
+            self.take_given(KINDS[kind](ids), ids, final)
+            return
         given = KINDS[kind](ids)
+        if self.decoder.pending:
+            self.fails(lambda: self.decoder.decode_bytes(given, final), ValueError)
+            return
         before = self.bytes_of(self.accepted)
-        data = self.bytes_of(self.accepted + ids)
-        rest = data[self.text_from :]
-        if not as_text:
-            if self.decoder.pending:
-                self.fails(lambda: self.decoder.decode_bytes(given, final), ValueError)
-                return
-            found: Any = self.decoder.decode_bytes(given, final)
-            wanted: Any = data[len(before) :]
-            self.text, self.text_from = "", len(data)
-        else:
-            try:
-                whole = codecs.utf_8_decode(rest, self.errors, final)[0]
-            except UnicodeDecodeError as error:
-                told = self.fails(lambda: self.decoder.decode(given, final), UnicodeDecodeError)
-                assert isinstance(told, UnicodeDecodeError)
-                where = self.text_from + error.start, self.text_from + error.end
-                self.require((told.start, told.end) == where, f"{told} is at {where}")
-                return
-            found, wanted = self.decoder.decode(given, final), whole[len(self.text) :]
-            self.text = whole
+        found = self.decoder.decode_bytes(given, final)
+        self.accepted += ids
+        data = self.bytes_of(self.accepted)
+        self.text, self.text_from = "", len(data)
+        if final:
+            self.forget()
+        self.require(found == data[len(before) :], f"{found!r} came out")
+
+    def take_given(self, given: Any, ids: list[int], final: bool) -> None:
+        """Decode what stands for these ids to text."""
+        rest = self.bytes_of(self.accepted + ids)[self.text_from :]
+        try:
+            whole = codecs.utf_8_decode(rest, self.errors, final)[0]
+        except UnicodeDecodeError as error:
+            told = self.fails(lambda: self.decoder.decode(given, final), UnicodeDecodeError)
+            assert isinstance(told, UnicodeDecodeError)
+            where = self.text_from + error.start, self.text_from + error.end
+            self.require((told.start, told.end) == where, f"{told} is at {where}")
+            return
+        found, wanted = self.decoder.decode(given, final), whole[len(self.text) :]
+        self.text = whole
         self.accepted += ids
         if final:
             self.forget()
@@ -276,17 +254,7 @@ class DecoderMachine:
         act = again if rng.random() < 0.7 else in_thread
         id = rng.choice(self.known)
         self.story.append(f"decode([{id}]), and other calls meanwhile")
-        given = [Number(id, act)]
-        data = self.bytes_of([*self.accepted, id])
-        try:
-            whole = codecs.utf_8_decode(data[self.text_from :], self.errors, False)[0]
-        except UnicodeDecodeError as error:
-            self.fails(lambda: decoder.decode(given), type(error))
-        else:
-            found, wanted = decoder.decode(given), whole[len(self.text) :]
-            self.text = whole
-            self.accepted.append(id)
-            self.require(found == wanted, f"{found!r} came out, not {wanted!r}")
+        self.take_given([Number(id, act)], [id], False)
         self.require(refused == 7, f"{refused} of 7 calls were refused")
 
     def reset(self) -> None:
@@ -324,11 +292,11 @@ class DecoderMachine:
 
     def finish(self) -> None:
         """Nothing is lost at the end."""
-        self.flush()
+        self.take([], final=True, as_text=True)
         self.check()
 
 
 RULES = [
-    *["take_text"] * 6, *["take_bytes"] * 2, "flush", *["fail"] * 3, "call_in_call", "reset",
+    *["take_text"] * 6, *["take_bytes"] * 2, *["fail"] * 3, "call_in_call", "reset",
     "move", "move", "damage",
 ]  # fmt: skip

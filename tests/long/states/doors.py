@@ -6,14 +6,12 @@ import array
 import ctypes
 import random
 from collections.abc import MutableSequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 import streamtok
 
-from .starving import starved
 from .texts import Chunk
 
 DOORS = ["list", "list", "list", "array", "into", "into, behind"]
@@ -72,18 +70,14 @@ def through(
     final: bool,
     out: Any = None,
     arrays: MutableSequence[tuple[Any, list[int]]] | None = None,
-    hungry: random.Random | None = None,
 ) -> list[int]:
-    """The ids of one call. `arrays`: an array of them is kept there, and what it holds by now.
-    `hungry`: says how memory is short during the call.
-    """
+    """The ids of one call. `arrays`: an array of them is kept there, and what it holds by now."""
     if door == "list":
-        args = (chunk, final) if final else (chunk,)
-        ids: list[int] = starved(partial(stream.encode, *args), hungry)
+        ids = stream.encode(chunk, final) if final else stream.encode(chunk)
         assert type(ids) is list, f"encode gave a {type(ids).__name__}"
         return ids
     if door == "array":
-        got = starved(partial(stream.encode_to_numpy, chunk, final=final), hungry)
+        got = stream.encode_to_numpy(chunk, final=final)
         assert got.dtype == np.uint32, f"encode_to_numpy gave {got.dtype}"
         ids = got.tolist()
         if arrays is not None:
@@ -91,7 +85,7 @@ def through(
         return ids
     start = BEHIND if door == "into, behind" else 0
     given = {"start": start} if start else {}
-    count = starved(partial(stream.encode_into, chunk, out, final, **given), hungry)
+    count = stream.encode_into(chunk, out, final, **given)
     written = np.ctypeslib.as_array(out) if isinstance(out, ctypes.Array) else np.asarray(out)
     assert (written[:start] == MARK).all(), f"encode_into wrote before item {start}"
     assert (written[start + count :] == MARK).all(), f"encode_into wrote beyond its {count} ids"

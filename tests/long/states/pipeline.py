@@ -64,9 +64,7 @@ class PipelineMachine:
         rules: list[tuple[int, Callable[[], str]]] = [
             (8, self._fail),
             (3, self._go_on),
-            (1, self._change),
-            (1, self._append),
-            (1, self._touch),
+            (3, self._change),
             (2, self._run_twice_at_once),
         ]
         [rule] = self._rng.choices([rule for _, rule in rules], [weight for weight, _ in rules])
@@ -116,35 +114,29 @@ class PipelineMachine:
         return "was told of the change, and forgot"
 
     def _change(self) -> str:
-        """Other text, of the same size or not."""
+        """Other text, of the same size or not; more of it; or the same bytes, written later."""
         name = self._rng.choice(sorted(self._inputs))
-        if name.endswith((".txt", ".u8")):
-            size = len(self._inputs[name])
-            text = make_text(self._rng, self._rng.choice([0, 100, size])).encode()
+        data = self._inputs[name]
+        is_text = name.endswith(".txt")
+        kind = self._rng.choice(["text", "append", "touch"])
+        if kind == "touch" or not (is_text or name.endswith(".jsonl")):
+            pass  # a run may go on, or say that the input has changed
+        elif kind == "append":
+            data += b" more" if is_text else b'{"meta": {"text": "one more line"}}\n'
+        elif is_text:
+            size = len(data)
+            data = make_text(self._rng, self._rng.choice([0, 100, size])).encode()
             if self._rng.random() < 0.5:  # of the very same size
-                text = (text + b"x" * size)[:size].decode("utf-8", "ignore").encode()
-                text += b"x" * (size - len(text))
-        elif name.endswith(".jsonl"):
-            lines = self._inputs[name].splitlines(keepends=True)
-            self._rng.shuffle(lines)
-            text = b"".join(line if line.endswith(b"\n") else line + b"\n" for line in lines)
+                data = (data + b"x" * size)[:size].decode("utf-8", "ignore").encode()
+                data = data.ljust(size, b"x")
         else:
-            return "changed nothing"
-        return self._replace_input(name, text, "changed")
-
-    def _append(self) -> str:
-        name = self._rng.choice(sorted(self._inputs))
-        if name.endswith(".txt"):
-            return self._replace_input(name, self._inputs[name] + b" more", "appended to")
-        if name.endswith(".jsonl"):
-            more = b'{"meta": {"text": "one more line"}}\n'
-            return self._replace_input(name, self._inputs[name] + more, "appended to")
-        return "appended nothing"
-
-    def _touch(self) -> str:
-        """The same bytes, written later: a run may go on, or say that the input has changed."""
-        name = self._rng.choice(sorted(self._inputs))
-        return self._replace_input(name, self._inputs[name], "touched")
+            lines = [line.removesuffix(b"\n") + b"\n" for line in data.splitlines(keepends=True)]
+            self._rng.shuffle(lines)
+            data = b"".join(lines)
+        self._is_changed |= self._is_begun or (bool(self._may_see) and data != self._inputs[name])
+        self._inputs[name] = data
+        self._write_input(name)
+        return f"{kind} {name}"
 
     def _run_twice_at_once(self) -> str:
         """Another run of the same command begins in the middle of one, by one path or another."""
@@ -191,7 +183,7 @@ class PipelineMachine:
                 self.scenario.files = dict(self._inputs)
                 self.scenario.prepare(folder)
                 assert streamtok_main(self.scenario.command(folder)) == 0
-                self._known[key] = _files(folder, self._inputs.keys())
+                self._known[key] = contents(folder, self._inputs.keys())
         return self._known[key]
 
     def _allow(self) -> None:
@@ -199,7 +191,7 @@ class PipelineMachine:
             self._may_see.setdefault(name, set()).add(data)
 
     def _check_complete(self, what: str) -> None:
-        found, good = _files(self._folder, self._inputs.keys()), self._expected()
+        found, good = contents(self._folder, self._inputs.keys()), self._expected()
         # A hidden file that could not be removed is the failure's; the next run takes it.
         shown = {name for name in found if name in good or not name.startswith(".streamtok")}
         assert shown == good.keys(), f"after {what}: {sorted(shown)}, not {sorted(good)}"
@@ -215,7 +207,7 @@ class PipelineMachine:
         assert code in (1, 130), f"after {what}: exit code {code}: {said}"
         assert said.count("\n") <= 1, f"after {what}: {said}"
         assert "Traceback" not in said, f"after {what}: {said}"
-        for name, data in _files(self._folder, self._inputs.keys()).items():
+        for name, data in contents(self._folder, self._inputs.keys()).items():
             if name.startswith(".") or ".checkpoint" in name:
                 continue
             assert name in self._may_see, f"after {what}: {name} is there"
@@ -226,17 +218,10 @@ class PipelineMachine:
 
     def _forget(self) -> None:
         """Begin anew: what the user does who is told to."""
-        for name in _files(self._folder, self._inputs.keys()):
+        for name in contents(self._folder, self._inputs.keys()):
             (self._folder / name).unlink()
         self._may_see.clear()
         self._is_begun = self._is_changed = False
-
-    def _replace_input(self, name: str, data: bytes, verb: str) -> str:
-        is_finished = bool(self._may_see) and data != self._inputs[name]
-        self._inputs[name] = data
-        self._write_input(name)
-        self._is_changed |= self._is_begun or is_finished
-        return f"{verb} {name}"
 
     def _write_input(self, name: str) -> None:
         path = self._folder / name
@@ -250,29 +235,19 @@ def _is_of_the_change(said: str) -> bool:
     return "changed" in said or "is a finished output" in said
 
 
-def _files(folder: Path, inputs: Any) -> dict[str, bytes]:
-    return contents(folder, inputs)
-
-
 # System calls that fail
 
 
-class Calls(list[str]):
-    """The names of the calls that were made. open: descriptors of files that were made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: set[int] = set()
-
-
 @contextlib.contextmanager
-def _at_call(at: int, act: Callable[[str], None], again: bool = False) -> Iterator[Calls]:
+def _at_call(at: int, act: Callable[[str], None], again: bool = False) -> Iterator[list[str]]:
     """Call act, with the name, before the at-th system call that changes files, or from it on.
 
-    Calls inside `act` do not count. At the end all is closed that is still open, as it is at the
-    end of a process: the locks of an interrupted one must not stop the next.
+    Gives the names of the calls that were made; calls inside `act` do not count. At the end all is
+    closed that is still open, as it is at the end of a process: the locks of an interrupted one
+    must not stop the next.
     """
-    calls = Calls()
+    calls: list[str] = []
+    opened: set[int] = set()
     is_acting = False
     lock = threading.Lock()
     originals = {name: getattr(os, name) for name in _CALLS}
@@ -280,40 +255,35 @@ def _at_call(at: int, act: Callable[[str], None], again: bool = False) -> Iterat
     def counted(name: str) -> Callable[..., Any]:
         original = originals[name]
 
+        def plain(*args: Any, **settings: Any) -> Any:
+            result = original(*args, **settings)
+            if name == "open":
+                opened.add(result)
+            elif name == "close":
+                opened.discard(args[0])
+            return result
+
         def call(*args: Any, **settings: Any) -> Any:
             nonlocal is_acting
             if name == "open" and not args[1] & os.O_CREAT:
                 return original(*args, **settings)
             with lock:
-                number = len(calls)
-                is_mine = not is_acting and (number == at or (again and number > at))
+                is_mine = not is_acting and (len(calls) == at or (again and len(calls) > at))
                 if not is_acting:
                     calls.append(name)
-                if is_mine:
-                    is_acting = True
-            if name == "close":
-                calls.open.discard(args[0])
+                is_acting |= is_mine
             if not is_mine:
-                result = original(*args, **settings)
-                if name == "open":
-                    calls.open.add(result)
-                return result
+                return plain(*args, **settings)
+            part = None
             try:
                 if name == "close":  # it closes all the same
-                    original(*args, **settings)
-                elif name == "write":
-                    original(args[0], args[1][: len(args[1]) // 2])
+                    plain(*args)
+                elif name == "write":  # a part is written, as a system call may do
+                    part = original(args[0], args[1][: len(args[1]) // 2])
                 act(name)
             finally:
                 is_acting = False
-            if name == "close":
-                return None
-            if name == "write":  # a part is written, as a system call may do
-                return len(args[1]) // 2
-            result = original(*args, **settings)
-            if name == "open":
-                calls.open.add(result)
-            return result
+            return part if name in ("close", "write") else plain(*args, **settings)
 
         return call
 
@@ -324,7 +294,7 @@ def _at_call(at: int, act: Callable[[str], None], again: bool = False) -> Iterat
     finally:
         for name, original in originals.items():
             setattr(os, name, original)
-        for fd in calls.open:
+        for fd in opened:
             os.close(fd)
 
 
@@ -333,7 +303,7 @@ def _is_heard() -> bool:
     return getattr(signal.getsignal(signal.SIGINT), "__func__", None) is Signals._handle
 
 
-def _failing(at: int, kind: str) -> contextlib.AbstractContextManager[Calls]:
+def _failing(at: int, kind: str) -> contextlib.AbstractContextManager[list[str]]:
     """The at-th call fails: see `_FAILURES`."""
 
     def act(name: str) -> None:

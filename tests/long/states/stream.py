@@ -10,7 +10,6 @@ import itertools
 import pickle
 import random
 import zlib
-from functools import partial
 from typing import Any, NoReturn
 
 import streamtok
@@ -18,7 +17,6 @@ from streamtok import chunker
 
 from .doors import BAD_CHUNKS, BAD_OUT_ERRORS, bad_out, through
 from .model import Model, completion, damaged
-from .starving import CAN_STARVE
 from .texts import HEADS, Chunk, Supply
 from .watched import Setup, Stream, Watched
 
@@ -29,10 +27,9 @@ MAX_BYTES = 1 << 20  # of one stream; then it ends and begins again
 class StreamMachine:
     """One encoding, one choice of settings, up to four streams, and the states they saved."""
 
-    def __init__(self, rng: random.Random, measures: bool = False) -> None:
-        """measures: see `Setup`."""
+    def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.setup = setup = Setup(rng, measures)
+        self.setup = setup = Setup(rng)
         is_clean = setup.errors == "strict" or setup.refuses
         big_share = 0.2 if setup.subject.kind == "far" else 0.025
         big_share *= setup.subject.is_linear
@@ -202,15 +199,6 @@ class StreamMachine:
     def refuse_bytes(self) -> None:
         self.call(self.rng.choice([b"x", b"", b"\xe4", b"\xb8\xad", b"\xed\xa0\xbd"]))
 
-    def starve(self) -> None:
-        """A call for which there is no memory."""
-        if not CAN_STARVE:
-            return
-        chunk, final = self.any_chunk(), self.rng.random() < 0.1
-        done = self.now.call(chunk, final, may_raise=(MemoryError,), hungry=self.rng)
-        if not done:
-            self.supply.restart(self.now.model.waiting)
-
     # States
 
     def copy(self) -> None:
@@ -319,9 +307,7 @@ RULES = {
     "feed": 40, "feed_little": 20, "feed_last": 3, "flush": 2, "check": 3,
     "refuse_utf8": 4, "refuse_special": 4, "refuse_out": 3, "refuse_limit": 3, "refuse_chunk": 1,
     "refuse_much": 0.6, "refuse_text": 2, "refuse_bytes": 2,
-    "starve": 4 if CAN_STARVE else 0,
     "copy": 3, "switch": 3, "reset": 0.6, "reload": 4, "move": 3, "save": 1.5, "load": 1.5,
     "pickle": 0.5, "damage": 2, "forge": 2,
 }  # fmt: skip
 NAMES = list(RULES)
-TimedMachine = partial(StreamMachine, measures=True)

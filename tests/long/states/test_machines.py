@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
 
 import pytest
 
+from ...cli.test_cli import POSIX
+from ..crash import scenarios
 from ..steps import run_machine
 from . import decoder, stream, trainer
+from .pipeline import PipelineMachine
 
 SOME = 10 if os.environ.get("HYPOTHESIS_PROFILE") == "sanitize" else 1
 MACHINES = {
@@ -24,3 +28,19 @@ def test_steps_in_any_order(name: str, block: int) -> None:
             run_machine(machine, seed)
         except AssertionError as error:
             raise AssertionError(f"python -m tests.long {name} --repeat {seed}\n{error}") from error
+
+
+SCENARIOS = {
+    one.name: one for one in scenarios(3000) if one.stdin is None and "large" not in one.name
+}
+
+
+@POSIX
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_whatever_fails_the_files_are_whole(name: str) -> None:
+    """A short walk over every kind of output."""
+    machine = PipelineMachine(random.Random(name), SCENARIOS[name])
+    for _ in range(12):
+        machine.step()
+    machine.finish()
+    assert any("at call" in one and "not reached" not in one for one in machine.log)

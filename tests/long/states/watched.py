@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import itertools
 import random
-import time
 from typing import Any
 
 import streamtok
@@ -19,20 +18,13 @@ from .texts import Chunk, short
 Stream = streamtok.StreamEncoder
 NEVER_REACHED = 1 << 26  # of max_pending
 GIVEN_LATER: Any = object()
-SLOWEST = 12.0  # times as long as the whole text
-FAST_ENOUGH = 2.5e6  # bytes a second, whatever the whole text takes
 
 
 class Setup:
-    """An encoding and the settings of the streams of one machine, and what they were called with.
+    """An encoding, the settings of the streams of one machine, and their calls."""
 
-    measures: a call `SLOWEST` times slower than the whole text, in processor time of this thread,
-    is a difference. Tests do not measure.
-    """
-
-    def __init__(self, rng: random.Random, measures: bool) -> None:
+    def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.measures = measures
         self.subject = any_subject(rng)
         self.encoding = self.subject.encoding
         names = sorted(self.encoding.special_tokens_set)
@@ -89,12 +81,8 @@ class Watched:
         door: str | None = None,
         out: Any = GIVEN_LATER,
         may_raise: tuple[type[BaseException], ...] = (),
-        hungry: random.Random | None = None,
     ) -> bool:
-        """One call; whether it succeeded. `may_raise`: beyond what the model foresees.
-
-        `hungry`: says how memory is short during the call.
-        """
+        """One call; whether it succeeded. `may_raise`: beyond what the model foresees."""
         stream, model = self.stream, self.model
         door = door or self.setup.door or self.setup.rng.choice(DOORS)
         expected = model.foresee(chunk, final)
@@ -104,9 +92,8 @@ class Watched:
                 may_raise = (*may_raise, OverflowError)
         before = stream.getstate()
         self.setup.note(f"{door}({{}}, final={final})", chunk)
-        start = time.thread_time()
         try:
-            ids = through(door, stream, chunk, final, out, self.setup.arrays, hungry)
+            ids = through(door, stream, chunk, final, out, self.setup.arrays)
         except may_raise as error:
             self.setup.note_end(type(error).__name__)
             self.unchanged(before)
@@ -116,8 +103,6 @@ class Watched:
             self.check_refusal(error, expected, final)
             self.unchanged(before)
             return False
-        if self.setup.measures:
-            self.check_speed(before, chunk, final, time.thread_time() - start)
         self.accepted(expected, ids, final)
         return True
 
@@ -268,31 +253,3 @@ class Watched:
         except ValueError:
             return
         self.same(model.given, ids[: len(model.given)], "ids given out and the whole text")
-
-    def check_speed(self, before: bytes, chunk: Chunk, final: bool, seconds: float) -> None:
-        """The work of a call is that of the whole text, but for a factor."""
-        if seconds < 0.02:
-            return
-        chunk = chunk if isinstance(chunk, str) else bytes(chunk)
-        stream = self.setup.new_stream()
-        stream.setstate(before)
-        accepted = self.model.accepted
-        text = bytes(accepted[max(0, len(accepted) - stream.pending - 8) :])
-        text += chunk.encode("utf-8", "replace") if isinstance(chunk, str) else chunk
-        plain = {"disallowed_special": (), "errors": "replace"}
-        times = []
-        for _ in range(3):
-            stream = self.setup.new_stream()
-            stream.setstate(before)
-            start = time.thread_time()
-            stream.encode(chunk, final)
-            middle = time.thread_time()
-            self.setup.encoding.encode(text, **plain)
-            times.append((middle - start, time.thread_time() - middle))
-        mine, whole = min(t[0] for t in times), min(t[1] for t in times)
-        enough = max(0.01, SLOWEST * whole, len(text) / FAST_ENOUGH)
-        assert mine < enough, (
-            f"slow, {self.setup.subject.kind}, {self.setup.errors}: "
-            f"{1000 * mine:.1f} ms for a chunk of {len(chunk)}, "
-            f"the whole {len(text)} bytes take {1000 * whole:.1f} ms"
-        )
