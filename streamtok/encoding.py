@@ -101,11 +101,10 @@ class Encoding(FastEncoding):
                     f"explicit_n_vocab is {explicit_n_vocab}, but there are {given} tokens and "
                     f"the highest id is {self.max_token_value}"
                 )
-        quick: tuple[Any, ...] = ()  # what calls with a fast path need
-        if definition.texts.is_plain:
-            quick = definition.encoder, specials.default, specials.ordinary
-        self._encode_any = definition.texts.encode  # for texts that have no fast path
-        self._set_parts(definition.decoder, rules.decodes_without_first_space, *quick)
+        texts = definition.texts
+        self._encode_any = texts.encode  # for texts that have no fast path
+        encoder = definition.encoder if texts.is_direct else None
+        self._set_parts(definition.decoder, rules.decodes_without_first_space, encoder, texts.rules)
 
     @classmethod
     def train_from_iterator(

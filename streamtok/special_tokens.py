@@ -62,12 +62,22 @@ class SpecialTokens:
         """Refuses every special token."""
         return self._made(frozenset(), self.texts)
 
+    @cached_property
+    def allowing(self) -> SpecialMatcher:
+        """Finds every special token."""
+        return self._made(self.texts, frozenset())
+
     def matcher(self, allowed: AllowedSpecial, disallowed: DisallowedSpecial) -> SpecialMatcher:
         """What finds the tokens that these settings of a call mean. Raises TypeError, ValueError
         for settings that mean nothing.
         """
-        if allowed is NO_SPECIAL and disallowed is ALL:
-            return self.default
+        # Those that most calls have: with thousands of added tokens, to make the sets takes longer
+        # than to encode a page.
+        if disallowed is ALL or (disallowed == () and isinstance(disallowed, tuple)):
+            if allowed is ALL:
+                return self.allowing
+            if allowed is NO_SPECIAL:
+                return self.default if disallowed is ALL else self.ordinary
         chosen = self.allowed(allowed)
         return self._made(chosen, self._refused(disallowed, chosen))
 

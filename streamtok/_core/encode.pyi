@@ -1,6 +1,6 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final, overload
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -147,20 +147,12 @@ class Encoder:
     def spare_bytes(self) -> int: ...
     def cache_bytes(self) -> int: ...
     def release(self) -> None: ...
-    @overload
     def encode(
-        self, data: str | Buffer, matcher: SpecialMatcher, errors: str, output: Output[_Result]
+        self, data: str | Buffer, rules: ChangeRules, errors: str, output: Output[_Result]
     ) -> _Result: ...
-    @overload
-    def encode(
-        self,
-        data: str | Buffer,
-        matcher: SpecialMatcher,
-        errors: str,
-        output: Output[_Result],
-        rules: ChangeRules | None,
-        only_left: bool = False,
-    ) -> _Result | None: ...
+    def encode_left(
+        self, data: str | Buffer, rules: ChangeRules, errors: str
+    ) -> npt.NDArray[np.uint32] | None: ...
     def encode_split(
         self, data: Buffer, ends: npt.NDArray[np.int64], output: Output[_Result]
     ) -> _Result: ...
@@ -208,10 +200,11 @@ class ChangeRules:
     first_table: ElementTable | None
     second_tokens: TokenSet | None
     second_table: ElementTable | None
+    can_cut: bool
     def __init__(
         self,
         first_tokens: TokenSet,
-        first_table: ElementTable | None,
+        first_table: ElementTable | None = None,
         second_tokens: TokenSet | None = None,
         second_table: ElementTable | None = None,
     ) -> None: ...
@@ -319,8 +312,7 @@ class FastEncoding:
         decoder: Decoder,
         drops_space: bool,
         encoder: Encoder | None = None,
-        default: SpecialMatcher | None = None,
-        ordinary: SpecialMatcher | None = None,
+        find_rules: Callable[..., ChangeRules] | None = None,
     ) -> None: ...
     def encode_ordinary(
         self, text: str | Buffer, *, errors: str = "strict", max_tokens: int | None = None
@@ -389,52 +381,33 @@ class Cuts:
     ) -> int: ...
 
 @final
-class LargeText:
-    n_parts: int
-    most_ahead: int
+class WorkList:
+    n_threads: int
+    n_pieces: int
+    n_runs: int
     def __new__(
         cls,
         encoder: Encoder,
-        cuts: Cuts,
-        matcher: SpecialMatcher,
-        text: str | Buffer,
-        errors: str,
-        output: Output[Any],
-        part_size: int,
-    ) -> LargeText: ...
-    def stop(self) -> None: ...
-    def work(self) -> None: ...
-    def result(self) -> Any: ...
-
-@final
-class Batch:
-    size: int
-    large: list[int]
-    def __new__(
-        cls,
-        encoder: Encoder,
-        matcher: SpecialMatcher,
+        rules: ChangeRules,
         texts: list[Any],
         errors: str,
-        limit: int,
-    ) -> Batch: ...
-    def share(self, n_threads: int) -> None: ...
+        output: Output[Any],
+        n_threads: int,
+        sizes: tuple[int, int],
+        cuts: Cuts | None = None,
+        before: int = -1,
+        after: int = -1,
+    ) -> WorkList: ...
     def stop(self) -> None: ...
     def work(self) -> None: ...
-    def lists(self) -> list[list[int] | None]: ...
+    def lists(self) -> list[list[int]]: ...
+    def flat(self) -> tuple[Any, Any, int]: ...
+    def result(self) -> Any: ...
 
-def encode_documents(
-    encoder: Encoder,
-    matcher: SpecialMatcher,
-    texts: list[Any],
-    errors: str,
-    prepend: int,
-    append: int,
-) -> tuple[Any, list[int], int] | None: ...
 def find_documents(data: Buffer, delimiter: bytes, start: int, wanted: int) -> tuple[int, int]: ...
 def encode_delimited(
     encoder: Encoder,
-    matcher: SpecialMatcher,
+    rules: ChangeRules,
     data: Buffer,
     delimiter: bytes,
     count: int,
@@ -442,6 +415,6 @@ def encode_delimited(
     prepend: int,
     append: int,
     skip_empty: bool,
-) -> tuple[Any, Any] | None: ...
+) -> tuple[Any, Any]: ...
 def cache_limit() -> int: ...
 def set_cache_limit(size: int) -> None: ...

@@ -131,8 +131,7 @@ include "stream/fast_path.pxi"
 # Many texts, large ones, several threads
 include "text/source.pxi"
 include "scan/cuts.pxi"
-include "texts/parallel.pxi"
-include "texts/batch.pxi"
+include "texts/work_list.pxi"
 include "texts/delimited.pxi"
 
 include "merge/strategy.pxi"

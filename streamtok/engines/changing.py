@@ -14,25 +14,23 @@ their flags, and tables of the normalizers.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .._core.encode import ARRAY, ChangeRules, ElementTable, SpecialMatcher, Tail, TokenSet
+from .._core.encode import ChangeRules, ElementTable, SpecialMatcher, Tail, TokenSet
 from ..normalizers import Form, Normalizer, Prepend, Replace
 from ..normalizers.elements import MOST_CARING, Elements
-from .protocol import NO_LIMIT
+from .plain import CoreEngine
 from .rules import MARK, TextRules, TokenFlags
 from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .._core.encode import Encoder, Output
-    from .._types import IdArray, Text
+    from .._core.encode import Encoder
 
 __all__ = ["ChangingEngine", "can_overlap", "changes_text"]
 
 _NO_FLAGS = TokenFlags()
-_SETTINGS_KEPT = 128  # for sets of special tokens that calls have allowed or refused
 _MAX_COMPARED = 256  # characters of a token: see `can_overlap`
 _MAX_COMPARISONS = 1 << 30  # of characters
 _LSTRIP, _RSTRIP, _SINGLE_WORD = 1, 2, 4  # as in the core
@@ -117,7 +115,7 @@ def can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
     return False
 
 
-class ChangingEngine:
+class ChangingEngine(CoreEngine):
     """The core's `Encoder`, after added tokens with flags, and normalizers."""
 
     def __init__(
@@ -128,7 +126,7 @@ class ChangingEngine:
 
         A token whose normalized text is another one's, too, is hidden by the one preferred.
         """
-        self.encoder = encoder
+        super().__init__(encoder)
         self.normalizer = _normalizer_of(rules.normalizer, rules.space_first)
         self.second = _normalizer_of(rules.second_normalizer)
         self.flags: Mapping[str, TokenFlags] = dict(rules.token_flags)
@@ -151,35 +149,16 @@ class ChangingEngine:
             normalized.setdefault(found, (text, id))
         # By normalized text, the longest first.
         self.normalized = sorted(normalized.items(), key=lambda item: -len(item[0].encode()))
-        self._rules: dict[SpecialMatcher, ChangeRules] = {}
-
-    def encode(self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Any]) -> Any:
-        rules = self.rules(matcher)
-        found = self.encoder.encode(text, matcher, errors, output, rules)
-        if found is None:  # a stream of one chunk
-            found = self.tail(matcher, errors).encode(text, True, output, NO_LIMIT)
-        return found
-
-    def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray | None:
-        return self.encoder.encode(text, matcher, errors, ARRAY, self.rules(matcher), True)
 
     def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
         return Tail(self.encoder, matcher, errors, *template, rules=self.rules(matcher))
 
-    def rules(self, matcher: SpecialMatcher) -> ChangeRules:
-        """What is done to a text where `matcher` says which special tokens are in it."""
-        rules = self._rules.get(matcher)
-        if rules is None:
-            first, second = self._token_sets(matcher)
-            if second is None:
-                rules = ChangeRules(first, _table_of(self.normalizer, self.second))
-            else:
-                tables = _table_of(self.normalizer), _table_of(None, self.second)
-                rules = ChangeRules(first, tables[0], second, tables[1])
-            if len(self._rules) >= _SETTINGS_KEPT:
-                self._rules.clear()
-            self._rules[matcher] = rules
-        return rules
+    def _make_rules(self, matcher: SpecialMatcher) -> ChangeRules:
+        first, second = self._token_sets(matcher)
+        if second is None:
+            return ChangeRules(first, _table_of(self.normalizer, self.second))
+        tables = _table_of(self.normalizer), _table_of(None, self.second)
+        return ChangeRules(first, tables[0], second, tables[1])
 
     def _flags_of(self, text: str) -> TokenFlags:
         return self.flags.get(text, _NO_FLAGS)

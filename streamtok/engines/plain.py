@@ -4,27 +4,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core.encode import ARRAY, Encoder, Tail
+from .._core.encode import ChangeRules, Encoder, Tail, TokenSet
 from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
-    from .._core.encode import SpecialMatcher
+    from .._core.encode import Output, SpecialMatcher
     from .._types import IdArray, Text
+    from .protocol import Result
 
-__all__ = ["PlainEngine"]
+__all__ = ["CoreEngine", "PlainEngine"]
+
+_SETTINGS_KEPT = 128  # for sets of special tokens that calls have allowed or refused
 
 
-class PlainEngine:
-    """The core's own `Encoder`."""
-
-    __slots__ = ("encode", "encoder")
+class CoreEngine:
+    """The core's `Encoder`, with rules for each set of special tokens."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
-        self.encode = encoder.encode  # no Python function in between
+        self._rules: dict[SpecialMatcher, ChangeRules] = {}
 
-    def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray:
-        return self.encoder.encode(text, matcher, errors, ARRAY)
+    def encode(
+        self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Result]
+    ) -> Result:
+        """See `Engine`, as for all that follows."""
+        return self.encoder.encode(text, self.rules(matcher), errors, output)
+
+    def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray | None:
+        return self.encoder.encode_left(text, self.rules(matcher), errors)
+
+    def rules(self, matcher: SpecialMatcher) -> ChangeRules:
+        rules = self._rules.get(matcher)
+        if rules is None:
+            rules = self._make_rules(matcher)
+            if len(self._rules) >= _SETTINGS_KEPT:
+                self._rules.clear()
+            self._rules[matcher] = rules
+        return rules
+
+    def _make_rules(self, matcher: SpecialMatcher) -> ChangeRules:
+        return ChangeRules(TokenSet(matcher, bytes(len(matcher.specials)), None))
+
+
+class PlainEngine(CoreEngine):
+    """One that changes nothing."""
 
     def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
         return Tail(self.encoder, matcher, errors, *template)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
-    from .._core.encode import Output, SpecialMatcher, Tail
+    from .._core.encode import ChangeRules, Output, SpecialMatcher, Tail
     from .._types import IdArray, Text
 
 __all__ = ["NO_LIMIT", "Engine"]
@@ -32,6 +32,13 @@ class Engine(Protocol):
 
     def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray | None:
         """As `encode`, an array; None: something is changed before the pattern cuts the text."""
+        ...
+
+    def rules(self, matcher: SpecialMatcher) -> ChangeRules:
+        """What the core does to a text first; `matcher` says which special tokens are in it.
+
+        Raises UnsupportedPatternError for a pattern that the core does not know.
+        """
         ...
 
     def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:

@@ -60,8 +60,10 @@ class WholeTextEngine:
         """See `Engine`: the pattern leaves text out, perhaps."""
 
     def tail(self, *settings: object) -> NoReturn:
-        """Raise UnsupportedPatternError."""
+        """Raise UnsupportedPatternError, as `rules`."""
         raise self.why
+
+    rules = tail
 
     def _encode(self, segment: bytes, policy: str) -> IdArray:
         done = position = 0  # in bytes, in characters

@@ -7,14 +7,12 @@ transformers makes an Encoding of each text, asks it for lists, and makes matric
 from __future__ import annotations
 
 import functools
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import ALL, NO_SPECIAL, encode_documents
+from .._core.encode import ALL, NO_SPECIAL
 from .._core.hf_rows import fill_rows, list_rows
-from ..parallel.threads import map_in_threads
 from .backend import threads
 from .encodings import Call, Encoding, ids_of
 
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["answer", "is_simple"]
 
-_PER_THREAD = 1 << 17  # characters for which a thread is worth its start
 # What a call may ask for. All else, and other values, is transformers' own work.
 _SETTINGS = (
     "padding_strategy", "truncation_strategy", "max_length", "stride", "pad_to_multiple_of",
@@ -251,24 +248,6 @@ def _flat(now: Snapshot, texts: Any) -> tuple[IdArray, npt.NDArray[np.int64]]:
     if len(texts) == 1:
         ids = encoding.encode_to_numpy(texts[0], allowed_special=allowed, disallowed_special=())
         return ids, np.array([len(ids)], np.int64)
-    if encoding.definition.texts.cuts is not None:
-        matcher = encoding.definition.specials.matcher(allowed, NO_SPECIAL)
-        n = min(threads(), sum(map(len, texts)) // _PER_THREAD + 1, len(texts))
-        step = -(-len(texts) // n)
-        groups = [list(texts[at : at + step]) for at in range(0, len(texts), step)]
-
-        def encoded(group: list[str]) -> Any:
-            return encode_documents(encoding.definition.encoder, matcher, group, "strict", -1, -1)
-
-        found = map_in_threads(encoded, groups, len(groups))
-        if all(one is not None for one in found):
-            places, total = [], 0
-            for ids, ends, _ in found:
-                places.append(np.array(ends, np.int64) + total)
-                total += len(ids)
-            return np.concatenate([one[0] for one in found]), np.concatenate(places)
-    rows = encoding.encode_batch(
-        texts, num_threads=threads(), allowed_special=allowed, disallowed_special=()
-    )
-    flat = np.fromiter(itertools.chain.from_iterable(rows), np.uint32, sum(map(len, rows)))
-    return flat, np.cumsum([len(row) for row in rows], dtype=np.int64)
+    definition = encoding.definition
+    matcher = definition.specials.matcher(allowed, ())
+    return definition.texts.encode_flat(texts, matcher, "strict", threads())

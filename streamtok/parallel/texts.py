@@ -1,18 +1,18 @@
 """Whole texts to ids: one of any kind, many at once, a large one on several threads.
 
 The core encodes without the GIL; which thread takes which text, or part of one, is decided as they
-go (`_core`). Here are the threads themselves, and the texts that must be encoded one by one because
-something about them is out of the ordinary.
+go (`_core/texts/work_list.pxi`). Here are the threads themselves.
 """
 
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import COUNT, LIST, Batch, Cuts, LargeText, bytes_of, check_policy, size_of
+import numpy as np
+
+from .._core.encode import ARRAY, COUNT, LIST, Cuts, WorkList, bytes_of, check_policy, size_of
 from ..engines.plain import PlainEngine
 from ..engines.protocol import NO_LIMIT, Engine
 from ..engines.template import NO_TEMPLATE, Template
@@ -21,8 +21,10 @@ from .cached import cached_property
 from .threads import check_threads, run_in_threads, usable_cores
 
 if TYPE_CHECKING:
-    from .._core.encode import Encoder, Output, SpecialMatcher
-    from .._types import AllowedSpecial, DisallowedSpecial, Text
+    import numpy.typing as npt
+
+    from .._core.encode import ChangeRules, Encoder, Output, SpecialMatcher
+    from .._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
     from ..patterns.pattern import Pattern
     from ..special_tokens import SpecialTokens
 
@@ -45,6 +47,7 @@ class TextEncoder:
         """encoder, pattern: the engine's; the pattern is None if it has no tables."""
         self.engine = engine
         self.is_plain = isinstance(engine, PlainEngine)
+        self.is_direct = pattern is not None  # the core encodes whole texts by itself
         self.encoder = encoder
         self.pattern = pattern
         self.specials = specials
@@ -55,11 +58,20 @@ class TextEncoder:
         """Where texts may be cut; None where they must not be: the pre-tokens are not known, or the
         text is changed before it is cut into pre-tokens.
         """
-        if not self.is_plain:
-            return None
+        return self._pattern_cuts if self.is_plain else None
+
+    @cached_property
+    def _pattern_cuts(self) -> Cuts:
+        """Where the text that the pattern cuts may be cut."""
         assert self.pattern is not None
         assert self.encoder.scanner is not None
         return Cuts(self.encoder.scanner, self.pattern.clean_cut_pairs)
+
+    def rules(
+        self, allowed_special: AllowedSpecial, disallowed_special: DisallowedSpecial
+    ) -> ChangeRules:
+        """What the core does to a text first; only if it is direct."""
+        return self.engine.rules(self.specials.matcher(allowed_special, disallowed_special))
 
     def encode(
         self,
@@ -80,10 +92,9 @@ class TextEncoder:
             budget = check_budget("max_tokens", max_tokens)
             template = self.template if add_special_tokens else NO_TEMPLATE
             return self._first(text, matcher, errors, budget, template)
-        ids: Any = None
         if num_threads != 1 or (output is COUNT and size_of(text) >= LARGE):
             ids = self._encode_large(text, matcher, errors, output, num_threads)
-        if ids is None:
+        else:
             ids = self.engine.encode(text, matcher, errors, output)
         return self.template.around(ids) if add_special_tokens else ids
 
@@ -102,24 +113,56 @@ class TextEncoder:
         n_threads = min(check_threads(num_threads), usable_cores())
         check_policy(errors)
         texts = list(texts)
-        rows: list[Any] = [None] * len(texts)
-        if self.cuts is not None:
-            limit = LARGE if n_threads > 1 else sys.maxsize
-            batch = Batch(self.encoder, matcher, texts, errors, limit)
-            large = [
-                self._encode_large(texts[i], matcher, errors, LIST, n_threads) for i in batch.large
-            ]
-            n_threads = max(1, min(n_threads, batch.size // PER_THREAD))
-            batch.share(n_threads)
-            run_in_threads(batch.work, n_threads, batch.stop)
-            rows = batch.lists()
-            for i, ids in zip(batch.large, large, strict=True):
-                rows[i] = ids
-        for i, ids in enumerate(rows):
-            if ids is None:  # something about this text is out of the ordinary
-                rows[i] = self.engine.encode(texts[i], matcher, errors, LIST)
+        if self.is_direct:
+            rows = self._encode_all(texts, matcher, errors, n_threads)
+        else:
+            rows = [self.engine.encode(text, matcher, errors, LIST) for text in texts]
         if add_special_tokens and self.template != NO_TEMPLATE:
             rows = [self.template.around(ids) for ids in rows]
+        return rows
+
+    def encode_flat(
+        self, texts: Sequence[Text], matcher: SpecialMatcher, errors: str, num_threads: int
+    ) -> tuple[IdArray, npt.NDArray[np.int64]]:
+        """The ids of all texts in a row, and where those of each end."""
+        n_threads = min(check_threads(num_threads), usable_cores())
+        if self.is_direct:
+            ids, ends, _ = self._work_list(texts, matcher, errors, ARRAY, n_threads).flat()
+            return ids, ends
+        rows = [self.engine.encode(text, matcher, errors, ARRAY) for text in texts]
+        return np.concatenate(rows), np.cumsum([len(row) for row in rows], dtype=np.int64)
+
+    def _work_list(
+        self,
+        texts: Sequence[Text],
+        matcher: SpecialMatcher,
+        errors: str,
+        output: Output[Any],
+        n_threads: int,
+        cuts: Cuts | None = None,
+    ) -> WorkList:
+        """One that is done."""
+        how = errors, output, n_threads, (PART, PER_THREAD), cuts
+        work = WorkList(self.encoder, self.engine.rules(matcher), list(texts), *how)
+        run_in_threads(work.work, min(work.n_threads, work.n_runs), work.stop)
+        return work
+
+    def _encode_all(
+        self, texts: list[Text], matcher: SpecialMatcher, errors: str, n_threads: int
+    ) -> list[list[int]]:
+        """The ids of each text; large ones are shared between the threads, one after the other."""
+        large = []
+        if n_threads > 1:
+            large = [i for i, text in enumerate(texts) if size_of(text) >= LARGE]
+        rows: list[list[int]] = []
+        begin = 0
+        for i in [*large, len(texts)]:
+            if i > begin:
+                some = texts[begin:i]
+                rows += self._work_list(some, matcher, errors, LIST, n_threads).lists()
+            if i < len(texts):
+                rows.append(self._encode_large(texts[i], matcher, errors, LIST, n_threads))
+            begin = i + 1
         return rows
 
     def _encode_large(
@@ -130,22 +173,18 @@ class TextEncoder:
         output: Output[Any],
         num_threads: int,
     ) -> Any:
-        """What `Engine.encode` gives, from several threads; None where it must be asked itself.
+        """The ids of a text; a large one in parts that several threads encode.
 
-        That is so for texts that are small, that cannot be cut, or that may need repair. A text
-        that is only counted goes in parts in one thread, too, so that no copy of all of it is
+        One that is only counted goes in parts in one thread, too, so that no copy of all of it is
         needed.
         """
-        num_threads = min(check_threads(num_threads), usable_cores())
-        needs_parts = num_threads > 1 or (output is COUNT and not isinstance(text, bytes))
-        if not needs_parts or size_of(text) < LARGE or self.cuts is None:
-            return None
-        large = LargeText(self.encoder, self.cuts, matcher, text, errors, output, PART)
-        if large.n_parts < 2:
-            return None
-        num_threads = min(num_threads, large.n_parts)
-        run_in_threads(large.work, num_threads, large.stop)
-        return large.result()
+        n_threads = min(check_threads(num_threads), usable_cores())
+        needs_parts = n_threads > 1 or (output is COUNT and not isinstance(text, bytes))
+        needs_parts = needs_parts and self.is_direct and size_of(text) >= LARGE
+        if needs_parts and self.engine.rules(matcher).can_cut:
+            cuts = self._pattern_cuts
+            return self._work_list([text], matcher, errors, output, n_threads, cuts).result()
+        return self.engine.encode(text, matcher, errors, output)
 
     def _first(
         self, text: Text, matcher: SpecialMatcher, errors: str, budget: int, template: Template

@@ -19,8 +19,8 @@ import numpy as np
 
 from .._core.encode import (
     ARRAY,
+    WorkList,
     encode_delimited,
-    encode_documents,
     find_documents,
     utf8_size,
 )
@@ -110,8 +110,11 @@ class DocumentEncoder:
         encoding = stream.encoding
         self._encoder = encoding.definition.encoder
         has_simple_frame = max(len(self._before), len(self._after)) < 2
-        self._cuts = encoding.definition.texts.cuts if has_simple_frame else None
         self._matcher = stream.matcher
+        texts = encoding.definition.texts
+        self._takes_whole = has_simple_frame and texts.is_direct  # documents can be tasks
+        self._rules = encoding.definition.engine.rules(self._matcher)
+        self._cuts = texts.cuts if has_simple_frame else None
         self._group = _NO_GROUP
         self._index = 0  # of the next document, or the open one, in the group
         self._refused: str | bytes | None = None  # the text that a task could not encode
@@ -167,7 +170,7 @@ class DocumentEncoder:
         size = 0
         for part in parts:
             is_whole = not isinstance(part, Documents) and part[1] and not self.is_open
-            if is_whole and self._cuts is not None:
+            if is_whole and self._takes_whole:
                 self._index += 1
                 if part[0] or not self._skip_empty:
                     whole.append(part[0])  # type: ignore[arg-type]
@@ -178,13 +181,13 @@ class DocumentEncoder:
             whole, size = [], 0
             if isinstance(part, Documents):
                 self._add_documents(part)
-            elif not is_whole or self._cuts is None:
+            elif not is_whole or not self._takes_whole:
                 self._add_part(*part)
         self._add_whole(whole)
 
     def _add_documents(self, documents: Documents) -> None:
         """Submit the documents of one buffer in tasks of about equal size."""
-        if self._cuts is None or self.is_open:
+        if not self._takes_whole or self.is_open:
             for text in documents.texts():
                 self._add_part(text, True)
             return
@@ -205,13 +208,13 @@ class DocumentEncoder:
 
         def work() -> Result:
             how = self._stream.errors, *self._frame, self._skip_empty
-            found = encode_delimited(self._encoder, self._matcher, data, delimiter, count, *how)
-            if found is not None:
-                return Encoded(*found, size)
-            # A document needs a stream, or only the text across a delimiter looked as if it did.
-            return self._encode_list(
-                [one for one in documents.texts() if one or not self._skip_empty]
-            )
+            try:
+                found = encode_delimited(self._encoder, self._rules, data, delimiter, count, *how)
+            except ValueError:  # one must be repaired or refused
+                return self._encode_list(
+                    [one for one in documents.texts() if one or not self._skip_empty]
+                )
+            return Encoded(*found, size)
 
         self._pool.add(work, (self._group, None))
 
@@ -240,11 +243,13 @@ class DocumentEncoder:
             self._pool.add(lambda: self._encode_list(texts), (self._group, None))
 
     def _encode_list(self, texts: list[str | bytes]) -> Result:
-        errors = self._stream.errors
-        found = encode_documents(self._encoder, self._matcher, texts, errors, *self._frame)
-        if found is None:
+        how = self._stream.errors, ARRAY, 1, (TASK, TASK), None
+        work = WorkList(self._encoder, self._rules, texts, *how, *self._frame)
+        work.work()
+        try:
+            return Encoded(*work.flat())
+        except ValueError:
             return lambda: self._encode_in_order(texts)
-        return Encoded(found[0], np.array(found[1], np.int64), found[2])
 
     def _encode_in_order(self, texts: list[str | bytes]) -> Encoded:
         stream = self._stream.twin()
@@ -312,7 +317,7 @@ class DocumentEncoder:
     def _add_segment(self, view: memoryview, offset: int) -> None:
         def work() -> Result:
             try:
-                ids = self._encoder.encode(view, self._matcher, self._stream.errors, ARRAY)
+                ids = self._encoder.encode(view, self._rules, self._stream.errors, ARRAY)
             except ValueError:  # bytes that are not UTF-8, or a special token that is refused
                 text = bytes(view)
                 return lambda: self._encode_segment(text, offset)

@@ -26,7 +26,7 @@ import pytest
 import streamtok
 from streamtok import Trainer
 from streamtok._core._testing import use_every_look
-from streamtok._core.encode import encode_delimited, encode_documents, spans_in, token_spans
+from streamtok._core.encode import ARRAY, WorkList, encode_delimited, spans_in, token_spans
 from streamtok.engines.rules import NO_RULES, TextRules
 from streamtok.files import part_file
 from streamtok.models.pieces import Pieces
@@ -170,17 +170,14 @@ def delimited() -> Callable[[], Any]:
     data = ("a" * 5_000 + "\n").encode() * 200
     how = (b"\n", 200, "strict", -1, -1, False)
     return lambda: encode_delimited(
-        enc.definition.encoder, enc.definition.specials.ordinary, data, *how
+        enc.definition.encoder, enc.definition.texts.rules((), ()), data, *how
     )
 
 
 def documents() -> Callable[[], Any]:
     enc = of_pieces("WordPiece")
-    how = ("strict", -1, -1)
-    texts = ["a" * 5_000] * 200
-    return lambda: encode_documents(
-        enc.definition.encoder, enc.definition.specials.ordinary, texts, *how
-    )
+    how = (["a" * 5_000] * 200, "strict", ARRAY, 1, (1 << 18, 1))
+    return lambda: WorkList(enc.definition.encoder, enc.definition.texts.rules((), ()), *how).work()
 
 
 def cuts(text: str, **where: bool) -> Callable[[], Any]:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok._core.encode import ARRAY, COUNT, LIST, LargeText, Output
+from streamtok._core.encode import ARRAY, COUNT, LIST, Output, WorkList
 from streamtok.engines.rules import TextRules
 from streamtok.normalizers import Form, Lowercase, Normalizer, Replace, StripAccents
 from streamtok.parallel import texts as batch
@@ -35,18 +35,12 @@ ODD = [text.decode("utf-8", "replace") for text in TEXTS]
 SPECIALS = {"<|end of text|>": 100_300, "a b": 100_301, "\n\n": 100_302, "<|end": 100_303}
 
 
-def large_text(enc: streamtok.Encoding, text: Any, into: Output[Any], part: int) -> LargeText:
-    """One whose special tokens are plain text."""
-    assert enc.definition.texts.cuts is not None
-    return LargeText(
-        enc.definition.encoder,
-        enc.definition.texts.cuts,
-        enc.definition.specials.ordinary,
-        text,
-        "strict",
-        into,
-        part,
-    )
+def large_text(enc: streamtok.Encoding, text: Any, into: Output[Any], part: int) -> WorkList:
+    """One text, which is cut; special tokens in it are plain text."""
+    rules = enc.definition.engine.rules(enc.definition.specials.ordinary)
+    cuts = enc.definition.texts.cuts
+    assert cuts is not None
+    return WorkList(enc.definition.encoder, rules, [text], "strict", into, 16, (part, 1), cuts)
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +117,7 @@ def test_more_parts_than_anybody_takes_in_turn() -> None:
     for into in (ARRAY, LIST, COUNT):
         for threads in (1, 2, 5, 16):
             large = large_text(enc, text, into, 7)
-            assert large.n_parts > 1_000
+            assert large.n_runs > 1_000
             run_in_threads(large.work, threads)
             found = large.result()
             assert (found == len(expected)) if into is COUNT else (list(found) == expected)
@@ -157,21 +151,6 @@ def test_an_error_in_a_thread_is_raised() -> None:
     assert len(calls) == 4
 
 
-def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    assert enc.definition.texts.cuts is not None
-    rng = random.Random(8)
-    slow = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=3_000_000))
-    text = slow + " quick" * 20_000
-    expected = enc.encode(text)
-    for threads in (1, 2, 4):
-        large = large_text(enc, text, LIST, 100)
-        assert large.n_parts > 1_000
-        run_in_threads(large.work, threads)
-        assert large.most_ahead <= 4 * threads
-        assert large.result() == expected
-
-
 @pytest.mark.parametrize("into", [LIST, ARRAY, COUNT])
 @pytest.mark.parametrize("is_bytes", [False, True])
 def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None:
@@ -189,17 +168,19 @@ def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None
             assert (found == len(expected)) if into is COUNT else (list(found) == expected)
 
 
-def test_a_part_that_fails_wakes_those_who_wait() -> None:
+def test_a_part_that_fails_stops_the_others() -> None:
     enc = streamtok.get_encoding("cl100k_base")
     assert enc.definition.texts.cuts is not None
     text = b"a" * 2_000_000 + b"\xff" + b" quick" * 20_000
     large = large_text(enc, text, LIST, 100)
     run_in_threads(large.work, 4)
-    assert large.result() is None
+    with pytest.raises(UnicodeDecodeError, match="position 2000000"):
+        large.result()
     large = large_text(enc, b"a " * 9_000, LIST, 100)
     large.stop()
     run_in_threads(large.work, 4)
-    assert large.result() is None
+    with pytest.raises(ValueError, match="is not done"):
+        large.result()
 
 
 def test_who_clears_the_matchers_takes_none_from_others() -> None:

@@ -26,14 +26,18 @@ WRONG: list[Any] = [
     bytearray(4),
 ]  # fmt: skip
 CALLS = [  # each ended the process once, or would with another layout of memory
-    "none.encode('a b', m, 'strict', encode.LIST)",
+    "none.encode('a b', r, 'strict', encode.LIST)",
     "encode.Tail(none, m, 'strict')",
     "encode.Workspace(None)",
-    "encode.LargeText(e, cuts, m, 'a b' * 99, 'strict', encode.LIST, 0)",
-    "encode.LargeText(none, cuts, m, 'a b' * 99, 'strict', encode.LIST, 16)",
-    "encode.Batch(none, m, ['a'], 'strict', 9)",
-    "encode.Batch(e, m, None, 'strict', 9)",
-    "encode.encode_documents(e, m, None, 'strict', -1, -1)",
+    "encode.WorkList(e, r, ['a b' * 99], 'strict', encode.LIST, 2, (0, 1), cuts)",
+    "encode.WorkList(e, r, ['a b' * 99] * 2, 'strict', encode.LIST, 2, (16, 1), cuts)",
+    "encode.WorkList(none, r, ['a'], 'strict', encode.LIST, 2, (9, 9))",
+    "encode.WorkList(e, r, None, 'strict', encode.LIST, 2, (9, 9))",
+    "encode.WorkList(e, r, [], 'strict', encode.PLACES, 2, (9, 9))",
+    "encode.WorkList(e, r, ['a'], 'strict', encode.LIST, 2, (9, 9)).lists()",
+    "encode.WorkList(e, r, ['a'], 'strict', encode.ARRAY, 2, (9, 9)).lists()",
+    "b.work() or b.lists() and b.lists()",
+    "b.work() or b.work() or b.flat()",
     "encode.gather_tokens(None, None, None)",
     "m.split(None)",
     "table.find(None)",
@@ -51,12 +55,16 @@ def made() -> list[Any]:
     table, encoder = enc.definition.encoder.table, enc.definition.encoder
     cuts: Any = enc.definition.texts.cuts
     ordinary = enc.definition.specials.ordinary
+    plain = enc.definition.engine.rules(ordinary)
     return [
         enc, stream, enc.stream_decoder(), stream._tail, table, encoder, encoder.scanner,
         ordinary, enc.definition.decoder, cuts, trainer._counting.counter,
         trainer._counting.counter.table,
-        encode.Workspace(table), encode.Batch(encoder, ordinary, ["a"], "strict", 9),
-        encode.LargeText(encoder, cuts, ordinary, "a b " * 99, "strict", encode.LIST, 16), engine,
+        encode.Workspace(table), engine,
+        encode.WorkList(encoder, plain, ["a"], "strict", encode.ARRAY, 1, (9, 9)),
+        encode.WorkList(
+            encoder, plain, ["a b " * 99], "strict", encode.LIST, 2, (16, 1), cuts
+        ),
         *changing_parts(),
         enc.counter(), trainer,
     ]  # fmt: skip
@@ -118,10 +126,13 @@ def call_all(place: str) -> None:
     arguments = [*WRONG, *made(), "strict", encode.LIST, 7, b"text", np.arange(9, dtype=np.uint32)]
     enc = streamtok.get_encoding("gpt2")
     ordinary, encoder = enc.definition.specials.ordinary, enc.definition.encoder
+    plain = enc.definition.engine.rules(ordinary)
     names = {
-        "e": encoder, "m": ordinary, "table": encoder.table, "cuts": enc.definition.texts.cuts,
+        "e": encoder, "m": ordinary, "r": plain, "table": encoder.table,
+        "cuts": enc.definition.texts.cuts,
         "t": enc.stream_encoder()._tail, "none": encode.Encoder(encoder.table, None),
-        "b": encode.Batch(encoder, ordinary, ["a"] * 9, "strict", 9), "encode": encode,
+        "b": encode.WorkList(encoder, plain, ["a"] * 9, "strict", encode.LIST, 1, (9, 9)),
+        "encode": encode,
     }  # fmt: skip
     for call in CALLS:
         os.pwrite(file, call.ljust(999).encode(), 0)
@@ -130,8 +141,6 @@ def call_all(place: str) -> None:
         except (TypeError, ValueError):
             continue
         raise AssertionError(f"{call} raised nothing")
-    encode.Batch.share(names["b"], 0)
-    names["b"].work()
     for name, function, most in functions():
         for size in range(most + 1):
             for _ in range(TRIES if size else 1):

@@ -227,7 +227,7 @@ cdef class Tail:
             finally:
                 text_close(&text)
             if refused.kind == DISALLOWED:
-                refuse(&refused, self.bytes, m.offset)
+                refuse(self.bytes, &refused, m.offset + refused.start)
             if pending(m) > limit:
                 raise PendingLimitExceeded(
                     f"{pending(m)} bytes from offset {m.offset + m.scan.start} of the stream would "

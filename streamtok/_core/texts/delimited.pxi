@@ -56,15 +56,16 @@ def find_documents(data, bytes delimiter not None, size_t start, size_t wanted):
         PyBuffer_Release(&view)
 
 
-def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, data,
+def encode_delimited(Encoder encoder not None, ChangeRules rules not None, data,
                      bytes delimiter not None, size_t count, str errors not None, i64 prepend, i64 append,
                      bint skip_empty):
     """(numpy.uint32 [n], numpy.int64 [documents]) of `count` documents, each with a delimiter
     behind it.
 
-    Ids, and the places in them at which documents end. prepend, append: ids around each, or -1.
-    skip_empty: documents without text have neither ids nor an end. None where one of them must be
-    left to a stream.
+    Ids, and the places in them at which documents end. prepend, append: ids around each,
+    or -1. skip_empty: documents without text have neither ids nor an end. ValueError
+    where the documents must be encoded one by one: some are not UTF-8, a special token is refused, or
+    there are not so many.
     """
     cdef Documents b
     cdef Py_buffer view
@@ -77,7 +78,7 @@ def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, 
     b.delimiter = <const u8*>PyBytes_AS_STRING(delimiter)
     b.width = PyBytes_GET_SIZE(delimiter)
     b.skip_empty = skip_empty
-    choose_mark(&b, encoder, matcher)
+    choose_mark(&b, encoder, rules)
     workspace = encoder.take()
     w = &workspace.c
     try:
@@ -87,18 +88,22 @@ def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, 
             b.size = view.len
             foresee(encoder._spares, w, b.size // 3 + count)
             is_refused = errors != "surrogateescape"
-            with nogil:
-                is_refused = is_refused and not is_utf8(&b)
-                is_refused = is_refused or not encode_all(&b, encoder, w, matcher, count)
-                if not is_refused:
-                    documents = take_marks(w, b.mark, places, count)
-                    is_refused = documents > count
-                if not is_refused:
-                    frame(w, documents, places, prepend, append)
+            enter_rules(rules)
+            try:
+                with nogil:
+                    is_refused = is_refused and not is_utf8(&b)
+                    is_refused = is_refused or not encode_all(&b, encoder, w, rules, count)
+                    if not is_refused:
+                        documents = take_marks(w, b.mark, places, count)
+                        is_refused = documents > count
+                    if not is_refused:
+                        frame(w, documents, places, prepend, append)
+            finally:
+                leave_rules(rules)
         finally:
             PyBuffer_Release(&view)
         if is_refused:
-            return None
+            raise ValueError(f"expected {count} documents of UTF-8, each with a delimiter behind it")
         return ids_to_array(encoder._spares, w), ends[:documents]
     finally:
         encoder.give(workspace)
@@ -115,16 +120,17 @@ cdef inline const u8* next_delimiter(const u8* p, const u8* stop, const u8* d,
     return NULL
 
 
-cdef int choose_mark(Documents* b, Encoder encoder, SpecialMatcher matcher) except -1:
-    """The id of the delimiter, if that is a token and nothing else has the id; else one of
-    nothing.
+cdef int choose_mark(Documents* b, Encoder encoder, ChangeRules rules) except -1:
+    """The id of the delimiter, if that is a token and nothing else has the id (changed text may have it
+    anywhere); else one of nothing.
     """
     cdef const Tokens* t = encoder.table.tokens()
+    cdef SpecialMatcher matcher = rules.first_tokens.matcher
     cdef u32 token = NONE
     cdef size_t i
     b.mark = NONE
     b.is_pretoken = False
-    if t.byte_ids == NULL and 0 < b.width <= SHORT_PRETOKEN:
+    if rules.is_plain and t.byte_ids == NULL and 0 < b.width <= SHORT_PRETOKEN:
         token = find_token(t, b.delimiter, b.width)
     if token == NONE or t.ids[token] == NONE:
         return 0
@@ -156,8 +162,7 @@ cdef int flush(const Documents* b, Encoder encoder, Work* w, Pretokens* pretoken
     return 0
 
 
-cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, SpecialMatcher matcher,
-                     size_t count) except -1 nogil:
+cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, ChangeRules rules, size_t count) except -1 nogil:
     """Leave in w.out the ids of all documents, each with the mark behind it; False: it cannot
     be.
     """
@@ -168,7 +173,7 @@ cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, SpecialMatche
     cdef Pretokens pretokens
     cdef Scan s
     cdef Marks marks
-    cdef Found special, refused
+    cdef Found special
     cdef size_t looked = 0
     pretokens.start = pretokens.count = 0
     for i in range(count):
@@ -179,13 +184,11 @@ cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, SpecialMatche
         if found == NULL:
             return False
         stop = found - p
-        matcher.search(&w.watch, p, at, stop, True, &special)
-        if special.start < stop:
+        if rules.is_plain:
+            rules.first_tokens.matcher.search(&w.watch, p, at, stop, True, &special)
+        if not rules.is_plain or special.start < stop:
             flush(b, encoder, w, &pretokens)
-            refused.kind = PARTIAL
-            encode_whole(encoder, w, matcher, p + at, stop - at, False, &total, &refused)
-            if refused.kind == DISALLOWED:
-                return False
+            encode_whole(encoder, w, rules, p + at, stop - at, b.size - at, False, &total)
             pretokens.start = stop
         elif stop > at:
             scan_begin(&s, at)

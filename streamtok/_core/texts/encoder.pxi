@@ -78,109 +78,128 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
     return 0
 
 
-cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8* p, size_t n,
-                      bint count_only, size_t* total, Found* refused) except -1 nogil:
-    """Encode p[:n], all there is. Leaves the ids in w.out, or only their number in `total`.
+cdef int encode_whole(Encoder encoder, Work* w, ChangeRules rules, const u8* p, size_t n, size_t readable,
+                      bint count_only, size_t* total) except -1 nogil:
+    """Encode p[:n], all there is; p[:readable] may be read. Leaves the ids in w.out, behind those that are
+    there, or only their number in `total`.
 
-    Nobody must write to p meanwhile. Raises MemoryError, and what a signal's handler raises.
+    The caller has entered the rules. Nobody must write to p meanwhile. Raises DisallowedSpecialError,
+    MemoryError, and what a signal's handler raises.
     """
+    cdef Levels levels
     total[0] = 0
     w.counts_only = count_only
     w.forgotten = 0
-    encode_searched(encoder, w, matcher, p, n, 0, n, total, refused)
+    w.is_changed = False
+    levels.where[0] = levels.where[1] = PLACE_BEGIN | PLACE_FIRST
+    encode_level(encoder, w, rules, rules.first_tokens, rules.first_table, 0, &levels, p, n, readable, total)
     total[0] += w.count + w.forgotten
     return 0
 
 
-cdef int encode_searched(Encoder encoder, Work* w, SpecialMatcher matcher, const u8* p, size_t n,
-                         size_t begin, size_t stop, size_t* total, Found* refused) except -1 nogil:
-    """Encode p[begin:stop], special tokens and all that is between them; p[:n] may be read.
-
-    matcher: None: there are none.
-    """
-    refused.kind = NOTHING
-    refused.start = stop
-    while True:
-        if matcher is not None:
-            matcher.search(&w.watch, p, begin, stop, True, refused)
-        if refused.kind == DISALLOWED:
-            return 0
-        encode_stretch(encoder, w, p, n, begin, refused.start, total)
-        if refused.kind != ALLOWED:
-            return 0
-        put_id(w, matcher.ids[refused.which], 0, 0)
-        begin = refused.end
+cdef struct Levels:         # of a whole text that rules change: see `transform/levels.pxi`
+    u8[2] where             # PLACE_BEGIN | PLACE_FIRST of the next stretch
+    const u8* p             # the stretch of the first level that the second one has
+    size_t n
+    size_t start            # where it begins in the text
+    u8 began                # `where` it began
+    bint is_changed
 
 
-cdef int encode_directly(Encoder encoder, Work* w, ChangeRules r, const u8* p, size_t n, bint count_only,
-                         bint only_left, size_t* total, Found* refused) except -1:
-    """As `encode_whole`, of a text that rules change stretch by stretch; 1: it is not such a text, or the
-    caller must say where a token is that is refused in changed text, or the text changes and `only_left`.
+cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet tokens, ElementTable table, int i,
+                      Levels* levels, const u8* p, size_t n, size_t readable, size_t* total) except -1 nogil:
+    """Encode p[:n], all that level `i` has, or a stretch of the level before: tokens, as `find_tokens` finds
+    them, and what becomes of the text between them.
     """
     cdef Found found
-    cdef ElementWalk x
-    cdef ElementTable t = r.first_table
-    cdef SpecialMatcher matcher = r.first_tokens.matcher
-    cdef SpecialMatcher inner = None if r.second_tokens is None else r.second_tokens.matcher
-    cdef size_t begin = 0
-    cdef u8 where = PLACE_BEGIN | PLACE_FIRST
-    total[0] = 0
-    w.counts_only = count_only
-    w.forgotten = 0
-    while True:
-        if n - begin >= RELEASE_FROM:
-            with nogil:
-                matcher.search(&w.watch, p, begin, n, True, &found)
-        else:
-            matcher.search(&w.watch, p, begin, n, True, &found)
+    cdef size_t start = 0, search_from = 0, at
+    cdef u8 flags
+    cdef bint takes_blanks = False      # the token before `start` does
+    while not (w.only_left and w.is_changed):
+        tokens.matcher.search(&w.watch, p, search_from, n, True, &found)
         if found.kind == DISALLOWED:
-            refused[0] = found
-            return 0
-        if found.kind == ALLOWED and not r.first_tokens.is_plain:
-            return 1
-        if found.start > begin and t is None:
-            encode_part(encoder, w, inner, p, n, begin, found.start, total, refused)
-            if refused.kind == DISALLOWED:
-                return 1
-        elif found.start > begin:
-            element_walk_begin(t, &x, p + begin, found.start - begin, where, True, NULL)
-            enter_table(t)
-            try:
-                if found.start - begin >= RELEASE_FROM:
-                    with nogil:
-                        walk_elements(t, &x)
-                else:
-                    walk_elements(t, &x)
-                if x.is_changed and only_left:
-                    return 1
-                if x.is_changed:
-                    encode_part(encoder, w, inner, x.out, x.size, 0, x.size, total, refused)
-                else:
-                    encode_part(encoder, w, inner, p, n, begin, found.start, total, refused)
-            finally:
-                element_walk_free(&x)
-                leave_table(t)
-            if refused.kind == DISALLOWED:
-                return 1
+            refuse(p, &found, found.start if i == 0 else place_before(rules.first_table, levels, found.start))
+        at = found.start
+        flags = tokens.flags[found.which] if found.kind == ALLOWED else 0
+        if flags & SINGLE_WORD and (
+            (at > 0 and tokens.is_word_at(p, utf8_before(p, 0, at, n), n))
+            or (found.end < n and tokens.is_word_at(p, found.end, n))
+        ):
+            search_from = found.end
+            continue
+        if takes_blanks:
+            start = blanks_end(p, start, at, n)
+            takes_blanks = start == at
         if found.kind != ALLOWED:
-            break
-        put_id(w, matcher.ids[found.which], 0, 0)
-        where = PLACE_BEGIN
-        begin = found.end
-    total[0] += w.count + w.forgotten
-    refused[0].kind = found.kind
+            return encode_between(encoder, w, rules, table, i, levels, p, start, n, readable, total)
+        if flags:
+            w.is_changed = True         # blanks may be part of a token
+        if not takes_blanks:
+            if flags & LSTRIP:
+                at = blanks_begin(p, start, at, n)
+            encode_between(encoder, w, rules, table, i, levels, p, start, at, readable, total)
+        if not (takes_blanks and flags & LSTRIP and blanks_end(p, at, found.end, n) == found.end):
+            put_id(w, tokens.matcher.ids[found.which], 0, 0)
+        levels.where[1] = PLACE_BEGIN
+        if i == 0:
+            levels.where[0] = PLACE_BEGIN
+        start = search_from = found.end
+        takes_blanks = flags & RSTRIP != 0
     return 0
 
 
-cdef int encode_part(Encoder encoder, Work* w, SpecialMatcher matcher, const u8* p, size_t n,
-                     size_t begin, size_t stop, size_t* total, Found* refused) except -1:
-    """As `encode_searched`, with the GIL or without."""
-    if stop - begin >= RELEASE_FROM:
-        with nogil:
-            encode_searched(encoder, w, matcher, p, n, begin, stop, total, refused)
-    else:
-        encode_searched(encoder, w, matcher, p, n, begin, stop, total, refused)
+cdef int encode_between(Encoder encoder, Work* w, ChangeRules rules, ElementTable table, int i, Levels* levels,
+                        const u8* p, size_t start, size_t stop, size_t readable, size_t* total) except -1 nogil:
+    """Change p[start:stop], a stretch of level `i`, and encode what comes out."""
+    cdef ElementWalk x
+    cdef const u8* out = p + start
+    cdef size_t size = stop - start
+    if start == stop:
+        return 0
+    readable -= start
+    x.out, x.n_entries, x.is_changed, x.is_later = NULL, 0, False, False
+    try:
+        if table is not None:
+            element_walk_begin(table, &x, out, size, levels.where[i], True, NULL)
+            walk_elements(table, &x)
+        if i == 0:
+            levels.p, levels.n, levels.start = out, size, start
+            levels.began, levels.is_changed = levels.where[0], x.is_changed
+            if x.is_later and levels.where[0] & PLACE_FIRST:
+                levels.where[1] &= <u8>~PLACE_FIRST
+        levels.where[i] = PLACE_BEGIN
+        if x.is_changed:
+            out, size, readable = x.out, x.size, x.size
+            w.is_changed = True
+        if w.only_left and w.is_changed:
+            return 0
+        if i == 0 and rules.second_tokens is not None:
+            encode_level(encoder, w, rules, rules.second_tokens, rules.second_table, 1, levels, out, size, readable,
+                         total)
+            levels.where[1] = PLACE_BEGIN
+        else:
+            encode_stretch(encoder, w, out, readable, 0, size, total)
+    finally:
+        element_walk_free(&x)
     return 0
+
+
+cdef size_t place_before(ElementTable table, const Levels* levels, size_t place) except? 0 nogil:
+    """Where in the text that is which is at `place` of what became of the stretch."""
+    cdef ElementWalk x
+    cdef Alignment rows
+    cdef LevelMark beginning
+    if not levels.is_changed:
+        return levels.start + place
+    memset(&rows, 0, sizeof(Alignment))
+    memset(&beginning, 0, sizeof(LevelMark))
+    try:
+        element_walk_begin(table, &x, levels.p, levels.n, levels.began, True, &rows)
+        walk_elements(table, &x)
+        return levels.start + row_start(&rows, &beginning, place)
+    finally:
+        element_walk_free(&x)
+        alignment_free(&rows)
 
 
 cdef int encode_stretch(Encoder encoder, Work* w, const u8* p, size_t n, size_t begin, size_t stop,
@@ -211,11 +230,30 @@ cdef int encode_stretch(Encoder encoder, Work* w, const u8* p, size_t n, size_t 
     return 0
 
 
-cdef int refuse(const Found* refused, const u8* p, i64 offset) except -1:
-    """DisallowedSpecialError for a special token in p, which begins at byte `offset`."""
-    raise DisallowedSpecialError(
-        offset + <i64>refused.start, p[refused.start:refused.end].decode("utf-8")
-    )
+cdef int refuse(const u8* p, const Found* refused, u64 place) except -1 nogil:
+    """DisallowedSpecialError for a special token in p, which is at byte `place` of the text."""
+    with gil:
+        raise DisallowedSpecialError(<i64>place, p[refused.start:refused.end].decode("utf-8"))
+
+
+cdef int encode_object(Encoder encoder, Work* w, ChangeRules rules, object data, str errors, bint count_only,
+                       size_t* total) except -1:
+    """As `encode_whole`, of a text that a caller gave: it is repaired, or raised for, as `errors` says."""
+    cdef Text text
+    text_open_whole(&text, &w.room, data, errors)
+    enter_rules(rules)
+    try:
+        if not count_only and w.count == 0:
+            foresee(encoder._spares, w, text.size // 3)
+        if text.size >= RELEASE_FROM:
+            with nogil:
+                encode_whole(encoder, w, rules, text.data, text.size, text.size, count_only, total)
+        else:
+            encode_whole(encoder, w, rules, text.data, text.size, text.size, count_only, total)
+    finally:
+        leave_rules(rules)
+        text_close(&text)
+    return 0
 
 
 cdef int need_scanner(Encoder encoder) except -1:
@@ -264,7 +302,7 @@ cdef class Encoder:
     cdef void give(self, Workspace workspace):
         st_store_size(&workspace.cached, table_bytes(&workspace.c.cache))
         workspace.c.count = workspace.c.n_places = 0
-        workspace.c.counts_only = workspace.c.follows = False
+        workspace.c.counts_only = workspace.c.follows = workspace.c.only_left = False
         forget_gaps(&workspace.c)       # if a call ended with an error
         room_trim(&workspace.c.room)
         if workspace.c.capacity > SPARE_LIMIT:      # do not sit on the memory of one huge text
@@ -298,46 +336,35 @@ cdef class Encoder:
         self.give(workspace)
         return total
 
-    def encode(self, data, SpecialMatcher matcher not None, str errors not None,
-               Output output not None, ChangeRules rules=None, bint only_left=False):
+    def encode(self, data, ChangeRules rules not None, str errors not None, Output output not None):
         """The ids of a whole text.
 
-        data: str or bytes-like; output: LIST, ARRAY or COUNT. rules: find the special tokens instead
-        of `matcher`, and change the text. Raises UnicodeDecodeError, DisallowedSpecialError; None: only
-        a stream can do this text, or they change it and `only_left`.
+        data: str or bytes-like; output: LIST, ARRAY or COUNT. Raises UnicodeDecodeError,
+        DisallowedSpecialError.
         """
-        cdef Text text
-        cdef Workspace workspace
-        cdef Found refused
         cdef size_t total
-        cdef Form form = output.form
-        cdef bint count_only = form == AS_COUNT
+        cdef bint count_only = output.form == AS_COUNT
+        cdef Workspace workspace
         need_scanner(self)
         workspace = self.take()
         try:
-            text_open_whole(&text, &workspace.c.room, data, errors)
-            try:
-                if not count_only:
-                    foresee(self._spares, &workspace.c, text.size // 3)
-                if rules is not None:
-                    if not rules.is_direct or encode_directly(
-                        self, &workspace.c, rules, text.data, text.size, count_only, only_left, &total, &refused
-                    ):
-                        return None
-                elif text.size >= RELEASE_FROM:
-                    with nogil:
-                        encode_whole(self, &workspace.c, matcher, text.data, text.size, count_only,
-                                     &total, &refused)
-                else:
-                    encode_whole(self, &workspace.c, matcher, text.data, text.size, count_only,
-                                 &total, &refused)
-                if refused.kind == DISALLOWED:
-                    refuse(&refused, text.data, 0)
-                if count_only:
-                    return total
-                return ids_as(form, self.table, self._spares, &workspace.c, None)
-            finally:
-                text_close(&text)
+            encode_object(self, &workspace.c, rules, data, errors, count_only, &total)
+            if count_only:
+                return total
+            return ids_as(output.form, self.table, self._spares, &workspace.c, None)
+        finally:
+            self.give(workspace)
+
+    def encode_left(self, data, ChangeRules rules not None, str errors not None):
+        """numpy.uint32 [n]: as `encode`. None: the text is changed, or a token may have taken blanks."""
+        cdef size_t total
+        cdef Workspace workspace
+        need_scanner(self)
+        workspace = self.take()
+        try:
+            workspace.c.only_left = True
+            encode_object(self, &workspace.c, rules, data, errors, False, &total)
+            return None if workspace.c.is_changed else ids_to_array(self._spares, &workspace.c)
         finally:
             self.give(workspace)
 

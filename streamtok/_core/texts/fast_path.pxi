@@ -2,8 +2,7 @@
 
 Encoding a prompt or a log line of 100 bytes takes less time than a few Python calls. So
 `Encoding.encode`, `encode_ordinary`, `encode_to_numpy`, `count` and `decode` are defined here. They
-first check for the usual case: a small, well-formed text without special tokens, and default
-settings. All other texts go to the `_encode_any` that the derived class has, which takes any text
+first check for the usual case: a small, well-formed text and the usual settings. All other texts go to the `_encode_any` that the derived class has, which takes any text
 and raises the errors.
 """
 
@@ -29,15 +28,16 @@ cdef class FastEncoding:
     """
 
     cdef Encoder encoder            # None: there is no fast path
-    cdef SpecialMatcher default     # refuses all special tokens
-    cdef SpecialMatcher ordinary    # all text is plain text
+    cdef object find_rules
+    cdef ChangeRules refusing       # of calls that refuse special tokens; None until there was one
+    cdef ChangeRules ordinary       # of those that take them for plain text,
+    cdef ChangeRules allowing       # and of those that allow them all
     cdef Decoder decoder
     cdef bint drops_space           # the text begins with a space that decoding leaves out
 
-    def _set_parts(self, Decoder decoder not None, bint drops_space, Encoder encoder=None,
-                   SpecialMatcher default=None, SpecialMatcher ordinary=None):
-        """encoder: None for an encoding that changes text, or whose pattern has no tables; it needs
-        no matchers.
+    def _set_parts(self, Decoder decoder not None, bint drops_space, Encoder encoder=None, find_rules=None):
+        """encoder: None for an encoding whose pattern has no tables. find_rules: gives
+        ChangeRules for the values of `allowed_special` and `disallowed_special`.
 
         Raises ValueError the second time: calls of other threads may be using the parts.
         """
@@ -45,8 +45,8 @@ cdef class FastEncoding:
             raise ValueError("this Encoding is made already: call __init__ once")
         if encoder is not None:
             need_scanner(encoder)
-        self.default, self.ordinary = default, ordinary
         self.encoder, self.decoder, self.drops_space = encoder, decoder, drops_space
+        self.find_rules = find_rules
 
     def encode_ordinary(self, text, *, errors="strict", max_tokens=None):
         """list[int]: the ids of `text`; special tokens in it are plain text.
@@ -121,12 +121,36 @@ cdef class FastEncoding:
     cdef object quickly(self, object text, object allowed_special, object disallowed_special,
                         object errors, Form form):
         """`encode_small` with the usual settings, or None."""
-        if allowed_special is no_special and errors is strict and self.encoder is not None:
+        cdef ChangeRules rules
+        if errors is not strict or self.encoder is None:
+            return None
+        if allowed_special is no_special:
             if disallowed_special is all_special:
-                return encode_small(self.encoder, self.default, text, form)
-            if disallowed_special is nothing:
-                return encode_small(self.encoder, self.ordinary, text, form)
-        return None
+                rules = self.refusing
+            elif disallowed_special is nothing:
+                rules = self.ordinary
+            else:
+                return None
+        elif allowed_special is all_special and (disallowed_special is all_special or disallowed_special is nothing):
+            rules = self.allowing
+        else:
+            return None
+        if rules is None:
+            rules = self.keep_rules(allowed_special, disallowed_special)
+        return encode_small(self.encoder, rules, text, form)
+
+    @cython.final
+    cdef ChangeRules keep_rules(self, object allowed_special, object disallowed_special):
+        """Those of these settings, which no call has used yet."""
+        cdef ChangeRules rules = self.find_rules(allowed_special, disallowed_special)
+        with cython.critical_section(self):     # the first stay: others may be reading them
+            if allowed_special is all_special:
+                self.allowing = self.allowing or rules
+            elif disallowed_special is all_special:
+                self.refusing = self.refusing or rules
+            else:
+                self.ordinary = self.ordinary or rules
+        return rules
 
     @cython.final
     cdef object slowly(self, object text, object allowed_special, object disallowed_special,
@@ -173,10 +197,9 @@ cdef class FastEncoding:
         return data.removeprefix(b" ") if self.drops_space else data
 
 
-cdef object encode_small(Encoder encoder, SpecialMatcher matcher, object text, Form form):
-    """The ids of a whole text, or None if anything about it is out of the ordinary."""
+cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form form):
+    """The ids of a whole text, or None if it is large, or must be repaired or refused."""
     cdef Workspace workspace
-    cdef Found found
     cdef Scan s
     cdef Py_ssize_t size = 0
     cdef size_t readable
@@ -184,7 +207,7 @@ cdef object encode_small(Encoder encoder, SpecialMatcher matcher, object text, F
     cdef u8[PADDED + 16] padded
     cdef i32 why
     cdef int length
-    cdef size_t written
+    cdef size_t written, total
     if PyUnicode_CheckExact(text):
         if PyUnicode_GET_LENGTH(text) > SMALL_TEXT:
             return None
@@ -221,13 +244,17 @@ cdef object encode_small(Encoder encoder, SpecialMatcher matcher, object text, F
         readable = size + 16
     else:
         readable = size
-    found = matcher.find(p, 0, size, True)
-    if found.kind != NOTHING:
+    if rules.is_plain and rules.first_tokens.matcher.find(p, 0, size, True).kind == NOTHING:
+        # Whatever raises from here on leaves the workspace to the garbage collector.
+        scan_begin(&s, 0)
+        encode_span(encoder, &workspace.c, p, readable, size, True, &s)
+        ids = ids_as(form, encoder.table, encoder._spares, &workspace.c, None)
         encoder.give(workspace)
-        return None
-    # Whatever raises from here on leaves the workspace to the garbage collector.
-    scan_begin(&s, 0)
-    encode_span(encoder, &workspace.c, p, readable, size, True, &s)
-    ids = ids_as(form, encoder.table, encoder._spares, &workspace.c, None)
-    encoder.give(workspace)
-    return ids
+        return ids
+    enter_rules(rules)
+    try:
+        encode_whole(encoder, &workspace.c, rules, p, size, readable, False, &total)
+        return ids_as(form, encoder.table, encoder._spares, &workspace.c, None)
+    finally:
+        leave_rules(rules)
+        encoder.give(workspace)

@@ -27,6 +27,7 @@ cdef class TokenSet:
     cdef readonly SpecialMatcher matcher
     cdef u8* flags              # TokenFlag of each of its specials
     cdef bytes words            # a bit for each code point: whether it is in a word
+    cdef const u8* word_bits    # in `words`
     cdef bint wants_blanks      # some token takes those before it
     cdef bint is_plain          # no token has flags
 
@@ -37,6 +38,8 @@ cdef class TokenSet:
         cdef size_t i
         self.matcher = matcher
         self.words = words
+        if words is not None:
+            self.word_bits = <const u8*>PyBytes_AS_STRING(words)
         if len(flags) != len(matcher.specials):
             raise ValueError(f"expected {len(matcher.specials)} flags, found {len(flags)}")
         self.flags = <u8*>malloc(len(flags) + 1)
@@ -52,11 +55,11 @@ cdef class TokenSet:
     def __dealloc__(self):
         free(self.flags)
 
-    cdef bint is_word_at(self, const u8* p, size_t i, size_t n) noexcept:
+    cdef bint is_word_at(self, const u8* p, size_t i, size_t n) noexcept nogil:
         """Whether the character at p[i] is in a word."""
         cdef int size = 0
         cdef u32 code = utf8_at(p, i, n, &size)
-        return (<const u8*><const char*>self.words)[code >> 3] >> (code & 7) & 1
+        return self.word_bits[code >> 3] >> (code & 7) & 1
 
 
 cdef inline bint is_blank(u32 code) noexcept nogil:
@@ -91,21 +94,47 @@ cdef size_t blanks_begin(const u8* p, size_t start, size_t stop, size_t n) noexc
 
 @cython.final
 cdef class ChangeRules:
-    """What is done to the text of streams before the tail. Immutable; shared by threads."""
+    """What is done to text before the pattern cuts it: special and added tokens are found, and what is
+    between them is changed. Immutable; shared by threads.
+    """
 
     cdef readonly TokenSet first_tokens
     cdef readonly ElementTable first_table      # or None
     cdef readonly TokenSet second_tokens        # None: there is no second level
     cdef readonly ElementTable second_table     # or None
-    cdef bint is_direct         # a whole text may be encoded stretch by stretch: see `encode_directly`
+    cdef bint is_plain          # no token has flags, and nothing is changed
+    cdef readonly bint can_cut  # there may be places where a text can be cut: see `is_cut_in_changed`
 
-    def __init__(self, TokenSet first_tokens not None, ElementTable first_table,
+    def __init__(self, TokenSet first_tokens not None, ElementTable first_table=None,
                  TokenSet second_tokens=None, ElementTable second_table=None):
         self.first_tokens, self.first_table = first_tokens, first_table
         self.second_tokens, self.second_table = second_tokens, second_table
-        self.is_direct = second_table is None and (second_tokens is None or second_tokens.is_plain)
         if second_tokens is None and second_table is not None:
             raise ValueError("without tokens in changed text, both normalizers are one table")
+        self.is_plain = first_tokens.is_plain and first_table is None and second_tokens is None
+        # What stands at an end is not what it is at a cut. Tokens of the second level may have become what
+        # they are across it.
+        self.can_cut = first_tokens.is_plain and not any(
+            table is not None and (table.asks_for_begin or table.asks_for_end)
+            for table in (first_table, second_table)
+        )
+        if second_tokens is not None and (first_table is not None or not second_tokens.is_plain):
+            self.can_cut = False
+
+
+cdef inline void enter_rules(ChangeRules rules):
+    """The answers of their tables are not freed until `leave_rules`."""
+    if rules.first_table is not None:
+        enter_table(rules.first_table)
+    if rules.second_table is not None:
+        enter_table(rules.second_table)
+
+
+cdef inline void leave_rules(ChangeRules rules):
+    if rules.first_table is not None:
+        leave_table(rules.first_table)
+    if rules.second_table is not None:
+        leave_table(rules.second_table)
 
 
 cdef class Sink:
@@ -556,7 +585,7 @@ cdef int pass_on(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) 
     return 0
 
 
-cdef u64 row_start(const Alignment* a, const LevelMark* m, u64 place) noexcept:
+cdef u64 row_start(const Alignment* a, const LevelMark* m, u64 place) noexcept nogil:
     """Where the source of the row at `place` begins; of text that stays, of the byte there."""
     cdef u64 now = m.begins_now, before = m.begins_before
     cdef size_t i

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import streamtok
-from streamtok._core.encode import ARRAY, encode_documents
+from streamtok._core.encode import ARRAY
 from streamtok.hf import batches
 from streamtok.parallel import texts as whole_texts
 from streamtok.pipeline import documents
@@ -134,14 +134,9 @@ def in_documents(ask: Ask) -> None:
         encoder.release()
     _same_documents(ask, f"documents, {n} threads", found, texts, frame)
     if rng.random() < 0.5:
-        how = ask.options["errors"], frame["prepend"] or -1, frame["append"] or -1
-        ids = (
-            encode_documents(enc.definition.encoder, stream.matcher, texts, *how)
-            if _cuts(ask)
-            else None
-        )
-        if ids is not None:
-            _same_documents(ask, "a list of documents", ids[:2], texts, frame)
+        how = stream.matcher, ask.options["errors"], n
+        flat = enc.definition.texts.encode_flat(texts, *how)
+        _same_documents(ask, "texts in a row", flat, texts, dict.fromkeys(frame))
 
 
 def delimited(ask: Ask) -> None:

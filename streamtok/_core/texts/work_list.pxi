@@ -1,0 +1,468 @@
+"""One work list for whole texts: any number of threads encode them, mostly without the GIL.
+
+The list has *pieces*: each is a text, or what is between two clean cuts of one large text. A thread
+takes a *run* of neighbouring pieces; all runs have about the same size, and smaller ones come last, so
+that a slow thread is made up for by the others. It opens the texts of a run with the GIL, and encodes
+them without it into its own workspace, which stays in its processor's cache. What is out of the ordinary
+(bytes or characters that must be repaired) is encoded with the GIL when its turn comes.
+
+What comes out is in order, whoever encoded it: `lists` of each text's ids, made by the thread that has
+them in its cache; or all ids in a row, `flat`. For these, a run's ids are copied into the result as soon as
+it is known how many ids come before them; until then they wait. The result is a block for as many ids as
+there are likely to be, which calls use again. Where there are more, the others wait for the end.
+
+What raises for one text raises for all, in the end: of several, the first, as if they were encoded one
+after the other. For that, no run is taken any more, and those before it are finished.
+
+The garbage collector tracks the new lists only when all are done. Otherwise Python would collect
+after every 700 lists and visit each of their items several times: a fifth of the time of a batch.
+"""
+
+cdef enum:
+    RUN_PIECES = 1024       # most of a run
+    SMALL_RUNS = 16         # as many of the smallest runs are as large as the largest one
+    RUNS_LEFT = 4           # for each thread
+    LOOK_BYTES = 1 << 14    # or characters between two looks at signals
+    FORESEEN = 1 << 13      # ids for which `foresee` makes room at least
+    UNITS_PER_ID = 3        # at the least, or some runs wait for the end
+
+
+cdef extern from "Python.h":
+    bint PyObject_GC_IsTracked(object value)
+
+
+cdef struct RunIds:
+    size_t first            # of its pieces
+    size_t start            # where its ids belong, once it is settled
+    size_t count            # of its ids
+    u32* ids                # that wait; NULL: there are none
+    bint is_done
+
+
+cdef struct RunSources:     # of the texts of the run that a thread has
+    size_t n
+    Source[RUN_PIECES] sources
+    bint[RUN_PIECES] is_open
+
+
+@cython.final
+cdef class WorkList:
+    """Texts to encode: `work`, from any number of threads, and when all are back, what it made."""
+
+    cdef Encoder encoder
+    cdef ChangeRules rules
+    cdef str errors
+    cdef Form form
+    cdef list texts, results
+    cdef i64 before, after      # ids around each text, or -1
+    cdef Source source          # of the one text that is cut
+    cdef bint is_cut, is_ordered
+    cdef readonly size_t n_threads      # for which there is enough to do
+    cdef readonly size_t n_pieces
+    cdef readonly size_t n_runs
+    cdef size_t* places         # [n_pieces + 1] where pieces begin, in characters or bytes of all
+    cdef size_t* ends           # [n_pieces + 1] where their ids end, in those of the run
+    cdef RunIds* runs           # [n_runs + 1]
+    cdef size_t taken           # runs that threads have taken
+    cdef size_t settled         # runs whose places are known,
+    cdef size_t n_ids           # and their ids
+    cdef size_t n_done          # runs
+    cdef Work ids               # the result: only out, count and capacity
+    cdef size_t bytes           # of all texts, in UTF-8
+    cdef bint is_stopped, has_failed, is_given
+    cdef object error           # what the first text that failed raises,
+    cdef size_t failed          # and its number
+    cdef PyThread_type_lock lock
+
+    def __cinit__(self, Encoder encoder not None, ChangeRules rules not None, list texts not None,
+                  str errors not None, Output output not None, size_t n_threads, sizes, Cuts cuts=None,
+                  i64 before=-1, i64 after=-1):
+        """output: LIST, ARRAY or COUNT. n_threads: the most. sizes: (of the largest runs, for which one more
+        thread is worth it). cuts: there is one text, which is cut into runs.
+        """
+        cdef size_t largest, pays, i
+        largest, pays = sizes
+        if output.form > AS_COUNT or (output.form == AS_COUNT and cuts is None):
+            raise ValueError("expected LIST, ARRAY, or COUNT of one text")
+        need_scanner(encoder)
+        if largest == 0 or pays == 0:
+            raise ValueError("sizes must be positive")
+        self.lock = PyThread_allocate_lock()
+        if self.lock == NULL:
+            raise MemoryError("no lock")
+        self.encoder, self.rules, self.errors = encoder, rules, errors
+        self.texts, self.form, self.before, self.after = list(texts), output.form, before, after
+        self.n_pieces = len(self.texts)
+        if cuts is not None:
+            self.cut(cuts, largest)
+        else:
+            self.places = <size_t*>malloc((self.n_pieces + 1) * sizeof(size_t))
+            if self.places == NULL:
+                raise MemoryError(f"no memory for {self.n_pieces} texts")
+            self.places[0] = 0
+            for i in range(self.n_pieces):
+                self.places[i + 1] = self.places[i] + source_size(self.texts[i])
+        self.ends = <size_t*>calloc(self.n_pieces + 1, sizeof(size_t))
+        if self.ends == NULL:
+            raise MemoryError(f"no memory for {self.n_pieces} texts")
+        self.n_threads = max(min(n_threads, self.places[self.n_pieces] // pays), <size_t>1)
+        self.make_runs(largest)
+        self.is_ordered = self.form == AS_ARRAY or (self.is_cut and self.form == AS_LIST)
+        if self.is_ordered:
+            foresee(encoder._spares, &self.ids, max(self.places[self.n_pieces] // UNITS_PER_ID, <size_t>FORESEEN))
+        elif self.form == AS_LIST:
+            self.results = [None] * self.n_pieces
+
+    cdef int cut(self, Cuts cuts, size_t size) except -1:
+        """Make pieces of about so many characters or bytes of the one text."""
+        cdef Watch watch
+        cdef size_t most, place, stop, i
+        watch.looked = 0
+        if self.n_pieces != 1 or self.before >= 0 or self.after >= 0:
+            raise ValueError("only one text is cut, and nothing is put around it")
+        self.n_pieces = 0
+        self.is_cut = source_open(&self.source, self.texts[0], self.errors)
+        if not self.is_cut:
+            raise TypeError(f"text must be str or bytes-like, not {type(self.texts[0]).__name__}")
+        stop = self.source.size
+        most = stop // size + 1
+        self.places = <size_t*>malloc((most + 1) * sizeof(size_t))
+        if self.places == NULL:
+            raise MemoryError(f"no memory for {most} pieces of a text")
+        with nogil:
+            self.places[0] = 0
+            self.n_pieces = 1
+            for i in range(1, most):
+                if i * size <= self.places[self.n_pieces - 1]:
+                    continue
+                place = i * size
+                while True:
+                    place = cuts.next(&self.source, self.rules.first_tokens.matcher, &watch, place, stop)
+                    if place == stop or is_cut_in_changed(self.rules, &self.source, &watch, place):
+                        break
+                    place += 1
+                if place == stop:
+                    break
+                self.places[self.n_pieces] = place
+                self.n_pieces += 1
+            self.places[self.n_pieces] = stop
+        return 0
+
+    cdef int make_runs(self, size_t largest) except -1:
+        cdef size_t at = 0, begin, wanted, room = 0, smallest = max(largest // SMALL_RUNS, <size_t>1)
+        cdef RunIds* larger
+        while True:
+            if self.n_runs + 1 >= room:
+                room = 2 * room + 8
+                larger = <RunIds*>realloc(self.runs, room * sizeof(RunIds))
+                if larger == NULL:
+                    raise MemoryError(f"no memory for {room} runs of texts")
+                self.runs = larger
+            memset(&self.runs[self.n_runs], 0, sizeof(RunIds))
+            self.runs[self.n_runs].first = begin = at
+            if at == self.n_pieces:
+                return 0
+            self.n_runs += 1
+            wanted = (self.places[self.n_pieces] - self.places[at]) // (self.n_threads * RUNS_LEFT)
+            wanted = self.places[at] + min(max(wanted, smallest), largest)
+            at += 1
+            if not self.is_cut:
+                while at < self.n_pieces and at - begin < RUN_PIECES and self.places[at] < wanted:
+                    at += 1
+
+    def __dealloc__(self):
+        cdef size_t i
+        if self.is_cut:
+            source_close(&self.source)
+        if self.runs != NULL:
+            for i in range(self.n_runs):
+                free(self.runs[i].ids)
+        free(self.runs)
+        free(self.places)
+        free(self.ends)
+        free(self.ids.out)      # the collector may have taken the encoder, and its spares, already
+        if self.lock != NULL:
+            PyThread_free_lock(self.lock)
+
+    def work(self):
+        """Encode runs until all are taken."""
+        cdef Workspace workspace = self.encoder.take()
+        cdef RunSources* open = <RunSources*>malloc(sizeof(RunSources))
+        cdef size_t k
+        enter_rules(self.rules)
+        try:
+            if open == NULL:
+                raise MemoryError("no memory for a run of texts")
+            while True:
+                k = self.next_run()
+                if k == self.n_runs or not self.encode_run(k, &workspace.c, open):
+                    break
+        finally:
+            leave_rules(self.rules)
+            free(open)
+            self.encoder.give(workspace)
+
+    def stop(self):
+        """Let no thread take any more runs."""
+        PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        self.is_stopped = True
+        PyThread_release_lock(self.lock)
+
+    cdef size_t next_run(self) noexcept:
+        """The next run that nobody has, or n_runs: none is left."""
+        cdef size_t k
+        PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        k = self.n_runs if self.is_stopped else self.taken
+        if k < self.n_runs:
+            self.taken += 1
+        PyThread_release_lock(self.lock)
+        return k
+
+    cdef bint encode_run(self, size_t k, Work* w, RunSources* open) except -1:
+        """False: one of its texts cannot be encoded, and no other run is wanted."""
+        cdef size_t first = self.runs[k].first, stop = self.runs[k + 1].first, at = first, total, counted = 0, i
+        cdef size_t bytes = 0
+        PyErr_CheckSignals()
+        w.count = 0
+        try:
+            try:
+                open.n = 0
+                if not self.is_cut:
+                    for i in range(stop - first):
+                        open.is_open[i] = source_open(&open.sources[i], self.texts[first + i], self.errors)
+                        open.n += 1
+                while True:
+                    with nogil:
+                        self.encode_pieces(w, open, first, stop, &at, &counted, &bytes)
+                    if at == stop:
+                        break
+                    if self.is_cut:         # its places are those of the whole text: see `result`
+                        return self.fail(at, None)
+                    put_around(w, self.before)
+                    i = w.count
+                    encode_object(self.encoder, w, self.rules, self.texts[at], self.errors, False, &total)
+                    put_around(w, self.after)
+                    self.ends[at] = w.count
+                    bytes += input_size(self.texts[at])
+                    at += 1
+            finally:
+                for i in range(open.n):
+                    if open.is_open[i]:
+                        source_close(&open.sources[i])
+            if self.results is not None:
+                self.make_lists(w, first, stop)
+        except Exception as error:
+            return self.fail(at, error)
+        with nogil:
+            self.settle(k, w, counted, bytes)
+        return True
+
+    cdef int encode_pieces(self, Work* w, RunSources* open, size_t first, size_t stop, size_t* at, size_t* counted,
+                           size_t* bytes) except -1 nogil:
+        """Encode the pieces from `at` on, up to one that is out of the ordinary, or raises."""
+        cdef size_t i, start, end, size, total, unseen = 0
+        cdef Source* source = &self.source
+        cdef const u8* p
+        while at[0] < stop:
+            i = at[0]
+            start, end = self.places[i], self.places[i + 1]
+            if not self.is_cut:
+                source = &open.sources[i - first]
+                if not open.is_open[i - first]:
+                    return 0
+                start, end = 0, source.size
+            unseen += end - start
+            if unseen > LOOK_BYTES:
+                unseen = 0
+                look(&w.watch)
+            p = source_utf8(source, &w.room, start, end, &size)
+            if p == NULL:
+                return 0
+            put_around(w, self.before)
+            encode_whole(self.encoder, w, self.rules, p, size, size, self.form == AS_COUNT, &total)
+            put_around(w, self.after)
+            if self.form == AS_COUNT:
+                counted[0] += total
+                w.count = 0
+            self.ends[i] = w.count
+            bytes[0] += size
+            at[0] += 1
+        return 0
+
+    cdef bint fail(self, size_t i, object error):
+        """Piece `i` raises this. False."""
+        with cython.critical_section(self):
+            if not self.has_failed or i < self.failed:
+                self.has_failed, self.failed, self.error = True, i, error
+        self.stop()
+        return False
+
+    cdef int make_lists(self, Work* w, size_t first, size_t stop) except -1:
+        cdef size_t i, begin = 0
+        cdef list made
+        for i in range(first, stop):
+            made = ids_to_list(self.encoder.table, w.out + begin, self.ends[i] - begin)
+            PyObject_GC_UnTrack(made)
+            self.results[i] = made
+            begin = self.ends[i]
+        return 0
+
+    cdef int settle(self, size_t k, Work* w, size_t counted, size_t bytes) except -1 nogil:
+        """Put the ids of a run where they belong, and those that waited for them."""
+        cdef size_t i, first, last, capacity = w.capacity
+        cdef RunIds* run = &self.runs[k]
+        PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        self.bytes += bytes
+        self.n_done += 1
+        run.count = w.count if self.is_ordered else counted
+        run.is_done = True
+        first = self.settled
+        while self.settled < self.n_runs and self.runs[self.settled].is_done:
+            self.runs[self.settled].start = self.n_ids
+            self.n_ids += self.runs[self.settled].count
+            self.settled += 1
+        last = self.settled
+        if self.is_ordered and (k >= last or not self.has_room(run)):
+            run.ids = w.out
+            w.out = NULL
+            w.capacity = w.count = 0
+        PyThread_release_lock(self.lock)
+        if w.out == NULL:           # as much again for the next run
+            w.out = <u32*>malloc(capacity * sizeof(u32))
+            w.capacity = capacity if w.out != NULL else 0
+        if self.is_ordered:
+            for i in range(first, last):
+                self.copy_ids(&self.runs[i], w.out)
+        return 0
+
+    cdef bint has_room(self, const RunIds* run) noexcept nogil:
+        return run.start + run.count <= self.ids.capacity
+
+    cdef void copy_ids(self, RunIds* run, u32* ids) noexcept nogil:
+        """Copy its ids, which are `ids` if none wait, to their place, if there is room."""
+        if not self.has_room(run) or run.count == 0:
+            return
+        memcpy(self.ids.out + run.start, run.ids if run.ids != NULL else ids, run.count * sizeof(u32))
+        free(run.ids)
+        run.ids = NULL
+
+    cdef int join(self) except -1:
+        """Copy the ids of the runs that wait for the end."""
+        cdef size_t k
+        reserve(&self.ids, self.n_ids)
+        with nogil:
+            for k in range(self.n_runs):
+                if self.runs[k].ids != NULL:
+                    self.copy_ids(&self.runs[k], NULL)
+        self.ids.count = self.n_ids
+        return 0
+
+    cdef int check(self, bint is_right) except -1:
+        """Raise what the first text that failed does. is_right: the list was made for this result."""
+        if self.error is not None:
+            raise self.error
+        if not is_right or self.is_given:
+            raise ValueError("the list was made for another result, or gave this one already")
+        if self.n_done < self.n_runs:
+            raise ValueError("the list is not done: call work, and not stop")
+        self.is_given = True
+        return 0
+
+    def lists(self):
+        """list[list[int]]: the ids of each text."""
+        self.check(self.results is not None)
+        for made in self.results:
+            if not PyObject_GC_IsTracked(made):
+                PyObject_GC_Track(made)
+        return self.results
+
+    def flat(self):
+        """(numpy.uint32 [n], int64 [texts], bytes): the ids of all texts, where those of each end, and how many
+        bytes they had in UTF-8.
+        """
+        cdef size_t i, k
+        cdef i64* places
+        self.check(self.form == AS_ARRAY and not self.is_cut)
+        ends = np.empty(self.n_pieces, np.int64)
+        places = <i64*>array_memory(ends, INT64)
+        for k in range(self.n_runs):
+            for i in range(self.runs[k].first, self.runs[k + 1].first):
+                places[i] = <i64>(self.runs[k].start + self.ends[i])
+        self.join()
+        return ids_to_array(self.encoder._spares, &self.ids), ends, self.bytes
+
+    def result(self):
+        """What `Encoder.encode` gives for the one text."""
+        if self.has_failed:         # by itself, it is repaired, or raises with its own places
+            return self.encoder.encode(self.texts[0], self.rules, self.errors, outputs[<int>self.form])
+        self.check(self.is_cut)
+        if self.form == AS_COUNT:
+            return self.n_ids
+        self.join()
+        if self.form == AS_LIST:
+            return ids_to_list(self.encoder.table, self.ids.out, self.ids.count)
+        return ids_to_array(self.encoder._spares, &self.ids)
+
+
+cdef size_t input_size(object text) except? 0:
+    """Bytes of a text before it is repaired."""
+    return utf8_size(str.__str__(text)) if PyUnicode_Check(text) else source_size(text)
+
+
+cdef inline int put_around(Work* w, i64 id) except -1 nogil:
+    if id >= 0:
+        put_id(w, <u32>id, 0, 0)
+    return 0
+
+
+cdef bint is_cut_in_changed(ChangeRules r, const Source* s, Watch* watch, size_t place) except -1 nogil:
+    """Whether a clean cut is one of the changed text, too: the characters beside it are left, each by itself,
+    so that they are beside each other afterwards, and nothing else is between them.
+    """
+    cdef i32[4] near
+    cdef int i, size = 0
+    if r.is_plain:
+        return True
+    near[0] = near[1] = near[2] = near[3] = -1
+    if r.second_tokens is not None and is_crossed(s, r.second_tokens.matcher, watch, place):
+        return False
+    if s.unit == 0:
+        near[1] = char_before(s.data, place)
+        size = utf8_length(near[1])
+        if near[1] >= 0 and place > <size_t>size:
+            near[0] = char_before(s.data, place - size)
+        near[2] = char_at(s.data + place, s.size - place)
+        size = utf8_length(near[2])
+        if near[2] >= 0 and s.size - place > <size_t>size:
+            near[3] = char_at(s.data + place + size, s.size - place - size)
+    else:
+        for i in range(4):
+            if place + i >= 2 and place + i - 2 < s.size:
+                near[i] = unit_at(s, place + i - 2)
+    return (r.first_table is None or stays(r.first_table, near)) and (
+        r.second_table is None or stays(r.second_table, near)
+    )
+
+
+cdef inline bint stays(ElementTable t, const i32* near) noexcept nogil:
+    cdef CharKind kind
+    cdef int i
+    for i in range(4):
+        if near[i] < 0:
+            return False
+        kind = kind_at(t, <u32>near[i])
+        if kind.flags or (i and kind.joins):
+            return False
+    return True
+
+
+cdef inline i32 unit_at(const Source* s, size_t i) noexcept nogil:
+    if s.unit == 1:
+        return s.data[i]
+    if s.unit == 2:
+        return (<const uint16_t*>s.data)[i]
+    return <i32>(<const uint32_t*>s.data)[i]
+
+
+cdef inline int utf8_length(i32 code) noexcept nogil:
+    return 1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF)
