@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from streamtok.cli.argument_types import parse_positive_size
+from streamtok.pipeline.argument_types import parse_positive_size
 
 from . import turns
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from streamtok import Plan, commit, plan
-from streamtok.cli.argument_types import parse_positive_size
+from streamtok.pipeline.argument_types import parse_positive_size
 from streamtok.parallel.worker_processes import answer_numbers
 from streamtok.parts import workers
 from streamtok.parts.commit import missing_parts

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from ..pipeline.argument_types import parse_chunk_sizes
 from ..pipeline.sources import check_file
 from . import encoding_options, open_inputs, options
-from .argument_types import parse_chunk_sizes
 from .options import add_option
 
 

@@ -7,9 +7,9 @@ import json
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any
 
+from ..pipeline.argument_types import parse_natural
 from ..views.visible import width
 from . import encoding_options, one_text, options
-from .argument_types import parse_natural
 from .messages import Misused, say, shown
 from .options import add_option
 from .paint import Paint, add_color, columns, padded, room, write_lines

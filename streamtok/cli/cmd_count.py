@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from ..engines.template import NO_TEMPLATE
 from ..errors import StreamtokError
+from ..pipeline.argument_types import parse_positive_seconds
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.skip_log import SkipLog, reasons
-from ..pipeline.sources import Input, Part, Places, ReplacedBytes
-from . import encoding_options, input_options, open_inputs, options
-from .argument_types import parse_positive_seconds
+from ..pipeline.sources import Input, LiveReading, Part, Places, ReplacedBytes
+from . import encoding_options, open_inputs, options
 from .intervals import Intervals
 from .messages import (
     Misused,
@@ -51,7 +51,9 @@ def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
         subparsers, "count", run, "count the tokens of each file", _EXAMPLES
     )
-    input_options.add_source_options(parser)
+    options.add_files(parser)
+    groups = options.add_options(parser, LiveReading)
+    options.add_glob(next(iter(groups.values())))
     encoding_options.add_text_options(parser, errors="replace")
     encoding_options.add_template(parser)
     options.add_chunk_size(parser)
@@ -59,7 +61,7 @@ def add_parser(subparsers: Any) -> None:
     add_option(group, "--json", "JSON, one object a line")
     add_option(group, "--each", "a line for each document, instead of for each file")
     add_option(
-        input_options.add_live_options(parser),
+        groups["live inputs"],
         "--every SECONDS",
         "a line at this interval: the time, its tokens, all tokens; with "
         "--follow, the first line counts what FILE already had",
@@ -70,10 +72,12 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
     stream = encoding_options.open_stream(args, encoding)
-    names = open_inputs.input_paths(args)
+    reading = options.read_options(args, LiveReading)
+    notes = open_inputs.Notes()
+    names = open_inputs.input_paths(args.files, args.glob, reading, notes)
     intervals = _check_intervals(args)
-    open_inputs.make_skip_log(args, None)
-    followed = open_inputs.open_inputs(args, names) if args.follow else None
+    waiting = args.signals.heard if intervals is None else intervals.waiting
+    opener = open_inputs.Opener(reading, notes, waiting, args.chunk_size)
     rows: list[_Row] = []
     stopped: Signals.Paused | None = None
     replaced = 0
@@ -84,11 +88,10 @@ def run(args: argparse.Namespace) -> int:
             stream, prepend=template.before, append=template.after, skip_empty=args.skip_empty
         )
         live = _Live(args, name, intervals)
-        if not followed:
-            open_inputs.make_skip_log(args, None)
+        skip_log = SkipLog(limit=reading.max_bad_lines)
         try:
-            opened = followed[0] if followed else open_inputs.open_input(args, name)
-            stopped = _count(args, opened, encoder, live)
+            (opened,) = opener.open_all([name], skip_log)
+            stopped = _count(args, opened, encoder, live, skip_log)
         except (Misused, BrokenPipeError):
             raise
         except (Refused, StreamtokError, OSError) as error:  # count the other files, as wc does
@@ -126,9 +129,7 @@ def _check_intervals(args: argparse.Namespace) -> Intervals | None:
         return None
     if args.each:
         raise Misused("give --every or --each, not both")
-    intervals = Intervals(args.every, args.json, args.signals.heard, args.follow)
-    args.waiting = intervals.waiting
-    return intervals
+    return Intervals(args.every, args.json, args.signals.heard, args.follow)
 
 
 class _Row(NamedTuple):
@@ -177,10 +178,13 @@ class _Live:
 
 
 def _count(
-    args: argparse.Namespace, opened: Input, encoder: DocumentEncoder, live: _Live
+    args: argparse.Namespace,
+    opened: Input,
+    encoder: DocumentEncoder,
+    live: _Live,
+    skip_log: SkipLog,
 ) -> Signals.Paused | None:
     """Count one input; the signal that stopped it, or None."""
-    skip_log: SkipLog = args.skip_log
     # Not where the lines of --every are, nor where documents are on the same screen.
     has_lines = args.every is not None or (args.each and is_terminal(sys.stdout))
     try:

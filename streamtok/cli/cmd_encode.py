@@ -8,18 +8,17 @@ import dataclasses
 from typing import Any
 
 from .._core.encode import set_cache_limit
-from ..encoding import Encoding
 from ..parallel.threads import usable_cores
-from ..parts.settings import Settings
 from ..pipeline import sinks
+from ..pipeline.argument_types import parse_seconds
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
-from ..pipeline.job_digest import POLICY, job_digest
+from ..pipeline.job import CHUNK_SIZE, EncodeJob
 from ..pipeline.run import Run
-from ..pipeline.sources import Feed, Input, Reading
+from ..pipeline.skip_log import SkipLog, skip_log_path
+from ..pipeline.sources import Feed
 from . import encode_output as outputs
-from . import encoding_options, input_options, open_inputs, options, parts_options
-from .argument_types import parse_count, parse_positive, parse_seconds
-from .messages import Misused
+from . import encoding_options, open_inputs, options
+from .encode_output import Output
 from .options import add_option
 from .progress import Made, Progress
 from .stop_signals import Signals
@@ -44,63 +43,14 @@ def add_parser(subparsers: Any) -> None:
         "encode text to ids, each document independently",
         _EXAMPLES,
     )
-    input_options.add_source_options(parser)
-    input_options.add_live_options(parser)
+    options.add_files(parser)
     encoding_options.add_text_options(parser, special="refuse")
-    ends = parser.add_argument_group("ends of documents")
-    add_option(ends, "--prepend --bos TOKEN", "a special token or id to put before each document")
-    add_option(ends, "--append --eos TOKEN", "a special token or id to put after each document")
-    add_option(
-        ends,
-        "--add-special-tokens",
-        "put around each document the special tokens that the vocabulary's file asks for, "
-        "such as <s>",
-    )
-    output = parser.add_argument_group("output")
+    groups = options.add_options(parser, EncodeJob)
+    options.add_glob(groups["inputs and documents (default: each input is one document)"])
+    output = groups["output"]
     options.add_output(output)
-    add_option(
-        output,
-        "--format",
-        f"default: by the suffix of the output ({' '.join(sinks.FILE_SUFFIXES)}); text for "
-        "standard output; for .bin and no suffix u16 if the vocabulary fits, "
-        "else u32; text is one id a line",
-        choices=sinks.FILE_FORMATS,
-    )
-    add_option(
-        output,
-        "--sidecar",
-        "write OUTPUT.json with encoding, format, dtype and counts, for decode (default: yes; "
-        "Parquet holds this in its schema)",
-        action=argparse.BooleanOptionalAction,
-    )
-    add_option(
-        output,
-        "--shard-tokens N",
-        "write files OUTPUT_000000…; each ends with the document that brings it to N ids; "
-        "with --force, files left from an earlier, longer run are removed",
-        parse_count,
-    )
-    add_option(
-        output, "--shard-exactly", "give each file but the last exactly N ids, and cut documents"
-    )
-    speed = parser.add_argument_group("speed; the ids are the same")
-    options.add_chunk_size(speed, 1 << 19)
-    add_option(
-        speed,
-        "--threads N",
-        "threads that encode; the output is the same (default: 2 if there are 2 cores; 1 for "
-        "Parquet, to save memory)",
-        parse_positive,
-    )
-    parts_options.add_options(parser)
-    recovery = parser.add_argument_group("going on after a crash")
-    add_option(
-        recovery,
-        "--resume",
-        "keep a checkpoint in OUTPUT.checkpoint, and continue from an existing one",
-    )
-    add_option(recovery, "--checkpoint-every SECONDS", "default: 5", parse_seconds, 5.0)
     options.add_force(output)
+    options.add_chunk_size(groups["speed; the ids are the same"], CHUNK_SIZE)
     messages = parser.add_argument_group("messages")
     add_option(messages, "-q --quiet", "do not print progress, summary or warnings")
     add_option(messages, "--json", "the summary as one line of JSON")
@@ -114,52 +64,53 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.add_special_tokens and (args.prepend is not None or args.append is not None):
-        raise Misused("give --add-special-tokens, or --prepend and --append, not both")
-    if args.workers is not None or args.ray is not None or args.task is not None:
+    job = options.read_options(args, EncodeJob)
+    if job.is_in_parts:
         from . import encode_parts  # a tenth of the time that a command takes to start
 
-        return encode_parts.run(args)
+        return encode_parts.run(args, job)
     encoding = encoding_options.load_encoding(args)
-    chosen = outputs.check_format(args, encoding.max_token_value)
-    options = outputs.job_options(args, encoding)
-    settings = Settings.of(args.encoding, encoding, chosen, options)
-    family = settings.family(encoding)
-    if args.threads is None:
+    job = outputs.resolve(job, encoding, args.output)
+    output = Output(args.output, args.force, job, encoding)
+    output.check_options()
+    threads = job.threads
+    if threads is None:
         # Each thread needs 12 to 20 MB, and pyarrow needs much memory.
-        is_arrow = args.parquet is not None or sinks.has_schema(chosen)
-        args.threads = 1 if is_arrow else min(2, usable_cores())
+        is_arrow = job.parquet is not None or sinks.has_schema(output.family.chosen)
+        threads = 1 if is_arrow else min(2, usable_cores())
     set_cache_limit(CACHE_BYTES)
-    encoder = settings.open_encoder(encoding, args.threads)
-    has_file = sinks.check_output(args.output)
-    skip_log = open_inputs.make_skip_log(
-        args, family.names(args.output, None)[0] if has_file else None
+    encoder = job.open_encoder(encoding, threads)
+    skip_log = SkipLog(
+        skip_log_path(output.first) if output.is_file and job.skips_bad else None,
+        limit=job.max_bad_lines,
+        is_resumable=job.resume,
     )
-    names = open_inputs.input_paths(args)
-    opened = open_inputs.open_inputs(args, names)
+    notes = open_inputs.Notes(args.quiet, args.json)
+    names = open_inputs.input_paths(args.files, args.glob, job, notes)
+    opener = open_inputs.Opener(job, notes, args.signals.heard, job.chunk_size)
+    opened = opener.open_all(names, skip_log)
     with contextlib.ExitStack() as stack:
         stack.callback(encoder.release)
-        depends_on, job = _depends_on(settings, encoding, opened)
-        family = settings.family(encoding, job)
-        outputs.refuse_inputs(args, family, names)
+        inputs = [one.fingerprint() for one in opened]
+        output.family = job.family(encoding, job.job_digest(inputs))
+        output.refuse_inputs(names)
         checkpoint = state = None
-        if has_file:
-            stack.callback(sinks.Locks(family.kept_names(args.output, None)).close)
-        if args.resume:
-            path = checkpoint_path(family.names(args.output, None)[0])
-            checkpoint = Checkpoint(path, depends_on)
+        if output.is_file:
+            stack.callback(sinks.Locks(output.family.kept_names(args.output, None)).close)
+        if job.resume:
+            checkpoint = Checkpoint(checkpoint_path(output.first), job, inputs)
             state = checkpoint.load()
         taking_up = checkpoint.taking_up if checkpoint and state else contextlib.nullcontext
         with taking_up():
-            outputs.refuse_foreign(args, family, state["files"] if state else None)
+            output.refuse_foreign(state["files"] if state else None)
         with taking_up():
-            sink = outputs.open_sink(args, family, checkpoint, state, stack, skip_log)
+            sink = output.open_sink(checkpoint, state, stack, skip_log)
             pipeline = Run(
                 Feed(opened),
                 encoder,
                 sink,
                 checkpoint=checkpoint,
-                every=args.checkpoint_every,
+                every=job.checkpoint_every,
                 skip_log=skip_log,
             )
             if state:
@@ -172,49 +123,28 @@ def run(args: argparse.Namespace) -> int:
                     f"{args.output}: continuing after {totals.documents:,} documents, "
                     f"{totals.bytes:,} bytes, {totals.tokens:,} tokens"
                 )
-        args.continues = args.resume
+        args.continues = job.resume
         with taking_up(True):
-            _go(args, pipeline, progress)
+            _go(args, job, pipeline, progress)
     if not args.quiet:
-        warning = outputs.warn_of_no_template(args, encoding)
-        warning = warning or outputs.warn_of_lost_ends(args, family, encoding, totals.documents)
-        made = Made(encoding.name, chosen, family.dtype, args.output)
-        progress.summary(totals, Reading.of(args).is_split, made, warning)
+        warning = outputs.warn_of_no_template(args.add_special_tokens, encoding)
+        warning = warning or output.warn_of_lost_ends(totals.documents)
+        made = Made(encoding.name, output.family.chosen, output.family.dtype, args.output)
+        progress.summary(totals, job.is_split, made, warning)
     return 0
 
 
-def _go(args: argparse.Namespace, pipeline: Run, progress: Progress) -> None:
+def _go(args: argparse.Namespace, job: EncodeJob, pipeline: Run, progress: Progress) -> None:
     # Only a signal ends a followed file. With --resume it is not an end either, because the next
     # process continues.
-    ends = Signals.Paused if args.follow and not args.resume else ()
+    ends = Signals.Paused if job.follow and not job.resume else ()
     try:
         pipeline.go(progress.advance, ends)
     except Signals.Paused:
-        if args.resume:
+        if job.resume:
             if pipeline.has_begun:
                 pipeline.save()
             args.when_stopped = f"stopped; the same command continues {args.output}"
         raise
     except (UnicodeDecodeError, RuntimeError, ValueError) as error:
         raise open_inputs.explain(error, pipeline.place) from None
-
-
-def _depends_on(
-    settings: Settings, encoding: Encoding, opened: list[Input]
-) -> tuple[dict[str, Any], str | None]:
-    """What the ids already written depend on, by names that the user knows; the job's digest.
-
-    A run with others cannot continue. POLICY may change: it is in the digest only.
-    """
-    row = settings.as_json()
-    rows = {
-        f"--{name.replace('_', '-')}": row[name]
-        for name in row.keys() - {"digest", "part_size", "unpack"}
-    }
-    rows |= {
-        "--encoding": f"{encoding.name} ({encoding.digest[:16]})",
-        "--no-unpack": not settings.unpack,
-        "inputs": [one.fingerprint() for one in opened],
-    }
-    policy = {f"--{name.replace('_', '-')}" for name in POLICY}
-    return {name: rows[name] for name in rows.keys() - policy}, job_digest(rows)

@@ -7,8 +7,7 @@ import contextlib
 from typing import Any
 
 from ..encoding import Encoding
-from . import encoding_options, options
-from .argument_types import (
+from ..pipeline.argument_types import (
     parse_hosts,
     parse_mode,
     parse_positive,
@@ -16,6 +15,7 @@ from .argument_types import (
     parse_size,
     parse_tcp_address,
 )
+from . import encoding_options, options
 from .messages import Misused, Refused
 from .options import add_option
 from .stop_signals import Signals

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..encoding import Encoding
+from ..pipeline.argument_types import parse_chunk_size
 from . import encoding_options, one_text, options
-from .argument_types import parse_chunk_size
 from .messages import Misused, say, shown, write_bytes
 from .options import add_option
 from .paint import Paint, add_color, write_lines

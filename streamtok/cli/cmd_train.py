@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
-import functools
 import os
 import tempfile
 import time
@@ -16,17 +15,14 @@ from ..files.named_errors import is_folder
 from ..parts import counted_documents
 from ..parts.counted_files import CountedFiles, count_inputs
 from ..patterns.named import PATTERNS
+from ..pipeline import PART_SIZE
+from ..pipeline.argument_types import parse_count, parse_positive, parse_positive_size
+from ..pipeline.skip_log import SkipLog
 from ..pipeline.sources import MAX_LINE, Reading, check_file
 from ..vocabulary.ranks_file import save_tiktoken
-from . import (
-    input_options,
-    open_inputs,
-    options,
-    parts_options,
-    vocabulary_output,
-)
-from .argument_types import parse_count, parse_positive, parse_positive_size
+from . import open_inputs, options, vocabulary_output
 from .messages import Misused, say, shown
+from .open_inputs import Opener
 from .options import add_option
 from .progress import show_bar
 
@@ -54,7 +50,8 @@ def add_parser(subparsers: Any) -> None:
             "@ *.txt --vocab-size 100k --save-counts c.npz -o my.tiktoken",
         ],
     )
-    input_options.add_source_options(parser)
+    options.add_files(parser)
+    options.add_glob(next(iter(options.add_options(parser, Reading).values())))
     output = parser.add_argument_group("output")
     merges = parser.add_argument_group("the vocabulary")
     counting = parser.add_argument_group("counting")
@@ -132,7 +129,13 @@ def add_parser(subparsers: Any) -> None:
         "count in N processes, files in parts; the vocabulary is the same",
         parse_positive,
     )
-    parts_options.add_part_size(counting, "a file")
+    add_option(
+        counting,
+        "--part-size SIZE",
+        f"approximate bytes of a file in a part (default: {PART_SIZE >> 20}MiB)",
+        parse_positive_size,
+        PART_SIZE,
+    )
     add_option(
         counting,
         "--save-counts FILE",
@@ -157,19 +160,30 @@ def run(args: argparse.Namespace) -> int:
     format = _choose_format(args)
     _check_output(args.output, format)
     also = [] if args.save_counts is None else [args.save_counts]
-    names = open_inputs.input_paths(args)
+    reading = options.read_options(args, Reading)
+    notes = open_inputs.Notes(args.quiet)
+    names = open_inputs.input_paths(args.files, args.glob, reading, notes)
     vocabulary_output.check_vocabulary([args.output], names, args.force, also)
     _check_counting(args, names)
     trainer = _open_trainer(args, names)
     _check_format(args, trainer, format)
-    reading = Reading.of(args)
     files = None
     if args.save_counts is not None:
         files = CountedFiles(trainer, args.save_counts, reading)
     try:
         if args.workers is None:
-            skip_log = open_inputs.make_skip_log(args, None)
-            _count(args, trainer, files, names)
+            skip_log = SkipLog(limit=reading.max_bad_lines)
+            # Ctrl-C may come at any time.
+            opener = Opener(reading, notes, contextlib.nullcontext, counted_documents.BLOCK)
+            with show_bar(args.quiet, "counting", None, "B") as advance:
+                count_inputs(
+                    trainer,
+                    names,
+                    lambda name: opener.open(name, skip_log),
+                    is_split=reading.is_split,
+                    files=files,
+                    advance=advance,
+                )
             skipped = skip_log.skipped
         else:
             trainer, skipped = _count_in_parts(args, names, reading)
@@ -297,23 +311,6 @@ def _open_trainer(args: argparse.Namespace, names: list[str]) -> Trainer:
             "use another file for --save-counts"
         )
     return trainer
-
-
-def _count(
-    args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None, names: list[str]
-) -> None:
-    """Count all documents."""
-    args.chunk_size = counted_documents.BLOCK
-    args.waiting = contextlib.nullcontext  # Ctrl-C may come at any time
-    with show_bar(args.quiet, "counting", None, "B") as advance:
-        count_inputs(
-            trainer,
-            names,
-            functools.partial(open_inputs.open_input, args),
-            is_split=Reading.of(args).is_split,
-            files=files,
-            advance=advance,
-        )
 
 
 def _check_counting(args: argparse.Namespace, names: list[str]) -> None:

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from ..pipeline.argument_types import parse_port
 from . import encoding_options, options
-from .argument_types import parse_port
 from .messages import Misused, print_now, say
 from .options import add_option
 from .stop_signals import Signals

@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..pipeline.argument_types import parse_natural
 from ..views.visible import visible, width
 from . import encoding_options, options
-from .argument_types import parse_natural
 from .messages import Misused, Refused, say, shown
 from .options import add_option
 from .paint import columns, write_lines

@@ -8,39 +8,35 @@ from array import array
 
 from ..parts.commit import add_record, commit, missing_parts
 from ..parts.part import RECORDS, Record
-from ..parts.plan import Plan, can_be_cut, plan
+from ..parts.plan import Plan, can_be_cut, plan_job
 from ..parts.workers import run_parts
+from ..pipeline.job import EncodeJob
 from ..pipeline.run import Totals
 from ..pipeline.skip_log import reasons
-from ..pipeline.sources import Reading
 from ..stores import places
 from . import encoding_options, open_inputs, overwriting
-from .encode_output import job_options
+from .encode_output import resolve
 from .messages import Misused, Refused, shown
 from .progress import Made, Progress
 from .vocabulary_output import vocabulary_files
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace, job: EncodeJob) -> int:
     """Plan, run the parts that are not done, commit."""
-    for name in ("follow", "resume"):
-        if getattr(args, name):
-            raise Misused(f"--{name} cannot be used with --workers, --ray and --task")
-    if args.ray is not None and args.workers is not None:
-        raise Misused("--ray has the workers of its cluster: give --ray or --workers")
-    paths = open_inputs.input_paths(args)
+    notes = open_inputs.Notes(args.quiet, args.json)
+    paths = open_inputs.input_paths(args.files, args.glob, job, notes)
     if args.output == "-" or "-" in paths:
         raise Misused("--workers, --ray and --task need files as inputs and a folder as -o")
     if os.path.isfile(args.output):
         raise Refused(f"{shown(args.output)} is a file; --workers, --ray and --task make a folder")
     overwriting.refuse_inputs([args.output], [*vocabulary_files(args.encoding), *paths])
-    made = _plan(args, paths)
+    made = _plan(args, job, paths)
     made.save()
     args.continues = True
     done = Totals()
-    share = range(args.task[0], len(made), args.task[1]) if args.task else range(len(made))
+    share = range(job.task[0], len(made), job.task[1]) if job.task else range(len(made))
     waiting = array("q", (number for number in missing_parts(made) if number in share))
-    hint = _hint(args, made)
+    hint = _hint(job, made)
     args.when_stopped = f"stopped; the same command continues {args.output}"
     with Progress(args, [sum(_size(made, number) for number in waiting)], Totals()) as progress:
         read = 0
@@ -57,26 +53,25 @@ def run(args: argparse.Namespace) -> int:
             read += _size(made, record.part)
             add_record(done, record)
             progress.advance(read, done)
-            if args.max_bad_lines is not None and done.skipped > args.max_bad_lines:
+            if job.max_bad_lines is not None and done.skipped > job.max_bad_lines:
                 raise Refused(
                     f"{done.skipped:,} lines or rows were skipped, and --max-bad-lines allows "
-                    f"{args.max_bad_lines:,} ({reasons(done.skipped_because)}); the files in "
+                    f"{job.max_bad_lines:,} ({reasons(done.skipped_because)}); the files in "
                     f"{shown(places.join(made.output, RECORDS))} name them"
                 )
 
-        if args.ray is not None:
+        if job.ray is not None:
             from ..ray import run_parts as run_on_ray
 
-            run_on_ray(made, waiting, args.ray, advance=advance)
+            run_on_ray(made, waiting, job.ray, advance=advance)
         else:
-            run_parts(made, waiting, args.workers or 1, advance)
+            run_parts(made, waiting, job.workers or 1, advance)
     left = next(missing_parts(made), None)
     whole = commit(made) if left is None else None
     if not args.quiet:
         done.inputs = len({made[number].input for number in waiting})
-        settings = made.settings
-        about = Made(settings.encoding, settings.format, None, args.output)
-        progress.summary(done, Reading.of(args).is_split, about)
+        about = Made(made.job.encoding, made.job.chosen, None, args.output)
+        progress.summary(done, job.is_split, about)
         if whole is None:
             progress.note(f"this task is finished; part {left} is pending, and perhaps others")
         elif len(waiting) < len(made):
@@ -87,15 +82,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _hint(args: argparse.Namespace, made: Plan) -> str | None:
+def _hint(job: EncodeJob, made: Plan) -> str | None:
     """What to say if there are fewer parts than processes that could encode them, else None."""
-    wanted, what = (args.task[1], "tasks") if args.task else (args.workers or 1, "workers")
-    if len(made) >= wanted or args.ray is not None:
+    wanted, what = (job.task[1], "tasks") if job.task else (job.workers or 1, "workers")
+    if len(made) >= wanted or job.ray is not None:
         return None
     parts = f"{len(made)} part{'' if len(made) == 1 else 's'}"
     begin = f"there {'is' if len(made) == 1 else 'are'} only {parts} for {wanted} {what}"
     size = max(sum(one.size for one in made.inputs) // wanted, 1)
-    if size < made.settings.part_size and can_be_cut(made):
+    if size < made.job.part_size and can_be_cut(made):
         return f"{begin}: --part-size {size} makes more"
     return f"{begin}: the inputs cannot be cut into more"
 
@@ -105,16 +100,9 @@ def _size(made: Plan, number: int) -> int:
     return part.stop - part.start
 
 
-def _plan(args: argparse.Namespace, paths: list[str]) -> Plan:
-    encoding = encoding_options.load_encoding(args)
+def _plan(args: argparse.Namespace, job: EncodeJob, paths: list[str]) -> Plan:
+    job = resolve(job, encoding_options.load_encoding(args), "")
     try:
-        return plan(
-            paths,
-            args.output,
-            encoding=args.encoding,
-            format=args.format,
-            part_size=args.part_size,
-            **job_options(args, encoding),
-        )
+        return plan_job(paths, args.output, job)
     except ValueError as error:
         raise Refused(str(error)) from None

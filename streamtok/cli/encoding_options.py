@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import re
 from typing import Any
 
 from ..chunker import DEFAULT_MAX_PENDING, StreamEncoder
 from ..encoding import Encoding
 from ..errors import StreamtokError
 from ..formats.opening import open_encoding
+from ..pipeline.argument_types import parse_size
 from ..special_tokens import SPECIAL_POLICIES, special_settings
-from .argument_types import parse_size
 from .messages import Refused
 from .options import add_errors, add_option
 
@@ -107,28 +105,3 @@ def text_settings(args: argparse.Namespace) -> dict[str, Any]:
 def open_stream(args: argparse.Namespace, encoding: Encoding) -> StreamEncoder:
     """A stream encoder with the settings of the command line."""
     return encoding.stream_encoder(**stream_settings(args))
-
-
-def special_id(name: str | None, encoding: Encoding) -> int | None:
-    """The id of a special token, or of an id in decimal; None for None. Raises Refused."""
-    if name is None:
-        return None
-    if name in encoding.special_tokens_set:
-        return encoding.encode_single_token(name)
-    if re.fullmatch(r"[0-9]{1,18}", name):
-        with contextlib.suppress(KeyError, OverflowError):
-            encoding.decode_single_token_bytes(int(name))
-            return int(name)
-    raise Refused(
-        f"{name!r} is neither a special token nor an id of {encoding.name}"
-        f"{_list_specials(encoding)}"
-    )
-
-
-def _list_specials(encoding: Encoding) -> str:
-    """The end of a message that lists the special tokens."""
-    known = sorted(encoding.special_tokens_set)
-    if not known:
-        return ", which has no special tokens"
-    more = f" and {len(known) - 8} more" if len(known) > 8 else ""
-    return f": its special tokens are {', '.join(known[:8])}{more}"

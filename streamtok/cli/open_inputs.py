@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import codecs
 import contextlib
 import functools
@@ -10,18 +9,19 @@ import glob
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..errors import PendingLimitExceeded, StreamtokError
 from ..pipeline import sinks
 from ..pipeline.documents import with_advice
 from ..pipeline.sinks.sidecar import sidecar_path
-from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import (
     FileInput,
     Follower,
     FollowInput,
     Input,
-    MakeSplitter,
+    LiveReading,
+    OnBad,
     ParquetInput,
     Reading,
     Waiting,
@@ -38,28 +38,47 @@ _RECORDS = [  # suffixes of files, what they are, how to read them
 ]
 
 
-def open_inputs(args: argparse.Namespace, names: Sequence[str]) -> list[Input]:
-    """Open what `input_paths` has found. Raises Refused, OSError, StreamtokError."""
-    if args.follow:
-        return [_open_followed(args, names[0])]
-    return [open_input(args, path) for path in names]
+class Notes:
+    """Says what the user may not have meant, each thing once."""
+
+    def __init__(self, is_quiet: bool = False, is_json: bool = False):
+        """is_json: standard error is JSON."""
+        self._is_quiet = is_quiet
+        self._is_json = is_json
+        self._said: set[str] = set()
+
+    def say_once(self, name: str, what: str) -> None:
+        """Say it of an input, unless it was said of another."""
+        if what not in self._said and not self._is_quiet:
+            self._said.add(what)
+            self._say("note", f"{name} {what}")
+
+    def say_gap(self, what: str) -> None:
+        """Say which text is lost, also where notes are not wanted."""
+        self._say("gap", what)
+
+    def _say(self, kind: str, what: str) -> None:
+        if self._is_json:
+            say(json.dumps({kind: what}), prefix="")
+        else:
+            say(what)
 
 
-def input_paths(args: argparse.Namespace) -> list[str]:
-    """The files of the command; "-" is standard input. Raises Refused.
+def input_paths(
+    files: Sequence[str], patterns: Sequence[str], reading: Reading, notes: Notes
+) -> list[str]:
+    """The files of a command; "-" is standard input. Raises Refused.
 
-    Warns of files of records that are to be taken as plain text.
+    patterns: of --glob. Warns of files of records that are to be taken as plain text.
     """
-    if getattr(args, "accept_gap", False) and not args.follow:
-        raise Misused("--accept-gap needs --follow")
-    if getattr(args, "follow", False):
-        if len(args.files) != 1 or args.files[0] == "-" or args.glob or args.parquet is not None:
+    if isinstance(reading, LiveReading) and reading.follow:
+        if len(files) != 1 or files[0] == "-" or patterns or reading.parquet is not None:
             raise Misused("--follow needs exactly one text file")
-        if is_url(args.files[0]):
+        if is_url(files[0]):
             raise Misused("--follow needs a file of this machine: objects in stores do not grow")
-    names = given_names(args.files) if args.files else []
+    names = given_names(files) if files else []
     seen = {os.path.abspath(name) for name in names}
-    for pattern in args.glob:
+    for pattern in patterns:
         if is_url(pattern):
             found = expand(pattern)
         else:
@@ -70,21 +89,21 @@ def input_paths(args: argparse.Namespace) -> list[str]:
             if os.path.abspath(name) not in seen:  # not given before
                 seen.add(os.path.abspath(name))
                 names.append(name)
-    _warn_of_records(args, names)
+    _warn_of_records(names, reading, notes)
     return names or ["-"]
 
 
-def _warn_of_records(args: argparse.Namespace, names: Sequence[str]) -> None:
+def _warn_of_records(names: Sequence[str], reading: Reading, notes: Notes) -> None:
     """Say which of the files look as if the text were in a field or a column, if none is named."""
-    if args.jsonl is not None or args.parquet is not None:
+    if reading.jsonl is not None or reading.parquet is not None:
         return
     for suffixes, kind, option in _RECORDS:
-        plain = unpacked_name if args.unpack else str.lower
+        plain = unpacked_name if reading.unpack else str.lower
         found = [one for one in names if plain(one).endswith(suffixes)]
         if found and sinks.matching_sidecar(found[0]) is None:  # else it is refused: it holds ids
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             name = f"{input_name(found[0])}{more}"
-            _note_once(args, f"{name}:", f"{kind} taken as plain text; {option}")
+            notes.say_once(f"{name}:", f"{kind} taken as plain text; {option}")
 
 
 def given_names(files: Sequence[str]) -> list[str]:
@@ -94,24 +113,67 @@ def given_names(files: Sequence[str]) -> list[str]:
     return list(files) or ["-"]
 
 
-def open_input(args: argparse.Namespace, path: str) -> Input:
-    """Open one file. Raises as `open_inputs`."""
-    name = input_name(path)
-    refuse_ids(path)
-    reading = Reading.of(args)
-    if reading.parquet is not None:
-        if path == "-":
-            raise Misused("--parquet needs a file: standard input cannot be read from its end")
-        return ParquetInput(path, name, reading, on_bad=args.skip_log, waiting=_waiting(args))
-    return FileInput(
-        path,
-        name,
-        _make_splitter(args),
-        may_be_compressed=args.unpack,
-        block_size=args.chunk_size,
-        look=functools.partial(_look, args),
-        waiting=_waiting(args),
-    )
+@dataclass(frozen=True)
+class Opener:
+    """Opens inputs for reading. block_size: bytes to read at a time; waiting: see `Waiting`."""
+
+    reading: Reading
+    notes: Notes
+    waiting: Waiting
+    block_size: int
+
+    def open_all(self, names: Sequence[str], on_bad: OnBad) -> list[Input]:
+        """Open what `input_paths` has found; on_bad takes what is skipped.
+
+        Raises Refused, OSError, StreamtokError.
+        """
+        if isinstance(self.reading, LiveReading) and self.reading.follow:
+            return [self._open_followed(names[0], on_bad, self.reading.accept_gap)]
+        return [self.open(path, on_bad) for path in names]
+
+    def open(self, path: str, on_bad: OnBad) -> Input:
+        """Open one file. Raises as `open_all`."""
+        name = input_name(path)
+        refuse_ids(path)
+        reading = self.reading
+        if reading.parquet is not None:
+            if path == "-":
+                raise Misused("--parquet needs a file: standard input cannot be read from its end")
+            return ParquetInput(path, name, reading, on_bad=on_bad, waiting=self.waiting)
+        return FileInput(
+            path,
+            name,
+            functools.partial(reading.splitter, on_bad=on_bad),
+            may_be_compressed=reading.unpack,
+            block_size=self.block_size,
+            look=self._look,
+            waiting=self.waiting,
+        )
+
+    def _open_followed(self, path: str, on_bad: OnBad, accepts_gap: bool) -> Input:
+        with contextlib.suppress(FileNotFoundError):
+            check_regular(path)
+        follower = Follower(
+            path,
+            size=self.block_size,
+            waiting=self.waiting,
+            missing=lambda path: say(f"waiting for {shown(path)}"),
+            accept_gap=self.notes.say_gap if accepts_gap else None,
+        )
+        make_splitter = functools.partial(self.reading.splitter, on_bad=on_bad)
+        return FollowInput(input_name(path), make_splitter, follower, self._look)
+
+    def _look(self, name: str, start: bytes) -> None:
+        """Warn about what the user probably does not want."""
+        reading, say_once = self.reading, self.notes.say_once
+        if reading.jsonl is None and not reading.strip_bom and start.startswith(codecs.BOM_UTF8):
+            what = "begins with a byte order mark, which becomes a token; --strip-bom removes it"
+            say_once(name, what)
+        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            say_once(name, "begins as UTF-16 does; iconv -f UTF-16 -t UTF-8 converts it")
+        if reading.lines and start[: start.find(b"\n") + 1].endswith(b"\r\n"):
+            what = r"lines end with \r\n and keep their \r; --delimiter '\r\n' removes it"
+            say_once(f"{name}:", what)
 
 
 def refuse_ids(path: str) -> None:
@@ -122,70 +184,6 @@ def refuse_ids(path: str) -> None:
             f"{input_name(path)} holds ids, not text: decode it first ({shown(sidecar_path(path))} "
             f"says {found.tokens:,} ids of {found.encoding})"
         )
-
-
-def _open_followed(args: argparse.Namespace, path: str) -> Input:
-    with contextlib.suppress(FileNotFoundError):
-        check_regular(path)
-    follower = Follower(
-        path,
-        size=args.chunk_size,
-        waiting=_waiting(args),
-        missing=lambda path: say(f"waiting for {shown(path)}"),
-        accept_gap=functools.partial(_say_gap, args) if args.accept_gap else None,
-    )
-    look = functools.partial(_look, args)
-    return FollowInput(input_name(path), _make_splitter(args), follower, look)
-
-
-def _say_gap(args: argparse.Namespace, what: str) -> None:
-    """Say which text is lost, also where notes are not wanted."""
-    if hasattr(args, "quiet") and getattr(args, "json", False):  # then standard error is JSON
-        say(json.dumps({"gap": what}), prefix="")
-    else:
-        say(what)
-
-
-def _make_splitter(args: argparse.Namespace) -> MakeSplitter:
-    return functools.partial(Reading.of(args).splitter, on_bad=args.skip_log)
-
-
-def _look(args: argparse.Namespace, name: str, start: bytes) -> None:
-    """Warn about what the user probably does not want."""
-    if args.jsonl is None and not args.strip_bom and start.startswith(codecs.BOM_UTF8):
-        what = "begins with a byte order mark, which becomes a token; --strip-bom removes it"
-        _note_once(args, name, what)
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        _note_once(args, name, "begins as UTF-16 does; iconv -f UTF-16 -t UTF-8 converts it")
-    if args.lines and start[: start.find(b"\n") + 1].endswith(b"\r\n"):
-        what = r"lines end with \r\n and keep their \r; --delimiter '\r\n' removes it"
-        _note_once(args, f"{name}:", what)
-
-
-def _note_once(args: argparse.Namespace, name: str, what: str) -> None:
-    notes = vars(args).setdefault("notes", set())
-    if what in notes or getattr(args, "quiet", False):
-        return
-    notes.add(what)
-    if hasattr(args, "quiet") and getattr(args, "json", False):  # then standard error is JSON
-        say(json.dumps({"note": f"{name} {what}"}), prefix="")
-    else:
-        say(f"{name} {what}")
-
-
-def make_skip_log(args: argparse.Namespace, output: str | None) -> SkipLog:
-    """What takes the skipped records of the inputs opened next. output: its log lies beside it."""
-    path = skip_log_path(output) if output is not None and Reading.of(args).skip_bad_lines else None
-    is_resumable = getattr(args, "resume", False)
-    made = SkipLog(path, limit=args.max_bad_lines, is_resumable=is_resumable)
-    args.skip_log = made
-    return made
-
-
-def _waiting(args: argparse.Namespace) -> Waiting:
-    """In which the process waits for input; by default, signals end it there and nowhere else."""
-    waiting: Waiting = getattr(args, "waiting", args.signals.heard)
-    return waiting
 
 
 def explain(error: Exception, where: str) -> Exception:

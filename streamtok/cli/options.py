@@ -1,16 +1,19 @@
-"""Adds subcommands, and the options that several of them share.
+"""Adds subcommands, and the options that several of them share; makes parsers of dataclasses.
 
-The options of encodings and special tokens are in `encoding_options`, those of inputs in
-`input_options`.
+Only this package sees a Namespace: what leaves it are values of `read_options`. The options of
+encodings and special tokens are in `encoding_options`.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
-from .argument_types import parse_chunk_size
+from ..pipeline.argument_types import parse_chunk_size
+from ..pipeline.option_fields import T, option_of
+from .messages import Misused
 
 UNPACKED = "gzip, zstd, xz and bzip2 are decompressed"
 FILE_HELP = f"a path, or a URL such as s3://bucket/key; - or none: standard input; {UNPACKED}"
@@ -67,6 +70,44 @@ def add_option(
     where.add_argument(*names, help=text, **more)
 
 
+def add_options(parser: argparse.ArgumentParser, kind: type) -> dict[str, Any]:
+    """Add the options that the fields of a dataclass are; return their groups by their titles.
+
+    A field without a help text is an option that the command adds by itself.
+    """
+    groups: dict[str, Any] = {}
+    exclusive: dict[str, Any] = {}
+    for one in fields(kind):
+        option = option_of(one)
+        if option is None or not option.text:
+            continue
+        title, _, text = option.group.partition("\n")
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title, text or None)
+        where = groups[title]
+        if option.one_of is not None:
+            if option.one_of not in exclusive:
+                exclusive[option.one_of] = where.add_mutually_exclusive_group()
+            where = exclusive[option.one_of]
+        more = dict(option.more)
+        if option.is_off:
+            more |= {"action": "store_false", "dest": one.name}
+        elif str(one.type) == "bool | None":
+            more["action"] = argparse.BooleanOptionalAction
+        default = None if str(one.type) == "bool" else one.default
+        add_option(where, option.usage, option.text, option.parse, default, **more)
+    return groups
+
+
+def read_options(args: argparse.Namespace, kind: type[T]) -> T:
+    """The value of a dataclass that the command's options make. Raises Misused."""
+    given = vars(args)
+    try:
+        return kind(**{one.name: given[one.name] for one in fields(kind) if one.name in given})  # type: ignore[arg-type]
+    except ValueError as error:
+        raise Misused(str(error)) from None
+
+
 def add_files(parser: argparse.ArgumentParser) -> None:
     """Add FILE..., inputs that are decompressed."""
     parser.add_argument(
@@ -74,6 +115,17 @@ def add_files(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="FILE",
         help=FILE_HELP,
+    )
+
+
+def add_glob(parser: argparse._ActionsContainer) -> None:
+    """Add --glob."""
+    add_option(
+        parser,
+        "--glob PATTERN",
+        "more files, sorted by name; ** matches any folders",
+        default=[],
+        action="append",
     )
 
 

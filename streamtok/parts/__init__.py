@@ -4,5 +4,3 @@
 and writes the manifest, `workers` runs them in processes of this machine. A part depends on the
 plan and the inputs only: whichever process runs it, and however often, its files are the same.
 """
-
-PART_SIZE = 1 << 28  # bytes of an input in a part, about

@@ -11,11 +11,14 @@ import bisect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..pipeline.sinks import TABLE
 from ..pipeline.sources.parquet_texts import ParquetTexts
 from ..stores import places
 
 if TYPE_CHECKING:
     from ..chunker import StreamEncoder
+    from ..encoding import Encoding
+    from ..pipeline.job import EncodeJob
     from .ranges import Part
 
 Read: TypeAlias = Callable[[int, int], bytes]
@@ -84,6 +87,22 @@ def clean_cuts(stream: StreamEncoder) -> FindCut:
             at = stop
 
     return find
+
+
+def can_cut(job: EncodeJob, encoding: Encoding) -> bool:
+    """Whether the text of an input can be cut.
+
+    Inside a document only if the output does not record documents, and where the encoding has
+    clean cuts.
+    """
+    if job.is_split:
+        return job.can_cut
+    return encoding._cuts is not None and not TABLE[job.chosen].keeps_documents
+
+
+def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut:
+    """Where the text of an input may be cut, if `can_cut`."""
+    return clean_cuts(job.open_stream(encoding)) if job.end is None else cuts_behind(job.end)
 
 
 def row_groups_of_part(part: Part, column: str) -> range:

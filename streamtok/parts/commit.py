@@ -55,7 +55,7 @@ def commit(plan: Plan) -> Totals:
 
 def _check_skipped(plan: Plan, totals: Totals) -> None:
     """Raise PlanError if too many records were skipped, or all of them."""
-    limit = plan.settings.max_bad_lines
+    limit = plan.job.max_bad_lines
     about = f"({reasons(totals.skipped_because)}); {places.join(plan.output, SKIP_LOG)} names them"
     if not totals.documents:
         raise PlanError(
@@ -116,13 +116,13 @@ def add_record(totals: Totals, record: Record) -> None:
 
 def manifest_lines(plan: Plan, totals: Totals) -> Iterator[str]:
     """The lines of the manifest, each with its newline. Raises PlanError for a missing part."""
-    settings = plan.settings
+    job = plan.job
     header = {
         "streamtok": "manifest 1",
         "plan": plan.digest,
-        "encoding": settings.encoding,
-        "digest": settings.digest,
-        "format": settings.format,
+        "encoding": job.encoding,
+        "digest": job.digest,
+        "format": job.chosen,
         "parts": len(plan),
         "documents": totals.documents,
         "bytes": totals.bytes,

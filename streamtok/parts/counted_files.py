@@ -22,7 +22,7 @@ from .counted_documents import DocumentCounter, batches
 if TYPE_CHECKING:
     from ..training.trainer import Trainer
 
-_MAY_CHANGE = ("skip_bad_lines", "max_line")  # they only decide about what has not been read
+_MAY_CHANGE = "skip_bad_lines", "max_bad_lines", "max_pending", "skip_empty"
 _NOTHING = {
     "fingerprint": None,
     "position": None,  # of the input, where counting can go on

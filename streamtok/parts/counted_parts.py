@@ -17,11 +17,11 @@ from typing import Any, TypeAlias
 from ..errors import PlanError
 from ..parallel.worker_processes import answer_numbers, check_workers, give_numbers
 from ..patterns.pattern import Pattern
+from ..pipeline import PART_SIZE
 from ..pipeline.skip_log import SkipLog
 from ..pipeline.sources import Reading
 from ..stores import places
 from ..training.trainer import Trainer
-from . import PART_SIZE
 from .bounds import FindCut, clean_cuts, cuts_behind
 from .counted_documents import DocumentCounter
 from .part_text import open_part_text

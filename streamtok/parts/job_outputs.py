@@ -33,7 +33,7 @@ def outputs_of_job(plan_file: str) -> Iterator[Finished]:
     """
     folder = folder_of(plan_file)
     plan = Plan.load(plan_file).in_folder(folder)
-    settings = plan.settings
+    job = plan.job
     for number, record in enumerate(read_records(plan)):
         if record is None:
             raise PlanError(
@@ -46,12 +46,12 @@ def outputs_of_job(plan_file: str) -> Iterator[Finished]:
             about = sinks.read_description(path)
             if about is None:  # --no-sidecar: the plan and the record say it
                 about = sinks.Sidecar(
-                    encoding=settings.encoding,
-                    digest=settings.digest,
-                    format=settings.format,
+                    encoding=job.encoding,
+                    digest=job.digest,
+                    format=job.chosen,
                     dtype=None,
                     tokens=record.tokens,
                     documents=record.documents if len(names) == 1 else 0,
                     size=places.size_of(path),
                 )
-            yield Finished(path, about, settings.format)
+            yield Finished(path, about, job.chosen)

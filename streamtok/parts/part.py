@@ -25,6 +25,7 @@ from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import Feed
 from ..stores import places
 from ..stores.urls import is_url
+from .bounds import find_cuts
 from .part_text import PartText, open_part_text
 from .plan import Plan
 from .ranges import Part, input_now
@@ -139,9 +140,9 @@ def run_part(plan: Plan, number: int) -> Record:
     done = read_record(plan, number)
     if done is not None:
         return done
-    settings = plan.settings
-    encoding = settings.open_encoding()
-    family = settings.family(encoding, plan.job)
+    job = plan.job
+    encoding = job.open_encoding()
+    family = job.family(encoding, plan.job_digest)
     with _locked(family.kept_names(plan.path(number), None)):
         if not is_url(plan.output):
             done = read_record(plan, number)  # another process may just have finished it
@@ -193,7 +194,7 @@ def _check_input(part: Part) -> None:
 def _skip_log(plan: Plan, number: int) -> SkipLog:
     """What counts and logs the records that a part skips, beside the part's own record."""
     path = skip_log_path(record_path(plan, number).removesuffix(".json"))
-    return SkipLog(path, limit=plan.settings.max_bad_lines, is_part=True)
+    return SkipLog(path, limit=plan.job.max_bad_lines, is_part=True)
 
 
 def _log_file(number: int, skip_log: SkipLog) -> tuple[str, int, str] | None:
@@ -213,13 +214,13 @@ def _encode(
     skip_log: SkipLog,
 ) -> tuple[Totals, list[tuple[str, int, str]], PartText | None]:
     """Make the files of a part; return its totals, what its record says of them, and its text."""
-    settings = plan.settings
-    encoder = settings.open_encoder(encoding)
+    job = plan.job
+    encoder = job.open_encoder(encoding)
     files = sinks.Files(
         plan.path(part.number),
         family,
-        shard_tokens=settings.shard_tokens,
-        is_exact=settings.shard_exactly,
+        shard_tokens=job.shard_tokens,
+        is_exact=job.shard_exactly,
         is_hashed=True,
     )
     with contextlib.ExitStack() as stack:
@@ -228,11 +229,10 @@ def _encode(
         stack.callback(skip_log.discard)
         text = None
         try:
-            reading = settings.reading
-            find_cut = functools.partial(settings.find_cut, encoding)
-            text = open_part_text(part, reading, find_cut, block_size=_BLOCK, on_bad=skip_log)
+            find_cut = functools.partial(find_cuts, job, encoding)
+            text = open_part_text(part, job, find_cut, block_size=_BLOCK, on_bad=skip_log)
             skip_log.begin = text.begin
-            if not reading.is_split and part.start > 0:
+            if not job.is_split and part.start > 0:
                 encoder.begin_inside(text.begin)
             feed = Feed([text.source] if text.source is not None else [], text.position)
             run = Run(feed, encoder, files, skip_log=skip_log)

@@ -17,18 +17,21 @@ import json
 import os
 from array import array
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
 from ..files.part_file import is_hidden
-from ..pipeline import sinks
-from ..pipeline.job_digest import POLICY, in_words
+from ..formats.opening import open_encoding
+from ..pipeline import PART_SIZE, sinks
+from ..pipeline.job import EncodeJob
+from ..pipeline.option_fields import IDS, UNREAD, said_fields
 from ..pipeline.sources import is_compressed
+from ..registry import get_encoding, list_encoding_names
 from ..stores import places
 from ..stores.urls import check_writable, is_url
-from . import PART_SIZE
+from .bounds import can_cut
 from .ranges import InputFile, Part, cut_inputs, input_now
-from .settings import Settings
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -40,21 +43,22 @@ _MAGIC = "streamtok plan 2"
 class Plan:
     """The parts of one job. Immutable.
 
-    `len(plan)` parts, `plan[i]` is part number i. `job` (SHA-256) stands for all that the ids of
-    finished parts depend on, `digest` (SHA-256) for that and the output. Plans with one digest are
-    equal, though their POLICY may differ.
+    `len(plan)` parts, `plan[i]` is part number i. `job` has the options. `job_digest` (SHA-256)
+    stands for all that the ids of finished parts depend on, `digest` (SHA-256) for that and the
+    output. Plans with one digest are equal, though what they do with text that has not been read
+    may differ.
     """
 
     def __init__(
         self,
         output: str,
-        settings: Settings,
+        job: EncodeJob,
         inputs: Iterable[InputFile],
         parts: Iterable[tuple[int, int, int]],
     ):
         """parts: (number of the input, start, stop), in order."""
         self.output = output
-        self.settings = settings
+        self.job = job
         self.inputs = tuple(inputs)
         # Three arrays: a million parts take 24 MB.
         self._columns = array("q"), array("q"), array("q")
@@ -62,9 +66,10 @@ class Plan:
             for column, value in zip(self._columns, row, strict=True):
                 column.append(value)
         digest = hashlib.sha256()
-        for line in self._lines((*POLICY, "output")):
+        unread = [one.name for one, _ in said_fields(job, UNREAD)]
+        for line in self._lines((*unread, "output")):
             digest.update(line.encode("utf-8", "surrogatepass"))
-        self.job = digest.hexdigest()
+        self.job_digest = digest.hexdigest()
         digest.update(output.encode("utf-8", "surrogatepass"))
         self.digest = digest.hexdigest()
 
@@ -91,7 +96,7 @@ class Plan:
 
     def path(self, number: int) -> str:
         """The first file of a part."""
-        chosen = self.settings.format
+        chosen = self.job.chosen
         suffix = sinks.TABLE[chosen].part_suffix or f".{chosen}"
         name = f"part-{number:06d}-of-{len(self):06d}{suffix}"
         return places.join(self.output, name)
@@ -114,7 +119,8 @@ class Plan:
             "output": self.output,
             "parts": len(self),
             "inputs": len(self.inputs),
-            **self.settings.as_json(),
+            "part_size": self.job.part_size,
+            **self.job.as_json(),
         }
         for name in omitted:
             del header[name]
@@ -135,7 +141,7 @@ class Plan:
         """Write the plan into its output folder, and return the path of its file.
 
         If the folder holds this plan already, the job goes on: finished parts stay, the others
-        follow this plan's POLICY. Raises OSError, and PlanError if it holds another plan.
+        do with unread text as this plan says. Raises OSError, and PlanError for another plan.
         """
         path = places.join(self.output, PLAN_FILE)
         places.make_folder(self.output)
@@ -146,14 +152,14 @@ class Plan:
                 return path
             found = self.find_saved()
         assert found is not None
-        if found.settings != self.settings:
+        if found.job.as_json() != self.job.as_json():
             places.write(
                 path, b"".join(one.encode("utf-8", "surrogatepass") for one in self.lines())
             )
         return path
 
     def find_saved(self) -> Plan | None:
-        """This plan as its output folder holds it, perhaps with other POLICY; None if it is new.
+        """This plan as its output folder holds it, perhaps with other UNREAD options, or None.
 
         Raises OSError, and PlanError if the folder holds another plan, or other files.
         """
@@ -205,21 +211,19 @@ class Plan:
             columns[1].append(row["start"])
             columns[2].append(row["stop"])
         parts = zip(*columns, strict=True)
-        made = cls(header["output"], Settings.from_json(header), inputs, parts)
+        job = replace(EncodeJob.from_json(header), part_size=header["part_size"])
+        made = cls(header["output"], job, inputs, parts)
         if len(made) != header["parts"]:
             raise ValueError(f"it has {len(made)} parts, not {header['parts']}")
         return made
 
 
 def _difference(old: Plan, new: Plan) -> str:
-    before, now = old.settings.as_json(), new.settings.as_json()
-    for key in before:
-        if before[key] != now[key] and key not in POLICY:
-            option, values = f"--{key.replace('_', '-')}", (before[key], now[key])
-            if key == "unpack":
-                option, values = "--no-unpack", (not before[key], not now[key])
-            then, this = (in_words(option, value) for value in values)
-            return f"that one is {then}, this one {this}"
+    if (found := new.job.difference(old.job.as_json(IDS))) is not None:
+        then, this = found
+        return f"that one is {then}, this one {this}"
+    if old.job.part_size != new.job.part_size:
+        return f"that one is with --part-size {old.job.part_size}, not {new.job.part_size}"
     for one, other in zip(old.inputs, new.inputs, strict=False):
         if one != other:
             what = "has changed since" if one.path == other.path else f"was {one.path}"
@@ -244,15 +248,34 @@ def plan(
     inputs: paths of regular files or URLs, in order. output: a path or a URL. encoding: a name, a
     vocabulary file, or an `Encoding` that has a name. format: of the parts' files, as `streamtok
     encode --format`. part_size: bytes of an input in a part, about; a compressed one is one
-    part. options: the fields of `Settings`, which are those of `streamtok encode`. Reads the sizes
+    part. options: those of `streamtok encode` that ids or unread text depend on. Reads the sizes
     of the inputs and their first bytes. Raises OSError, ValueError, PlanError, and what loading the
     encoding raises.
     """
-    if isinstance(part_size, bool) or not isinstance(part_size, int) or part_size < 1:
-        raise ValueError(f"part_size must be a positive number of bytes, not {part_size!r}")
+    known = {one.name for one, _ in said_fields(EncodeJob, IDS, UNREAD)} | {"add_special_tokens"}
+    if unknown := sorted(options.keys() - known):
+        raise TypeError(
+            f"{unknown[0]!r} is not an option of a plan: expected one of {', '.join(sorted(known))}"
+        )
+    name, loaded = _named(encoding)
+    job = EncodeJob(encoding=name, format=format, part_size=part_size, **options)
+    try:
+        job = job.resolve(loaded, "")
+    except LookupError as error:
+        raise ValueError(str(error)) from None
+    return plan_job(inputs, output, job)
+
+
+def plan_job(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    job: EncodeJob,
+) -> Plan:
+    """As `plan`, for a job that is resolved."""
+    loaded = job.open_encoding()
+    job.open_encoder(loaded).release()  # raises for options that no stream accepts
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
-    settings, loaded = Settings.make(encoding, format, part_size, options)
     output = os.fspath(output)
     if is_url(output):
         output = output.rstrip("/")
@@ -260,16 +283,17 @@ def plan(
     files = [_input(os.fspath(path)) for path in inputs]
     if not files:
         raise PlanError("a plan needs at least one input")
-    parts = cut_inputs(files, part_size, settings.can_cut(loaded), _may_be_packed(settings))
-    return Plan(output, settings, files, parts)
+    is_packed = _may_be_packed(job)
+    parts = cut_inputs(files, job.part_size, can_cut(job, loaded), is_packed)
+    return Plan(output, job, files, parts)
 
 
 def can_be_cut(made: Plan) -> bool:
     """Whether a smaller part_size would give more parts, as far as is known without trying."""
-    settings = made.settings
-    if not settings.can_cut(settings.open_encoding()):
+    job = made.job
+    if not can_cut(job, job.open_encoding()):
         return False
-    packed = _may_be_packed(settings)
+    packed = _may_be_packed(job)
     return not all(packed and is_compressed(one.path) for one in made.inputs)
 
 
@@ -281,6 +305,19 @@ def _input(path: str) -> InputFile:
     return one
 
 
-def _may_be_packed(settings: Settings) -> bool:
+def _may_be_packed(job: EncodeJob) -> bool:
     """Whether compressed inputs are decompressed before they are read."""
-    return settings.unpack and settings.parquet is None
+    return job.unpack and job.parquet is None
+
+
+def _named(encoding: str | Encoding) -> tuple[str, Encoding]:
+    """(name, encoding): the name is what other processes can open."""
+    if isinstance(encoding, str):
+        return encoding, open_encoding(encoding)
+    name = encoding.name
+    if name in list_encoding_names() and get_encoding(name).digest == encoding.digest:
+        return name, encoding
+    raise PlanError(
+        f"other machines cannot make {encoding!r} from its name: save it to a file, "
+        "and give the path of that file as the encoding"
+    )

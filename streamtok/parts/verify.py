@@ -111,7 +111,7 @@ def _check_part(plan: Plan, number: int, report: Report) -> Record | None:
         name, size, sha256 = record.skip_log
         check.check_file(places.join(plan.output, name), size, sha256)
     first = os.path.basename(plan.path(number).replace("/", os.sep))
-    if plan.settings.shard_tokens is None and first not in digests:
+    if plan.job.shard_tokens is None and first not in digests:
         report.faults.append(Fault(path, f"it does not have {first}, the file of part {number}"))
     elif report.tokens - before != record.tokens:
         what = f"it says {record.tokens:,} tokens, but its files have {report.tokens - before:,}"

@@ -1,7 +1,7 @@
 """A checkpoint: a small file that records how far a run has come.
 
 It holds a line with a SHA-256 and then JSON, and is replaced atomically. Only this user can write
-it, so the digest finds damage, and fields are not checked one by one. It includes the settings on
+it, so the digest finds damage, and fields are not checked one by one. It includes the options on
 which the ids already written depend; a run with others cannot continue from it. What only decides
 about text that has not been read is not among them. It lies beside the real output file,
 however the output's path was spelled. The caller must hold the locks of the run's outputs
@@ -20,7 +20,8 @@ from typing import Any
 from ..errors import CheckpointError
 from ..files.own_files import ForeignFileError, check_own, open_own, remove_own
 from ..files.part_file import remove_left, write_whole
-from .job_digest import in_words
+from .job import EncodeJob
+from .option_fields import IDS
 
 _MAGIC = "streamtok checkpoint 4"
 _STATE_ERRORS = (
@@ -40,10 +41,11 @@ def checkpoint_path(output: str) -> str:
 class Checkpoint:
     """The checkpoint at `path`."""
 
-    def __init__(self, path: str, settings: dict[str, Any]):
-        """settings: everything the output depends on, as JSON values."""
+    def __init__(self, path: str, job: EncodeJob, inputs: list[dict[str, Any]]):
+        """inputs: the fingerprints of the inputs, which with the job decide about the output."""
         self.path = path
-        self._settings: dict[str, Any] = json.loads(json.dumps(settings))
+        self._job = job
+        self._inputs: list[dict[str, Any]] = json.loads(json.dumps(inputs))
 
     @property
     def exists(self) -> bool:
@@ -69,7 +71,7 @@ class Checkpoint:
             raise CheckpointError(f"{self.path} is {kind}; remove it to start again")
         with self.taking_up():
             found = json.loads(body)
-            self._compare(found["settings"])
+            self._compare(found["job"], found["inputs"])
             state: dict[str, Any] = found["state"]
         return state
 
@@ -90,22 +92,21 @@ class Checkpoint:
                 f"{self.path} is damaged ({error!r}); remove it to start again"
             ) from None
 
-    def _compare(self, saved: dict[str, Any]) -> None:
-        for name in sorted(saved.keys() | self._settings.keys()):
-            before, now = saved.get(name), self._settings.get(name)
-            if before == now:
-                continue
-            if name == "inputs" and before and now:
-                raise CheckpointError(f"{_changed(before, now)} since {self.path} was saved")
+    def _compare(self, job: dict[str, Any], inputs: list[dict[str, Any]]) -> None:
+        if inputs != self._inputs:
+            raise CheckpointError(f"{_changed(inputs, self._inputs)} since {self.path} was saved")
+        if (found := self._job.difference(job)) is not None:
+            then, now = found
             raise CheckpointError(
-                f"{self.path} comes from a run {in_words(name, before)}, this one is "
-                f"{in_words(name, now)}, and the ids already written depend on that: give it as "
-                "before, or remove this file to start again"
+                f"{self.path} comes from a run {then}, this one is {now}, and the ids already "
+                "written depend on that: give it as before, or remove this file to start again"
             )
 
     def save(self, state: dict[str, Any]) -> None:
         """Replace the saved state. Raises OSError; the old state stays valid then."""
-        body = json.dumps({"settings": self._settings, "state": state}).encode()
+        body = json.dumps(
+            {"job": self._job.as_json(IDS), "inputs": self._inputs, "state": state}
+        ).encode()
         digest = hashlib.sha256(body).hexdigest()
         check_own(self.path)  # a link would lead to another file
         write_whole(self.path, f"{_MAGIC} {digest}\n".encode() + body, is_resumable=True)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.cli import argument_types
+from streamtok.pipeline import argument_types
 from streamtok.cli.main import _COMMANDS, _parser, main
 
 from ..pipeline.test_feeds import ids_of, rows_of

@@ -22,7 +22,7 @@ from .inputs import (
 )
 from .json_lines import MAX_LINE, JsonLines
 from .open_blocks import is_compressed, open_blocks
-from .reading import Reading
+from .reading import LiveReading, Reading
 from .records import BadRecord, OnBad, Places
 from .replaced_bytes import ReplacedBytes
 from .splitters import Delimited, Documents, Part, Splitter, Start, Whole, unescape
@@ -38,6 +38,7 @@ __all__ = [
     "Follower",
     "Input",
     "JsonLines",
+    "LiveReading",
     "Look",
     "MakeSplitter",
     "OnBad",

@@ -3,42 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
+from ..argument_types import parse_delimiter, parse_natural
+from ..option_fields import IDS, UNREAD, from_json, said, to_json
 from .json_lines import MAX_LINE, JsonLines
 from .records import OnBad
 from .splitters import Delimited, Splitter, Start, Whole
 
+_DOCUMENTS = "inputs and documents (default: each input is one document)"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How the texts of files are read and divided into documents, as `streamtok encode` says it.
+    """How the texts of files are read and divided into documents.
 
     Of lines, delimiter, jsonl (a field) and parquet (a column) at most one is given; without any,
-    each input is one document. max_line: bytes of a JSON line. errors: for bytes that are not
-    UTF-8. unpack: decompress.
+    each input is one document. max_pending: bytes of a JSON line, among others. errors: for bytes
+    that are not UTF-8. unpack: decompress.
     """
 
-    lines: bool = False
-    delimiter: bytes | None = None
-    jsonl: str | None = None
-    parquet: str | None = None
-    skip_bad_lines: bool = False
-    strip_bom: bool = False
-    unpack: bool = True
-    errors: str = "strict"
-    max_line: int = MAX_LINE
+    lines: bool = said(
+        "--lines",
+        r"each line is a document, without its \n",
+        decides=IDS,
+        default=False,
+        group=_DOCUMENTS,
+        one_of="documents",
+    )
+    delimiter: bytes | None = said(
+        "--delimiter TEXT",
+        r"documents are separated by TEXT; escapes: \n \r \t \0 \\ \xHH",
+        parse_delimiter,
+        decides=IDS,
+        group=_DOCUMENTS,
+        one_of="documents",
+    )
+    jsonl: str | None = said(
+        "--jsonl FIELD",
+        "each line is JSON with the text in FIELD, such as a.b or a.0.b; empty lines are ignored",
+        decides=IDS,
+        group=_DOCUMENTS,
+        one_of="documents",
+    )
+    parquet: str | None = said(
+        "--parquet COLUMN",
+        "each row of this column is a document",
+        decides=IDS,
+        group=_DOCUMENTS,
+        one_of="documents",
+    )
+    skip_bad_lines: bool = said(
+        "--skip-bad-lines",
+        "skip lines and rows without a text instead of an error; they are counted by reason, "
+        "and encode names them in OUTPUT.skipped.jsonl",
+        decides=UNREAD,
+        default=False,
+        group=_DOCUMENTS,
+    )
+    max_bad_lines: int | None = said(
+        "--max-bad-lines N",
+        "skip at most N of them: one more is an error",
+        parse_natural,
+        decides=UNREAD,
+        group=_DOCUMENTS,
+    )
+    skip_empty: bool = said(
+        "--skip-empty", "skip empty documents", decides=IDS, default=False, group=_DOCUMENTS
+    )
+    strip_bom: bool = said(
+        "--strip-bom",
+        "remove a leading byte order mark",
+        decides=IDS,
+        default=False,
+        group=_DOCUMENTS,
+    )
+    unpack: bool = said(
+        "--no-unpack",
+        "do not decompress: take the bytes as they are",
+        decides=IDS,
+        default=True,
+        group=_DOCUMENTS,
+        is_off=True,
+    )
+    errors: str = said("--errors HOW", decides=UNREAD, default="strict")
+    max_pending: int = said("--max-pending SIZE", decides=UNREAD, default=MAX_LINE)
 
-    @classmethod
-    def of(cls, options: Any) -> Reading:
-        """What options say that have the names of `streamtok encode`: of a command or a plan."""
-        names = {one.name for one in fields(cls)} - {"skip_bad_lines", "max_line"}
-        return cls(
-            **{name: getattr(options, name) for name in names},
-            skip_bad_lines=options.skip_bad_lines or options.max_bad_lines is not None,
-            max_line=options.max_pending,
-        )
+    def __post_init__(self) -> None:
+        """Check what needs no file. Raises ValueError."""
+        kinds = [self.lines or None, self.delimiter, self.jsonl, self.parquet]
+        if sum(one is not None for one in kinds) > 1:
+            raise ValueError("only one of lines, delimiter, jsonl and parquet can be given")
+        if self.delimiter == b"":
+            raise ValueError("delimiter must have at least one byte")
+
+    @property
+    def skips_bad(self) -> bool:
+        """Whether records without a text are skipped."""
+        return self.skip_bad_lines or self.max_bad_lines is not None
 
     @property
     def end(self) -> bytes | None:
@@ -81,8 +144,8 @@ class Reading:
             made = JsonLines(
                 self.jsonl,
                 name,
-                on_bad=on_bad if self.skip_bad_lines else None,
-                max_line=self.max_line,
+                on_bad=on_bad if self.skips_bad else None,
+                max_line=self.max_pending,
                 errors=self.errors,
                 start=start,
             )
@@ -95,12 +158,35 @@ class Reading:
         return made
 
     def as_json(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        row = asdict(self)
-        return row | {"delimiter": self.delimiter and self.delimiter.decode("latin-1")}
+        """The fields of `Reading` as JSON values."""
+        return {one.name: to_json(getattr(self, one.name)) for one in fields(Reading)}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Reading:
-        """The value of `as_json`. Raises TypeError."""
-        end = row["delimiter"]
-        return cls(**{**row, "delimiter": None if end is None else end.encode("latin-1")})
+        """The value of `as_json`. Raises KeyError, TypeError, ValueError."""
+        return cls(**{one.name: from_json(one, row[one.name]) for one in fields(cls)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveReading(Reading):
+    """Reading that may go on as an input grows."""
+
+    follow: bool = said(
+        "--follow",
+        "keep reading as FILE grows, is rotated or is truncated, until a signal; rotated files "
+        "beside it (FILE.1, FILE-20260101.gz) are read where text is in no other file any more",
+        default=False,
+        group="live inputs",
+    )
+    accept_gap: bool = said(
+        "--accept-gap",
+        "with --follow: if text of the log is lost, say so and continue after the gap, instead of "
+        "an error",
+        default=False,
+        group="live inputs",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.accept_gap and not self.follow:
+            raise ValueError("--accept-gap needs --follow")

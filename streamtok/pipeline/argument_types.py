@@ -10,8 +10,7 @@ import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 
-from ..pipeline.host_port import parse_host_port
-from ..pipeline.sources import unescape
+from .host_port import parse_host_port
 
 _SIZES = {"": 1, "b": 1} | {
     prefix + suffix: 1 << 10 * power
@@ -93,7 +92,7 @@ def parse_delimiter(text: str) -> bytes:
     """The bytes of a delimiter, with escapes."""
     if not text:
         raise ArgumentTypeError("the delimiter is empty; --lines splits at line ends")
-    from ..pipeline.sources.splitters import LONGEST_DELIMITER
+    from .sources.splitters import LONGEST_DELIMITER, unescape
 
     try:
         delimiter = unescape(text)

@@ -1,0 +1,335 @@
+"""A job of `streamtok encode`: every option of it, said once.
+
+The parser of the command, the checks, what a plan or a checkpoint holds, and the digest of the job
+are made of the fields of `EncodeJob`. Signals, messages and the names of the files are no part of
+a job.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from ..chunker import DEFAULT_MAX_PENDING
+from ..errors import PlanError
+from ..formats.opening import open_encoding, vocabulary_of
+from ..special_tokens import SPECIAL_POLICIES, special_settings
+from . import PART_SIZE, sinks
+from .argument_types import (
+    parse_count,
+    parse_positive,
+    parse_positive_size,
+    parse_seconds,
+    parse_task,
+)
+from .documents import DocumentEncoder
+from .option_fields import IDS, UNREAD, from_json, in_words, said, said_fields, to_json
+from .sources.reading import LiveReading
+
+if TYPE_CHECKING:
+    from ..chunker import StreamEncoder
+    from ..encoding import Encoding
+
+CHUNK_SIZE = 1 << 19  # bytes to read at a time
+
+_OPEN = 4  # encodings that a process keeps
+_ENDS = "ends of documents"
+_OUTPUT = "output"
+_SPEED = "speed; the ids are the same"
+_PARTS = (
+    "in parts\nOUTPUT is a folder then, with a file for each part, a plan and a manifest.\n"
+    "The same command continues a job that was stopped."
+)
+_RECOVERY = "going on after a crash"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeJob(LiveReading):
+    """The options of `streamtok encode`.
+
+    encoding: a name or a vocabulary file. prepend, append: ids or the names of special tokens. A
+    job that is resolved has ids there and a format, and digest is that of its encoding.
+    """
+
+    encoding: str = said("-e --encoding NAME", default="cl100k_base")
+    special: str = said("--special HOW", decides=UNREAD, default="refuse")
+    max_pending: int = said("--max-pending SIZE", decides=UNREAD, default=DEFAULT_MAX_PENDING)
+    digest: str = ""
+    prepend: str | int | tuple[int, ...] | None = said(
+        "--prepend --bos TOKEN",
+        "a special token or id to put before each document",
+        decides=IDS,
+        group=_ENDS,
+    )
+    append: str | int | tuple[int, ...] | None = said(
+        "--append --eos TOKEN",
+        "a special token or id to put after each document",
+        decides=IDS,
+        group=_ENDS,
+    )
+    add_special_tokens: bool = said(
+        "--add-special-tokens",
+        "put around each document the special tokens that the vocabulary's file asks for, "
+        "such as <s>",
+        default=False,
+        group=_ENDS,
+    )
+    format: str | None = said(
+        "--format",
+        f"default: by the suffix of the output ({' '.join(sinks.FILE_SUFFIXES)}); text for "
+        "standard output; for .bin and no suffix u16 if the vocabulary fits, "
+        "else u32; text is one id a line",
+        decides=IDS,
+        group=_OUTPUT,
+        choices=sinks.FILE_FORMATS,
+    )
+    sidecar: bool | None = said(
+        "--sidecar",
+        "write OUTPUT.json with encoding, format, dtype and counts, for decode (default: yes; "
+        "Parquet holds this in its schema)",
+        decides=IDS,
+        group=_OUTPUT,
+    )
+    shard_tokens: int | None = said(
+        "--shard-tokens N",
+        "write files OUTPUT_000000…; each ends with the document that brings it to N ids; "
+        "with --force, files left from an earlier, longer run are removed",
+        parse_count,
+        decides=IDS,
+        group=_OUTPUT,
+    )
+    shard_exactly: bool = said(
+        "--shard-exactly",
+        "give each file but the last exactly N ids, and cut documents",
+        decides=IDS,
+        default=False,
+        group=_OUTPUT,
+    )
+    chunk_size: int = said("--chunk-size SIZE", default=CHUNK_SIZE)
+    threads: int | None = said(
+        "--threads N",
+        "threads that encode; the output is the same (default: 2 if there are 2 cores; 1 for "
+        "Parquet, to save memory)",
+        parse_positive,
+        group=_SPEED,
+    )
+    workers: int | None = said(
+        "--workers N", "encode in N processes (default: 1)", parse_positive, group=_PARTS
+    )
+    ray: str | None = said(
+        "--ray ADDRESS",
+        "encode on a Ray cluster: its address, auto for the one that runs here, or local",
+        group=_PARTS,
+    )
+    task: tuple[int, int] | None = said(
+        "--task I/N",
+        "only every N-th part, from number I on: the same command with 0/N to (N-1)/N, on "
+        "any machines, does the job; the last one to finish writes the manifest",
+        parse_task,
+        group=_PARTS,
+    )
+    part_size: int = said(
+        "--part-size SIZE",
+        f"approximate bytes of an input in a part (default: {PART_SIZE >> 20}MiB)",
+        parse_positive_size,
+        default=PART_SIZE,
+        group=_PARTS,
+    )
+    resume: bool = said(
+        "--resume",
+        "keep a checkpoint in OUTPUT.checkpoint, and continue from an existing one",
+        default=False,
+        group=_RECOVERY,
+    )
+    checkpoint_every: float = said(
+        "--checkpoint-every SECONDS", "default: 5", parse_seconds, default=5.0, group=_RECOVERY
+    )
+
+    # Checks
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.special not in SPECIAL_POLICIES:
+            known = ", ".join(SPECIAL_POLICIES)
+            raise ValueError(f"special must be one of {known}, not {self.special!r}")
+        if self.format is not None and self.format not in sinks.FILE_FORMATS:
+            formats = ", ".join(sinks.FILE_FORMATS)
+            raise ValueError(f"format must be one of {formats}, not {self.format!r}")
+        if self.add_special_tokens and (self.prepend is not None or self.append is not None):
+            raise ValueError("give --add-special-tokens, or --prepend and --append, not both")
+        if self.shard_exactly and self.shard_tokens is None:
+            raise ValueError("--shard-exactly needs --shard-tokens")
+        if self.shard_exactly and self.format and sinks.TABLE[self.format].keeps_documents:
+            raise ValueError(f"--shard-exactly cuts documents, but {self.format} keeps them whole")
+        if self.is_in_parts:
+            for name in ("follow", "resume"):
+                if getattr(self, name):
+                    raise ValueError(f"--{name} cannot be used with --workers, --ray and --task")
+        if self.ray is not None and self.workers is not None:
+            raise ValueError("--ray has the workers of its cluster: give --ray or --workers")
+        size: object = self.part_size
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"part_size must be a positive number of bytes, not {size!r}")
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Whether the output is a folder, with a file for each part."""
+        return self.workers is not None or self.ray is not None or self.task is not None
+
+    def resolve(self, loaded: Encoding, output: str) -> EncodeJob:
+        """The job for the encoding that `encoding` names: with a format and ids.
+
+        output: its suffix says the format, if no option does. Raises LookupError for what is no
+        special token, and ValueError.
+        """
+        if self.add_special_tokens:
+            prepend, append = (tuple(ids) or None for ids in loaded._template)
+        else:
+            prepend, append = (special_id(one, loaded) for one in (self.prepend, self.append))
+        return replace(
+            self,
+            digest=loaded.digest,
+            format=sinks.choose_format(self.format, output, loaded.max_token_value),
+            prepend=prepend,
+            append=append,
+            add_special_tokens=False,
+        )
+
+    # What plans, checkpoints and sidecars hold of it
+
+    def as_json(self, *decides: str) -> dict[str, Any]:
+        """The options that decide one of these, all of IDS and UNREAD by default, by their names.
+
+        With UNREAD comes the encoding, which another machine opens.
+        """
+        decides = decides or (IDS, UNREAD)
+        row = {one.name: to_json(getattr(self, one.name)) for one, _ in said_fields(self, *decides)}
+        named = {"encoding": self.encoding} if UNREAD in decides else {}
+        return {**named, "digest": self.digest, **row, "sidecar": self.has_sidecar}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> EncodeJob:
+        """The job of `as_json`. Raises KeyError, TypeError, ValueError."""
+        known = {one.name: one for one in fields(cls)}
+        names = ["encoding", "digest", *(one.name for one, _ in said_fields(cls, IDS, UNREAD))]
+        return cls(**{name: from_json(known[name], row[name]) for name in names})
+
+    def job_digest(self, inputs: Iterable[Mapping[str, Any]]) -> str | None:
+        """The digest of the job; None if an input cannot be compared with that of another run.
+
+        inputs: their fingerprints. Their names do not matter. Pipes, sockets and files that grow
+        have no fingerprint that stands for their contents.
+        """
+        rows = [{key: one[key] for key in one if key != "name"} for one in inputs]
+        if not all(one.get("size") is not None and one.get("tag") for one in rows):
+            return None
+        row = self.as_json() | {"encoding": None, "inputs": rows}
+        text = json.dumps(row, sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def difference(self, saved: Mapping[str, Any]) -> tuple[str, str] | None:
+        """In which option the ids differ from those of a job whose IDS are saved: (then, now)."""
+        own = self.as_json(IDS)
+        options = {one.name: option for one, option in said_fields(self, IDS)}
+        for name in sorted(own):
+            before, now = saved.get(name), own[name]
+            if before == now:
+                continue
+            flag = "--encoding" if name == "digest" else options[name].flag
+            if name in options and options[name].is_off:
+                before, now = not before, not now
+            elif name == "digest":
+                before, now = (one and one[:16] for one in (before, now))
+            return in_words(flag, before), in_words(flag, now)
+        return None
+
+    @property
+    def has_sidecar(self) -> bool:
+        """Whether files get a sidecar, unless a schema holds the same facts."""
+        return self.sidecar is not False
+
+    # What the options mean
+
+    @property
+    def chosen(self) -> str:
+        """The format of a job that is resolved."""
+        assert self.format is not None
+        return self.format
+
+    def family(self, loaded: Encoding, digest: str | None = None) -> sinks.Family:
+        """The files of the output. digest: of the job."""
+        about = sinks.About(
+            loaded.name,
+            loaded.digest,
+            loaded.max_token_value,
+            vocabulary_of(self.encoding),
+            digest,
+        )
+        return sinks.Family(self.chosen, about, self.has_sidecar)
+
+    def open_encoding(self) -> Encoding:
+        """The encoding, loaded once in a process. Raises PlanError if it is another one here."""
+        found = _opened(self.encoding)
+        if self.digest and found.digest != self.digest:
+            raise PlanError(
+                f"the encoding {self.encoding!r} is another one here: its digest is "
+                f"{found.digest[:16]}…, in the plan {self.digest[:16]}…"
+            )
+        return found
+
+    def open_stream(self, loaded: Encoding) -> StreamEncoder:
+        """A stream with these settings."""
+        return loaded.stream_encoder(
+            **special_settings(self.special),
+            errors=self.errors,
+            max_pending=self.max_pending,
+        )
+
+    def open_encoder(self, loaded: Encoding, num_threads: int = 1) -> DocumentEncoder:
+        """An encoder of documents with these settings."""
+        assert not isinstance(self.prepend, str)
+        assert not isinstance(self.append, str)
+        return DocumentEncoder(
+            self.open_stream(loaded),
+            prepend=self.prepend,
+            append=self.append,
+            skip_empty=self.skip_empty,
+            num_threads=num_threads,
+        )
+
+
+@functools.lru_cache(_OPEN)
+def _opened(name: str) -> Encoding:
+    return open_encoding(name)
+
+
+def special_id(
+    name: str | int | tuple[int, ...] | None, loaded: Encoding
+) -> int | tuple[int, ...] | None:
+    """The id of a special token, or of an id in decimal; None for None. Raises LookupError."""
+    if not isinstance(name, str):
+        return name
+    if name in loaded.special_tokens_set:
+        return loaded.encode_single_token(name)
+    if re.fullmatch(r"[0-9]{1,18}", name):
+        with contextlib.suppress(KeyError, OverflowError):
+            loaded.decode_single_token_bytes(int(name))
+            return int(name)
+    raise LookupError(
+        f"{name!r} is neither a special token nor an id of {loaded.name}{_list_specials(loaded)}"
+    )
+
+
+def _list_specials(loaded: Encoding) -> str:
+    """The end of a message that lists the special tokens."""
+    known = sorted(loaded.special_tokens_set)
+    if not known:
+        return ", which has no special tokens"
+    more = f" and {len(known) - 8} more" if len(known) > 8 else ""
+    return f": its special tokens are {', '.join(known[:8])}{more}"
