@@ -223,7 +223,8 @@ def _difference(old: Plan, new: Plan) -> str:
         then, this = found
         return f"that one is {then}, this one {this}"
     if old.job.part_size != new.job.part_size:
-        return f"that one is with --part-size {old.job.part_size}, not {new.job.part_size}"
+        then, this = (f"with --part-size {one.job.part_size}" for one in (old, new))
+        return f"that one is {then}, this one {this}"
     for one, other in zip(old.inputs, new.inputs, strict=False):
         if one != other:
             what = "has changed since" if one.path == other.path else f"was {one.path}"

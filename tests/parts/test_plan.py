@@ -52,7 +52,7 @@ def test_saved_and_loaded(text: Path) -> None:
     made = make(text, delimiter=b"\x00\xff", special="allow")
     path = made.save()
     assert Plan.load(path) == made == Plan.load(made.output)
-    assert Plan.load(path).settings == made.settings
+    assert Plan.load(path).job.as_json() == made.job.as_json()
     assert made.save() == path  # again: the job goes on
     lines = Path(path).read_text().splitlines()
     assert len(lines) == 1 + len(made)
@@ -122,7 +122,7 @@ def test_damaged(text: Path, old: str, new: str) -> None:
         ({"part_size": True}, ValueError, "part_size must be a positive number"),
         ({"parts": 3}, TypeError, "'parts' is not an option of a plan"),
         ({"lines": True, "jsonl": "text"}, ValueError, "only one of lines"),
-        ({"shard_exactly": True}, ValueError, "shard_exactly needs shard_tokens"),
+        ({"shard_exactly": True}, ValueError, "--shard-exactly needs --shard-tokens"),
         ({"add_special_tokens": True, "append": 5}, ValueError, "not both"),
         ({"delimiter": b""}, ValueError, "at least one byte"),
         ({"errors": "ignore"}, ValueError, "ignore"),
@@ -157,7 +157,7 @@ def test_an_encoding_without_a_name_needs_a_file(text: Path, tmp_path: Path) -> 
     made = make(text, encoding=f"{path}@gpt2")
     assert streamtok.run_part(made, 0).tokens > 0
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:300]))
-    streamtok.parts.settings._opened.cache_clear()
+    streamtok.pipeline.job._opened.cache_clear()
     with pytest.raises(PlanError, match="is another one here"):
         streamtok.run_part(made, 1)
 
