@@ -30,11 +30,11 @@ from pathlib import Path
 from typing import Any
 
 from streamtok import Plan, commit, plan
-from streamtok.pipeline.argument_types import parse_positive_size
 from streamtok.parallel.worker_processes import answer_numbers
 from streamtok.parts import workers
 from streamtok.parts.commit import missing_parts
 from streamtok.parts.part import Record, read_record, record_path
+from streamtok.pipeline.argument_types import parse_positive_size
 
 from . import corpus, turns
 

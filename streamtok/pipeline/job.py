@@ -188,10 +188,9 @@ class EncodeJob(LiveReading):
         output: its suffix says the format, if no option does. Raises LookupError for what is no
         special token, and ValueError.
         """
+        prepend, append = (special_id(one, loaded) for one in (self.prepend, self.append))
         if self.add_special_tokens:
             prepend, append = (tuple(ids) or None for ids in loaded._template)
-        else:
-            prepend, append = (special_id(one, loaded) for one in (self.prepend, self.append))
         return replace(
             self,
             digest=loaded.digest,

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.pipeline import argument_types
 from streamtok.cli.main import _COMMANDS, _parser, main
+from streamtok.pipeline import argument_types
 
 from ..pipeline.test_feeds import ids_of, rows_of
 from .test_cli import fails, run
