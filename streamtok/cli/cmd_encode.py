@@ -11,11 +11,12 @@ from .._core.encode import set_cache_limit
 from ..parallel.threads import usable_cores
 from ..pipeline import sinks
 from ..pipeline.argument_types import parse_seconds
-from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.job import CHUNK_SIZE, EncodeJob
-from ..pipeline.run import Run
+from ..pipeline.record import Record, Row, record_path
+from ..pipeline.run import InThreads, Run
 from ..pipeline.skip_log import SkipLog, skip_log_path
-from ..pipeline.sources import Feed
+from ..pipeline.sources import BadRecord
+from ..pipeline.span_encoder import SpanEncoder, group_ends
 from . import encode_output as outputs
 from . import encoding_options, open_inputs, options
 from .encode_output import Output
@@ -79,7 +80,6 @@ def run(args: argparse.Namespace) -> int:
         is_arrow = job.parquet is not None or sinks.has_schema(output.family.chosen)
         threads = 1 if is_arrow else min(2, usable_cores())
     set_cache_limit(CACHE_BYTES)
-    encoder = job.open_encoder(encoding, threads)
     skip_log = SkipLog(
         skip_log_path(output.first) if output.is_file and job.skips_bad else None,
         limit=job.max_bad_lines,
@@ -88,63 +88,60 @@ def run(args: argparse.Namespace) -> int:
     notes = open_inputs.Notes(args.quiet, args.json)
     names = open_inputs.input_paths(args.files, args.glob, job, notes)
     opener = open_inputs.Opener(job, notes, args.signals.heard, job.chunk_size)
-    opened = opener.open_all(names, skip_log)
+    skipped: list[BadRecord] = []
+    opened = opener.open_all(names, skipped.append)
     with contextlib.ExitStack() as stack:
-        stack.callback(encoder.release)
         inputs = [one.fingerprint() for one in opened]
         output.family = job.family(encoding, job.job_digest(inputs))
         output.refuse_inputs(names)
-        checkpoint = state = None
+        sizes = [one.size for one in opened]
+        # Only a signal ends a followed file. With --resume it is not an end either, because the
+        # next process continues.
+        encoder = SpanEncoder(
+            job,
+            encoding,
+            output.family,
+            lambda number, span: opened[number],
+            group_ends(sizes),
+            skipped,
+            num_threads=threads,
+            marks_every=job.checkpoint_every if job.resume else None,
+            ends_at=Signals.Paused if job.follow and not job.resume else (),
+            pauses_at=Signals.Paused,
+        )
+        stack.callback(encoder.release)
+        record = None
         if output.is_file:
             stack.callback(sinks.Locks(output.family.kept_names(args.output, None)).close)
         if job.resume:
-            checkpoint = Checkpoint(checkpoint_path(output.first), job, inputs)
-            state = checkpoint.load()
-        taking_up = checkpoint.taking_up if checkpoint and state else contextlib.nullcontext
+            record = Record(record_path(output.first), job, inputs)
+            record.load()
+            stack.callback(record.close)
+        taking_up = record.taking_up if record is not None else contextlib.nullcontext
+        output.refuse_foreign(record)
+        out = output.open(record, stack, skip_log)
+        pipeline = Run(InThreads(encoder, len(opened)), out, skip_log, record, job.checkpoint_every)
         with taking_up():
-            output.refuse_foreign(state["files"] if state else None)
-        with taking_up():
-            sink = output.open_sink(checkpoint, state, stack, skip_log)
-            pipeline = Run(
-                Feed(opened),
-                encoder,
-                sink,
-                checkpoint=checkpoint,
-                every=job.checkpoint_every,
-                skip_log=skip_log,
+            pipeline.begin()
+        totals = pipeline.totals
+        progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))
+        if record is not None and record.last != Row():
+            progress.note(
+                f"{args.output}: continuing after {totals.documents:,} documents, "
+                f"{totals.bytes:,} bytes, {totals.tokens:,} tokens"
             )
-            if state:
-                pipeline.take_up(state)
-            totals = pipeline.totals
-            sizes = [one.size for one in opened]
-            progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))
-            if state:
-                progress.note(
-                    f"{args.output}: continuing after {totals.documents:,} documents, "
-                    f"{totals.bytes:,} bytes, {totals.tokens:,} tokens"
-                )
         args.continues = job.resume
-        with taking_up(True):
-            _go(args, job, pipeline, progress)
+        try:
+            pipeline.go(progress.advance)
+        except Signals.Paused:
+            if job.resume:
+                args.when_stopped = f"stopped; the same command continues {args.output}"
+            raise
+        except (UnicodeDecodeError, RuntimeError, ValueError) as error:
+            raise open_inputs.explain(error, encoder.place) from None
     if not args.quiet:
         warning = outputs.warn_of_no_template(args.add_special_tokens, encoding)
         warning = warning or output.warn_of_lost_ends(totals.documents)
         made = Made(encoding.name, output.family.chosen, output.family.dtype, args.output)
         progress.summary(totals, job.is_split, made, warning)
     return 0
-
-
-def _go(args: argparse.Namespace, job: EncodeJob, pipeline: Run, progress: Progress) -> None:
-    # Only a signal ends a followed file. With --resume it is not an end either, because the next
-    # process continues.
-    ends = Signals.Paused if job.follow and not job.resume else ()
-    try:
-        pipeline.go(progress.advance, ends)
-    except Signals.Paused:
-        if job.resume:
-            if pipeline.has_begun:
-                pipeline.save()
-            args.when_stopped = f"stopped; the same command continues {args.output}"
-        raise
-    except (UnicodeDecodeError, RuntimeError, ValueError) as error:
-        raise open_inputs.explain(error, pipeline.place) from None

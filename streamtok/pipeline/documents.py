@@ -324,6 +324,11 @@ class DocumentEncoder:
     def _add_ids(self, ids: IdArray, ends: EndArray = _NO_END, size: int = 0) -> None:
         self._pool.add_done(Encoded(ids, ends, size), (self._group, self._index))
 
+    def begin(self) -> None:
+        """What comes next begins a document, whatever came before. Take all results first."""
+        self.is_open = False
+        self._stream.reset()
+
     def begin_inside(self, offset: int) -> None:
         """What comes next is inside a document, after a clean cut at byte `offset` of it."""
         self.is_open = True

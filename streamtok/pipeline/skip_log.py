@@ -1,24 +1,22 @@
 """The log of skipped records: a line of JSON for each, with file, place and reason.
 
 It lies beside the output as OUTPUT.skipped.jsonl. It is written and published like the output, and
-its size is in the same checkpoint, so it holds each skipped record once, however often the run
-died. For an output in a store it is made on this machine, and uploaded at the end.
+its length is in the same record, so it holds each skipped line once, however often the run died. For an output in a store it is made on this machine, and uploaded at the end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any
 
 from ..errors import DocumentError
-from ..files.part_file import PartFile, Saved, publish_left, remove_left
+from ..files.part_file import PartFile, publish_left, remove_left
 from ..stores import places
 from ..stores.urls import is_url
 from .sources import BadRecord
 
 _LOOKED_AT = 1 << 16  # bytes of a file whose lines tell whether it is a log
-_PLACES = {("line", "offset"), ("line_in_part", "offset_in_part"), ("row_group", "row")}
+_PLACES = {("line", "offset"), ("row_group", "row")}
 
 
 def skip_log_path(output: str) -> str:
@@ -43,21 +41,16 @@ class SkipLog:
         path: str | None = None,
         *,
         limit: int | None = None,
-        is_part: bool = False,
         is_resumable: bool = False,
     ):
         """path: the log; None: only count. limit: records that may be skipped.
 
-        is_part: a part of an input is read, from byte `begin` of its text on, and the log names
-        lines and bytes of the part. Nothing is written before the first record comes.
+        Nothing is written before the first record comes.
         """
         self.path = path
         self._limit = limit
-        self._is_part = is_part
-        self.begin = 0
         self._is_resumable = is_resumable
         self._file: PartFile | None = None
-        self.published: Saved | None = None  # the size and the digest of the log, if there is one
         self.because: dict[str, int] = {}
 
     @property
@@ -65,28 +58,32 @@ class SkipLog:
         """How many records were skipped."""
         return sum(self.because.values())
 
-    def __call__(self, bad: BadRecord) -> None:
-        """Take one record. Raises DocumentError if it is one too many, OSError."""
+    def add(self, bad: BadRecord, lines: int = 0) -> None:
+        """Take one record. lines: how many come before those that it counts.
+
+        Raises DocumentError if it is one too many, OSError.
+        """
         self.because[bad.kind] = self.because.get(bad.kind, 0) + 1
+        place = dict(bad.place)
+        if "line" in place:
+            place["line"] += lines
         if self.path is not None:
             if self._file is None:
-                self._file = self._open(None)
-            place = bad.place
-            if self._is_part and "line" in place:
-                offset = place["offset"] - self.begin
-                place = {"line_in_part": place["line"], "offset_in_part": offset}
+                self._file = self._open(False)
             row = {"file": bad.file, **place, "reason": bad.reason}
             self._file.write(json.dumps(row).encode() + b"\n")
         if self._limit is not None and self.skipped > self._limit:
             kept = self._keep()
             raise DocumentError(
-                f"{bad.where()}: {bad.reason}; it is bad line number {self.skipped:,}, and "
+                f"{_where(bad.file, place)}: {bad.reason}; it is bad line number {self.skipped:,}, and "
                 f"--max-bad-lines allows {self._limit:,} ({reasons(self.because)}){kept}"
             )
 
+    __call__ = add
+
     def has_all(self, documents: int) -> bool:
-        """Whether records were skipped, and nothing is left. Never of a part."""
-        return bool(self.because) and not documents and not self._is_part
+        """Whether records were skipped, and nothing is left."""
+        return bool(self.because) and not documents
 
     def nothing_left(self) -> DocumentError:
         """The exception for a run that has skipped everything; the log is kept."""
@@ -96,10 +93,9 @@ class SkipLog:
             f"({reasons(self.because)}){kept}"
         )
 
-    def _open(self, saved: Saved | None) -> PartFile:
+    def _open(self, goes_on: bool) -> PartFile:
         assert self.path is not None
-        how = {"is_resumable": self._is_resumable, "saved": saved, "hashed_from": 0}
-        return places.open_new(self.path, **how)  # type: ignore[arg-type]
+        return places.open_new(self.path, is_resumable=self._is_resumable, goes_on=goes_on)
 
     def _keep(self) -> str:
         """Copy the log to its place although the run fails; return words that say so."""
@@ -113,23 +109,31 @@ class SkipLog:
         if self._file is not None:
             self._file.sync()
 
-    def getstate(self) -> dict[str, Any]:
-        """The state to save after `sync`, as JSON values."""
-        saved = None if self._file is None else self._file.saved()
-        return {"file": saved, "because": self.because}
+    @property
+    def size(self) -> int | None:
+        """Bytes of the log; None if there is none."""
+        return None if self._file is None else self._file.size
 
-    def setstate(self, state: dict[str, Any], is_done: bool) -> None:
-        """Continue from a state of `getstate`; is_done: the run had only to publish its files.
+    def go_on(self, because: dict[str, int], size: int | None) -> None:
+        """Continue from a row of the run's record. Raises OSError, CheckpointError."""
+        self.because = dict(because)
+        if size is not None and self.path is not None:
+            self._file = self._open(True)
+            self._file.cut_back(size, ())
 
-        Raises OSError, CheckpointError.
-        """
-        self.because = dict(state["because"])
-        if state["file"] is None or self.path is None:
-            return
-        if is_done:
-            publish_left(self.path, state["file"])
-        else:
-            self._file = self._open(state["file"])
+    def finish(self) -> list[tuple[str, int]]:
+        """The name and the size of what is left to publish."""
+        if self._file is None or self.path is None:
+            return []
+        self._file.sync()
+        return [(self.path, self._file.size)]
+
+    def publish_left(self, done: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Publish a log that an earlier process has finished; return the other files of `done`."""
+        for name, size in done:
+            if name == self.path:
+                publish_left(name, size)
+        return [one for one in done if one[0] != self.path]
 
     def publish(self) -> None:
         """Give the log its name. Without skipped records, remove that of an earlier run."""
@@ -138,7 +142,6 @@ class SkipLog:
         if self._file is not None:
             file, self._file = self._file, None
             file.sync()
-            self.published = file.saved()
             file.close()
             file.publish()
         elif not self.because:
@@ -157,6 +160,12 @@ class SkipLog:
         """Remove the hidden file; does nothing after `publish`."""
         if self._file is not None:
             self._file.discard()
+
+
+def _where(file: str, place: dict[str, int]) -> str:
+    if "line" in place:
+        return f"{file} line {place['line']}"
+    return f"{file} row group {place['row_group']} row {place['row']}"
 
 
 def is_skip_log(path: str) -> bool:

@@ -14,7 +14,7 @@ from .by_name import (
     choose_format,
     make_sink,
 )
-from .flat import About, format_text
+from .flat import About, Sink, format_text
 from .format_table import TABLE, has_schema, read_ids
 from .locks import Locks
 from .outputs import Pipe, check_output, open_output
@@ -39,6 +39,7 @@ __all__ = [
     "Locks",
     "Pipe",
     "Sidecar",
+    "Sink",
     "check_output",
     "check_sidecar",
     "choose_format",

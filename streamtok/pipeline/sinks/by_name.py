@@ -6,14 +6,16 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ...files.part_file import PartFile
 from ...stores import places
 from .flat import About, Sink, fitting_width
 from .format_table import TABLE, Format
 from .outputs import Output
-from .sidecar import SidecarSink, sidecar_path
+from .sidecar import sidecar_path
+
+if TYPE_CHECKING:
+    from .flat import EndArray, Formed, IdArray
 
 _T = TypeVar("_T")
 FILE_FORMATS = tuple(TABLE)
@@ -49,11 +51,27 @@ class Family:
         """How many of the files are temporary."""
         return len(self.format.scratch)
 
-    def is_hashed(self, number: int) -> bool:
-        """Whether the sidecar or the schema holds the digest of file `number` of `names`."""
+    def hashed_from(self, number: int, is_kept: bool) -> int | None:
+        """The offset from which file `number` of `data_names` is hashed, or None.
+
+        is_kept: a record of the run needs the digests, too.
+        """
         if self.format.has_schema:
-            return number > 0  # the ids and lengths that the table is made of
-        return self.has_sidecar and number <= len(self.format.further)
+            return 0 if number else None  # the ids and lengths that the table is made of
+        if not (self.has_sidecar or is_kept):
+            return None
+        return self.format.index_header if number else self.format.header_size
+
+    def data_names(self, path: str, shard: int | None) -> list[str]:
+        """As `names`, without the sidecar."""
+        names = self.names(path, shard)
+        if self.has_sidecar:
+            del names[len(names) - self.scratch - 1]
+        return names
+
+    def form(self, ids: IdArray, ends: EndArray) -> Formed:
+        """The ids as the files have them."""
+        return self.format.form(ids, ends, self.format.id_width(self.about))
 
     def in_order(self, files: Sequence[_T]) -> list[_T]:
         """The kept files in the order in which they are published: the sidecar comes first.
@@ -105,21 +123,6 @@ class Family:
             return []
         return sorted({int(found[1]) for one in entries if (found := pattern.fullmatch(one))})
 
-    def make(self, files: Sequence[PartFile], state: dict[str, Any] | None, first: int) -> Sink:
-        """Make the sink for `files`, opened in the order of `names`.
-
-        state: what the sink's `getstate` gave, or None. first: the number of the first document.
-        """
-        state = state or {}
-        if not self.has_sidecar:
-            return self.format.make(files, self.about, state, first)
-        at = len(files) - self.scratch - 1
-        own = [*files[:at], *files[at + 1 :]]
-        inner = self.format.make(own, self.about, state.get("sink", {}), first)
-        described = dict(zip(("", *self.format.further), files[:at], strict=True))
-        what = self.chosen, self.dtype
-        return SidecarSink(inner, described, files[at], self.about, what, state)
-
 
 def choose_format(
     wanted: str | None, path: str, max_id: int, names: Sequence[str] = FILE_FORMATS
@@ -167,4 +170,6 @@ def make_sink(output: Output, chosen: str, max_id: int) -> Sink:
             f"{chosen} cannot be written to {output.name}: give a file with -o, or use "
             f"{', '.join(others)} or {last}"
         )
-    return one.make([output], About("", "", max_id), {}, 0)
+    made = one.make([output], About("", "", max_id), 0)
+    made.begin()
+    return made

@@ -7,45 +7,53 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from .flat import (
     NPY_HEADER,
     About,
     JsonlSink,
     NpySink,
-    RawSink,
     Sink,
-    TextSink,
+    form_raw,
+    form_rows,
+    form_text,
     npy_header,
 )
 from .id_reader import read_lines, read_npy, read_raw, read_rows, read_text_or_rows
-from .indexed import DatatroveSink, MegatronSink
+from .indexed import MEGATRON_HEADER, DatatroveSink, MegatronSink
 from .parquet_sink import ParquetSink
 
 if TYPE_CHECKING:
+    from .flat import EndArray, Formed, IdArray
     from .id_reader import Ids
 
-Make: TypeAlias = "Callable[[Sequence[Any], About, dict[str, Any], int], Sink]"
+Make: TypeAlias = "Callable[[Sequence[Any], About, int], Sink]"
 """Makes a sink of the files, in the order of `Family.names` without the sidecar; of the facts that
-they record; of the state that `getstate` gave, or {}; and of the number of the first document."""
+they record; and of the number of the first document."""
+
+Form: TypeAlias = "Callable[[IdArray, EndArray, int], Formed]"
+"""The bytes of ids, of which each has so many bytes."""
 
 
 @dataclass(frozen=True)
 class Format:
     """One format.
 
-    make: the sink. read: the ids in the blocks of the first file; None if `read_ids` cannot read
+    make: the sink; form: makes the bytes that it appends. read: the ids in the blocks of the first file; None if `read_ids` cannot read
     it by itself. read_lines: the ids, and whether a line, which is a document, ends after them.
     suffix: names that end so choose the format. part_suffix: of a part's file.
     required: the suffix that its readers insist on. further: suffixes of the files beside the first
     one; replaces: they stand in place of its suffix, not after it. scratch: suffixes of temporary
     files of the sink. width: bytes of an id; None where the ids have no type. wide: the type of 4
     bytes. header: what begins the first file, of `header_size` bytes, from width and count, and is
-    rewritten at the end. keeps_documents: records where they end. has_schema: holds what the
+    rewritten at the end; index_header: bytes of the header of a further file. keeps_documents: records where they end. has_schema: holds what the
     sidecar of other formats does. is_single: the sink needs no more than one output, perhaps a
     pipe.
     """
 
     make: Make
+    form: Form = form_raw
     read: Callable[[Iterator[bytes | memoryview]], Iterator[Ids]] | None = None
     read_lines: Callable[[Iterator[bytes | memoryview]], Iterator[tuple[Ids, bool]]] | None = None
     suffix: str | None = None
@@ -58,9 +66,21 @@ class Format:
     wide: str = "uint32"
     header: Callable[[int, int], bytes] | None = None
     header_size: int = 0
+    index_header: int = 0
     keeps_documents: bool = False
     has_schema: bool = False
     is_single: bool = False
+
+    def id_width(self, about: About) -> int:
+        """Bytes of an id where ids are raw."""
+        return 4 if self.width is None else self.width(about)
+
+    def place_of(self, found: Formed, at: int) -> int:
+        """The byte before id number `at`, in formats that do not keep documents."""
+        if self.width is not None:
+            return len(found.data) // found.count * at
+        lines = np.flatnonzero(np.frombuffer(found.data, np.uint8) == ord("\n"))
+        return int(lines[at - 1]) + 1 if at else 0
 
     def dtype(self, about: About) -> str | None:
         """The type of the ids in the first file; None for text, and for files with a schema."""
@@ -71,8 +91,8 @@ class Format:
 
 def _raw(width: int) -> Format:
     return Format(
-        lambda files, about, state, first: RawSink(files[0], width),
-        functools.partial(read_raw, width=width),
+        Sink,
+        read=functools.partial(read_raw, width=width),
         suffix=f".u{8 * width}",
         width=lambda about: width,
         is_single=True,
@@ -83,15 +103,16 @@ TABLE: dict[str, Format] = {
     "u16": _raw(2),
     "u32": _raw(4),
     "npy": Format(
-        lambda files, about, state, first: NpySink(files[0], about.width, state),
-        read_npy,
+        NpySink,
+        read=read_npy,
         suffix=".npy",
         header=npy_header,
         header_size=NPY_HEADER,
         is_single=True,
     ),
     "text": Format(
-        lambda files, about, state, first: TextSink(files[0]),
+        Sink,
+        form_text,
         read_text_or_rows,
         suffix=".txt",
         part_suffix=".txt",
@@ -99,7 +120,8 @@ TABLE: dict[str, Format] = {
         is_single=True,
     ),
     "jsonl": Format(
-        lambda files, about, state, first: JsonlSink(files[0], state),
+        JsonlSink,
+        form_rows,
         read_rows,
         read_lines,
         suffix=".jsonl",
@@ -108,18 +130,18 @@ TABLE: dict[str, Format] = {
         is_single=True,
     ),
     "megatron": Format(
-        lambda files, about, state, first: MegatronSink(files, about, state),
+        MegatronSink,
+        index_header=MEGATRON_HEADER,
         part_suffix=".bin",
         required=".bin",
         further=(".idx",),
         replaces=True,
-        scratch=(".lengths",),
         width=MegatronSink.width,
         wide="int32",
         keeps_documents=True,
     ),
     "datatrove": Format(
-        lambda files, about, state, first: DatatroveSink(files, about, state),
+        DatatroveSink,
         suffix=".ds",
         part_suffix=".ds",
         required=".ds",

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from ...files.part_file import PartFile
 from ...stores import places
 from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
-from .flat import RawSink, Sink, document_lengths
-
-if TYPE_CHECKING:
-    from .flat import About, Ends, IdArray
+from .flat import Formed, Sink, document_lengths
 
 METADATA = b"streamtok"  # the key in the schema's metadata
 ROW_TOKENS = 1 << 17  # the rest of a longer document goes to further rows
@@ -36,35 +33,29 @@ class ParquetSink(Sink):
 
     `part` is 0; it numbers the rows of a document of more than ROW_TOKENS ids. The schema's
     metadata holds what the sidecar of other formats does, as JSON under the key "streamtok". Its
-    digests are those of all ids (little-endian uint32) and of the lengths of the documents (int64).
+    digests are those of pieces of all ids (little-endian uint32) and of the lengths of the
+    documents (int64). The files are the table and two temporary ones.
     """
 
-    def __init__(
-        self,
-        files: Sequence[PartFile],
-        about: About,
-        state: dict[str, Any],
-        first: int,
-    ):
-        """files: the table and two temporary ones. first: number of this file's first document."""
-        self._pyarrow = load_pyarrow()
-        self._table, self._ids, self._lengths = files
-        self._about = about
-        self._raw = RawSink(self._ids, 4)
-        self._open: int = state.get("open", 0)
-        self._first: int = state.get("first", first)
+    ids_at = 1
 
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        self._raw.write(ids)
-        lengths, self._open = document_lengths(len(ids), ends, self._open)
+    def begin(self) -> None:
+        load_pyarrow()
+
+    def _write_index(self, found: Formed) -> None:
+        lengths, _ = document_lengths(found.count, found.ends, self.open)
         if len(lengths):
-            self._lengths.write(lengths.astype("<i8").tobytes())
-
-    def getstate(self) -> dict[str, Any]:
-        return {"open": self._open, "first": self._first}
+            self._files[2].write(lengths.astype("<i8").tobytes())
 
     def finish(self) -> None:
-        pa = self._pyarrow
+        pa = load_pyarrow()
+        table, ids_file, lengths_file = self._files
+        assert isinstance(table, PartFile)
+        assert isinstance(ids_file, PartFile)
+        assert isinstance(lengths_file, PartFile)
+        for file in (ids_file, lengths_file):
+            file.end_piece()
+            file.wait()
         from pyarrow.parquet import ParquetWriter
 
         fields = [("document", pa.int64()), ("part", pa.int32())]
@@ -72,21 +63,20 @@ class ParquetSink(Sink):
         row = {
             "encoding": about.encoding,
             "vocabulary_sha256": about.digest,
-            "documents": self._lengths.size // 8,
+            "documents": lengths_file.size // 8,
             "first_document": self._first,
-            "tokens": self._ids.size // 4,
-            "ids_sha256": self._ids.digest(),
-            "lengths_sha256": self._lengths.digest(),
+            "tokens": ids_file.size // 4,
             "max_id": about.max_id,
             "vocabulary": about.vocabulary,
             "job": about.job,
+            "pieces": {"ids": ids_file.pieces, "lengths": lengths_file.pieces},
         }
         row = {key: value for key, value in row.items() if value is not None}
         schema = pa.schema(
             [*fields, ("input_ids", pa.list_(pa.uint32()))],
             metadata={METADATA: json.dumps(row).encode()},
         )
-        target = pa.PythonFile(_Writable(self._table), mode="w")
+        target = pa.PythonFile(_Writable(table), mode="w")
         writer = ParquetWriter(
             target,
             schema,
@@ -97,8 +87,8 @@ class ParquetSink(Sink):
             write_statistics=False,
             data_page_size=_PAGE,
         )
-        with contextlib.closing(writer), self._ids.reopened() as ids:
-            for documents, parts, lengths in self._groups():
+        with contextlib.closing(writer), ids_file.reopened() as ids:
+            for documents, parts, lengths in self._groups(lengths_file):
                 offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
                 values = pa.array(np.fromfile(ids, "<u4", int(offsets[-1])))
                 rows = pa.ListArray.from_arrays(pa.array(offsets), values)
@@ -109,10 +99,10 @@ class ParquetSink(Sink):
                 pa.default_memory_pool().release_unused()
         target.close()
 
-    def _groups(self) -> Iterator[tuple[Any, Any, Any]]:
+    def _groups(self, lengths_file: PartFile) -> Iterator[tuple[Any, Any, Any]]:
         """Yield (document numbers, parts, lengths) of rows that fit into memory together."""
         document = self._first
-        for block in self._lengths.contents(8 * _BLOCK_ROWS):
+        for block in lengths_file.contents(8 * _BLOCK_ROWS):
             whole = np.frombuffer(block, "<i8")
             rows = np.maximum(1, -(-whole // ROW_TOKENS))
             documents = np.repeat(np.arange(document, document + len(whole)), rows)

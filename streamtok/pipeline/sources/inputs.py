@@ -33,6 +33,7 @@ from .parquet_texts import ParquetTexts
 from .reading import Reading
 from .records import OnBad, Places
 from .splitters import Part, Splitter, Start, together
+from .unit_ends import CleanCuts, Divider
 
 MakeSplitter: TypeAlias = Callable[[str, Start], Splitter]
 """Makes the splitter of the input with this name: `Reading.splitter`, with its other arguments."""
@@ -49,14 +50,18 @@ class Input(ABC):
     """One input of a run.
 
     name: for errors; size: bytes on the disk, None if unknown; read: how many of them were read;
-    is_done: the last group was yielded.
+    is_done: the last group was yielded; ends_unit: a unit ends behind the last group. clean: cuts
+    that end units inside documents.
     """
+
+    clean: CleanCuts | None = None
 
     def __init__(self, name: str, size: int | None):
         self.name = name
         self.size = size
         self.read = 0
         self.is_done = False
+        self.ends_unit = False
 
     @property
     @abstractmethod
@@ -104,6 +109,7 @@ class ByteInput(Input):
         self._make_splitter = make_splitter
         self._look = look
         self._splitter: Splitter | None = None
+        self._divider: Divider | None = None
 
     @abstractmethod
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
@@ -112,14 +118,25 @@ class ByteInput(Input):
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
         start = Start(is_open=is_open)
         if position:
-            start = Start(position["at"], position["records"], position["crc"], is_open)
+            records = position["records"] or 0
+            start = Start(position["at"], records, position["crc"], is_open)
         splitter = self._splitter = self._make_splitter(self.name, start)
+        self._divider = None  # made when a byte order mark is left out
         blocks = self._blocks(position)
         texts = blocks if start.at else self._from_beginning(blocks, splitter)
         try:
             for block in texts:
-                yield splitter.split(block) if block else []
+                if not block:
+                    yield []
+                    continue
+                self._divider = self._divider or Divider(splitter, self.clean)
+                for parts, self.ends_unit in self._divider.split(block):
+                    yield parts
+                self.ends_unit = False
             self._check_unchanged()  # before the rest is taken for the last line
+            for parts, self.ends_unit in self._held():
+                yield parts
+            self.ends_unit = False
             last = splitter.finish()
             self.is_done = True
             yield last
@@ -170,7 +187,12 @@ class ByteInput(Input):
         if self._splitter is None or not self.read:
             return []
         self.is_done = True
-        return self._splitter.stop()
+        held = [part for parts, _ in self._held() for part in parts]
+        return held + self._splitter.stop()
+
+    def _held(self) -> Iterator[tuple[list[Part], bool]]:
+        """What the divider holds, when nothing more comes."""
+        return iter(()) if self._divider is None else self._divider.rest()
 
     @property
     def places(self) -> Places:
@@ -354,6 +376,7 @@ class ParquetInput(Input):
         try:
             for texts in self._texts.texts(self._waiting):
                 self.read = int((self.size or 0) * self._texts.row / max(1, self._texts.rows))
+                self.ends_unit = self._texts.row in self._texts.unit_ends
                 yield together(texts)
             self._check_unchanged()
             self.is_done = True

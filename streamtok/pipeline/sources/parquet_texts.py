@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-import functools
 import itertools
 import re
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from ...parallel.cached import cached_property
 from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
 from .blocks import Waiting
 from .records import BadRecord, OnBad, Places
+from .unit_ends import next_multiple
 
 MAX_TEXT = 1 << 26  # bytes of one text, as of a line of JSON lines
 _FEW = 16  # rows in the first batch, before the size of a row is known: one may be a book
@@ -99,6 +99,20 @@ class ParquetTexts:
                     self._pool.release_unused()
                 yield texts
 
+    @cached_property
+    def unit_ends(self) -> list[int]:
+        """The numbers of rows at which units end: those of row groups, by the size of the texts.
+
+        As the metadata says it. The end of the file is one, too.
+        """
+        found, size, before = [], 0, 0
+        for group in range(self._metadata.num_row_groups):
+            size += self._metadata.row_group(group).column(self._index).total_uncompressed_size
+            if next_multiple(size) > next_multiple(before):
+                found.append(self._first_rows[group + 1])
+                before = size
+        return found if found[-1:] == [self.rows] else [*found, self.rows]
+
     def group_starts(self) -> list[int]:
         """Where each row group begins in the file, in bytes."""
         found = []
@@ -182,12 +196,11 @@ class ParquetTexts:
     def _skip(self, rows: list[int]) -> None:
         """Skip the rows, which have no text, or raise DocumentError for the first of them."""
         for row in rows:
-            where = functools.partial(self.where, row)
             if self._on_bad is None:
-                raise DocumentError(f"{where()}: no text; --skip-bad-lines skips it")
+                raise DocumentError(f"{self.where(row)}: no text; --skip-bad-lines skips it")
             group, inside = self._place(row)
             place = {"row_group": group, "row": inside}
-            self._on_bad(BadRecord(self._path, place, where, "no text"))
+            self._on_bad(BadRecord(self._path, place, "no text"))
 
     @property
     def places(self) -> Places:

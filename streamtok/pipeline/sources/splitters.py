@@ -116,6 +116,15 @@ class Splitter:
         """The parts that the block completes."""
         raise NotImplementedError
 
+    @property
+    def is_between(self) -> bool:
+        """Whether a document has just ended, as far as what follows cannot change that."""
+        return False
+
+    def find_end(self, block: bytes) -> int | None:
+        """How many bytes of the next block reach to the end of the open document, or None."""
+        return None
+
     def finish(self) -> list[Part]:
         """The parts that the end of the input completes."""
         raise NotImplementedError
@@ -194,6 +203,14 @@ class Delimited(Splitter):
             if data.endswith(self._delimiter[:size]):
                 return size
         return 0
+
+    @property
+    def is_between(self) -> bool:
+        return not self._rest and not self._is_open
+
+    def find_end(self, block: bytes) -> int | None:
+        found = (self._rest + block).find(self._delimiter)
+        return None if found < 0 else found - len(self._rest) + len(self._delimiter)
 
     def finish(self) -> list[Part]:
         self._begin_group()
