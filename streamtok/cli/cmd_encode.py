@@ -13,13 +13,14 @@ from ..pipeline import sinks
 from ..pipeline.argument_types import parse_seconds
 from ..pipeline.job import CHUNK_SIZE, EncodeJob
 from ..pipeline.record import Record, Row, record_path
-from ..pipeline.run import InThreads, Run
+from ..pipeline.run import InThreads, Pool, Run
 from ..pipeline.skip_log import SkipLog, skip_log_path
-from ..pipeline.sources import BadRecord
+from ..pipeline.sources import BadRecord, unit_ends
 from ..pipeline.span_encoder import SpanEncoder, group_ends
 from . import encode_output as outputs
 from . import encoding_options, open_inputs, options
 from .encode_output import Output
+from .messages import Misused
 from .options import add_option
 from .progress import Made, Progress
 from .stop_signals import Signals
@@ -95,21 +96,31 @@ def run(args: argparse.Namespace) -> int:
         output.family = job.family(encoding, job.job_digest(inputs))
         output.refuse_inputs(names)
         sizes = [one.size for one in opened]
-        # Only a signal ends a followed file. With --resume it is not an end either, because the
-        # next process continues.
-        encoder = SpanEncoder(
-            job,
-            encoding,
-            output.family,
-            lambda number, span: opened[number],
-            group_ends(sizes),
-            skipped,
-            num_threads=threads,
-            marks_every=job.checkpoint_every if job.resume else None,
-            ends_at=Signals.Paused if job.follow and not job.resume else (),
-            pauses_at=Signals.Paused,
-        )
-        stack.callback(encoder.release)
+        if job.workers is not None:
+            if None in sizes:
+                raise Misused("--workers needs files as inputs")
+            from ..pipeline.worker_pool import InProcesses, Task
+
+            task = Task(job, output.family.about.job, names, group_ends(sizes), unit_ends.UNIT)
+            known = [size or 0 for size in sizes]
+            pool: Pool = InProcesses(task, known, job.workers, args.signals.heard)
+        else:
+            # Only a signal ends a followed file. With --resume it is not an end either, because
+            # the next process continues.
+            encoder = SpanEncoder(
+                job,
+                encoding,
+                output.family,
+                lambda number, span: opened[number],
+                group_ends(sizes),
+                skipped,
+                num_threads=threads,
+                marks_every=job.checkpoint_every if job.resume else None,
+                ends_at=Signals.Paused if job.follow and not job.resume else (),
+                pauses_at=Signals.Paused,
+            )
+            pool = InThreads(encoder, len(opened))
+        stack.callback(pool.release)
         record = None
         if output.is_file:
             stack.callback(sinks.Locks(output.family.kept_names(args.output, None)).close)
@@ -120,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
         taking_up = record.taking_up if record is not None else contextlib.nullcontext
         output.refuse_foreign(record)
         out = output.open(record, stack, skip_log)
-        pipeline = Run(InThreads(encoder, len(opened)), out, skip_log, record, job.checkpoint_every)
+        pipeline = Run(pool, out, skip_log, record, job.checkpoint_every)
         with taking_up():
             pipeline.begin()
         totals = pipeline.totals
@@ -138,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
                 args.when_stopped = f"stopped; the same command continues {args.output}"
             raise
         except (UnicodeDecodeError, RuntimeError, ValueError) as error:
-            raise open_inputs.explain(error, encoder.place) from None
+            raise open_inputs.explain(error, pool.place) from None
     if not args.quiet:
         warning = outputs.warn_of_no_template(args.add_special_tokens, encoding)
         warning = warning or output.warn_of_lost_ends(totals.documents)

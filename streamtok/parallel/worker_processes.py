@@ -86,7 +86,7 @@ def answer_numbers(work: Callable[[int], dict[str, Any]]) -> None:
         except MemoryError:
             answer = {"error": f"part {number}: not enough memory"}
         except OSError as error:
-            answer = {"error": _described(error)}
+            answer = {"error": described(error)}
         except Exception as error:
             answer = {"error": f"{error}" or type(error).__name__}
         try:
@@ -95,7 +95,7 @@ def answer_numbers(work: Callable[[int], dict[str, Any]]) -> None:
             return
 
 
-def _described(error: OSError) -> str:
+def described(error: OSError) -> str:
     """The file, if there is one, and what went wrong with it: the command line's words."""
     what = error.strerror or str(error) or type(error).__name__
     if error.filename is None:
@@ -104,19 +104,24 @@ def _described(error: OSError) -> str:
     return f"{name if name.isprintable() else ascii(name)}: {what}"
 
 
+def start_process(program: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """A process of this Python that runs `program`; its standard input and output are pipes."""
+    # The package may have been found through a changed sys.path.
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    known = os.environ.get("PYTHONPATH")
+    paths = os.pathsep.join([root, known] if known else [root])
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": paths},
+        start_new_session=True,  # Ctrl-C is for the process that gives the work out
+    )
+
+
 class _Worker:
     def __init__(self, program: str, argument: str):
-        # The package may have been found through a changed sys.path.
-        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        known = os.environ.get("PYTHONPATH")
-        paths = os.pathsep.join([root, known] if known else [root])
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", program, argument],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": paths},
-            start_new_session=True,  # Ctrl-C is for the process that gives the parts out
-        )
+        self.process = start_process(program, argument)
         self.task: tuple[int, int] | None = None
 
     def give(self, number: int, attempt: int) -> None:

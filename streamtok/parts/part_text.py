@@ -6,11 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..pipeline.sources import FileInput, OnBad, ParquetInput, Reading, open_blocks
+from ..pipeline.sources import FileInput, OnBad, ParquetInput, Reading
+from ..pipeline.sources.open_blocks import records_before
 from .bounds import FindCut, bytes_of_part, row_groups_of_part
 from .ranges import Part
-
-_BLOCK = 1 << 20  # bytes
 
 
 class PartText(NamedTuple):
@@ -74,13 +73,3 @@ def open_part_text(
         stop=stop,
     )
     return PartText(source, begin)
-
-
-def records_before(path: str, stop: int, end: bytes) -> int:
-    """How many records, each with `end`, end before byte `stop` of a file. Reads what is there."""
-    count, held = 0, b""
-    for block in open_blocks(path, stop=stop, size=_BLOCK):
-        data = held + block
-        count += data.count(end)
-        held = data[len(data) - len(end) + 1 :] if len(end) > 1 else b""
-    return count

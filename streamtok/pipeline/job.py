@@ -120,7 +120,10 @@ class EncodeJob(LiveReading):
         group=_SPEED,
     )
     workers: int | None = said(
-        "--workers N", "encode in N processes (default: 1)", parse_positive, group=_PARTS
+        "--workers N",
+        "encode in N processes of this machine; the output is the same",
+        parse_positive,
+        group=_SPEED,
     )
     ray: str | None = said(
         "--ray ADDRESS",
@@ -170,7 +173,11 @@ class EncodeJob(LiveReading):
         if self.is_in_parts:
             for name in ("follow", "resume"):
                 if getattr(self, name):
-                    raise ValueError(f"--{name} cannot be used with --workers, --ray and --task")
+                    raise ValueError(f"--{name} cannot be used with --ray and --task")
+        if self.workers is not None:
+            for name in ("follow", "threads"):
+                if getattr(self, name):
+                    raise ValueError(f"--{name} cannot be used with --workers")
         if self.ray is not None and self.workers is not None:
             raise ValueError("--ray has the workers of its cluster: give --ray or --workers")
         size: object = self.part_size
@@ -180,7 +187,7 @@ class EncodeJob(LiveReading):
     @property
     def is_in_parts(self) -> bool:
         """Whether the output is a folder, with a file for each part."""
-        return self.workers is not None or self.ray is not None or self.task is not None
+        return self.ray is not None or self.task is not None
 
     def resolve(self, loaded: Encoding, output: str) -> EncodeJob:
         """The job for the encoding that `encoding` names: with a format and ids.

@@ -12,11 +12,11 @@ import contextlib
 import copy
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .record import Record, Row, Totals
 from .skip_log import SkipLog
-from .span_encoder import Event, Ids, Progress, Skipped, Span, UnitEnd
+from .span_encoder import Event, Ids, Progress, Skipped, Span, SpanEncoder, UnitEnd
 
 if TYPE_CHECKING:
     from .sinks import Files
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class Pool(Protocol):
-    """Whoever encodes spans."""
+    """Whoever encodes spans. place: the document or input of an error that does not name it."""
+
+    @property
+    def place(self) -> str: ...
 
     def run(self, after: Row) -> Iterator[Event]:
         """The events of all that comes after a row, in order."""
@@ -36,16 +39,19 @@ class Pool(Protocol):
 class InThreads:
     """A pool of the threads of this process: what is left is one span."""
 
-    def __init__(self, encoder: Any, n_inputs: int):
-        """encoder: a `SpanEncoder`."""
+    def __init__(self, encoder: SpanEncoder, n_inputs: int):
         self._encoder = encoder
         self._n_inputs = n_inputs
 
     def run(self, after: Row) -> Iterator[Event]:
         """The events of all inputs from there on."""
         span = Span(after.input, self._n_inputs, after.position, None, after.stream)
-        events: Iterator[Event] = self._encoder.run(span)
-        return events
+        return self._encoder.run(span)
+
+    @property
+    def place(self) -> str:
+        """As `SpanEncoder.place`."""
+        return self._encoder.place
 
     def release(self) -> None:
         """As `SpanEncoder.release`."""
@@ -63,7 +69,7 @@ class Run:
         record: Record | None = None,
         every: float = 5.0,
     ):
-        """out: `Files`, or the sink of a pipe, which cannot go on. every: seconds between commits."""
+        """out: `Files`, or the sink of a pipe. every: seconds between commits."""
         from .sinks import Files
 
         self._pool = pool
@@ -138,7 +144,7 @@ class Run:
         for event in self._pool.run(self._last):
             if isinstance(event, Ids):
                 self._write(event.found)
-                self.totals.tokens += event.found.count
+                self.totals.tokens += event.found.n_ids
                 self.totals.documents += len(event.found.ends)
                 self.totals.bytes += event.bytes
             elif isinstance(event, Progress):
@@ -163,7 +169,7 @@ class Run:
         self.totals.inputs = event.input
         shard, sizes, pieces = files.end_unit() if event.stream is None else files.mark()
         if event.position is not None:
-            if event.is_relative:
+            if event.is_relative and "records" in event.position:
                 event.position["records"] += self._records
             self._records = event.position.get("records", 0)
         else:

@@ -1,7 +1,8 @@
 """The log of skipped records: a line of JSON for each, with file, place and reason.
 
 It lies beside the output as OUTPUT.skipped.jsonl. It is written and published like the output, and
-its length is in the same record, so it holds each skipped line once, however often the run died. For an output in a store it is made on this machine, and uploaded at the end.
+its length is in the same record, so it holds each skipped line once, however often the run died.
+For an output in a store it is made on this machine, and uploaded at the end.
 """
 
 from __future__ import annotations
@@ -75,8 +76,9 @@ class SkipLog:
         if self._limit is not None and self.skipped > self._limit:
             kept = self._keep()
             raise DocumentError(
-                f"{_where(bad.file, place)}: {bad.reason}; it is bad line number {self.skipped:,}, and "
-                f"--max-bad-lines allows {self._limit:,} ({reasons(self.because)}){kept}"
+                f"{_where(bad.file, place)}: {bad.reason}; it is bad line number "
+                f"{self.skipped:,}, and --max-bad-lines allows {self._limit:,} "
+                f"({reasons(self.because)}){kept}"
             )
 
     __call__ = add

@@ -66,8 +66,9 @@ class Progress(NamedTuple):
 
 
 class UnitEnd(NamedTuple):
-    """A unit ends, or a mark is made. input, position: what comes next; is_relative: its records are
-    those of the span. stream: of a mark, see `Span`.
+    """A unit ends, or a mark is made. input, position: what comes next.
+
+    is_relative: its records are those of the span. stream: of a mark, see `Span`.
     """
 
     input: int
@@ -114,12 +115,11 @@ class SpanEncoder:
         ends_at: type[BaseException] | tuple[type[BaseException], ...] = (),
         pauses_at: type[BaseException] | tuple[type[BaseException], ...] = (),
     ):
-        """open_input: gives an input by its number, for a span. ends: of `group_ends`. skipped: what
-        the inputs skip is put here.
+        """open_input: gives an input by its number, for a span. ends: of `group_ends`.
 
-        marks_every: seconds between marks, where there are any. ends_at: exceptions that end an
-        input, such as that of a signal; pauses_at: those after which another process goes on. They
-        may be raised while an input waits.
+        skipped: what the inputs skip is put here. marks_every: seconds between marks, where there
+        are any. ends_at: exceptions that end an input, such as that of a signal; pauses_at: those
+        after which another process goes on. They may be raised while an input waits.
         """
         self._job = job
         self._family = family
@@ -151,7 +151,7 @@ class SpanEncoder:
         return self._input.name if self._input is not None else ""
 
     def run(self, span: Span) -> Iterator[Event]:
-        """Encode a span. Raises what the inputs and the encoder raise, after the ids before that."""
+        """Encode a span. Raises what inputs and encoder raise, after the ids before it."""
         encoder = self._encoder
         encoder.begin()
         self._is_relative = span.is_relative

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import SidecarError
-from ...files.rest_hash import RestHash
+from ...files.part_file import Piece
 from ...stores import places
 from ..sources.open_blocks import open_blocks
 from .finished import BLOCK, DamagedIndex, Finished, find_finished, read_documents
 from .format_table import TABLE
 from .indexed import metric
 from .parquet_sink import read_metadata
-from .sidecar import Sidecar
+from .sidecar import Digests, Sidecar
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,9 +59,6 @@ class Report:
         return not self.faults
 
 
-Digests = Mapping[str, tuple[int, str]]  # names of files to sizes and SHA-256
-
-
 class OutputCheck:
     """Checks one output after another; the findings go to a report."""
 
@@ -68,17 +66,13 @@ class OutputCheck:
         self._report = report
         self._path = ""
 
-    def check(self, path: str, recorded: Digests | None = None) -> None:
-        """Check the output that the file at `path` belongs to. Raises MissingLibraryError.
-
-        recorded: what a part's record says of the files, by their names without folders.
-        """
+    def check(self, path: str) -> None:
+        """Check the output that the file at `path` belongs to. Raises MissingLibraryError."""
         self._path = path
-        recorded = recorded or {}
         try:
             one = find_finished(path)
             self._path = one.path
-            self._check(one, recorded)
+            self._check(one)
         except (SidecarError, ValueError) as error:
             self._fault(str(error).removeprefix(f"{self._path} "))
         except IsADirectoryError:
@@ -86,17 +80,17 @@ class OutputCheck:
         except OSError as error:
             self._fault(error.strerror or str(error), error.filename)
 
-    def check_file(self, path: str, size: int, sha256: str) -> None:
-        """Compare the size and the SHA-256 of a file."""
+    def check_file(self, path: str, recorded: Digests) -> None:
+        """Compare the size and the SHA-256 of the pieces of a file."""
         self._report.files += 1
+        read = _Reading(path, recorded)
         try:
-            read = _Reading(path)
             for _ in read.blocks():
                 pass
         except OSError as error:
             self._fault(error.strerror or str(error), path)
             return
-        self._compare(path, read, size, read.whole, sha256)
+        self._compare(path, read, recorded)
 
     def _fault(self, what: str, path: object = None) -> None:
         self._report.faults.append(Fault(str(path or self._path), what))
@@ -104,24 +98,28 @@ class OutputCheck:
     def _note(self, what: str) -> None:
         self._report.notes.append(Fault(self._path, what))
 
-    def _compare(self, path: str, read: _Reading, size: int, digest: Any, expected: str) -> None:
-        if read.size != size:
-            self._fault(f"it has {read.size:,} bytes, not the {size:,} that were recorded", path)
-        elif digest.hexdigest() != expected:
+    def _compare(self, path: str, read: _Reading, recorded: Digests) -> None:
+        if read.size != recorded.size:
             self._fault(
-                f"its SHA-256 is {digest.hexdigest()[:16]}…, not {expected[:16]}…, which was "
-                "recorded: its contents have changed",
+                f"it has {read.size:,} bytes, not the {recorded.size:,} that were recorded", path
+            )
+        elif (place := read.pieces.first_fault()) is not None:
+            start, stop, found, expected = place
+            self._fault(
+                f"the SHA-256 of its bytes {start:,} to {stop:,} is {found[:16]}…, not "
+                f"{expected[:16]}…, which was recorded: its contents have changed",
                 path,
             )
 
-    def _check(self, one: Finished, recorded: Digests) -> None:
+    def _check(self, one: Finished) -> None:
         about = one.about
         if about is None:
             self._note("it has no sidecar: neither digests nor ids can be compared")
         format = TABLE[one.format]
-        read = _Reading(one.path, format.header_size if about is None else about.header_size)
+        read = _Reading(one.path, None if about is None else about.digests)
         self._report.files += 1
-        digests = hashlib.sha256(), hashlib.sha256()  # of a table: of ids, of lengths of documents
+        row = (read_metadata(one.path) or {}).get("pieces", {}) if format.has_schema else {}
+        digests = PieceCheck(row.get("ids", ())), PieceCheck(row.get("lengths", ()))  # of a table
         count = documents = open_size = 0
         has_index = True
         try:
@@ -138,14 +136,11 @@ class OutputCheck:
             self._fault(error.what, error.path)
         except ValueError as error:
             self._fault(str(error))
-        whole = recorded.get(_name(one.path))
-        for _ in read.rest if whole or not format.has_schema else ():  # the digest is of all
+        for _ in read.rest if not format.has_schema else ():  # the digests are of all
             pass
         if not has_index:
             count = read.size // (2 if one.raw_format == "u16" else 4)
         self._report.tokens += count
-        if whole is not None:
-            self._compare(one.path, read, whole[0], read.whole, whole[1])
         if format.has_schema:
             self._report.documents += documents
             if about is not None:
@@ -160,7 +155,7 @@ class OutputCheck:
             self._check_about(about, read, count)
         for suffix, recorded_file in (about.files if about is not None else {}).items():
             if suffix in format.further:
-                self.check_file(one.further(suffix), *recorded_file)
+                self.check_file(one.further(suffix), recorded_file)
         if one.format == "datatrove":
             self._check_metadata(one, count)
         if about is not None and format.keeps_documents and has_index:
@@ -170,8 +165,8 @@ class OutputCheck:
         self._report.documents += documents or (about.documents if about is not None else 0)
 
     def _check_about(self, about: Sidecar, read: _Reading, count: int) -> None:
-        assert about.sha256 is not None  # as of every sidecar
-        self._compare(self._path, read, about.size, read.after_header, about.sha256)
+        assert about.digests is not None  # as of every sidecar
+        self._compare(self._path, read, about.digests)
         if count != about.tokens:
             self._fault(f"it has {count:,} ids, not the {about.tokens:,} recorded")
 
@@ -201,29 +196,75 @@ class OutputCheck:
             self._fault(f"it does not say that there are {count:,} ids of {width} bytes", path)
 
     def _check_schema(
-        self, one: Finished, tokens: int, documents: int, digests: tuple[Any, Any]
+        self,
+        one: Finished,
+        tokens: int,
+        documents: int,
+        digests: tuple[PieceCheck, PieceCheck],
     ) -> None:
         """The schema has digests of all ids and of the lengths of the documents."""
         row = read_metadata(one.path) or {}
         for key, found in (("tokens", tokens), ("documents", documents)):
             if row.get(key) != found:
                 self._fault(f"it has {found:,} {key}, not the {row.get(key)} recorded")
-        for key, made, what in (
-            ("ids_sha256", digests[0], "ids"),
-            ("lengths_sha256", digests[1], "lengths of the documents"),
-        ):
-            if row.get(key) != made.hexdigest():
+        for made, what in ((digests[0], "ids"), (digests[1], "lengths of the documents")):
+            if made.first_fault() is not None:
                 self._fault(f"the SHA-256 of its {what} is not the one recorded in its schema")
+
+
+class PieceCheck:
+    """Compares bytes with the digests of their pieces."""
+
+    def __init__(self, pieces: Sequence[Piece], skipped: int = 0):
+        """skipped: bytes before the first piece."""
+        self._pieces = iter(pieces)
+        self._begin = self._at = 0  # where the piece begins; how many bytes came
+        self._left, self._expected = skipped, ""
+        self._hash = hashlib.sha256()
+        self._fault: tuple[int, int, str, str] | None = None
+
+    def update(self, data: bytes) -> None:
+        """Take the next bytes."""
+        view = memoryview(data)
+        while view:
+            while not self._left:
+                self._end()
+            taken = view[: self._left]
+            self._hash.update(taken)
+            self._at += len(taken)
+            self._left -= len(taken)
+            view = view[len(taken) :]
+
+    def _end(self) -> None:
+        found = self._hash.hexdigest()
+        if self._expected and found != self._expected and self._fault is None:
+            self._fault = self._begin, self._at, found, self._expected
+        # What comes behind all pieces belongs to none: it cannot be compared.
+        self._left, self._expected = next(self._pieces, (sys.maxsize, ""))
+        self._begin, self._hash = self._at, hashlib.sha256()
+
+    def first_fault(self) -> tuple[int, int, str, str] | None:
+        """(start, stop, digest, the one that was recorded) of the first piece that differs.
+
+        Call it when all bytes came. Pieces that did not come, or came in part, differ.
+        """
+        if self._left and self._expected and self._fault is None:
+            self._fault = self._begin, self._at, self._hash.hexdigest(), self._expected
+        elif not self._left:
+            self._end()
+            if self._left and self._expected:
+                return self.first_fault()
+        return self._fault
 
 
 class _Reading:
     """The blocks of a file, and what is known of it after they were read."""
 
-    def __init__(self, path: str, header_size: int = 0):
+    def __init__(self, path: str, recorded: Digests | None = None):
         self._path = path
         self.size = 0
-        self.whole = hashlib.sha256()
-        self.after_header = RestHash(header_size) if header_size else self.whole
+        header = 0 if recorded is None else recorded.header_size
+        self.pieces = PieceCheck(() if recorded is None else recorded.pieces, header)
         self.rest: Iterator[bytes] = iter(())
 
     def blocks(self) -> Iterator[bytes]:
@@ -234,16 +275,10 @@ class _Reading:
         blocks = open_blocks(self._path, size=BLOCK)
         with contextlib.closing(blocks):  # type: ignore[type-var]
             for block in blocks:
-                self.whole.update(block)
-                if self.after_header is not self.whole:
-                    self.after_header.update(block)
+                self.pieces.update(block)
                 self.size += len(block)
                 yield block
 
 
 def _source(one: Finished) -> str:
     return one.about.source if one.about is not None else ""
-
-
-def _name(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]

@@ -53,14 +53,14 @@ class About:
 
 
 class Formed(NamedTuple):
-    """Ids as a file has them. data: the bytes, of `count` ids.
+    """Ids as a file has them. data: the bytes, of so many ids.
 
     ends: the positions in the ids at which documents end, in ascending order: i for a document that
-    ends before ids[i], `count` for one that ends after the last id. places: those in `data`.
+    ends before ids[i], n_ids for one that ends after the last id. places: those in `data`.
     """
 
     data: bytes | memoryview
-    count: int
+    n_ids: int
     ends: EndArray
     places: EndArray
 
@@ -104,7 +104,7 @@ def divide(found: Formed, n_ends: int, at: int, place: int) -> tuple[Formed, For
     before = Formed(bytes(view[:place]), at, found.ends[:n_ends], found.places[:n_ends])
     cut = len(view) - len(rest)
     ends, places = found.ends[n_ends:] - at, found.places[n_ends:] - cut
-    return before, Formed(bytes(rest), found.count - at, ends, places)
+    return before, Formed(bytes(rest), found.n_ids - at, ends, places)
 
 
 class Sink:
@@ -128,20 +128,20 @@ class Sink:
     def write(self, found: Formed) -> None:
         """Append ids. Raises OSError, FormatLimitError."""
         self._write_index(found)
-        if found.count or len(found.ends):
+        if found.n_ids or len(found.ends):
             self._write_ids(found)
-        self.tokens += found.count
+        self.tokens += found.n_ids
         self.documents += len(found.ends)
         if len(found.ends):
-            self.open = found.count - int(found.ends[-1])
+            self.open = found.n_ids - int(found.ends[-1])
         else:
-            self.open += found.count
+            self.open += found.n_ids
 
     def _write_index(self, found: Formed) -> None:
         """Append what the other files say of these ids."""
 
     def _write_ids(self, found: Formed) -> None:
-        if found.count:
+        if found.n_ids:
             self._files[self.ids_at].write(found.data)
 
     def finish(self) -> None:
@@ -163,7 +163,7 @@ class JsonlSink(Sink):
 
     def _write_ids(self, found: Formed) -> None:
         # Nothing of a document is written before its first id.
-        has_ids = int(found.ends[0]) if len(found.ends) else found.count
+        has_ids = int(found.ends[0]) if len(found.ends) else found.n_ids
         comma = b"," if has_ids else b""
         self._files[0].write((comma if self.open else JSONL_BEGIN) + found.data)
 

@@ -40,16 +40,17 @@ Form: TypeAlias = "Callable[[IdArray, EndArray, int], Formed]"
 class Format:
     """One format.
 
-    make: the sink; form: makes the bytes that it appends. read: the ids in the blocks of the first file; None if `read_ids` cannot read
-    it by itself. read_lines: the ids, and whether a line, which is a document, ends after them.
-    suffix: names that end so choose the format. part_suffix: of a part's file.
-    required: the suffix that its readers insist on. further: suffixes of the files beside the first
-    one; replaces: they stand in place of its suffix, not after it. scratch: suffixes of temporary
-    files of the sink. width: bytes of an id; None where the ids have no type. wide: the type of 4
-    bytes. header: what begins the first file, of `header_size` bytes, from width and count, and is
-    rewritten at the end; index_header: bytes of the header of a further file. keeps_documents: records where they end. has_schema: holds what the
-    sidecar of other formats does. is_single: the sink needs no more than one output, perhaps a
-    pipe.
+    make: the sink; form: makes the bytes that it appends. read: the ids in the blocks of the
+    first file; None if `read_ids` cannot read it by itself. read_lines: the ids, and whether a
+    line, which is a document, ends after them. suffix: names that end so choose the format.
+    part_suffix: of a part's file. required: the suffix that its readers insist on. further:
+    suffixes of the files beside the first one; replaces: they stand in place of its suffix, not
+    after it. scratch: suffixes of temporary files of the sink. width: bytes of an id; None
+    where the ids have no type. wide: the type of 4 bytes. header: what begins the first file,
+    of `header_size` bytes, from width and count, and is rewritten at the end; index_header:
+    bytes of the header of a further file. keeps_documents: records where they end. has_schema:
+    holds what the sidecar of other formats does. is_single: the sink needs no more than one
+    output, perhaps a pipe.
     """
 
     make: Make
@@ -78,7 +79,7 @@ class Format:
     def place_of(self, found: Formed, at: int) -> int:
         """The byte before id number `at`, in formats that do not keep documents."""
         if self.width is not None:
-            return len(found.data) // found.count * at
+            return len(found.data) // found.n_ids * at
         lines = np.flatnonzero(np.frombuffer(found.data, np.uint8) == ord("\n"))
         return int(lines[at - 1]) + 1 if at else 0
 

@@ -42,7 +42,7 @@ class MegatronSink(Sink):
         return MEGATRON_MAGIC + struct.pack("<QBQQ", 1, code, count, count + 1)
 
     def _write_index(self, found: Formed) -> None:
-        lengths, _ = document_lengths(found.count, found.ends, self.open)
+        lengths, _ = document_lengths(found.n_ids, found.ends, self.open)
         lengths = lengths[lengths > 0]
         if not len(lengths):
             return

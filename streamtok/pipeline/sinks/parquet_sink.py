@@ -43,7 +43,7 @@ class ParquetSink(Sink):
         load_pyarrow()
 
     def _write_index(self, found: Formed) -> None:
-        lengths, _ = document_lengths(found.count, found.ends, self.open)
+        lengths, _ = document_lengths(found.n_ids, found.ends, self.open)
         if len(lengths):
             self._files[2].write(lengths.astype("<i8").tobytes())
 

@@ -1,10 +1,10 @@
 """The output files of one run: shards, published one by one.
 
-Ids are appended to hidden files. Where a unit of the input ends, `end_unit` tells how long each file
-is. Once a record on the disk says so, `publish_complete` gives the complete shards their names.
-Another process cuts the files back to a row of the record (`go_on`) and continues: nothing else is
-kept. Totals decide about what is written after the last unit, so it is written again. At the end,
-shards left from an earlier, longer run are removed.
+Ids are appended to hidden files. Where a unit of the input ends, `end_unit` tells how long each
+file is. Once a record on the disk says so, `publish_complete` gives the complete shards their
+names. Another process cuts the files back to a row of the record (`go_on`) and continues: nothing
+else is kept. Totals decide about what is written after the last unit, so it is written again. At
+the end, shards left from an earlier, longer run are removed.
 
 Files in a store are made on this machine, and uploaded instead of published: some formats rewrite
 their headers or read their own files again, which no store can do. No other process can continue
@@ -174,7 +174,7 @@ class Files:
             self._sink.write(before)
             if not self._is_exact:
                 self._close()
-            if not found.count and not len(found.ends):
+            if not found.n_ids and not len(found.ends):
                 return
 
     @property
@@ -184,7 +184,7 @@ class Files:
     @staticmethod
     def _goes_on(found: Formed) -> bool:
         """Whether an id comes next, and not the end of a document."""
-        return bool(found.count) and not (len(found.ends) and found.ends[0] == 0)
+        return bool(found.n_ids) and not (len(found.ends) and found.ends[0] == 0)
 
     def _cut(self, found: Formed) -> tuple[Formed, Formed] | None:
         """The ids of the open shard, and those after them; None if all are of the open shard."""
@@ -196,7 +196,7 @@ class Files:
             if first == len(found.ends):
                 return None
             return divide(found, first + 1, int(found.ends[first]), int(found.places[first]))
-        if found.count <= room:
+        if found.n_ids <= room:
             # What ends at the very end of the shard is in it; the next id opens another one.
             return None
         inside = int(np.searchsorted(found.ends, room, "right"))

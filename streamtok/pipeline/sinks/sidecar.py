@@ -63,6 +63,13 @@ class Sidecar:
         """The encoding as a user names it: the file of the vocabulary, else its name."""
         return self.vocabulary or self.encoding
 
+    @property
+    def digests(self) -> Digests | None:
+        """What it says of the first file; None of a table."""
+        if self.pieces is None:
+            return None
+        return Digests(self.size, self.header_size, self.pieces)
+
     def to_json(self) -> bytes:
         """The bytes of the sidecar file."""
         row = {

@@ -130,13 +130,9 @@ class ByteInput(Input):
                     yield []
                     continue
                 self._divider = self._divider or Divider(splitter, self.clean)
-                for parts, self.ends_unit in self._divider.split(block):
-                    yield parts
-                self.ends_unit = False
+                yield from self._told(self._divider.split(block))
             self._check_unchanged()  # before the rest is taken for the last line
-            for parts, self.ends_unit in self._held():
-                yield parts
-            self.ends_unit = False
+            yield from self._told(self._held())
             last = splitter.finish()
             self.is_done = True
             yield last
@@ -189,6 +185,13 @@ class ByteInput(Input):
         self.is_done = True
         held = [part for parts, _ in self._held() for part in parts]
         return held + self._splitter.stop()
+
+    def _told(self, divided: Iterator[tuple[list[Part], bool]]) -> Iterator[list[Part]]:
+        """The groups; `ends_unit` tells of each whether a unit ends behind it."""
+        for parts, ends_unit in divided:
+            self.ends_unit = ends_unit
+            yield parts
+            self.ends_unit = False
 
     def _held(self) -> Iterator[tuple[list[Part], bool]]:
         """What the divider holds, when nothing more comes."""
@@ -335,11 +338,13 @@ class ParquetInput(Input):
         on_bad: OnBad | None = None,
         waiting: Waiting = contextlib.nullcontext,
         groups: range | None = None,
+        stop: int | None = None,
     ):
         """Open the file once, to raise OSError, DocumentError or MissingLibraryError early.
 
         reading: names the column of the texts. on_bad: takes rows without one, if it says that
-        those are skipped. groups: the row groups to read, all by default.
+        those are skipped. groups: the row groups to read, all by default. stop: end before this
+        row, with which a row group begins.
         """
         assert reading.parquet is not None
         super().__init__(name, check_file(path))
@@ -349,6 +354,7 @@ class ParquetInput(Input):
         self._on_bad = on_bad if reading.skips_bad else None
         self._waiting = waiting
         self._groups = groups
+        self._stop = stop
         self._texts = self._open(0)
         self._texts.close()
 
@@ -378,6 +384,8 @@ class ParquetInput(Input):
                 self.read = int((self.size or 0) * self._texts.row / max(1, self._texts.rows))
                 self.ends_unit = self._texts.row in self._texts.unit_ends
                 yield together(texts)
+                if self._texts.row == self._stop:
+                    break
             self._check_unchanged()
             self.is_done = True
         except DocumentError:

@@ -1,0 +1,338 @@
+"""A pool of processes of this machine: each encodes spans, and their events are given in order.
+
+A worker gets the job, and then spans, through its standard input, and answers with events. They
+are kept until it is their turn, in memory and then in a temporary file, and only units that are
+complete are given out: so a worker that dies leaves nothing behind, and its span is encoded by
+another. If the process with the pool dies, its workers see the end of their input, or of their
+output, and leave.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import selectors
+import struct
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from .._core.encode import set_cache_limit
+from ..errors import DocumentError, PendingLimitExceeded, StreamtokError
+from ..parallel.worker_processes import ATTEMPTS, start_process
+from .documents import with_advice
+from .sources import FileInput, Input, ParquetInput, Waiting, is_compressed, unit_ends
+from .sources.open_blocks import records_before
+from .span_encoder import Event, Ids, Progress, Span, SpanEncoder, UnitEnd
+from .spans import Spans
+
+if TYPE_CHECKING:
+    from .job import EncodeJob
+    from .record import Row
+    from .sources import BadRecord
+
+CACHE_BYTES = 16 << 20  # for each thread: the pre-token cache, smaller than the default
+
+_PROGRAM = "from streamtok.pipeline.worker_pool import run_worker; run_worker()"
+_HEAD = struct.Struct("<cQ")  # what comes next: its kind, and its bytes
+_EVENT, _END_OF_UNIT, _END, _ERROR = b"e", b"u", b"x", b"!"
+_BLOCK = 1 << 20
+_IN_MEMORY = 1 << 26  # bytes of a span's events; more are in a file
+_IN_FILES = 1 << 32  # bytes of all, after which only the first span goes on
+
+
+class Task(NamedTuple):
+    """What a worker needs to know. unit: see `unit_ends.UNIT`."""
+
+    job: EncodeJob
+    digest: str | None  # of the job
+    paths: Sequence[str]
+    ends: Sequence[bool]
+    unit: int
+
+
+class InProcesses:
+    """Encodes spans of files in `workers` processes."""
+
+    def __init__(self, task: Task, sizes: Sequence[int], workers: int, waiting: Waiting):
+        """sizes: of the inputs, in bytes. waiting: a context to wait in, see `Waiting`."""
+        self._task = task
+        self._sizes = sizes
+        self._n_workers = workers
+        self._waiting = waiting
+        self._selector = selectors.DefaultSelector()
+        self._workers: set[_Worker] = set()
+        self._idle: list[_Worker] = []
+
+    def run(self, after: Row) -> Iterator[Event]:
+        """The events of all that comes after a row, in order. Raises DocumentError, OSError."""
+        spans = Spans(self._task.job, self._task.paths, self._task.ends).after(after)
+        begun: deque[_Answer] = deque()
+        again: deque[_Answer] = deque()  # whose worker has died
+        is_over = False
+        try:
+            while True:
+                while len(begun) < 2 * self._n_workers and not is_over:
+                    span = next(spans, None)
+                    if is_over := span is None:
+                        break
+                    begun.append(_Answer(span))
+                    again.append(begun[-1])
+                while again and self._has_idle():
+                    self._idle.pop().give(again.popleft())
+                if not begun:
+                    return
+                first = begun[0]
+                before = sum(self._sizes[after.input : first.span.first])
+                for event in first.events():
+                    if isinstance(event, Progress):
+                        event = Progress(before + event.read, event.inputs)
+                    yield event
+                if first.is_over:
+                    first.close()
+                    begun.popleft()
+                    continue
+                again.extendleft(self._receive(first, begun))
+        finally:
+            for answer in begun:
+                answer.close()
+            self.release()
+
+    def _has_idle(self) -> bool:
+        if not self._idle and len(self._workers) < self._n_workers:
+            worker = _Worker(self._task)
+            self._workers.add(worker)
+            self._idle.append(worker)
+            self._selector.register(worker.output, selectors.EVENT_READ, worker)
+        return bool(self._idle)
+
+    def _receive(self, first: _Answer, begun: Sequence[_Answer]) -> list[_Answer]:
+        """Wait for what the workers say; return the answers whose worker has died."""
+        is_full = sum(answer.size for answer in begun) > _IN_FILES
+        with self._waiting():
+            ready = self._selector.select(0.2 if is_full else None)
+        lost = []
+        for key, _ in ready:
+            worker: _Worker = key.data
+            answer = worker.answer
+            if is_full and answer is not first:
+                continue
+            if worker.receive():
+                if worker.answer is None:
+                    self._idle.append(worker)
+                continue
+            self._remove(worker)
+            if answer is not None:
+                answer.lose()
+                lost.append(answer)
+        return lost
+
+    def _remove(self, worker: _Worker) -> None:
+        self._selector.unregister(worker.output)
+        self._workers.discard(worker)
+        if worker in self._idle:
+            self._idle.remove(worker)
+        worker.end()
+
+    @property
+    def place(self) -> str:
+        """Errors of workers name it themselves."""
+        return ""
+
+    def release(self) -> None:
+        """End all workers at once."""
+        for worker in list(self._workers):
+            self._remove(worker)
+
+
+class _Answer:
+    """The events of a span, as far as they have come."""
+
+    def __init__(self, span: Span):
+        self.span = span
+        self.is_over = False
+        self.size = 0
+        self._attempts = 0
+        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+        self._ready = self._given = 0  # bytes of complete units; of those that were given out
+
+    def add(self, kind: bytes, data: bytes) -> None:
+        """Take what a worker has said."""
+        self._file.seek(self.size)
+        self._file.write(_HEAD.pack(kind, len(data)))
+        self._file.write(data)
+        self.size += _HEAD.size + len(data)
+        if kind != _EVENT:
+            self._ready = self.size
+
+    def events(self) -> Iterator[Event]:
+        """What is complete and was not given out. Raises what the worker has raised."""
+        while self._given < self._ready:
+            self._file.seek(self._given)
+            kind, size = _HEAD.unpack(self._file.read(_HEAD.size))
+            said = pickle.loads(self._file.read(size))
+            self._given += _HEAD.size + size
+            if kind == _END:
+                self.is_over = True
+            elif kind == _ERROR:
+                raise _error(*said)
+            else:
+                if isinstance(said, UnitEnd) and not said.is_relative:
+                    self.span = self.span._replace(first=said.input, position=said.position)
+                yield said
+        if self._given == self.size:
+            self._file.seek(0)
+            self._file.truncate()
+            self._ready = self._given = self.size = 0
+
+    def lose(self) -> None:
+        """The worker has died: forget what is incomplete. Raises DocumentError the third time."""
+        self._attempts += 1
+        if self._attempts >= ATTEMPTS:
+            raise DocumentError(
+                f"the process that encoded input {self.span.first + 1} died {ATTEMPTS} times, "
+                "perhaps for lack of memory"
+            )
+        # What is complete is encoded again, too: it was not given out.
+        self._file.truncate(self._given)
+        self._ready = self.size = self._given
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _error(kind: str, *said: Any) -> Exception:
+    return OSError(*said) if kind == "os" else DocumentError(*said)
+
+
+class _Worker:
+    """A process, and the answer that it gives now."""
+
+    def __init__(self, task: Task):
+        self.process = start_process(_PROGRAM)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._input, self.output = self.process.stdin, self.process.stdout
+        self.answer: _Answer | None = None
+        self._data = bytearray()
+        self._send(task)
+
+    def _send(self, value: Any) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it is dead, which `receive` will see
+            pickle.dump(value, self._input)
+            self._input.flush()
+
+    def give(self, answer: _Answer) -> None:
+        self.answer = answer
+        self._send(answer.span)
+
+    def receive(self) -> bool:
+        """Take what has come; False if the process has died."""
+        data = os.read(self.output.fileno(), _BLOCK)
+        if not data:
+            return False
+        self._data += data
+        while len(self._data) >= _HEAD.size:
+            kind, size = _HEAD.unpack_from(self._data)
+            stop = _HEAD.size + size
+            if len(self._data) < stop:
+                break
+            assert self.answer is not None
+            self.answer.add(kind, bytes(memoryview(self._data)[_HEAD.size : stop]))
+            del self._data[:stop]
+            if kind in (_END, _ERROR):
+                self.answer = None
+        return True
+
+    def end(self) -> None:
+        self.process.kill()
+        for pipe in (self._input, self.output):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+        self.process.wait()
+
+
+# In a worker
+
+
+def run_worker() -> None:
+    """Be a worker: read a task and spans from standard input, write their events."""
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not come between the events
+
+    def say(kind: bytes, value: Any) -> None:
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        output.write(_HEAD.pack(kind, len(data)))
+        output.write(data)
+        output.flush()
+
+    with contextlib.suppress(EOFError, BrokenPipeError):  # who gave the spans is dead
+        task: Task = pickle.load(sys.stdin.buffer)
+        unit_ends.UNIT = task.unit
+        set_cache_limit(CACHE_BYTES)
+        encoder = None
+        while True:
+            span: Span = pickle.load(sys.stdin.buffer)
+            try:
+                encoder = encoder or _encoder(task)
+                for event in encoder.run(span):
+                    if isinstance(event, Ids):  # a view cannot be sent
+                        found = event.found._replace(data=bytes(event.found.data))
+                        event = event._replace(found=found)
+                    say(_END_OF_UNIT if isinstance(event, UnitEnd) else _EVENT, event)
+                say(_END, None)
+            except BrokenPipeError:
+                return
+            except MemoryError:
+                say(_ERROR, ("text", "not enough memory"))
+            except OSError as error:
+                say(_ERROR, ("os", error.errno, error.strerror, error.filename))
+            except Exception as error:
+                say(_ERROR, ("text", _explained(error, encoder.place if encoder else "")))
+
+
+def _explained(error: Exception, where: str) -> str:
+    is_said = isinstance(error, StreamtokError) and not isinstance(error, PendingLimitExceeded)
+    return str(error) if is_said or not where else f"{where}: {with_advice(error)}"
+
+
+def _encoder(task: Task) -> SpanEncoder:
+    job = task.job
+    encoding = job.open_encoding()
+    skipped: list[BadRecord] = []
+    inputs = _Inputs(job, task.paths, skipped.append)
+    family = job.family(encoding, task.digest)
+    return SpanEncoder(job, encoding, family, inputs.open, task.ends, skipped)
+
+
+class _Inputs:
+    def __init__(self, job: EncodeJob, paths: Sequence[str], on_bad: Callable[[BadRecord], None]):
+        self._job = job
+        self._paths = paths
+        self._on_bad = on_bad
+
+    def open(self, number: int, span: Span) -> Input:
+        job, path = self._job, self._paths[number]
+        if job.parquet is not None:
+            return ParquetInput(path, path, job, on_bad=self._on_bad, stop=span.stop)
+        before, end = None, job.end
+        if span.is_relative and end is not None:
+            at = span.position["at"] if span.position else 0
+            before = lambda: records_before(path, at, end)  # noqa: E731
+
+        def splitter(name: str, start: Any) -> Any:
+            return job.splitter(
+                name, start, on_bad=self._on_bad, ends=span.stop is None, before=before
+            )
+
+        return FileInput(
+            path,
+            path,
+            splitter,
+            may_be_compressed=job.unpack and is_compressed(path),
+            block_size=job.chunk_size,
+            stop=span.stop,
+        )
