@@ -16,7 +16,7 @@ from ..pipeline.record import Record, Row, record_path
 from ..pipeline.run import InThreads, Pool, Run
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import BadRecord, unit_ends
-from ..pipeline.span_encoder import SpanEncoder, group_ends
+from ..pipeline.span_encoder import Span, SpanEncoder, group_ends
 from . import encode_output as outputs
 from . import encoding_options, open_inputs, options
 from .encode_output import Output
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
                 ends_at=Signals.Paused if job.follow and not job.resume else (),
                 pauses_at=Signals.Paused,
             )
-            pool = InThreads(encoder, len(opened))
+            pool = InThreads(encoder, Span(0, len(opened)))
         stack.callback(pool.release)
         record = None
         if output.is_file:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from ..errors import PlanError
-from ..pipeline.run import Totals
+from ..pipeline.record import Totals
 from ..pipeline.skip_log import reasons
 from ..stores import places
 from .part import Record, read_records
@@ -83,25 +83,20 @@ def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
 
 
 def _skipped(plan: Plan) -> Iterator[str]:
-    """The lines of the parts' logs, with their places in the inputs instead of the parts."""
-    lines = text = 0  # of the parts before, in this input
+    """The lines of the parts' logs, with their lines in the inputs instead of the parts."""
+    lines = 0  # of the parts before, in this input
     for number, record in enumerate(read_records(plan)):
         if record is None:
             raise PlanError(f"part {number} of {plan.output} has just been removed")
         if plan[number].start == 0:
-            lines = text = 0
+            lines = 0
         if record.skip_log is not None:
-            with places.open_lines(places.join(plan.output, record.skip_log[0])) as file:
+            with places.open_lines(places.join(plan.output, record.skip_log.name)) as file:
                 for row in map(json.loads, file):
-                    if "line_in_part" in row:
-                        place = {
-                            "line": lines + row.pop("line_in_part"),
-                            "offset": text + row.pop("offset_in_part"),
-                        }
-                        row = {"file": row["file"], **place, "reason": row["reason"]}
+                    if "line" in row:
+                        row["line"] += lines
                     yield json.dumps(row) + "\n"
         lines += record.lines
-        text += record.text
 
 
 def add_record(totals: Totals, record: Record) -> None:

@@ -20,11 +20,12 @@ from ..patterns.pattern import Pattern
 from ..pipeline import PART_SIZE
 from ..pipeline.skip_log import SkipLog
 from ..pipeline.sources import Reading
+from ..pipeline.sources.unit_ends import CleanCuts, FindCut, cuts_behind
+from ..pipeline.spans import open_span
 from ..stores import places
 from ..training.trainer import Trainer
-from .bounds import FindCut, clean_cuts, cuts_behind
+from .bounds import span_of_part
 from .counted_documents import DocumentCounter
-from .part_text import open_part_text
 from .ranges import InputFile, Part, cut_inputs, input_now
 from .workers import raise_errors
 
@@ -98,19 +99,20 @@ def _count_part(part: Part, pattern: str, reading: Reading) -> tuple[Trainer, in
     path = part.input.path
     find_cut = clean if reading.end is None else cuts_behind(reading.end)
     skip_log = SkipLog()
-    text = open_part_text(part, reading, lambda: find_cut, block_size=_BLOCK, on_bad=skip_log)
+    span = span_of_part(part, reading, lambda: find_cut)
     counter = DocumentCounter(trainer)
-    source = text.source
+    begin = span.position["at"] if span is not None and span.position is not None else 0
     try:
-        if source is not None:
-            for parts in source.groups(text.position, False):
+        if span is not None:
+            source = open_span(reading, path, span, skip_log, _BLOCK)
+            for parts in source.groups(span.position, False):
                 counter.count(parts)
         trainer.end_document()
     except UnicodeError as error:
         if reading.is_split:
             where = f"{path}, bytes {part.start} to {part.stop}"
             raise PlanError(counter.explain(error, where, None)) from None
-        raise PlanError(counter.explain(error, path, -text.begin)) from None
+        raise PlanError(counter.explain(error, path, -begin)) from None
     if input_now(path) != part.input:
         raise PlanError(f"{path} has changed while it was counted: count it again")
     return trainer, skip_log.skipped
@@ -121,7 +123,7 @@ def _compiled(pattern: str) -> tuple[Pattern, FindCut]:
     """The pattern, and its cuts."""
     compiled = Trainer(pattern).pattern
     encoding = Trainer(compiled).train(256)
-    return compiled, clean_cuts(encoding.stream_encoder(disallowed_special=()))
+    return compiled, CleanCuts(encoding.stream_encoder(disallowed_special=())).find
 
 
 def _flat(part: Part) -> tuple[object, ...]:

@@ -40,7 +40,7 @@ def outputs_of_job(plan_file: str) -> Iterator[Finished]:
                 f"{folder}: part {number} is not done, or its files were changed: the same encode "
                 "command makes it"
             )
-        names = [name for name, _, _ in record.files if not describes(name)]
+        names = [one.name for one in record.files if not describes(one.name)]
         for name in names:
             path = places.join(folder, name)
             about = sinks.read_description(path)

@@ -9,30 +9,31 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import json
 import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import DocumentError, PlanError, StreamtokError
 from ..parallel.threads import map_in_threads
 from ..pipeline import sinks
 from ..pipeline.documents import with_advice
-from ..pipeline.run import Run, Totals
+from ..pipeline.run import InThreads, Run
 from ..pipeline.skip_log import SkipLog, skip_log_path
-from ..pipeline.sources import Feed
+from ..pipeline.span_encoder import Span, SpanEncoder
+from ..pipeline.spans import find_cuts, open_span
 from ..stores import places
 from ..stores.urls import is_url
-from .bounds import find_cuts
-from .part_text import PartText, open_part_text
+from .bounds import span_of_part
 from .plan import Plan
 from .ranges import Part, input_now
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from ..pipeline.documents import DocumentEncoder
+    from ..pipeline.sources import BadRecord, FileInput, ParquetInput
 
 RECORDS = "records"  # the folder of the records, in that of the output
 _BLOCK = 1 << 19
@@ -40,47 +41,59 @@ _POLL = 0.2  # seconds
 _AT_ONCE, _GROUP = 16, 1024  # records that a store is asked for
 
 
+class RecordFile(NamedTuple):
+    """A file of a part: its name, and what its bytes are."""
+
+    name: str
+    digests: sinks.Digests
+
+    def as_json(self) -> list[Any]:
+        """The fields as JSON values."""
+        return [self.name, *self.digests]
+
+    @classmethod
+    def from_json(cls, row: list[Any]) -> RecordFile:
+        """The file of `as_json`. Raises TypeError, ValueError."""
+        name, size, header_size, pieces = row
+        found = tuple((int(length), str(sha256)) for length, sha256 in pieces)
+        return cls(str(name), sinks.Digests(int(size), int(header_size), found))
+
+
 @dataclass(frozen=True)
 class Record:
-    """What a finished part holds: its files (name, bytes, sha256), and its counts.
+    """What a finished part holds: its files, but for sidecars, and its counts.
 
-    skipped_because: counts by reason; skip_log: a file as those. lines, text: how many lines ended
-    in the part, and the bytes of its text, from which `commit` finds the places in the log.
+    skipped_because: counts by reason; skip_log: a file as those. lines: how many ended in the part,
+    from which `commit` finds the lines in the log.
     """
 
     part: int
     plan: str
-    files: tuple[tuple[str, int, str], ...]
+    files: tuple[RecordFile, ...]
     documents: int
     bytes: int
     tokens: int
     skipped: int
     skipped_because: dict[str, int]
-    skip_log: tuple[str, int, str] | None
+    skip_log: RecordFile | None
     lines: int
-    text: int
 
     def as_json(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        log = None if self.skip_log is None else list(self.skip_log)
-        return asdict(self) | {"files": [list(one) for one in self.files], "skip_log": log}
+        log = None if self.skip_log is None else self.skip_log.as_json()
+        return asdict(self) | {"files": [one.as_json() for one in self.files], "skip_log": log}
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> Record:
         """The record of `as_json`. Raises KeyError, TypeError, ValueError."""
-        counts = ("part", "documents", "bytes", "tokens", "skipped", "lines", "text")
+        counts = ("part", "documents", "bytes", "tokens", "skipped", "lines")
         return cls(
             plan=str(row["plan"]),
-            files=tuple(map(_file_from_json, row["files"])),
+            files=tuple(map(RecordFile.from_json, row["files"])),
             skipped_because={str(key): int(n) for key, n in row["skipped_because"].items()},
-            skip_log=_file_from_json(row["skip_log"]) if row["skip_log"] else None,
+            skip_log=RecordFile.from_json(row["skip_log"]) if row["skip_log"] else None,
             **{key: int(row[key]) for key in counts},
         )
-
-
-def _file_from_json(row: list[Any]) -> tuple[str, int, str]:
-    name, size, sha256 = row
-    return str(name), int(size), str(sha256)
 
 
 def record_path(plan: Plan, number: int) -> str:
@@ -107,9 +120,9 @@ def read_record(plan: Plan, number: int) -> Record | None:
     if found.plan != plan.digest:
         raise PlanError(f"{path} is the record of another plan: remove {plan.output}")
     logs = () if found.skip_log is None else (found.skip_log,)
-    for name, size, _ in (*found.files, *logs):
+    for name, digests in (*found.files, *logs):
         try:
-            if places.size_of(places.join(plan.output, name)) != size:
+            if places.size_of(places.join(plan.output, name)) != digests.size:
                 return None
         except FileNotFoundError:
             return None
@@ -150,17 +163,15 @@ def run_part(plan: Plan, number: int) -> Record:
                 return done
         _check_input(part)
         skip_log = _skip_log(plan, number)
-        totals, files, read = _encode(plan, part, encoding, family, skip_log)
+        run, files = _encode(plan, part, encoding, family, skip_log)
         _check_input(part)  # an input that is written to meanwhile gives ids of nothing
-        lines, size = read.seen if read is not None else (0, 0)
         record = Record(
             part=number,
             plan=plan.digest,
             files=tuple(files),
-            skip_log=_log_file(number, skip_log),
-            lines=lines,
-            text=size,
-            **{key: value for key, value in asdict(totals).items() if key != "inputs"},
+            skip_log=_log_file(plan, number) if skip_log.because else None,
+            lines=run.records,
+            **{key: value for key, value in asdict(run.totals).items() if key != "inputs"},
         )
         text = json.dumps(record.as_json()) + "\n"
         places.write(record_path(plan, number), text.encode())
@@ -197,13 +208,12 @@ def _skip_log(plan: Plan, number: int) -> SkipLog:
     return SkipLog(path, limit=plan.job.max_bad_lines, is_part=True)
 
 
-def _log_file(number: int, skip_log: SkipLog) -> tuple[str, int, str] | None:
+def _log_file(plan: Plan, number: int) -> RecordFile:
     """The published log as a file of the record; its name begins with the folder."""
-    if skip_log.published is None or skip_log.path is None:
-        return None
-    name = skip_log_path(f"{number:06d}")
-    about = skip_log.published
-    return places.join(RECORDS, _folder(number), name), about["size"], about["sha256"]
+    name = places.join(RECORDS, _folder(number), skip_log_path(f"{number:06d}"))
+    data = places.read_whole(places.join(plan.output, name))
+    pieces = ((len(data), hashlib.sha256(data).hexdigest()),)
+    return RecordFile(name, sinks.Digests(len(data), 0, pieces))
 
 
 def _encode(
@@ -212,10 +222,9 @@ def _encode(
     encoding: Encoding,
     family: sinks.Family,
     skip_log: SkipLog,
-) -> tuple[Totals, list[tuple[str, int, str]], PartText | None]:
-    """Make the files of a part; return its totals, what its record says of them, and its text."""
+) -> tuple[Run, list[RecordFile]]:
+    """Make the files of a part; return its run, and what its record says of the files."""
     job = plan.job
-    encoder = job.open_encoder(encoding)
     files = sinks.Files(
         plan.path(part.number),
         family,
@@ -223,30 +232,35 @@ def _encode(
         is_exact=job.shard_exactly,
         is_hashed=True,
     )
+    skipped: list[BadRecord] = []
+
+    def open_input(number: int, span: Span) -> FileInput | ParquetInput:
+        return open_span(job, part.input.path, span, skipped.append, _BLOCK)
+
+    encoder = SpanEncoder(job, encoding, family, open_input, [True], skipped)
     with contextlib.ExitStack() as stack:
         stack.callback(encoder.release)
         stack.callback(files.discard)  # does nothing after a complete run
         stack.callback(skip_log.discard)
-        text = None
         try:
-            find_cut = functools.partial(find_cuts, job, encoding)
-            text = open_part_text(part, job, find_cut, block_size=_BLOCK, on_bad=skip_log)
-            skip_log.begin = text.begin
-            if not job.is_split and part.start > 0:
-                encoder.begin_inside(text.begin)
-            feed = Feed([text.source] if text.source is not None else [], text.position)
-            run = Run(feed, encoder, files, skip_log=skip_log)
+            span = span_of_part(part, job, lambda: find_cuts(job, encoding))
+            pool = InThreads(encoder, span)
+            run = Run(pool, files, skip_log)
+            run.begin()
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:
             _check_input(part)  # a file that was cut off looks damaged
-            raise _named(error, part, encoder) from error
-        return run.totals, files.complete_files, text
+            raise _named(error, part, encoder.place) from error
+    names = (os.path.basename(name.replace("/", os.sep)) for name, _ in files.made)
+    return run, [
+        RecordFile(name, digests) for name, (_, digests) in zip(names, files.made, strict=True)
+    ]
 
 
-def _named(error: Exception, part: Part, encoder: DocumentEncoder) -> Exception:
+def _named(error: Exception, part: Part, place: str) -> Exception:
     """The error, after the names of the input, the document and the part."""
     if isinstance(error, DocumentError):  # has them, except for the part
         return PlanError(str(error))
-    where = encoder.failed_place or part.input.path
+    where = place or part.input.path
     where += f", part {part.number} (bytes {part.start} … {part.stop})"
     return PlanError(f"{where}: {with_advice(error)}")

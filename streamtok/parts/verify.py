@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 
 from ..errors import PlanError
-from ..pipeline.run import Totals
+from ..pipeline.record import Totals
 from ..pipeline.sinks.checked import Fault, OutputCheck, Report
 from ..pipeline.sinks.finished import describes, first_file
 from ..stores import places
@@ -98,20 +98,20 @@ def _check_part(plan: Plan, number: int, report: Report) -> Record | None:
     if record.plan != plan.digest or record.part != number:
         report.faults.append(Fault(path, f"it is not the record of part {number} of this plan"))
         return None
-    digests = {name: (size, sha256) for name, size, sha256 in record.files}
     before = report.tokens
     check = OutputCheck(report)
-    for name, about in digests.items():
+    for name, digests in record.files:
         where = places.join(plan.output, name)
-        if describes(name):
-            check.check_file(where, *about)
-        else:
+        if not describes(name):
             check.check(where, digests)
+        elif not plan.job.has_sidecar:
+            check.check_file(where, digests)
     if record.skip_log is not None:
-        name, size, sha256 = record.skip_log
-        check.check_file(places.join(plan.output, name), size, sha256)
+        log = record.skip_log
+        check.check_file(places.join(plan.output, log.name), log.digests)
+    names = {one.name for one in record.files}
     first = os.path.basename(plan.path(number).replace("/", os.sep))
-    if plan.job.shard_tokens is None and first not in digests:
+    if plan.job.shard_tokens is None and first not in names:
         report.faults.append(Fault(path, f"it does not have {first}, the file of part {number}"))
     elif report.tokens - before != record.tokens:
         what = f"it says {record.tokens:,} tokens, but its files have {report.tokens - before:,}"

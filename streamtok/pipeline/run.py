@@ -39,13 +39,18 @@ class Pool(Protocol):
 class InThreads:
     """A pool of the threads of this process: what is left is one span."""
 
-    def __init__(self, encoder: SpanEncoder, n_inputs: int):
+    def __init__(self, encoder: SpanEncoder, span: Span | None):
+        """span: all there is to do, or None if that is nothing."""
         self._encoder = encoder
-        self._n_inputs = n_inputs
+        self._span = span
 
     def run(self, after: Row) -> Iterator[Event]:
-        """The events of all inputs from there on."""
-        span = Span(after.input, self._n_inputs, after.position, None, after.stream)
+        """The events of the span, from there on."""
+        span = self._span
+        if span is None:
+            return iter(())
+        if after != Row():
+            span = Span(after.input, span.last, after.position, span.stop, after.stream)
         return self._encoder.run(span)
 
     @property
@@ -79,14 +84,14 @@ class Run:
         self._record = record
         self._every = every
         self._last = Row()
-        self._records = 0  # of the input, where its last unit ended
+        self.records = 0  # of the input, where its last unit ended
         self._waiting: list[Row] = []
         self._is_committing = False
         self.totals = Totals()
         if record is not None and record.is_begun:
             self._last = record.last
             self.totals = copy.deepcopy(record.last.totals)
-            self._records = (record.last.position or {}).get("records", 0)
+            self.records = (record.last.position or {}).get("records", 0)
 
     def begin(self) -> None:
         """Open the files, or go on with those that are there. Raises OSError, CheckpointError."""
@@ -161,7 +166,7 @@ class Run:
                     saved = time.monotonic()
 
     def _skip(self, event: Skipped) -> None:
-        self._skip_log.add(event.bad, self._records if event.is_relative else 0)
+        self._skip_log.add(event.bad, self.records if event.is_relative else 0)
         self.totals.skipped = self._skip_log.skipped
         self.totals.skipped_because = self._skip_log.because
 
@@ -170,10 +175,10 @@ class Run:
         shard, sizes, pieces = files.end_unit() if event.stream is None else files.mark()
         if event.position is not None:
             if event.is_relative and "records" in event.position:
-                event.position["records"] += self._records
-            self._records = event.position.get("records", 0)
+                event.position["records"] += self.records
+            self.records = event.position.get("records", 0)
         else:
-            self._records = 0
+            self.records = 0
         if self._record is None:
             return
         self._last = Row(

@@ -42,14 +42,17 @@ class SkipLog:
         path: str | None = None,
         *,
         limit: int | None = None,
+        is_part: bool = False,
         is_resumable: bool = False,
     ):
         """path: the log; None: only count. limit: records that may be skipped.
 
-        Nothing is written before the first record comes.
+        is_part: whether all records were skipped is not looked at. Nothing is written before the
+        first record comes.
         """
         self.path = path
         self._limit = limit
+        self._is_part = is_part
         self._is_resumable = is_resumable
         self._file: PartFile | None = None
         self.because: dict[str, int] = {}
@@ -85,7 +88,7 @@ class SkipLog:
 
     def has_all(self, documents: int) -> bool:
         """Whether records were skipped, and nothing is left."""
-        return bool(self.because) and not documents
+        return bool(self.because) and not documents and not self._is_part
 
     def nothing_left(self) -> DocumentError:
         """The exception for a run that has skipped everything; the log is kept."""

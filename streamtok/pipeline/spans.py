@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from ..stores import places
-from .sources import is_compressed
+from .sources import FileInput, ParquetInput, is_compressed
+from .sources.open_blocks import records_before
 from .sources.parquet_texts import ParquetTexts
 from .sources.unit_ends import CleanCuts, FindCut, cuts_behind, next_multiple
 from .span_encoder import Span
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from .job import EncodeJob
     from .record import Row
+    from .sources import OnBad, Reading, Splitter, Start
 
 
 def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut | None:
@@ -80,3 +82,32 @@ class Spans:
                     return
                 yield stop
                 at = stop
+
+
+def open_span(
+    reading: Reading, path: str, span: Span, on_bad: OnBad, block_size: int
+) -> FileInput | ParquetInput:
+    """The input that reads a span of a file. Raises OSError; as ParquetInput."""
+    if reading.parquet is not None:
+        return ParquetInput(path, path, reading, on_bad=on_bad, stop=span.stop)
+    end = reading.end
+
+    def before() -> int:
+        if not span.is_relative or end is None:
+            return 0
+        assert span.position is not None
+        return records_before(path, span.position["at"], end)
+
+    def splitter(name: str, start: Start) -> Splitter:
+        ends = span.stop is None
+        return reading.splitter(name, start, on_bad=on_bad, ends=ends, before=before)
+
+    is_whole = span.stop is None and not span.is_relative
+    return FileInput(
+        path,
+        path,
+        splitter,
+        may_be_compressed=is_whole and reading.unpack and is_compressed(path),
+        block_size=block_size,
+        stop=span.stop,
+    )

@@ -17,17 +17,16 @@ import struct
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import set_cache_limit
 from ..errors import DocumentError, PendingLimitExceeded, StreamtokError
 from ..parallel.worker_processes import ATTEMPTS, start_process
 from .documents import with_advice
-from .sources import FileInput, Input, ParquetInput, Waiting, is_compressed, unit_ends
-from .sources.open_blocks import records_before
+from .sources import Input, Waiting, unit_ends
 from .span_encoder import Event, Ids, Progress, Span, SpanEncoder, UnitEnd
-from .spans import Spans
+from .spans import Spans, open_span
 
 if TYPE_CHECKING:
     from .job import EncodeJob
@@ -303,36 +302,9 @@ def _encoder(task: Task) -> SpanEncoder:
     job = task.job
     encoding = job.open_encoding()
     skipped: list[BadRecord] = []
-    inputs = _Inputs(job, task.paths, skipped.append)
     family = job.family(encoding, task.digest)
-    return SpanEncoder(job, encoding, family, inputs.open, task.ends, skipped)
 
+    def open_input(number: int, span: Span) -> Input:
+        return open_span(job, task.paths[number], span, skipped.append, job.chunk_size)
 
-class _Inputs:
-    def __init__(self, job: EncodeJob, paths: Sequence[str], on_bad: Callable[[BadRecord], None]):
-        self._job = job
-        self._paths = paths
-        self._on_bad = on_bad
-
-    def open(self, number: int, span: Span) -> Input:
-        job, path = self._job, self._paths[number]
-        if job.parquet is not None:
-            return ParquetInput(path, path, job, on_bad=self._on_bad, stop=span.stop)
-        before, end = None, job.end
-        if span.is_relative and end is not None:
-            at = span.position["at"] if span.position else 0
-            before = lambda: records_before(path, at, end)  # noqa: E731
-
-        def splitter(name: str, start: Any) -> Any:
-            return job.splitter(
-                name, start, on_bad=self._on_bad, ends=span.stop is None, before=before
-            )
-
-        return FileInput(
-            path,
-            path,
-            splitter,
-            may_be_compressed=job.unpack and is_compressed(path),
-            block_size=job.chunk_size,
-            stop=span.stop,
-        )
+    return SpanEncoder(job, encoding, family, open_input, task.ends, skipped)

@@ -21,6 +21,7 @@ from .outputs import Pipe, check_output, open_output
 from .ownership import find_foreign
 from .shards import Files
 from .sidecar import (
+    Digests,
     Sidecar,
     check_sidecar,
     matching_sidecar,
@@ -34,6 +35,7 @@ __all__ = [
     "READ_FORMATS",
     "TABLE",
     "About",
+    "Digests",
     "Family",
     "Files",
     "Locks",

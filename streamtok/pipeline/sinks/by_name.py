@@ -57,7 +57,7 @@ class Family:
         is_kept: a record of the run needs the digests, too.
         """
         if self.format.has_schema:
-            return 0 if number else None  # the ids and lengths that the table is made of
+            return 0 if number or is_kept else None  # ids and lengths that the table is made of
         if not (self.has_sidecar or is_kept):
             return None
         return self.format.index_header if number else self.format.header_size

@@ -22,7 +22,7 @@ from .finished import BLOCK, DamagedIndex, Finished, find_finished, read_documen
 from .format_table import TABLE
 from .indexed import metric
 from .parquet_sink import read_metadata
-from .sidecar import Digests, Sidecar
+from .sidecar import Digests
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -66,13 +66,16 @@ class OutputCheck:
         self._report = report
         self._path = ""
 
-    def check(self, path: str) -> None:
-        """Check the output that the file at `path` belongs to. Raises MissingLibraryError."""
+    def check(self, path: str, recorded: Digests | None = None) -> None:
+        """Check the output that the file at `path` belongs to. Raises MissingLibraryError.
+
+        recorded: what the record of a part says of the file.
+        """
         self._path = path
         try:
             one = find_finished(path)
             self._path = one.path
-            self._check(one)
+            self._check(one, recorded)
         except (SidecarError, ValueError) as error:
             self._fault(str(error).removeprefix(f"{self._path} "))
         except IsADirectoryError:
@@ -111,12 +114,15 @@ class OutputCheck:
                 path,
             )
 
-    def _check(self, one: Finished) -> None:
+    def _check(self, one: Finished, recorded: Digests | None) -> None:
         about = one.about
         if about is None:
             self._note("it has no sidecar: neither digests nor ids can be compared")
         format = TABLE[one.format]
-        read = _Reading(one.path, None if about is None else about.digests)
+        if about is not None and recorded is not None and about.digests not in (None, recorded):
+            self._fault("its sidecar does not say what the record of its part does")
+        recorded = recorded or (about.digests if about is not None else None)
+        read = _Reading(one.path, recorded)
         self._report.files += 1
         row = (read_metadata(one.path) or {}).get("pieces", {}) if format.has_schema else {}
         digests = PieceCheck(row.get("ids", ())), PieceCheck(row.get("lengths", ()))  # of a table
@@ -136,11 +142,15 @@ class OutputCheck:
             self._fault(error.what, error.path)
         except ValueError as error:
             self._fault(str(error))
-        for _ in read.rest if not format.has_schema else ():  # the digests are of all
+        for _ in (
+            read.rest if recorded is not None or not format.has_schema else ()
+        ):  # the digests are of all
             pass
         if not has_index:
             count = read.size // (2 if one.raw_format == "u16" else 4)
         self._report.tokens += count
+        if recorded is not None:
+            self._compare(self._path, read, recorded)
         if format.has_schema:
             self._report.documents += documents
             if about is not None:
@@ -151,8 +161,8 @@ class OutputCheck:
             head = places.read_head(one.path, format.header_size)
             if head != format.header(width, count):
                 self._fault(f"its header is not that of {count:,} {about.dtype}")
-        if about is not None:
-            self._check_about(about, read, count)
+        if about is not None and count != about.tokens:
+            self._fault(f"it has {count:,} ids, not the {about.tokens:,} recorded")
         for suffix, recorded_file in (about.files if about is not None else {}).items():
             if suffix in format.further:
                 self.check_file(one.further(suffix), recorded_file)
@@ -163,12 +173,6 @@ class OutputCheck:
             if documents > about.documents or (documents < about.documents and not is_fewer):
                 self._fault(f"it has {documents:,} documents, not the {about.documents:,} recorded")
         self._report.documents += documents or (about.documents if about is not None else 0)
-
-    def _check_about(self, about: Sidecar, read: _Reading, count: int) -> None:
-        assert about.digests is not None  # as of every sidecar
-        self._compare(self._path, read, about.digests)
-        if count != about.tokens:
-            self._fault(f"it has {count:,} ids, not the {about.tokens:,} recorded")
 
     def _check_ids(self, one: Finished, ids: npt.NDArray[Any], before: int) -> None:
         """Report the first id that the vocabulary does not have."""

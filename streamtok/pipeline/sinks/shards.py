@@ -43,8 +43,8 @@ class Files:
     """The files of one family, or shards of about `shard_tokens` ids each.
 
     A shard ends with the first document that brings it to `shard_tokens` ids. With `is_exact`,
-    every shard but the last has exactly that many, and documents may be cut. made: what complete
-    files have, by the names of the first ones.
+    every shard but the last has exactly that many, and documents may be cut. made: the names of
+    complete files, but for sidecars, and what they have.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Files:
         self._is_exact = is_exact
         self._is_resumable = is_resumable
         self._is_hashed = is_hashed or is_resumable
-        self.made: dict[str, Sidecar] = {}
+        self.made: list[tuple[str, Digests]] = []
         self._shard = 0  # the number of the open shard, or of the next one
         self._documents = 0  # ended in earlier shards
         self._files: list[PartFile] = []  # of the open shard
@@ -250,12 +250,12 @@ class Files:
             file.end_piece()
         self._writer.wait()
         kept = self._files[: len(self._files) - self._family.scratch]
-        made = self._described(kept)
-        self.made[kept[0].target] = made
+        digests = [Digests(file.size, file.hashed_from or 0, tuple(file.pieces)) for file in kept]
+        self.made += zip((file.target for file in kept), digests, strict=True)
         if self._family.has_sidecar:
             name = self._family.kept_names(self._path, self._number(self._shard))[-1]
             sidecar = places.open_new(name, is_resumable=self._is_resumable)
-            sidecar.write(made.to_json())
+            sidecar.write(self._described(digests).to_json())
             kept.append(sidecar)
         for file in kept:
             file.sync()
@@ -266,7 +266,7 @@ class Files:
         self._files, self._sink = [], None
         self._shard += 1
 
-    def _described(self, kept: list[PartFile]) -> Sidecar:
+    def _described(self, digests: list[Digests]) -> Sidecar:
         assert self._sink is not None
         family, about = self._family, self._family.about
         return Sidecar(
@@ -276,13 +276,10 @@ class Files:
             dtype=family.dtype,
             tokens=self._sink.tokens,
             documents=self._sink.documents,
-            size=kept[0].size,
-            pieces=tuple(kept[0].pieces),
-            header_size=kept[0].hashed_from or 0,
-            files={
-                suffix: Digests(file.size, file.hashed_from or 0, tuple(file.pieces))
-                for suffix, file in zip(family.format.further, kept[1:], strict=True)
-            },
+            size=digests[0].size,
+            pieces=digests[0].pieces,
+            header_size=digests[0].header_size,
+            files=dict(zip(family.format.further, digests[1:], strict=True)),
             max_id=about.max_id,
             vocabulary=about.vocabulary,
             job=about.job,

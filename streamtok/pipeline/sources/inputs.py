@@ -337,13 +337,12 @@ class ParquetInput(Input):
         *,
         on_bad: OnBad | None = None,
         waiting: Waiting = contextlib.nullcontext,
-        groups: range | None = None,
         stop: int | None = None,
     ):
         """Open the file once, to raise OSError, DocumentError or MissingLibraryError early.
 
         reading: names the column of the texts. on_bad: takes rows without one, if it says that
-        those are skipped. groups: the row groups to read, all by default. stop: end before this
+        those are skipped. stop: end before this
         row, with which a row group begins.
         """
         assert reading.parquet is not None
@@ -353,15 +352,12 @@ class ParquetInput(Input):
         self._column = reading.parquet
         self._on_bad = on_bad if reading.skips_bad else None
         self._waiting = waiting
-        self._groups = groups
         self._stop = stop
         self._texts = self._open(0)
         self._texts.close()
 
     def _open(self, row: int) -> ParquetTexts:
-        return ParquetTexts(
-            self._path, self._column, on_bad=self._on_bad, row=row, groups=self._groups
-        )
+        return ParquetTexts(self._path, self._column, on_bad=self._on_bad, row=row)
 
     @property
     def places(self) -> Places:

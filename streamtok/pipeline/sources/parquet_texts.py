@@ -36,11 +36,8 @@ class ParquetTexts:
         *,
         on_bad: OnBad | None = None,
         row: int = 0,
-        groups: range | None = None,
     ):
         """Open the file, to begin at number `row`.
-
-        groups: the row groups to read, all by default.
 
         column: the name of a column, or the path of a field inside one, with dots between the
         names; a column whose own name has dots goes first. on_bad: skips rows without a text;
@@ -54,7 +51,6 @@ class ParquetTexts:
         self._arrow_error = pa.ArrowException
         self._path = path
         self._on_bad = on_bad
-        self._groups = groups
         self.row = row
         self._places = Places(self.where)
         with contextlib.ExitStack() as stack:
@@ -76,9 +72,6 @@ class ParquetTexts:
         for group in range(self._metadata.num_row_groups):
             size = self._metadata.row_group(group).num_rows
             start, first = max(self.row - first, 0), first + size
-            if self._groups is not None and group not in self._groups:
-                self.row = max(self.row, first)
-                continue
             if start >= size:
                 continue
             for batch in self._batches(group, start, waiting):
@@ -109,7 +102,7 @@ class ParquetTexts:
         for group in range(self._metadata.num_row_groups):
             size += self._metadata.row_group(group).column(self._index).total_uncompressed_size
             if next_multiple(size) > next_multiple(before):
-                found.append(self._first_rows[group + 1])
+                found.append(self.first_rows[group + 1])
                 before = size
         return found if found[-1:] == [self.rows] else [*found, self.rows]
 
@@ -213,12 +206,12 @@ class ParquetTexts:
         return f"{self._path} row group {group} row {row}"
 
     def _place(self, row: int) -> tuple[int, int]:
-        group = bisect.bisect_right(self._first_rows, row) - 1
-        return group, row - self._first_rows[group]
+        group = bisect.bisect_right(self.first_rows, row) - 1
+        return group, row - self.first_rows[group]
 
     @cached_property
-    def _first_rows(self) -> list[int]:
-        """The number of the first row of each row group."""
+    def first_rows(self) -> list[int]:
+        """The number of the first row of each row group, and of all rows."""
         groups = range(self._metadata.num_row_groups)
         sizes = (self._metadata.row_group(group).num_rows for group in groups)
         return list(itertools.accumulate(sizes, initial=0))
