@@ -82,17 +82,17 @@ def form_rows(ids: IdArray, ends: EndArray, width: int) -> Formed:
     text, places = format_rows(ids, ends)
     text = text.replace(b"\n", b",")
     parts: list[bytes] = []
-    found: list[int] = []
-    start = size = 0
+    start = 0
+    begin = b""
     for place in places:
-        row = (JSONL_BEGIN if found else b"", text[start : max(place - 1, start)], _ROW_END)
-        parts += row
-        size += sum(map(len, row))
-        found.append(size)
+        parts += (begin, text[start : place - 1] if place > start else b"", _ROW_END)
+        begin = JSONL_BEGIN
         start = place
     if start < len(text):
-        parts += (JSONL_BEGIN if found else b"", text[start:-1])
-    return Formed(b"".join(parts), len(ids), ends, np.array(found, np.int64))
+        parts += (begin, text[start:-1])
+    sizes = np.maximum(np.diff(places, prepend=0) - 1, 0) + len(JSONL_BEGIN) + len(_ROW_END)
+    found = np.cumsum(sizes) - len(JSONL_BEGIN)
+    return Formed(b"".join(parts), len(ids), ends, found)
 
 
 def divide(found: Formed, n_ends: int, at: int, place: int) -> tuple[Formed, Formed]:
@@ -164,8 +164,9 @@ class JsonlSink(Sink):
     def _write_ids(self, found: Formed) -> None:
         # Nothing of a document is written before its first id.
         has_ids = int(found.ends[0]) if len(found.ends) else found.n_ids
-        comma = b"," if has_ids else b""
-        self._files[0].write((comma if self.open else JSONL_BEGIN) + found.data)
+        if has_ids or not self.open:
+            self._files[0].write(b"," if self.open else JSONL_BEGIN)
+        self._files[0].write(found.data)
 
 
 def npy_header(width: int, count: int) -> bytes:
