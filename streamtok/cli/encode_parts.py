@@ -26,9 +26,9 @@ def run(args: argparse.Namespace, job: EncodeJob) -> int:
     notes = open_inputs.Notes(args.quiet, args.json)
     paths = open_inputs.input_paths(args.files, args.glob, job, notes)
     if args.output == "-" or "-" in paths:
-        raise Misused("--workers, --ray and --task need files as inputs and a folder as -o")
+        raise Misused("--ray and --task need files as inputs and a folder as -o")
     if os.path.isfile(args.output):
-        raise Refused(f"{shown(args.output)} is a file; --workers, --ray and --task make a folder")
+        raise Refused(f"{shown(args.output)} is a file; --ray and --task make a folder")
     overwriting.refuse_inputs([args.output], [*vocabulary_files(args.encoding), *paths])
     made = _plan(args, job, paths)
     made.save()
@@ -84,7 +84,8 @@ def run(args: argparse.Namespace, job: EncodeJob) -> int:
 
 def _hint(job: EncodeJob, made: Plan) -> str | None:
     """What to say if there are fewer parts than processes that could encode them, else None."""
-    wanted, what = (job.task[1], "tasks") if job.task else (job.workers or 1, "workers")
+    wanted = (job.task[1] if job.task else 1) * (job.workers or 1)
+    what = "workers" if job.workers else "tasks"
     if len(made) >= wanted or job.ray is not None:
         return None
     parts = f"{len(made)} part{'' if len(made) == 1 else 's'}"

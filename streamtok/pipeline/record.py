@@ -26,6 +26,7 @@ from .job import EncodeJob
 from .option_fields import IDS
 
 _FORMAT = 1
+_BEGIN = b'{"record": '
 _LARGE = 1 << 20  # bytes, after which a record is written anew if most of it is old
 _STATE_ERRORS = (
     ValueError, TypeError, LookupError, AttributeError, OverflowError, AssertionError
@@ -124,7 +125,9 @@ class Record:
         except ForeignFileError as error:
             raise CheckpointError(f"{self.path} {error.strerror}") from None
         rows = list(_whole(lines))
-        if not rows and len(lines) <= 1 and not (lines and lines[0].endswith(b"\n")):
+        begin = lines[0][: len(_BEGIN)] if lines else b""
+        is_torn = len(lines) <= 1 and not (lines and lines[0].endswith(b"\n"))
+        if is_torn and _BEGIN.startswith(begin):
             return  # the process died before the first line was there
         with self.taking_up():
             head = rows[0] if rows else {}

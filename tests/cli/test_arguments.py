@@ -231,9 +231,10 @@ def _base64(byte: int) -> str:
         (["encode", "-o", "x", "--task", "2/2"], "must be I/N with 0 <= I < N"),
         (["encode", "-o", "x", "--task", "1"], "must be I/N"),
         (["encode", "-o", "x", "--workers", "0"], "--workers"),
-        (["encode", "-o", "x", "--workers", "2", "--resume"], "--resume cannot be used with"),
+        (["encode", "-o", "x", "--task", "0/2", "--resume"], "--resume cannot be used with"),
         (["encode", "-o", "x", "--workers", "2", "--follow"], "--follow cannot be used with"),
-        (["encode", "x", "--workers", "2"], "need files as inputs and a folder as -o"),
+        (["encode", "x", "--task", "0/2"], "need files as inputs and a folder as -o"),
+        (["encode", "--workers", "2"], "--workers needs files as inputs"),
     ],
 )
 def test_wrong_usage_names_the_help_of_the_command(args: list[str], message: str) -> None:

@@ -202,7 +202,7 @@ def test_records_that_are_taken_as_plain_text(name: str, tmp_path: Path, capsys:
     commands = (
         ["count", str(path)],
         ["encode", str(path), "-o", out],
-        ["encode", str(path), "-o", f"{out}2", "--workers", "1"],
+        ["encode", str(path), "-o", f"{out}2", "--task", "0/1"],
         ["train", str(path), "--vocab-size", "257", "-o", f"{out}3"],
         ["train", str(path), "--vocab-size", "257", "-o", f"{out}4", "--workers", "1"],
     )

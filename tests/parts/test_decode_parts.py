@@ -73,7 +73,7 @@ def test_a_vocabulary_file_is_found_again(
     command = ["encode", "-q", "text", "-e", "models/tokenizer.json"]
     assert main([*command, "-o", "a.npy"]) == 0
     assert main([*command, "-o", "a.parquet"]) == 0
-    assert main([*command, "-o", "job", "--workers", "1"]) == 0
+    assert main([*command, "-o", "job", "--task", "0/1"]) == 0
     capfdbinary.readouterr()
     for path in ("a.npy", "a.parquet", "job"):
         assert main(["decode", path]) == 0

@@ -144,7 +144,7 @@ def command(tmp_path: Path) -> list[str]:
     written(tmp_path / "in.txt", {})
     # A part of ids is smaller than its sidecar, that than its record, and that than the manifest.
     args = ["encode", "-q", "-e", "gpt2", str(tmp_path / "in.txt"), "-o", str(tmp_path / "out")]
-    return [*args, "--workers", "2", "--part-size", "150", "--format", "u16"]
+    return [*args, "--task", "0/1", "--workers", "2", "--part-size", "150", "--format", "u16"]
 
 
 TARGETS = {

@@ -91,7 +91,7 @@ def test_what_the_vocabulary_puts_around_a_text(tmp_path: Path) -> None:
     assert ids_of(made) == mine.encode(path.read_text(), add_special_tokens=True)
     out = str(tmp_path / "cli")
     args = ["-e", str(vocabulary), str(path), "--format", "u16", "-o", out, "--part-size", "100"]
-    assert main(["encode", "-q", *args, "--workers", "1", "--add-special-tokens"]) == 0
+    assert main(["encode", "-q", *args, "--task", "0/1", "--add-special-tokens"]) == 0
     assert Plan.load(out).job.as_json() == made.job.as_json()
 
 

@@ -111,7 +111,7 @@ def test_two_jobs_with_one_plan_at_once(text: Path) -> None:
 def test_a_driver_that_is_killed_goes_on(text: Path) -> None:
     args = [
         sys.executable, "-m", "streamtok", "encode", "-q", "-e", "gpt2", str(text),
-        "--workers", "2", "--part-size", "10000", "-o", str(text.parent / "out"),
+        "--task", "0/1", "--workers", "2", "--part-size", "10000", "-o", str(text.parent / "out"),
     ]  # fmt: skip
     for delay in (0.3, 0.6, 0.9):
         process = subprocess.Popen(args, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})

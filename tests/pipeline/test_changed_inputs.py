@@ -257,7 +257,19 @@ def test_an_input_may_be_given_twice(tmp_path: Path) -> None:
     for size in ("9k", "1M"):
         out = tmp_path / size
         args = ["encode", "-e", "gpt2", str(path), str(path), "-q", "--lines"]
-        parts = [*args, "--part-size", size, "--workers", "2", "-o", str(out), "--format", "u16"]
+        parts = [
+            *args,
+            "--part-size",
+            size,
+            "--task",
+            "0/1",
+            "--workers",
+            "2",
+            "-o",
+            str(out),
+            "--format",
+            "u16",
+        ]
         assert main(parts) == 0
         assert main(parts) == 0  # it is complete
         whole = tmp_path / "whole.u16"

@@ -117,7 +117,7 @@ def test_what_the_message_asks_for_lets_the_parts_go_on(
     data, options, asked, said = GOING_ON[kind]
     path, one, other = tmp_path / "input", tmp_path / "one", tmp_path / "other"
     path.write_bytes(data)
-    parts = ["--format", "u16", "--part-size", "4k", "--workers", "1"]
+    parts = ["--format", "u16", "--part-size", "4k", "--task", "0/1"]
     then = [path, *instead(options, asked), *parts]
     assert encode(path, *options, *parts, "-o", one) == 1
     place, _, what = said.rpartition(": ")
@@ -153,7 +153,7 @@ def test_what_ids_depend_on_is_refused_by_name(
     args += [] if name == "format" else ["--format", "u16"]
     command = ["encode", "-q", *([] if name == "encoding" else ENC)]
     resume = ["-o", tmp_path / "out", "--resume", "--checkpoint-every", "0", "--chunk-size", "512"]
-    parts = ["-o", tmp_path / "parts", "--workers", "1", "--part-size", "4k"]
+    parts = ["-o", tmp_path / "parts", "--task", "0/1", "--part-size", "4k"]
     stop = ["--max-bad-lines", "0"]
     assert encode(*args, *resume, *stop) == 1
     assert encode(*args, *parts, *stop) == 1
@@ -213,7 +213,7 @@ def test_the_log_names_lines_of_the_file(packed: str, tmp_path: Path) -> None:
         assert logged(out.with_name(f"{out.name}.skipped.jsonl"), path) == bad
     for size in ("700", "3000"):
         folder = tmp_path / f"parts{size}"
-        assert encode(*args, "--part-size", size, "--workers", "1", "-o", folder) == 0
+        assert encode(*args, "--part-size", size, "--task", "0/1", "-o", folder) == 0
         assert logged(folder / "skipped.jsonl", path) == bad
         manifest = json.loads((folder / "manifest.jsonl").read_text().splitlines()[0])
         assert manifest["skipped"] == sum(manifest["skipped_because"].values()) == len(bad)
@@ -239,7 +239,7 @@ def test_a_refused_document_names_its_line(
             assert encode(path, *args, *more, "-o", tmp_path / "out") == 1
             assert f"{path} line {line}: " in capsys.readouterr().err
         folder = tmp_path / f"{path.name}-parts"
-        assert encode(path, *args, "--part-size", "900", "--workers", "1", "-o", folder) == 1
+        assert encode(path, *args, "--part-size", "900", "--task", "0/1", "-o", folder) == 1
         assert f"{path} line {line}, part " in capsys.readouterr().err
         assert main(["count", *ENC, str(path), "--special", "refuse", *args[:3]]) == 1
         assert f"{path} line {line}: " in capsys.readouterr().err
@@ -262,7 +262,7 @@ def test_a_refused_document_between_delimiters(
         assert encode(*args, *more, "-o", tmp_path / "out") == 1
         assert f"{path} {unit} {number}: " in capsys.readouterr().err
     if end == r"\n":  # the others can overlap with themselves
-        parts = ["--part-size", "800", "--workers", "1", "-o", tmp_path / "parts"]
+        parts = ["--part-size", "800", "--task", "0/1", "-o", tmp_path / "parts"]
         assert encode(*args, *parts) == 1
         assert f"{path} line {number}, part " in capsys.readouterr().err
 
@@ -276,7 +276,7 @@ def test_a_row_is_named_by_its_group(tmp_path: Path, capsys: pytest.CaptureFixtu
     texts[217] = f"a {TOKEN}"
     pq.write_table(pa.table({"text": texts}), path, row_group_size=100)
     args = [path, "--parquet", "text", "--format", "u16"]
-    parts = ["--part-size", "1k", "--workers", "1", "-o", tmp_path / "parts"]
+    parts = ["--part-size", "1k", "--task", "0/1", "-o", tmp_path / "parts"]
     for more in (["-o", tmp_path / "out"], parts):
         assert encode(*args, *more) == 1
         assert f"{path} row group 0 row 7: no text" in capsys.readouterr().err
@@ -307,7 +307,7 @@ def test_a_run_that_skips_all_fails(tmp_path: Path, capsys: pytest.CaptureFixtur
             one.unlink()
     assert main(["count", *ENC, *map(str, wrong)]) == 1
     assert "nothing was encoded" in capsys.readouterr().err
-    assert encode(*wrong, "-o", folder, "--workers", "1", "--part-size", "3k") == 1
+    assert encode(*wrong, "-o", folder, "--task", "0/1", "--part-size", "3k") == 1
     assert "nothing was encoded: 301 lines" in capsys.readouterr().err
     assert not (folder / "manifest.jsonl").exists()
 
@@ -386,16 +386,16 @@ def test_less_work_than_workers_is_said(tmp_path: Path, capsys: pytest.CaptureFi
     path = tmp_path / "input"
     path.write_bytes(rows(*FINE))
     args = ["encode", *ENC, str(path), "--jsonl", "text", "-o", str(tmp_path / "out")]
-    assert main([*args, "--workers", "2"]) == 0
+    assert main([*args, "--task", "0/1", "--workers", "2"]) == 0
     said = capsys.readouterr().err
     assert "there is only 1 part for 2 workers: --part-size " in said
     size = re.search(r"--part-size (\d+)", said)
     assert size is not None
-    more = ["--part-size", size[1], "--workers", "2"]
+    more = ["--part-size", size[1], "--task", "0/1", "--workers", "2"]
     assert main([*args[:-1], str(tmp_path / "other"), *more]) == 0
     assert "2 workers" not in capsys.readouterr().err
     text = ["encode", *ENC, str(path), "-o", str(tmp_path / "third"), "--format", "jsonl"]
-    assert main([*text, "--workers", "2"]) == 0
+    assert main([*text, "--task", "0/1", "--workers", "2"]) == 0
     assert "the inputs cannot be cut into more" in capsys.readouterr().err
 
 

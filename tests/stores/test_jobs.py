@@ -345,9 +345,9 @@ def test_the_command_line_of_a_job(s3: str, tmp_path: Path) -> None:
     done = run(*args, url, "-o", f"{s3}/out", "--task", "1/2")
     assert done.returncode == 0, done
     assert not places.exists(f"{s3}/out/{MANIFEST}")
-    done = run(*args, url, "-o", f"{s3}/out", "--workers", "2")
+    done = run(*args, url, "-o", f"{s3}/out", "--task", "0/1", "--workers", "2")
     assert done.returncode == 0, done
-    assert main([*args, path, "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    assert main([*args, path, "-o", str(tmp_path / "out"), "--task", "0/1"]) == 0
     assert files_of(f"{s3}/out") == files_of(str(tmp_path / "out"))
     assert rows_of(f"{s3}/out") == rows_of(str(tmp_path / "out"))
 
@@ -373,7 +373,7 @@ def test_training_on_s3(s3: str, tmp_path: Path) -> None:
     args = ["train", "-q", "--force", "--vocab-size", "300", "--pattern", "gpt2"]
     expected = tmp_path / "expected.tiktoken"
     assert main([*args, path, "-o", str(expected)]) == 0
-    for more in ([], ["--workers", "2", "--part-size", "10000"]):
+    for more in ([], ["--task", "0/1", "--workers", "2", "--part-size", "10000"]):
         assert main([*args, url, *more, "-o", str(tmp_path / "made.tiktoken")]) == 0
         assert (tmp_path / "made.tiktoken").read_bytes() == expected.read_bytes()
     assert main([*args, url, "--save-counts", str(tmp_path / "c"), "-o", str(tmp_path / "m")]) == 1
