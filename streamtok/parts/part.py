@@ -23,6 +23,7 @@ from ..pipeline import sinks
 from ..pipeline.documents import with_advice
 from ..pipeline.run import InThreads, Run
 from ..pipeline.skip_log import SkipLog, skip_log_path
+from ..pipeline.sources.open_blocks import records_before
 from ..pipeline.span_encoder import Span, SpanEncoder
 from ..pipeline.spans import find_cuts, open_span
 from ..stores import places
@@ -244,6 +245,9 @@ def _encode(
         stack.callback(skip_log.discard)
         try:
             span = span_of_part(part, job, lambda: find_cuts(job, encoding))
+            if span is not None and span.is_relative and job.end is not None:
+                begin, end = (span.position or {})["at"], job.end
+                skip_log.lines_before = lambda: records_before(part.input.path, begin, end)
             pool = InThreads(encoder, span)
             run = Run(pool, files, skip_log)
             run.begin()

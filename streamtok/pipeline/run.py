@@ -205,5 +205,5 @@ class Run:
             self._record.add(self._waiting)
             self._record.compact(self._files.pieces)
             self._waiting.clear()
-        self._files.publish()
+        self._files.publish(None if self._record is None else self._record.last.shard)
         self._is_committing = False

@@ -53,6 +53,7 @@ class SkipLog:
         self.path = path
         self._limit = limit
         self._is_part = is_part
+        self.lines_before: Callable[[], int] = lambda: 0  # of the part, for messages
         self._is_resumable = is_resumable
         self._file: PartFile | None = None
         self.because: dict[str, int] = {}
@@ -78,6 +79,8 @@ class SkipLog:
             self._file.write(json.dumps(row).encode() + b"\n")
         if self._limit is not None and self.skipped > self._limit:
             kept = self._keep()
+            if "line" in place:
+                place["line"] += self.lines_before()
             raise DocumentError(
                 f"{_where(bad.file, place)}: {bad.reason}; it is bad line number "
                 f"{self.skipped:,}, and --max-bad-lines allows {self._limit:,} "

@@ -170,8 +170,10 @@ def test_tables_name_their_encoding(tmp_path: Path) -> None:
         "documents": 1,
         "first_document": 0,
         "tokens": len(ids),
-        "ids_sha256": hashlib.sha256(ids.tobytes()).hexdigest(),
-        "lengths_sha256": hashlib.sha256(np.array([len(ids)], "<i8").tobytes()).hexdigest(),
+        "pieces": {
+            "ids": [[4 * len(ids), hashlib.sha256(ids.tobytes()).hexdigest()]],
+            "lengths": [[8, hashlib.sha256(np.array([len(ids)], "<i8").tobytes()).hexdigest()]],
+        },
         "max_id": GPT2.max_token_value,
     }
     schema = pq.read_schema(made(tmp_path, "a.parquet"))

@@ -290,9 +290,14 @@ class Files:
         for file in self._files:
             file.sync()
 
-    def publish(self) -> None:
-        """Give the complete shards their names; after `finish`, remove leftover shards."""
+    def publish(self, before: int | None = None) -> None:
+        """Give the complete shards their names; after `finish`, remove leftover shards.
+
+        before: the number of the first shard that is not safe from a crash yet.
+        """
         while self._complete:
+            if before is not None and self._shard - len(self._complete) >= before:
+                return
             files = self._complete[0]
             self._forget_sidecar(files[0].target)  # there is no new one, so the ids come first
             publish_together(files)
