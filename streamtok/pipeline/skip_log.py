@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable
 
 from ..errors import DocumentError
 from ..files.part_file import PartFile, publish_left, remove_left

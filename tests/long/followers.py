@@ -430,7 +430,8 @@ def run_once(seed: int, folder: Path, steps: int = 12) -> Process:
             rng.choice(log.steps)()
         log.forget()
         process.start()
-        wait_until((folder / "app.bin.checkpoint").exists, process, "the first start")
+        record = folder / "app.bin.checkpoint"
+        wait_until(lambda: b'"position"' in record.read_bytes(), process, "the first start")
         for _ in range(steps):
             act(log, process, rng, is_losing)
         finish(log, process)
