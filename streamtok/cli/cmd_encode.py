@@ -128,14 +128,15 @@ def run(args: argparse.Namespace) -> int:
             record = Record(record_path(output.first), job, inputs)
             record.load()
             stack.callback(record.close)
-        taking_up = record.taking_up if record is not None else contextlib.nullcontext
+        goes_on = record is not None and record.is_begun
+        taking_up = record.taking_up if record and goes_on else contextlib.nullcontext
         output.refuse_foreign(record)
         out = output.open(record, stack, skip_log)
-        pipeline = Run(pool, out, skip_log, record, job.checkpoint_every)
         with taking_up():
+            pipeline = Run(pool, out, skip_log, record, job.checkpoint_every)
             pipeline.begin()
-        totals = pipeline.totals
-        progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))
+            totals = pipeline.totals
+            progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))
         if record is not None and record.last != Row():
             progress.note(
                 f"{args.output}: continuing after {totals.documents:,} documents, "
@@ -143,7 +144,8 @@ def run(args: argparse.Namespace) -> int:
             )
         args.continues = job.resume
         try:
-            pipeline.go(progress.advance)
+            with taking_up(True):
+                pipeline.go(progress.advance)
         except Signals.Paused:
             if job.resume:
                 args.when_stopped = f"stopped; the same command continues {args.output}"

@@ -80,16 +80,22 @@ class Row:
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> Row:
-        """The row of its fields as JSON values."""
+        """The row of its fields as JSON values. Raises ValueError, TypeError, KeyError."""
         pieces = tuple(tuple((size, sha) for size, sha in one) for one in row["pieces"])
         tokens, documents, is_open = row["in_shard"]
+        totals = Totals(**row["totals"])
+        counts = [totals.inputs, totals.documents, totals.bytes, totals.tokens, totals.skipped]
+        counts += totals.skipped_because.values()
+        counts += [row["input"], row["shard"], *row["in_shard"], *(row["sizes"] or ())]
+        if not all(type(one) is int and one >= 0 for one in counts):
+            raise ValueError("a count that is none")
         return cls(
             **row
             | {
                 "pieces": pieces,
                 "sizes": None if row["sizes"] is None else tuple(row["sizes"]),
                 "in_shard": (tokens, documents, is_open),
-                "totals": Totals(**row["totals"]),
+                "totals": totals,
             }
         )
 
@@ -145,6 +151,8 @@ class Record:
                     self.done = [(name, size) for name, size in row["done"]]
                     continue
                 found = Row.from_json(row)
+                if not 0 <= found.input <= len(self._inputs):
+                    raise ValueError(f"input {found.input} of {len(self._inputs)}")
                 if found.shard != self.last.shard or not pieces:
                     pieces = [[] for _ in found.pieces]
                 for all_of, one in zip(pieces, found.pieces, strict=True):
@@ -224,13 +232,18 @@ class Record:
             os.close(fd)
 
     @contextlib.contextmanager
-    def taking_up(self) -> Iterator[None]:
-        """Restore a state in this block: what no run has saved raises CheckpointError."""
+    def taking_up(self, is_begun: bool = False) -> Iterator[None]:
+        """Go on from a row in this block: what no run has saved raises CheckpointError.
+
+        is_begun: the run goes on from it, and a ValueError comes from a text.
+        """
         try:
             yield
         except (CheckpointError, OSError):
             raise
         except _STATE_ERRORS as error:
+            if is_begun and isinstance(error, ValueError):
+                raise
             raise CheckpointError(
                 f"{self.path} is damaged ({error!r}); remove it to start again"
             ) from None
