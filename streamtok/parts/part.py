@@ -62,7 +62,7 @@ class RecordFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Record:
-    """What a finished part holds: its files, but for sidecars, and its counts.
+    """What a finished part holds: its files, and its counts.
 
     skipped_because: counts by reason; skip_log: a file as those. lines: how many ended in the part,
     from which `commit` finds the lines in the log.

@@ -102,10 +102,10 @@ def _check_part(plan: Plan, number: int, report: Report) -> Record | None:
     check = OutputCheck(report)
     for name, digests in record.files:
         where = places.join(plan.output, name)
-        if not describes(name):
-            check.check(where, digests)
-        elif not plan.job.has_sidecar:
+        if describes(name):
             check.check_file(where, digests)
+        else:
+            check.check(where, digests)
     if record.skip_log is not None:
         log = record.skip_log
         check.check_file(places.join(plan.output, log.name), log.digests)

@@ -182,7 +182,7 @@ def test_the_command_line(tmp_path: Path, command: list[str], target: str) -> No
 
 @POSIX
 def test_all_parts_that_found_no_room_are_named(tmp_path: Path, command: list[str]) -> None:
-    error = only_error(spawn(wrapped(at_most(20), *command, "--task", "0/1")))
+    error = only_error(spawn(wrapped(at_most(20), *command)))
     assert error == f"{tmp_path / 'out' / 'plan.jsonl'}: File too large"
     plan(tmp_path / "in.txt", tmp_path / "out", encoding="gpt2", part_size=150, format="u16",
          ).save()  # fmt: skip

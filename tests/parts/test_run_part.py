@@ -67,9 +67,13 @@ def test_a_record_has_the_digests_of_its_files(
                 append=50256, shard_tokens=shard_tokens)  # fmt: skip
     seen = 0
     for number in range(len(made)):
-        for name, size, digest in run_part(made, number).files:
+        for name, (size, at, pieces) in run_part(made, number).files:
             data = (tmp_path / "out" / name).read_bytes()
-            assert (size, digest) == (len(data), hashlib.sha256(data).hexdigest())
+            assert size == len(data)
+            for length, digest in pieces:
+                assert hashlib.sha256(data[at : at + length]).hexdigest() == digest
+                at += length
+            assert at == size
             seen += 1
     assert seen >= (2 * len(made) if shard_tokens else len(made))
 

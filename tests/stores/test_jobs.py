@@ -23,6 +23,7 @@ import streamtok
 from streamtok import PlanError, commit, plan, run_part
 from streamtok.cli.main import main
 from streamtok.parts.commit import MANIFEST
+from streamtok.pipeline.sources import unit_ends
 from streamtok.stores import objects, places
 from streamtok.stores.object_reader import read_blocks
 
@@ -329,7 +330,10 @@ def test_what_urls_cannot_do(memory: str, tmp_path: Path, capsys: Any) -> None:
     assert "outputs can be paths, or URLs of s3://" in capsys.readouterr().err
 
 
-def test_an_input_can_be_resumed(memory: str, tmp_path: Path) -> None:
+def test_an_input_can_be_resumed(
+    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit_ends, "UNIT", 1000)
     url, _ = put(memory, "in.txt", text_of(30_000), tmp_path)
     bad, _ = put(memory, "bad.txt", b"\xff", tmp_path)
     args = ["encode", "-q", "--resume", "--checkpoint-every", "0", "-o", str(tmp_path / "out.npy")]
@@ -373,7 +377,7 @@ def test_training_on_s3(s3: str, tmp_path: Path) -> None:
     args = ["train", "-q", "--force", "--vocab-size", "300", "--pattern", "gpt2"]
     expected = tmp_path / "expected.tiktoken"
     assert main([*args, path, "-o", str(expected)]) == 0
-    for more in ([], ["--task", "0/1", "--workers", "2", "--part-size", "10000"]):
+    for more in ([], ["--workers", "2", "--part-size", "10000"]):
         assert main([*args, url, *more, "-o", str(tmp_path / "made.tiktoken")]) == 0
         assert (tmp_path / "made.tiktoken").read_bytes() == expected.read_bytes()
     assert main([*args, url, "--save-counts", str(tmp_path / "c"), "-o", str(tmp_path / "m")]) == 1

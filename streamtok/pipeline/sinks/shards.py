@@ -14,6 +14,7 @@ them.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ class Files:
 
     A shard ends with the first document that brings it to `shard_tokens` ids. With `is_exact`,
     every shard but the last has exactly that many, and documents may be cut. made: the names of
-    complete files, but for sidecars, and what they have.
+    complete files, and what they have.
     """
 
     def __init__(
@@ -255,8 +256,12 @@ class Files:
         if self._family.has_sidecar:
             name = self._family.kept_names(self._path, self._number(self._shard))[-1]
             sidecar = places.open_new(name, is_resumable=self._is_resumable)
-            sidecar.write(self._described(digests).to_json())
+            self._files.append(sidecar)
+            data = self._described(digests).to_json()
+            sidecar.write(data)
             kept.append(sidecar)
+            piece = len(data), hashlib.sha256(data).hexdigest()
+            self.made.append((sidecar.target, Digests(len(data), 0, (piece,))))
         for file in kept:
             file.sync()
             file.close()
