@@ -12,7 +12,8 @@ from ..parallel.threads import usable_cores
 from ..pipeline import sinks
 from ..pipeline.argument_types import parse_seconds
 from ..pipeline.job import CHUNK_SIZE, EncodeJob
-from ..pipeline.record import Record, Row, record_path
+from ..pipeline.record import Record, record_path
+from ..pipeline.rows import Row
 from ..pipeline.run import InThreads, Pool, Run
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import BadRecord, unit_ends

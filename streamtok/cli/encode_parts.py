@@ -11,7 +11,7 @@ from ..parts.part import RECORDS, Record
 from ..parts.plan import Plan, can_be_cut, plan_job
 from ..parts.workers import run_parts
 from ..pipeline.job import EncodeJob
-from ..pipeline.record import Totals
+from ..pipeline.rows import Totals
 from ..pipeline.skip_log import reasons
 from ..stores import places
 from . import encoding_options, open_inputs, overwriting

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..pipeline.record import Totals
+from ..pipeline.rows import Totals
 from ..pipeline.skip_log import reasons
 from .messages import is_terminal, say, shown
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from ..errors import PlanError
-from ..pipeline.record import Totals
+from ..pipeline.rows import Totals
 from ..pipeline.skip_log import reasons
 from ..stores import places
 from .part import Record, read_records

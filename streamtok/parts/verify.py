@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 
 from ..errors import PlanError
-from ..pipeline.record import Totals
+from ..pipeline.rows import Totals
 from ..pipeline.sinks.checked import Fault, OutputCheck, Report
 from ..pipeline.sinks.finished import describes, first_file
 from ..stores import places

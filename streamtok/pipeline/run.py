@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from .record import Record, Row, Totals
+from .record import Record
+from .rows import Row, Totals
 from .skip_log import SkipLog
 from .span_encoder import Event, Ids, Progress, Skipped, Span, SpanEncoder, UnitEnd
 

@@ -20,7 +20,7 @@ from .span_encoder import Span
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .job import EncodeJob
-    from .record import Row
+    from .rows import Row
     from .sources import OnBad, Reading, Splitter, Start
 
 

@@ -30,7 +30,7 @@ from .spans import Spans, open_span
 
 if TYPE_CHECKING:
     from .job import EncodeJob
-    from .record import Row
+    from .rows import Row
     from .sources import BadRecord
 
 CACHE_BYTES = 16 << 20  # for each thread: the pre-token cache, smaller than the default

@@ -16,7 +16,7 @@ from ..parts.commit import commit, missing_parts
 from ..parts.part import Record, run_part
 from ..parts.plan import Plan
 from ..parts.workers import raise_errors
-from ..pipeline.record import Totals
+from ..pipeline.rows import Totals
 
 __all__ = ["encode", "run_parts"]
 

@@ -38,7 +38,7 @@ from .crash import POLICIES, make_text
 
 ROOT = Path(__file__).resolve().parents[2]
 PART = "20000"
-IN_PARTS = ["--part-size", PART, "--workers", "2"]
+IN_PARTS = ["--part-size", PART, "--task", "0/1", "--workers", "2"]
 MOST = 12  # kills in a job, so that there are jobs of all formats
 FORMATS = ["megatron", "u16", "npy", "datatrove", "jsonl"]
 

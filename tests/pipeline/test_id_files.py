@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamtok.pipeline.record import Row, Totals
+from streamtok.pipeline.rows import Row, Totals
 from streamtok.pipeline.sinks import FILE_FORMATS, About, Family, Files
 from streamtok.pipeline.sinks.indexed import metric
 from streamtok.pipeline.sinks.parquet_sink import ROW_TOKENS

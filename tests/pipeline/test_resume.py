@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from streamtok import CheckpointError, verify
-from streamtok.pipeline.record import Row, Totals
+from streamtok.pipeline.rows import Row, Totals
 from streamtok.pipeline.sinks import About, Family, Files
 from streamtok.pipeline.sources import unit_ends
 

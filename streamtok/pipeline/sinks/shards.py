@@ -37,7 +37,7 @@ from .ownership import left_shards
 from .sidecar import Digests, Sidecar, has_sidecar, sidecar_path
 
 if TYPE_CHECKING:
-    from ..record import Row
+    from ..rows import Row
 
 
 class Files:
