@@ -76,7 +76,7 @@ class Files:
         self._sink: Sink | None = None
         self._writer = WriterThread()
         self._complete: list[list[PartFile]] = []
-        self._scratch: list[PartFile] = []  # of complete shards
+        self._scratch: list[list[PartFile]] = []  # of the complete shards
         self._is_finished = False
 
     def begin(self) -> None:
@@ -103,7 +103,7 @@ class Files:
     def _settle_shards(self) -> None:
         """Publish complete shards that are left, and remove those that are in no row."""
         before = self._shard
-        while before and any(map(is_left, self._kept_names(before - 1))):
+        while before and any(map(is_left, self._family.names(self._path, before - 1))):
             before -= 1
         for shard in range(before, self._shard):
             names = self._kept_names(shard)
@@ -242,7 +242,7 @@ class Files:
         self._writer.close()
         self._is_finished = True
         kept = [(file.target, file.size) for files in self._complete for file in files]
-        return kept + [(file.target, -1) for file in self._scratch]
+        return kept + [(file.target, -1) for files in self._scratch for file in files]
 
     def _close(self) -> None:
         assert self._sink is not None
@@ -266,7 +266,7 @@ class Files:
             file.sync()
             file.close()
         self._complete.append(self._family.in_order(kept))
-        self._scratch += [file for file in self._files if file.is_scratch]
+        self._scratch.append([file for file in self._files if file.is_scratch])
         self._documents += self._sink.documents
         self._files, self._sink = [], None
         self._shard += 1
@@ -306,9 +306,9 @@ class Files:
             files = self._complete[0]
             self._forget_sidecar(files[0].target)  # there is no new one, so the ids come first
             publish_together(files)
-            del self._complete[0]
-        for file in self._scratch:
-            file.discard()
+            for file in self._scratch[0]:
+                file.discard()
+            del self._complete[0], self._scratch[0]
         if self._is_finished and self._shard_tokens is not None:
             self.remove_leftovers()
 
@@ -348,6 +348,6 @@ class Files:
     def discard(self) -> None:
         """Remove all files that are not published."""
         with contextlib.ExitStack() as stack:
-            for file in [*self._files, *self._scratch, *itertools.chain(*self._complete)]:
+            for file in [*self._files, *itertools.chain(*self._scratch, *self._complete)]:
                 stack.callback(file.discard)
             self._writer.close()
