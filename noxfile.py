@@ -25,7 +25,6 @@ from pathlib import Path
 import nox
 
 ROOT = Path(__file__).resolve().parent
-SHARED = ROOT.parent / "shared"
 CORE = ROOT / "streamtok" / "_core"
 SOURCES = ("*.pyx", "*.pxd", "*.pxi", "*.h")
 METADATA = nox.project.load_toml(ROOT / "pyproject.toml")
@@ -144,8 +143,6 @@ def run_installed(session: nox.Session, package: Path) -> None:
             session.run("python", *command, silent=True)
         # Without the package, so that `streamtok` can only be the installed one.
         copy_tree(work / "outside", "streamtok")
-        if SHARED.is_dir():
-            (work / "shared").symlink_to(SHARED)
         with session.chdir(work / "outside"):
             session.run("python", "-c", f"import sys, streamtok; {shown}; {checked}")
             options = session.posargs or ["-n", "auto"]
@@ -343,11 +340,7 @@ def free_threads(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """The fuzzers, a minute each: `-- --states --seconds 600` runs one of them for longer."""
+    """Two of the long programs, a minute each: `-- streams --seconds 600` runs one for longer."""
     use_checkout(session, "test")
-    for options in (
-        [session.posargs]
-        if session.posargs
-        else [["--seconds", "60"], ["--states", "--seconds", "60"]]
-    ):
-        session.run("python", "-m", "tests.long.fuzz", *options)
+    for arguments in [session.posargs] if session.posargs else [["cuts"], ["streams"]]:
+        session.run("python", "-m", "tests.long", *arguments)

@@ -50,12 +50,12 @@ macros = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
 if os.environ.get("STREAMTOK_TESTING"):  # with allocations that fail on request, for gcc and clang
     UNITS.append("_failing")
     compile_args += ["-O1", "-include", "tests/core/failing_alloc.h"]
-LEVELS = {"none": "ST_PLAIN", "avx2": "ST_AVX2", "avx512": "ST_AVX512"}  # see base/cpu.h
+LEVELS = ["plain", "sse4", "avx2", "skylake", "avx512"]  # in the order of base/cpu.h
 simd = os.environ.get("STREAMTOK_SIMD")  # one of them: use no more than that; for tests
 if simd:
     if simd not in LEVELS:
         sys.exit(f"STREAMTOK_SIMD must be one of {', '.join(LEVELS)}, not {simd!r}")
-    macros.append(("ST_MOST", LEVELS[simd]))
+    macros.append(("ST_MOST", str(LEVELS.index(simd))))
 sanitizers = os.environ.get("STREAMTOK_SANITIZE")  # e.g. "address,undefined"
 if sanitizers:
     flags = ["-O1", "-g1", "-fno-omit-frame-pointer", f"-fsanitize={sanitizers}"]

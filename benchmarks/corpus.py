@@ -1,8 +1,8 @@
-"""The texts that are measured: five files beside the project, or else text that any machine has.
+"""The texts that are measured: five files that are given, or else text that any machine has.
 
-`../shared/corpus` (relative to the project) is taken where it is; another folder with the same
-five names can be given in STREAMTOK_CORPUS. Without either, the texts are made from Python's own
-standard library and from seeded generators: the same on every machine with the same Python.
+STREAMTOK_CORPUS names a folder with english.txt, code.txt, multilingual.txt, logs.txt and json.txt.
+Without it, the texts are made from Python's own standard library and from seeded generators: the
+same on every machine with the same Python.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ VARIABLE = "STREAMTOK_CORPUS"  # in the environment: where the five files are
 _BLOCK = 1 << 16
 _SMALL_BLOCK = 1 << 13
 _GENERATED_BYTES = 2_000_000
-_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 
 
 def folder() -> Path | None:
     """Where the five files are, or None where texts are generated."""
-    chosen = Path(os.environ.get(VARIABLE, _FOLDER))
+    chosen = Path(os.environ.get(VARIABLE, os.devnull))
     return chosen if all((chosen / f"{name}.txt").is_file() for name in NAMES) else None
 
 

@@ -20,6 +20,7 @@ TIERS = {  # as `streamtok._core._testing.tier` calls them
     "avx512": "AVX-512 (VBMI2)",
     "skylake": "AVX-512 without VBMI2",
     "avx2": "AVX2",
+    "sse4": "SSE4",
     "neon": "NEON",
     "plain": "no SIMD",
 }

@@ -4,7 +4,7 @@ Time on a shared machine is noisy; the number of instructions for a byte hardly 
 counts them with `valgrind --tool=callgrind` for fixed texts, encodings and ways into the core, and
 compares with `instructions.json`: it prints what rose by more than 2 % and exits with 1 then, with
 2 where nothing can be compared. Valgrind has no AVX-512: what is counted is the AVX2 tier, or, of a
-core built with `STREAMTOK_SIMD=none`, the one without SIMD. With `--arm64`, the core is built for
+core built with `STREAMTOK_SIMD=plain`, the one without SIMD. With `--arm64`, the core is built for
 arm64 and runs under qemu, and so do the rivals that have wheels for it (see `arm64.py`).
 
 The texts are those that `corpus.py` makes, which are the same wherever Python is the same; their

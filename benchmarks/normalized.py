@@ -30,7 +30,7 @@ def main() -> None:
         streamtok.Encoding(
             known.name,
             pat_str=known._pat_str,
-            mergeable_ranks=known._vocabulary,
+            mergeable_ranks=known.definition.vocabulary,
             special_tokens={},
             rules=rules,
         )

@@ -284,7 +284,7 @@ def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
         encoding = streamtok.get_encoding(name)
         cached = hashlib.sha1(_URL.format(name).encode(), usedforsecurity=False).hexdigest()
         for file in (f"{name}.tiktoken", cached):
-            (folder / file).write_bytes(dumps_tiktoken(encoding._vocabulary))
+            (folder / file).write_bytes(dumps_tiktoken(encoding.definition.vocabulary))
         if any(by_name(peer).is_installed() for peer in ("tokenizers", "snaptokens")):
             pattern = _PATTERNS.get(name, encoding._pat_str)
             write_tokenizer_json(folder / f"{name}.json", encoding, pattern)
@@ -325,7 +325,7 @@ def write_tokenizer_json(path: Path, encoding: Any, pattern: str) -> None:
     same = streamtok.Encoding(
         encoding.name,
         pat_str=pattern,
-        mergeable_ranks=encoding._vocabulary,
+        mergeable_ranks=encoding.definition.vocabulary,
         special_tokens=encoding._special_tokens,
     )
     save_huggingface(same, path)

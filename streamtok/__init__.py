@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import (
     ArchiveError,
     CheckpointError,
+    DisallowedSpecialError,
     DocumentError,
     FormatLimitError,
     MissingLibraryError,
@@ -56,6 +57,7 @@ __all__ = [
     "CheckpointError",
     "Chunk",
     "Counter",
+    "DisallowedSpecialError",
     "DocumentError",
     "Encoding",
     "Fault",

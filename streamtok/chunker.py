@@ -5,7 +5,7 @@ those of `flush` equal `Encoding.encode(data)`, and the same for decoding. What 
 yet is carried from one chunk to the next: the *tail reserve*. The contract is that of the standard
 library's incremental codecs: after `final` or `flush` a stream is fresh again.
 
-Each chunk goes the same way (`StreamEncoder._take`): it is put after the reserve, the chain
+Each chunk goes the same way (`StreamEncoder.take`): it is put after the reserve, the chain
 transforms it (added tokens are found, text is normalized), the core says
 which ids are final, these are emitted, and the rest is the new reserve. All of the reserve is in
 one object, a `Tail` of the core: the open pre-token with the bytes that it holds
@@ -24,18 +24,19 @@ from ._core.encode import (
     FastStreamEncoder,
     bytes_of,
     check_policy,
-    fill_ids,
     one_call,
 )
 from .engines.template import NO_TEMPLATE
-from .errors import StateError, raise_disallowed_special
+from .errors import StateError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from ._core.encode import Output
     from ._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
-    from .definition import EncodingDefinition
+    from .definition import Defined
+    from .engines.protocol import Result
     from .engines.trace import Tracer
 
 DEFAULT_MAX_PENDING = 1 << 26
@@ -55,13 +56,18 @@ class StreamEncoder(FastStreamEncoder):
     """
 
     # And those of `_core/stream/fast_path.pxi`.
-    __slots__ = ("_encoding", "_matcher", "_settings", "_template")
+    __slots__ = {
+        "_encoding": None,
+        "_settings": None,
+        "_template": None,
+        "matcher": "SpecialMatcher: which special tokens a text may have, and which are refused.",
+    }
 
     _kind = "stream"
 
     def __init__(
         self,
-        encoding: EncodingDefinition,
+        encoding: Defined,
         *,
         allowed_special: AllowedSpecial = frozenset(),
         disallowed_special: DisallowedSpecial = "all",
@@ -90,10 +96,10 @@ class StreamEncoder(FastStreamEncoder):
         self._encoding = encoding
         self._settings = (allowed_special, disallowed_special, errors)
         # A template of nothing is none: the streams and their states are the same.
-        self._template = encoding._template if add_special_tokens else NO_TEMPLATE
-        matcher = encoding._matcher(allowed_special, disallowed_special)
-        self._matcher = matcher
-        chain = encoding._engine.chain(matcher, errors)
+        self._template = encoding.definition.template if add_special_tokens else NO_TEMPLATE
+        matcher = encoding.definition.specials.matcher(allowed_special, disallowed_special)
+        self.matcher = matcher
+        chain = encoding.definition.engine.chain(matcher, errors)
         self._go_on(chain.tail(self._template), chain)
 
     def flush(self) -> list[int]:
@@ -118,29 +124,21 @@ class StreamEncoder(FastStreamEncoder):
         from .engines.source_units import check_unit
 
         check_unit(unit)
-        result = self._follow(chunk, final, unit)
-        if type(result[0]) is int:
-            raise_disallowed_special(*result)
-        ids, spans = result
+        ids, spans = self._follow(chunk, final, unit, None)
         return ids, spans
 
-    def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
-        result = self._take(chunk, final, into, out)
-        if type(result) is tuple:
-            raise_disallowed_special(*result)
-        return result  # nothing that could fail may come after the stream has moved on
-
-    def _take(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
-        """The ids as `Chain.encode` gives them, or (offset, text) of a refused special token."""
+    def take(self, chunk: Text, final: bool, output: Output[Result]) -> Result:
+        """The ids that `chunk` makes certain, as `output` gives them: see `engines/protocol.py`."""
+        result: Result
         if self._trace is None:
-            return self._chain.encode(self._tail, chunk, final, into, out, self.max_pending)
-        return self._follow(chunk, final, "byte", into, out)
+            result = self._chain.encode(self._tail, chunk, final, output, self.max_pending)
+        else:
+            result = self._follow(chunk, final, "byte", output)
+        return result
 
     @one_call
-    def _follow(
-        self, chunk: Text, final: bool, unit: str, into: str = "spans", out: Any = None
-    ) -> Any:
-        """`_take` of a stream that knows where its ids came from; "spans" are ids and spans."""
+    def _follow(self, chunk: Text, final: bool, unit: str, output: Output[Any] | None) -> Any:
+        """`take` of a stream that knows where its ids came from; without `output`, (ids, spans)."""
         from .engines.trace import BEGINNING
 
         if not isinstance(chunk, str):
@@ -154,22 +152,15 @@ class StreamEncoder(FastStreamEncoder):
                 )
             trace = BEGINNING
         draft = tail.copy()
-        found = self._tracer().encode(draft, trace, chunk, final, unit, self.max_pending)
-        if len(found) == 2:
-            return found
-        ids, spans, trace = found
-        result: Any = ids
-        if into == "spans":
-            result = ids, spans
-        elif into == "buffer":
-            result = fill_ids(out, ids)
-        elif into != "array":
-            result = ids.tolist() if into == "list" else len(ids)
+        ids, spans, trace = self._tracer().encode(
+            draft, trace, chunk, final, unit, self.max_pending
+        )
+        result = (ids, spans) if output is None else output.of(ids)
         self._go_on(draft, self._chain, trace)
         return result
 
     def _tracer(self) -> Tracer:
-        return self._encoding._tracer(self._chain, self.errors, self._template)
+        return self._encoding.definition.tracer(self._chain, self.errors, self._template)
 
     @property
     def encoding(self) -> Any:
@@ -197,7 +188,7 @@ class StreamEncoder(FastStreamEncoder):
         held = () if self._trace is None else self._trace.held
         return self._tail.tokens_out - len(held)
 
-    def _twin(self) -> StreamEncoder:
+    def twin(self) -> StreamEncoder:
         """StreamEncoder: a new stream with the same settings."""
         allowed, disallowed, errors = self._settings
         return StreamEncoder(
@@ -209,7 +200,7 @@ class StreamEncoder(FastStreamEncoder):
             add_special_tokens=self._template != NO_TEMPLATE,
         )
 
-    def _begin_at(self, offset: int) -> None:
+    def begin_at(self, offset: int) -> None:
         """As `reset`, but what comes next is at byte `offset`: another has encoded what is before.
 
         That must end where the text may be cut. Not where a format changes text before it is cut,
@@ -219,11 +210,15 @@ class StreamEncoder(FastStreamEncoder):
         assert self._template == NO_TEMPLATE
         self._tail.begin_at(offset)
 
+    def forget_partial(self) -> None:
+        """Forget the bytes of a character that is not complete, as if they had not come in."""
+        self._tail.forget_partial()
+
     def copy(self) -> StreamEncoder:
         """StreamEncoder: an independent stream in the same state."""
         twin = StreamEncoder.__new__(StreamEncoder)
         twin._encoding = self._encoding
-        twin._matcher = self._matcher
+        twin.matcher = self.matcher
         twin._settings = self._settings
         twin._template = self._template
         twin._go_on(self._tail.copy(), self._chain, self._trace)
@@ -241,7 +236,7 @@ class StreamEncoder(FastStreamEncoder):
 
             self._go_on(self._chain.tail(self._template), self._chain, BEGINNING)
 
-    def _policy(self) -> list[Any]:
+    def policy(self) -> list[Any]:
         """What text that comes is checked for, as JSON values: special tokens, and `errors`."""
         allowed, disallowed, errors = self._settings
         sets = [x if isinstance(x, str) else sorted(x) for x in (allowed, disallowed)]
@@ -250,7 +245,7 @@ class StreamEncoder(FastStreamEncoder):
     def _state_key(self) -> bytes:
         import hashlib
 
-        *sets, errors = self._policy()
+        *sets, errors = self.policy()
         template = "" if self._template == NO_TEMPLATE else f" {tuple(self._template)!r}"
         return hashlib.sha256(
             f"{self._encoding.digest} {sets!r} {errors}{template}".encode("utf-8", "surrogatepass")
@@ -267,7 +262,7 @@ class StreamEncoder(FastStreamEncoder):
                 "a stream that gives offsets cannot be saved or pickled: copy() it, or begin the "
                 "text again"
             )
-        return _seal(self._state_key() + self._reserve())
+        return seal(self._state_key() + self._reserve())
 
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called.
@@ -275,7 +270,7 @@ class StreamEncoder(FastStreamEncoder):
         Raises StateError for bytes that are damaged, that come from another version, or from a
         stream with another vocabulary, pattern or settings; the stream is then as before.
         """
-        body = _unseal(state)
+        body = unseal(state)
         if body[:32] != self._state_key():
             raise StateError(
                 f"the saved state is of another encoding than {self._encoding.name!r}, or of a "
@@ -288,12 +283,12 @@ class StreamEncoder(FastStreamEncoder):
         self._chain.setstate(tail, body[32:])
         self._go_on(tail, self._chain)
 
-    def _setstate_of(self, state: bytes, policy: list[Any]) -> None:
-        """As `setstate`, of a stream with this `_policy`: text that comes follows that of this one.
+    def setstate_of(self, state: bytes, policy: list[Any]) -> None:
+        """As `setstate`, of a stream with this `policy`: text that comes follows that of this one.
 
         Of a special token that has come only in part, the beginning counts as seen.
         """
-        if policy == self._policy():
+        if policy == self.policy():
             self.setstate(state)
             return
         allowed, disallowed, errors = policy
@@ -358,7 +353,7 @@ class StreamDecoder(FastStreamDecoder):
 
     def __init__(
         self,
-        encoding: EncodingDefinition,
+        encoding: Defined,
         *,
         errors: str = "replace",
         skip_special_tokens: bool = False,
@@ -368,8 +363,8 @@ class StreamDecoder(FastStreamDecoder):
         self._encoding = encoding
         self._errors = errors
         self._skip = skip_special_tokens
-        drops_space = encoding._rules.decodes_without_first_space
-        decoder = encoding._decoder
+        drops_space = encoding.definition.rules.decodes_without_first_space
+        decoder = encoding.definition.decoder
         self._set_decoder(decoder, errors, skip_special_tokens, drops_space, self._settles)
         self.reset()
 
@@ -395,7 +390,7 @@ class StreamDecoder(FastStreamDecoder):
         tokens_in, bytes_out, is_begun, held, *_ = self._reached()
         bytes_out |= is_begun << 63
         counters = tokens_in.to_bytes(8, "little") + bytes_out.to_bytes(8, "little")
-        return _seal(bytes.fromhex(self._encoding.digest) + counters + held)
+        return seal(bytes.fromhex(self._encoding.digest) + counters + held)
 
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called. Raises StateError, as StreamEncoder.setstate; the
@@ -405,7 +400,7 @@ class StreamDecoder(FastStreamDecoder):
 
     def _load(self, state: bytes, note: Any = None, is_over: bool = False) -> None:
         """As `setstate`. note, is_over: of a derived class that settles."""
-        body = _unseal(state)
+        body = unseal(state)
         if body[:32] != bytes.fromhex(self._encoding.digest):
             raise StateError(f"the saved state is of another encoding than {self._encoding.name!r}")
         if not 48 <= len(body) <= 51:
@@ -428,13 +423,13 @@ class StreamDecoder(FastStreamDecoder):
         self.setstate(state)
 
 
-def _seal(body: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
+def seal(body: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
     import zlib
 
     return magic + zlib.crc32(body).to_bytes(4, "little") + body
 
 
-def _unseal(state: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
+def unseal(state: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
     import zlib
 
     kind = magic.split()[1].decode()

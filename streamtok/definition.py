@@ -1,119 +1,150 @@
-"""What an `Encoding` has, as streams and answers use it, and how its engine is made."""
+"""What an `Encoding` is made of, for streams, answers and formats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
-from .engines.model_settings import ModelSettings
+from ._core.encode import Decoder, Encoder, Scanner, TokenTable
+from .engines.model_settings import NO_SETTINGS, ModelSettings
 from .engines.plain import PlainEngine
 from .engines.rules import NO_RULES, TextRules
-from .engines.template import Template
+from .engines.template import NO_TEMPLATE, Template
 from .errors import UnsupportedPatternError
+from .parallel.cached import cached_property
+from .parallel.texts import TextEncoder
+from .patterns.pattern import Pattern
+from .special_tokens import SpecialTokens
+from .vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
-    from ._core.encode import Cuts, Decoder, Encoder, SpecialMatcher, TokenTable
-    from ._types import AllowedSpecial, DisallowedSpecial, IdArray
+    from ._types import IdArray
     from .engines.protocol import Chain, Engine
     from .engines.token_sizes import TokenSizes
     from .engines.trace import Tracer
-    from .patterns.pattern import Pattern
-    from .special_tokens import SpecialTokens
-    from .vocabulary.table import Vocabulary
 
-__all__ = ["EncodingDefinition", "make_engine", "pretoken_spans"]
+__all__ = ["Defined", "Definition"]
 
 
-class EncodingDefinition(Protocol):
-    """What an `Encoding` has."""
+class Definition:
+    """The parts of an `Encoding`. Immutable, but for `model_settings`, which loaders set."""
+
+    model_settings: ModelSettings = NO_SETTINGS
+
+    def __init__(
+        self,
+        name: str,
+        pat_str: str | Pattern,
+        vocabulary: Vocabulary,
+        special_tokens: Mapping[str, int],
+        rules: TextRules,
+        template: Template,
+    ) -> None:
+        """Arguments and errors as for `Encoding`."""
+        self.name = name
+        self.pat_str: str = pat_str.source if isinstance(pat_str, Pattern) else pat_str
+        self.vocabulary = vocabulary
+        self.rules = rules
+        self.template = template
+        self.specials = specials = SpecialTokens(special_tokens, dict(rules.added_tokens))
+        self.table = TokenTable(
+            vocabulary.tokens,
+            vocabulary.offsets,
+            vocabulary.ids,
+            vocabulary.lefts,
+            vocabulary.byte_ids,
+            vocabulary.ties,
+            vocabulary.parts,
+            None if vocabulary.model is None else vocabulary.model.core,
+        )
+        decoded = {text: text.encode() for text in specials.every}
+        decoded |= {
+            text: other.encode("utf-8", "surrogateescape") for text, other in rules.decoded_texts
+        }
+        added = {id: decoded[text] for text, id in specials.added.items()}
+        self.decode_only = {**vocabulary.decode_only, **added}  # no merge gives these
+        self.decoder = Decoder(  # ids to bytes
+            self.table,
+            {id: decoded[text] for text, id in specials.special.items()},
+            self.decode_only,
+            {id: text.encode() for id, text in rules.first_texts},
+            rules.drops_first_spaces,
+        )
+        self.pattern: Pattern | None = None  # None: `regex` finds the pre-tokens
+        unsupported = None
+        try:
+            self.pattern = pat_str if isinstance(pat_str, Pattern) else Pattern.compile(pat_str)
+        except UnsupportedPatternError as error:
+            unsupported = error
+        pattern = self.pattern
+        self.encoder = Encoder(  # pre-tokens to ids
+            self.table, Scanner(pattern, pattern.substitutes) if pattern else None
+        )
+        self.engine = self._make_engine(unsupported)  # text to ids
+        self.texts = TextEncoder(self.engine, self.encoder, pattern, specials, template)
+
+    def _make_engine(self, unsupported: UnsupportedPatternError | None) -> Engine:
+        """unsupported: why the pattern has no tables, if so.
+
+        Raises PatternError, also for a pattern without tables where text is changed before it is
+        cut.
+        """
+        # Engines that few encodings have are imported where they are needed: `regex` alone takes
+        # longer to import than all of this package.
+        if self.rules != NO_RULES:
+            from .engines.rewriting import RewritingEngine, changes_text
+
+            if changes_text(self.rules, self.specials.preferred):
+                if unsupported is not None:
+                    raise UnsupportedPatternError(
+                        f"{unsupported}: it can cut texts, but not after a normalizer, or after "
+                        "added tokens with flags",
+                        construct=unsupported.construct, position=unsupported.position,
+                    )  # fmt: skip
+                return RewritingEngine(self.encoder, self.rules, self.specials.preferred)
+        if unsupported is not None:
+            from .engines.whole_texts import WholeTextEngine
+
+            return WholeTextEngine(self.encoder, self.pat_str, unsupported)
+        return PlainEngine(self.encoder)
+
+    @cached_property
+    def token_sizes(self) -> TokenSizes:
+        """How many bytes each id stands for."""
+        from .engines.token_sizes import TokenSizes
+
+        return TokenSizes(self.vocabulary, self.specials.every)
+
+    def pretoken_spans(self, text: str, until: int | None = None) -> Iterable[tuple[int, int]]:
+        """Where the pre-tokens of a text are, in characters. until: as for `Automaton.spans`."""
+        if self.pattern is not None:
+            return self.pattern.spans(text, until)
+        from .reference.bpe import match_spans
+
+        return match_spans(self.pat_str, text)
+
+    def tracer(self, chain: Chain, errors: str, template: Template = NO_TEMPLATE) -> Tracer:
+        """What says where the ids of a stream came from. Raises UnsupportedPatternError."""
+        from .engines.trace import Tracer
+
+        is_total = self.pattern is None or self.pattern.is_total
+        if self.vocabulary.model is None and not is_total:
+            raise UnsupportedPatternError(
+                f"the pattern of {self.name!r} leaves text out, so the ids do not tell where in a "
+                "stream they came from"
+            )
+        sizes = self.token_sizes if self.vocabulary.model is None else None
+        return Tracer(chain, sizes, errors, template)
+
+
+class Defined(Protocol):
+    """An `Encoding`, as streams and answers know it."""
 
     name: str
-    _pat_str: str
-    _vocabulary: Vocabulary
-    _specials: SpecialTokens
-    _rules: TextRules
-    _template: Template
-    _engine: Engine  # text to ids
-    _is_plain: bool  # whether the engine gives text to the core as it is
-    _encoder: Encoder  # pre-tokens to ids
-    _table: TokenTable
-    _decoder: Decoder  # ids to bytes
+    definition: Definition
 
     @property
     def digest(self) -> str: ...
     @property
     def pattern(self) -> Pattern | None: ...
-    @property
-    def _cuts(self) -> Cuts | None: ...
-    @property
-    def _token_sizes(self) -> TokenSizes: ...
-    def _matcher(
-        self, allowed: AllowedSpecial, disallowed: DisallowedSpecial, /
-    ) -> SpecialMatcher: ...
-    def _tracer(self, chain: Chain, errors: str, template: Template = ...) -> Tracer: ...
     def decode_bytes(self, tokens: Iterable[int] | IdArray) -> bytes: ...
-
-
-def pretoken_spans(
-    encoding: EncodingDefinition, text: str, until: int | None = None
-) -> Iterable[tuple[int, int]]:
-    """Where the pre-tokens of a text are, in characters. until: as for `Automaton.spans`."""
-    if encoding.pattern is not None:
-        return encoding.pattern.spans(text, until)
-    from .reference.bpe import match_spans
-
-    return match_spans(encoding._pat_str, text)
-
-
-def make_engine(
-    encoder: Encoder,
-    pat_str: str,
-    unsupported: UnsupportedPatternError | None,
-    rules: TextRules,
-    specials: SpecialTokens,
-) -> Engine:
-    """Text to ids. unsupported: why the pattern has no tables, if so.
-
-    Raises PatternError, also for a pattern without tables where text is changed before it is cut.
-    """
-    # Engines that few encodings have are imported where they are needed: `regex` alone takes
-    # longer to import than all of this package.
-    if rules != NO_RULES:
-        from .engines.rewriting import RewritingEngine, changes_text
-
-        if changes_text(rules, specials.preferred):
-            if unsupported is not None:
-                raise UnsupportedPatternError(
-                    f"{unsupported}: it can cut texts, but not after a normalizer, or after added "
-                    "tokens with flags",
-                    construct=unsupported.construct, position=unsupported.position,
-                )  # fmt: skip
-            return RewritingEngine(encoder, rules, specials.preferred)
-    if unsupported is not None:
-        from .engines.whole_texts import WholeTextEngine
-
-        return WholeTextEngine(encoder, pat_str, unsupported)
-    return PlainEngine(encoder)
-
-
-def _rebuilt(
-    kind: Any,
-    name: str,
-    pat_str: str | Pattern,
-    mergeable_ranks: Vocabulary,
-    special_tokens: dict[str, int],
-    rules: TextRules,
-    template: Template,
-    settings: ModelSettings,
-) -> Any:
-    """The `Encoding` that a pickle describes."""
-    made = kind(
-        name,
-        pat_str=pat_str,
-        mergeable_ranks=mergeable_ranks,
-        special_tokens=special_tokens,
-        rules=rules,
-        template=template,
-    )
-    made._model_settings = settings
-    return made

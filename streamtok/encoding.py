@@ -20,25 +20,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from ._core.encode import (
     ALL,
     NO_SPECIAL,
-    Cuts,
-    Decoder,
-    Encoder,
     FastEncoding,
-    Scanner,
-    TokenTable,
 )
 from ._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
 from .answers.text_settings import Settings
-from .definition import _rebuilt, make_engine
-from .engines.model_settings import NO_SETTINGS, ModelSettings
+from .definition import Definition
+from .engines.model_settings import ModelSettings
 from .engines.rules import NO_RULES, TextRules
 from .engines.template import NO_TEMPLATE, Template
-from .errors import UnsupportedPatternError
 from .parallel.cached import cached_property
-from .parallel.texts import TextEncoder
 from .parallel.threads import map_in_threads
 from .patterns.pattern import Pattern
-from .special_tokens import SpecialTokens
 from .vocabulary.table import NO_ID, Vocabulary
 
 if TYPE_CHECKING:
@@ -53,9 +45,6 @@ if TYPE_CHECKING:
     from .answers.splitting import Chunk
     from .answers.truncation import Truncated
     from .chunker import StreamDecoder, StreamEncoder
-    from .engines.protocol import Chain
-    from .engines.token_sizes import TokenSizes
-    from .engines.trace import Tracer
     from .views.tokens import TextTokens
 
 
@@ -70,7 +59,9 @@ class Encoding(FastEncoding):
     """
 
     name: str
-    _model_settings: ModelSettings = NO_SETTINGS  # set by loaders
+    definition: Definition
+    """What it is made of, for streams, answers and formats."""
+
     _origin: tuple[Any, ...] | None = None  # how a process that loads a pickle gets the same object
 
     def __init__(
@@ -94,65 +85,31 @@ class Encoding(FastEncoding):
         A pattern that cannot be turned into tables still encodes whole texts, through the `regex`
         package; `stream_encoder` then raises UnsupportedPatternError.
         """
-        if hasattr(self, "_texts"):
+        if hasattr(self, "definition"):
             raise ValueError("this Encoding is made already: call __init__ once")
         if not isinstance(mergeable_ranks, Vocabulary):
             mergeable_ranks = Vocabulary.from_ranks(mergeable_ranks)
-        vocabulary = mergeable_ranks
+        definition = Definition(name, pat_str, mergeable_ranks, special_tokens, rules, template)
+        specials = definition.specials
         self.name = name
-        self._pat_str = pat_str.source if isinstance(pat_str, Pattern) else pat_str
-        self._vocabulary = vocabulary
-        self._rules = rules
-        self._template = template
-        specials = SpecialTokens(special_tokens, dict(rules.added_tokens))
-        self._specials, self._matcher = specials, specials.matcher
+        self.definition = definition
+        self._pat_str = definition.pat_str  # as tiktoken has it, like the next two
         self._special_tokens = specials.special
-        self._table = TokenTable(
-            vocabulary.tokens,
-            vocabulary.offsets,
-            vocabulary.ids,
-            vocabulary.lefts,
-            vocabulary.byte_ids,
-            vocabulary.ties,
-            vocabulary.parts,
-            None if vocabulary.model is None else vocabulary.model.core,
-        )
-        decoded = {text: text.encode() for text in specials.every}
-        decoded |= {
-            text: other.encode("utf-8", "surrogateescape") for text, other in rules.decoded_texts
-        }
-        added = {id: decoded[text] for text, id in specials.added.items()}
-        self._decode_only = {**vocabulary.decode_only, **added}  # no merge gives these
         self.max_token_value: int = max(
-            self._table.max_id, *specials.special.values(), *self._decode_only, 0
+            definition.table.max_id, *specials.special.values(), *definition.decode_only, 0
         )
         if explicit_n_vocab:
-            given = len(vocabulary) + len(specials.special)
+            given = len(mergeable_ranks) + len(specials.special)
             if given != explicit_n_vocab or self.max_token_value != explicit_n_vocab - 1:
                 raise ValueError(
                     f"explicit_n_vocab is {explicit_n_vocab}, but there are {given} tokens and "
                     f"the highest id is {self.max_token_value}"
                 )
-        self._decoder = Decoder(
-            self._table,
-            {id: decoded[text] for text, id in specials.special.items()},
-            self._decode_only,
-            {id: text.encode() for id, text in rules.first_texts},
-            rules.drops_first_spaces,
-        )
-        pattern, unsupported = None, None
-        try:
-            pattern = pat_str if isinstance(pat_str, Pattern) else Pattern.compile(pat_str)
-        except UnsupportedPatternError as error:
-            unsupported = error
-        self._pattern = pattern
-        self._encoder = Encoder(
-            self._table, Scanner(pattern, pattern.substitutes) if pattern else None
-        )
-        self._engine = make_engine(self._encoder, self._pat_str, unsupported, rules, specials)
-        self._texts = TextEncoder(self._engine, self._encoder, pattern, specials, template)
-        self._is_plain = self._texts.is_plain
-        self._set_parts(self._texts, self._decoder, rules.decodes_without_first_space)
+        quick: tuple[Any, ...] = ()  # what calls with a fast path need
+        if definition.texts.is_plain:
+            quick = definition.encoder, specials.default, specials.ordinary
+        self._encode_any = definition.texts.encode  # for texts that have no fast path
+        self._set_parts(definition.decoder, rules.decodes_without_first_space, *quick)
 
     @classmethod
     def train_from_iterator(
@@ -193,16 +150,16 @@ class Encoding(FastEncoding):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._origin is not None:  # by reference: nothing else to carry
             return self._origin
-        pattern = self._pattern
-        return _rebuilt, (
+        pattern = self.definition.pattern
+        return _made_again, (
             type(self),
             self.name,
             pattern if pattern is not None and pattern.is_composed else self._pat_str,
-            self._vocabulary,
+            self.definition.vocabulary,
             self._special_tokens,
-            self._rules,
-            self._template,
-            self._model_settings,
+            self.definition.rules,
+            self.definition.template,
+            self.definition.model_settings,
         )
 
     # The vocabulary
@@ -210,7 +167,7 @@ class Encoding(FastEncoding):
     @property
     def pattern(self) -> Pattern | None:
         """The compiled pattern, or None where `regex` finds the pre-tokens."""
-        return self._pattern
+        return self.definition.pattern
 
     @cached_property
     def special_tokens_set(self) -> set[str]:
@@ -225,15 +182,15 @@ class Encoding(FastEncoding):
         """
         import hashlib
 
-        h = hashlib.sha256(self._vocabulary.digest.encode())
+        h = hashlib.sha256(self.definition.vocabulary.digest.encode())
         h.update(repr((self._pat_str, sorted(self._special_tokens.items()))).encode())
-        if self._rules != NO_RULES:
-            h.update(repr(self._rules).encode())
+        if self.definition.rules != NO_RULES:
+            h.update(repr(self.definition.rules).encode())
         return h.hexdigest()
 
     def token_byte_values(self) -> list[bytes]:
         """list[bytes]: all tokens that text can become but special ones, in order of bytes."""
-        vocabulary = self._vocabulary
+        vocabulary = self.definition.vocabulary
         if vocabulary.model is not None:
             return sorted(vocabulary.decode_only.values())
         tokens = zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True)
@@ -255,7 +212,8 @@ class Encoding(FastEncoding):
         first `eos_token_id` of `generation_config.json` or `config.json`. Without such files, it is
         `eot_token`. Raises KeyError if there is none.
         """
-        return self._model_settings.eos[0] if self._model_settings.eos else self.eot_token
+        eos = self.definition.model_settings.eos
+        return eos[0] if eos else self.eot_token
 
     @property
     def eos_tokens(self) -> tuple[int, ...]:
@@ -264,23 +222,23 @@ class Encoding(FastEncoding):
         `generation_config.json` may name several. Empty if there is none.
         """
         eot = self._special_tokens.get("<|endoftext|>")
-        return self._model_settings.eos or (() if eot is None else (eot,))
+        return self.definition.model_settings.eos or (() if eot is None else (eot,))
 
     @property
     def truncation(self) -> dict[str, Any] | None:
         """dict | None: the field `truncation` of the tokenizer.json, which is kept, not applied."""
-        return copy.deepcopy(self._model_settings.truncation)
+        return copy.deepcopy(self.definition.model_settings.truncation)
 
     @property
     def padding(self) -> dict[str, Any] | None:
         """dict | None: the field `padding` of the tokenizer.json, which is kept, not applied."""
-        return copy.deepcopy(self._model_settings.padding)
+        return copy.deepcopy(self.definition.model_settings.padding)
 
     def is_special_token(self, token: int) -> bool:
         """bool: whether this id is a special token's."""
         if not isinstance(token, int):
             raise AssertionError(f"a token is an int, not {type(token).__name__}")
-        return token in self._specials.ids
+        return token in self.definition.specials.ids
 
     @property
     def n_vocab(self) -> int:
@@ -299,23 +257,23 @@ class Encoding(FastEncoding):
                 f"a token is looked up by a str or bytes, not by {type(text_or_bytes).__name__}"
             )
         text_or_bytes = bytes(text_or_bytes)
-        is_text = self._vocabulary.model is None  # or else the table has symbols
-        found = self._table.find(text_or_bytes) if is_text else None
+        is_text = self.definition.vocabulary.model is None  # or else the table has symbols
+        found = self.definition.table.find(text_or_bytes) if is_text else None
         return self._other_ids[text_or_bytes] if found is None else found
 
     def decode_single_token_bytes(self, token: int) -> bytes:
         """bytes: one token. Raises KeyError if there is none of this id."""
-        return self._decoder.token_bytes(token)
+        return self.definition.decoder.token_bytes(token)
 
     @cached_property
     def _mergeable_ranks(self) -> dict[bytes, int]:
-        return self._vocabulary.to_ranks()
+        return self.definition.vocabulary.to_ranks()
 
     @cached_property
     def _other_ids(self) -> dict[bytes, int]:
         """Ids of special and added tokens, and of tokens that only decode."""
-        ids = {token: id for id, token in self._decode_only.items()}
-        known = self._specials.added | self._special_tokens
+        ids = {token: id for id, token in self.definition.decode_only.items()}
+        known = self.definition.specials.added | self._special_tokens
         return ids | {text.encode(): token for text, token in known.items()}
 
     # Encoding. `encode`, `encode_ordinary`, `encode_to_numpy` and `count` are in
@@ -328,7 +286,9 @@ class Encoding(FastEncoding):
 
         num_threads: not more than there are cores are used. A large text is shared between them.
         """
-        return self._texts.encode_batch(text, self._specials.ordinary, errors, num_threads)
+        return self.definition.texts.encode_batch(
+            text, self.definition.specials.ordinary, errors, num_threads
+        )
 
     def encode_batch(
         self,
@@ -341,8 +301,10 @@ class Encoding(FastEncoding):
         add_special_tokens: bool = False,
     ) -> list[list[int]]:
         """list[list[int]]: `encode` of each text; threads as for `encode_ordinary_batch`."""
-        matcher = self._matcher(allowed_special, disallowed_special)
-        return self._texts.encode_batch(text, matcher, errors, num_threads, add_special_tokens)
+        matcher = self.definition.specials.matcher(allowed_special, disallowed_special)
+        return self.definition.texts.encode_batch(
+            text, matcher, errors, num_threads, add_special_tokens
+        )
 
     def encode_with_unstable(
         self,
@@ -358,35 +320,36 @@ class Encoding(FastEncoding):
         """
         from .unstable import encode_with_unstable
 
-        if self._rules != NO_RULES:
-            raise ValueError(f"encode_with_unstable is tiktoken's and does not know {self._rules}")
-        return encode_with_unstable(self, text, self._matcher(allowed_special, disallowed_special))
+        if self.definition.rules != NO_RULES:
+            raise ValueError(
+                f"encode_with_unstable is tiktoken's and does not know {self.definition.rules}"
+            )
+        matcher = self.definition.specials.matcher(allowed_special, disallowed_special)
+        return encode_with_unstable(self.definition, text, matcher)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
         """tiktoken's private method: bytes that are not UTF-8 are merged with the pre-token before.
 
         With rules that tiktoken does not know, as `encode_ordinary` with "surrogateescape".
         """
-        if self._rules != NO_RULES:
+        if self.definition.rules != NO_RULES:
             return self.encode_ordinary(text, errors="surrogateescape")
         from .unstable import encode_bytes
 
-        return encode_bytes(self, text)
+        return encode_bytes(self.definition, text)
 
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
-        if (
-            self._vocabulary.model is not None
-        ):  # what cuts into pre-tokens also writes them in symbols
+        if self.definition.vocabulary.model is not None:  # what cuts also writes symbols
             return self.encode_ordinary(text_or_bytes)
         if isinstance(text_or_bytes, str):
             text_or_bytes = text_or_bytes.encode("utf-8")
-        return self._encoder.encode_pretoken(text_or_bytes)
+        return self.definition.encoder.encode_pretoken(text_or_bytes)
 
     # Decoding. `decode` and `decode_bytes` are in `_core/texts/fast_path.pxi`.
 
     def decode_tokens_bytes(self, tokens: Sequence[int] | IdArray) -> list[bytes]:
         """list[bytes]: each token by itself."""
-        return [self._decoder.token_bytes(token) for token in tokens]
+        return list(map(self.definition.decoder.token_bytes, tokens))
 
     def decode_with_offsets(self, tokens: Sequence[int] | IdArray) -> tuple[str, list[int]]:
         """(str, list[int]): the text, and for each token the index of its first character in it.
@@ -398,7 +361,7 @@ class Encoding(FastEncoding):
         parts = self.decode_tokens_bytes(tokens)
         for i in range(len(parts)):
             parts[i] = self.decode_bytes(tokens[: i + 1])
-            if parts[i] or not self._rules.drops_first_spaces:
+            if parts[i] or not self.definition.rules.drops_first_spaces:
                 break
         characters = 0
         offsets = []
@@ -708,27 +671,25 @@ class Encoding(FastEncoding):
             ]
         )
 
-    # For streams and answers
 
-    @property
-    def _cuts(self) -> Cuts | None:
-        return self._texts.cuts
-
-    @cached_property
-    def _token_sizes(self) -> TokenSizes:
-        from .engines.token_sizes import TokenSizes
-
-        return TokenSizes(self._vocabulary, self._specials.every)
-
-    def _tracer(self, chain: Chain, errors: str, template: Template = NO_TEMPLATE) -> Tracer:
-        """What says where the ids of a stream came from. Raises UnsupportedPatternError."""
-        from .engines.trace import Tracer
-
-        is_total = self._pattern is None or self._pattern.is_total
-        if self._vocabulary.model is None and not is_total:
-            raise UnsupportedPatternError(
-                f"the pattern of {self.name!r} leaves text out, so the ids do not tell where in a "
-                "stream they came from"
-            )
-        sizes = self._token_sizes if self._vocabulary.model is None else None
-        return Tracer(chain, sizes, errors, template)
+def _made_again(
+    kind: Any,
+    name: str,
+    pat_str: str | Pattern,
+    mergeable_ranks: Vocabulary,
+    special_tokens: dict[str, int],
+    rules: TextRules,
+    template: Template,
+    settings: ModelSettings,
+) -> Any:
+    """The `Encoding` that a pickle describes."""
+    made = kind(
+        name,
+        pat_str=pat_str,
+        mergeable_ranks=mergeable_ranks,
+        special_tokens=special_tokens,
+        rules=rules,
+        template=template,
+    )
+    made.definition.model_settings = settings
+    return made

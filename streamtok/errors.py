@@ -10,11 +10,10 @@ not UTF-8 (`UnicodeDecodeError`).
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 __all__ = [
     "ArchiveError",
     "CheckpointError",
+    "DisallowedSpecialError",
     "DocumentError",
     "FormatLimitError",
     "MissingLibraryError",
@@ -27,7 +26,6 @@ __all__ = [
     "StreamtokError",
     "UnsupportedPatternError",
     "VocabularyError",
-    "raise_disallowed_special",
 ]
 
 
@@ -37,6 +35,27 @@ class StreamtokError(Exception):
 
 class VocabularyError(StreamtokError, ValueError):
     """A vocabulary is damaged, contradictory or not supported, or cannot be downloaded."""
+
+
+class DisallowedSpecialError(StreamtokError, ValueError):
+    """A text has a special token that the call refuses.
+
+    `offset` is where it begins, in bytes of UTF-8; `text` is the token's.
+    """
+
+    def __init__(self, offset: int, text: str) -> None:
+        super().__init__(offset, text)
+        self.offset = offset
+        self.text = text
+
+    def __str__(self) -> str:
+        return (
+            f"the text has the disallowed special token {self.text!r} at byte {self.offset}.\n"
+            f"To encode it as a special token, pass allowed_special={{{self.text!r}, ...}}.\n"
+            "To encode it as plain text, pass disallowed_special=(), or "
+            f"disallowed_special=(enc.special_tokens_set - {{{self.text!r}}}).\n"
+            f"(Encountered text corresponding to disallowed special token {self.text!r}.)"
+        )
 
 
 class PatternError(StreamtokError, ValueError):
@@ -116,14 +135,3 @@ class DocumentError(StreamtokError, ValueError):
 
 class FormatLimitError(StreamtokError, ValueError):
     """The data is too large for a file format."""
-
-
-def raise_disallowed_special(offset: int, text: str) -> NoReturn:
-    """Raise the ValueError that says what to do; `offset` in bytes of UTF-8."""
-    raise ValueError(
-        f"the text has the disallowed special token {text!r} at byte {offset}.\n"
-        f"To encode it as a special token, pass allowed_special={{{text!r}, ...}}.\n"
-        "To encode it as plain text, pass disallowed_special=(), or "
-        f"disallowed_special=(enc.special_tokens_set - {{{text!r}}}).\n"
-        f"(Encountered text corresponding to disallowed special token {text!r}.)"
-    )

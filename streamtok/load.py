@@ -82,15 +82,16 @@ def data_gym_to_mergeable_bpe_ranks(
     ValueError where the two files disagree.
     """
     merges = read_merges(read_file_cached(vocab_bpe_file, vocab_bpe_hash), vocab_bpe_file)
-    ids = parse_json(read_file_cached(encoder_json_file, encoder_json_hash), encoder_json_file)
-    known = {to_bytes(text): id for text, id in JsonValue(ids, encoder_json_file).as_dict().items()}
+    entries = parse_json(read_file_cached(encoder_json_file, encoder_json_hash), encoder_json_file)
+    ids = JsonValue(entries, encoder_json_file).as_ids()
+    known = {to_bytes(text): id for text, id in ids.items()}
     for special in (b"<|endoftext|>", b"<|startoftext|>"):  # no merges make them
         known.pop(special, None)
     ranks: dict[bytes, int] = {bytes([byte]): rank for rank, byte in enumerate(BYTES_IN_ORDER)}
     for rank, pair in enumerate(merges, len(ranks)):
-        token = to_bytes("".join(pair))
+        token = to_bytes(pair.replace(" ", ""))
         if token is None:
-            raise VocabularyError(f"{vocab_bpe_file}: {pair} is not in GPT-2's byte alphabet")
+            raise VocabularyError(f"{vocab_bpe_file}: {pair!r} is not in GPT-2's byte alphabet")
         ranks[token] = rank
     if clobber_one_byte_tokens:
         ranks |= {token: known[token] for token in ranks if len(token) == 1 and token in known}

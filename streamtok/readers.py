@@ -9,8 +9,8 @@ from typing import Any
 CHUNK_SIZE = 1 << 16
 
 
-def read_chunks(source: Any, size: int = CHUNK_SIZE) -> Iterator[Any]:
-    """Iterator: chunks of a file object (what it has, at most `size`), or those of an iterable.
+def read_chunks(source: Any) -> Iterator[Any]:
+    """Iterator: chunks of a file object (what it has, at most 64 KiB), or those of an iterable.
 
     A file is read in chunks rather than in lines: the ids are the same, and a line may be long.
     """
@@ -19,7 +19,7 @@ def read_chunks(source: Any, size: int = CHUNK_SIZE) -> Iterator[Any]:
         yield from source
         return
     while True:
-        chunk = read(size)
+        chunk = read(CHUNK_SIZE)
         if chunk is None:  # a raw file that does not block, and has nothing yet
             import select
 
@@ -30,17 +30,17 @@ def read_chunks(source: Any, size: int = CHUNK_SIZE) -> Iterator[Any]:
             yield chunk
 
 
-async def aread_chunks(source: Any, size: int = CHUNK_SIZE) -> AsyncIterator[Any]:
+async def aread_chunks(source: Any) -> AsyncIterator[Any]:
     """AsyncIterator: chunks of an `asyncio.StreamReader` or another object whose `read` is
     awaited, those of an asynchronous iterable, or those of anything that `read_chunks` takes.
     """
     read = getattr(source, "read", None)
     if read is not None and inspect.iscoroutinefunction(read):
-        while chunk := await read(size):
+        while chunk := await read(CHUNK_SIZE):
             yield chunk
     elif hasattr(source, "__aiter__"):
         async for chunk in source:
             yield chunk
     else:
-        for chunk in read_chunks(source, size):
+        for chunk in read_chunks(source):
             yield chunk

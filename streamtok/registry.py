@@ -50,12 +50,12 @@ def get_encoding(encoding_name: str) -> Encoding:
         raise ValueError(f"Expected a string in get_encoding, got {type(encoding_name)}")
     if encoding_name in ENCODINGS:
         return ENCODINGS[encoding_name]
-    if encoding_name not in _SPECS:
+    if encoding_name not in SPECS:
         name = shown(encoding_name)
-        raise ValueError(f"Unknown encoding {name}: expected one of {', '.join(_SPECS)}")
+        raise ValueError(f"Unknown encoding {name}: expected one of {', '.join(SPECS)}")
     with _lock:
         if encoding_name not in ENCODINGS:
-            spec = _SPECS[encoding_name]
+            spec = SPECS[encoding_name]
             made = Encoding(
                 encoding_name,
                 pat_str=spec.pat_str,
@@ -74,7 +74,7 @@ def list_encoding_names() -> list[str]:
     >>> "cl100k_base" in list_encoding_names()
     True
     """
-    return list(_SPECS)
+    return list(SPECS)
 
 
 def encoding_name_for_model(model_name: str) -> str:
@@ -145,7 +145,7 @@ _HARMONY_SPECIAL = (
     _O200K_SPECIAL | _HARMONY_NAMED | {f"<|reserved_{i}|>": i for i in _HARMONY_RESERVED}
 )
 
-_SPECS = {
+SPECS = {
     "gpt2": _Spec("r50k_base", R50K_PATTERN, _GPT2_SPECIAL, 50257),
     "r50k_base": _Spec("r50k_base", R50K_PATTERN, _GPT2_SPECIAL, 50257),
     "p50k_base": _Spec("p50k_base", R50K_PATTERN, _GPT2_SPECIAL, 50281),

@@ -12,28 +12,26 @@ import bisect
 import itertools
 from typing import TYPE_CHECKING
 
-from ._core.encode import text_bytes
-from .definition import pretoken_spans
-from .engines.protocol import encode_whole
+from ._core.encode import LIST, text_bytes
 from .vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
     from ._core.encode import SpecialMatcher
     from ._types import Text
-    from .definition import EncodingDefinition
+    from .definition import Definition
 
 _BLANKS = b" \n\t"
 _MOST = 1 << 10  # bytes that may go on: there are thousands of answers, each with all of their ids
 
 
 def encode_with_unstable(
-    encoding: EncodingDefinition, text: Text, matcher: SpecialMatcher
+    definition: Definition, text: Text, matcher: SpecialMatcher
 ) -> tuple[list[int], list[list[int]]]:
     """(stable ids, completions) of `text`. Raises as `Encoding.encode`, and ValueError where the
     last pre-token is too long.
     """
-    merge = encoding._encoder.encode_pretoken
-    stable, rest = _stable_and_rest(encoding, text, matcher)
+    merge = definition.encoder.encode_pretoken
+    stable, rest = _stable_and_rest(definition, text, matcher)
     if len(rest) > _MOST:
         raise ValueError(
             f"encode_with_unstable answers for a last pre-token of at most {_MOST} bytes; this one "
@@ -41,7 +39,7 @@ def encode_with_unstable(
         )
     if not rest:
         return stable, []
-    vocabulary = encoding._vocabulary
+    vocabulary = definition.vocabulary
     ids = dict(zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True))
     tokens = sorted(token for token, id in ids.items() if id != NO_ID)
 
@@ -52,7 +50,7 @@ def encode_with_unstable(
     found: set[tuple[int, ...]] = {(ids[token],) for token in starting_with(rest)}
     for cut in range(1, len(rest)):
         for token in starting_with(rest[cut:]):
-            found.add(_first_ids(encoding, rest[:cut] + token, len(rest)))
+            found.add(_first_ids(definition, rest[:cut] + token, len(rest)))
     for size in range(1, 5):
         try:
             last = rest[-size:].decode()
@@ -64,53 +62,52 @@ def encode_with_unstable(
     return stable, [list(one) for one in found]
 
 
-def encode_bytes(encoding: EncodingDefinition, data: bytes) -> list[int]:
+def encode_bytes(definition: Definition, data: bytes) -> list[int]:
     """The ids of `data`. What is not UTF-8, and all after it, belongs to the last pre-token before
     it, without which a character that is cut off would be merged by itself.
     """
-    ordinary = encoding._specials.ordinary
+    ordinary = definition.specials.ordinary
     try:
-        ids: list[int] = encode_whole(encoding._engine, data, ordinary, "strict", "list")
-        return ids
+        return definition.engine.encode(data, ordinary, "strict", LIST)
     except UnicodeDecodeError as error:
         valid = error.start
-    stable, rest = _stable_and_rest(encoding, data[:valid], ordinary)
-    return stable + encoding._encoder.encode_pretoken(rest + data[valid:])
+    stable, rest = _stable_and_rest(definition, data[:valid], ordinary)
+    return stable + definition.encoder.encode_pretoken(rest + data[valid:])
 
 
 def _stable_and_rest(
-    encoding: EncodingDefinition, text: Text, matcher: SpecialMatcher
+    definition: Definition, text: Text, matcher: SpecialMatcher
 ) -> tuple[list[int], bytes]:
     """The ids before the last pre-token, and its bytes: none after a special token.
 
     Blank tokens before one that is blank are of it, too, since `\\s*[\\r\\n]+` looks ahead.
     """
     data = text_bytes(text, "strict")
-    ids = encode_whole(encoding._engine, data, matcher, "strict", "list")
+    ids = definition.engine.encode(data, matcher, "strict", LIST)
     start, end, _ = matcher.split(data)[-1]
     segment = data[start:end].decode()
-    pretokens = [segment[first:last] for first, last in pretoken_spans(encoding, segment)]
+    pretokens = [segment[first:last] for first, last in definition.pretoken_spans(segment)]
     if not pretokens:
         return ids, b""
 
     def is_blank(id: int) -> bool:
-        is_special = id in encoding._specials.ids
-        return not is_special and not encoding._decoder.token_bytes(id).strip(_BLANKS)
+        is_special = id in definition.specials.ids
+        return not is_special and not definition.decoder.token_bytes(id).strip(_BLANKS)
 
-    first = len(ids) - len(encoding._encoder.encode_pretoken(pretokens[-1].encode()))
+    first = len(ids) - len(definition.encoder.encode_pretoken(pretokens[-1].encode()))
     if is_blank(ids[first]):
         while first and is_blank(ids[first - 1]):
             first -= 1
-    return ids[:first], encoding._decoder.decode(ids[first:])
+    return ids[:first], definition.decoder.decode(ids[first:])
 
 
-def _first_ids(encoding: EncodingDefinition, data: bytes, size: int) -> tuple[int, ...]:
+def _first_ids(definition: Definition, data: bytes, size: int) -> tuple[int, ...]:
     """The first ids of `data` that cover at least `size` bytes."""
     try:
-        ordinary = encoding._specials.ordinary
-        ids = encode_whole(encoding._engine, data.decode(), ordinary, "strict", "list")
+        ordinary = definition.specials.ordinary
+        ids = definition.engine.encode(data.decode(), ordinary, "strict", LIST)
     except UnicodeDecodeError:
-        ids = encoding._encoder.encode_pretoken(data)
-    ends = itertools.accumulate(len(encoding._decoder.token_bytes(id)) for id in ids)
+        ids = definition.encoder.encode_pretoken(data)
+    ends = itertools.accumulate(len(definition.decoder.token_bytes(id)) for id in ids)
     count = next((n for n, end in enumerate(ends, 1) if end >= size), len(ids))
     return tuple(ids[:count])

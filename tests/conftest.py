@@ -1,7 +1,7 @@
 """Encodings, tiktoken's twins of them, and text of five kinds that any machine has.
 
-No test depends on files beside the project, but those of `test_shared.py`, which are not collected
-where the files are missing.
+No test depends on other files, but those of `test_given_corpus.py`, which are collected where
+STREAMTOK_CORPUS names a folder with them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from streamtok._core.encode import Scanner
 
 PACKED = ["r50k_base", "cl100k_base", "o200k_base"]
 CORPORA = NAMES
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+GIVEN_CORPUS = Path(os.environ.get("STREAMTOK_CORPUS", os.devnull))
 os.environ["STREAMTOK_CORPUS"] = os.devnull  # benchmarks.corpus makes its texts, wherever we are
 
 # What `load` keeps stays away from the user's folder, and from other runs.
@@ -32,14 +32,14 @@ _CACHE = tempfile.TemporaryDirectory(prefix="streamtok-tests-", ignore_cleanup_e
 os.environ["STREAMTOK_CACHE"] = _CACHE.name
 
 # No test asserts on time: a busy machine is not a defect.
-hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.register_profile("untimed", deadline=None, max_examples=50)
 hypothesis.settings.load_profile("untimed")
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and Python keeps it so.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What not every machine or build can run is no test there, and the report's first lines say so.
-collect_ignore = [] if SHARED.is_dir() else ["test_shared.py"]
+collect_ignore = [] if GIVEN_CORPUS.is_dir() else ["test_given_corpus.py"]
 if importlib.util.find_spec("streamtok._core._failing") is None:
     collect_ignore.append("core/test_allocation_failures.py")
 if not (Path(__file__).resolve().parents[1] / "streamtok").is_dir():  # a copy without the sources
@@ -62,7 +62,7 @@ def llama3_style() -> streamtok.Encoding:
     return streamtok.Encoding(
         "llama3_style",
         pat_str=LLAMA3_PATTERN,
-        mergeable_ranks=base._vocabulary,
+        mergeable_ranks=base.definition.vocabulary,
         special_tokens={"<|begin_of_text|>": 128000, "<|eot_id|>": 128009, "<|eot_id|>\n": 128010},
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 import shutil
@@ -71,6 +72,63 @@ def test_an_import_that_goes_up_is_found() -> None:
     assert architecture.upward_imports(graph, FLOORS) == [("errors", "cli.main")]
 
 
+# Of objects that have no other name for it: named tuples, and tiktoken's encodings.
+NAMES_OF_OTHERS = {"_asdict", "_field_defaults", "_fields", "_replace"}
+NAMES_OF_OTHERS |= {"_mergeable_ranks", "_pat_str", "_special_tokens"}
+
+
+OWN = ("self", "cls", "twin")  # a twin is a copy of self
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__") and name not in NAMES_OF_OTHERS
+
+
+def private_uses(tree: ast.Module) -> list[tuple[int, str]]:
+    """(line, name) of private names of other objects and modules."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            owner = node.value
+            if not (isinstance(owner, ast.Name) and owner.id in OWN):
+                found.append((node.lineno, node.attr))
+        elif isinstance(node, ast.ImportFrom):
+            found += [(node.lineno, one.name) for one in node.names if is_private(one.name)]
+    return found
+
+
+def private_names(tree: ast.Module) -> set[str]:
+    """Those that a module gives to something."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.id if isinstance(node, ast.Name) else node.attr)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+    return set(filter(is_private, names))
+
+
+def test_no_package_uses_private_names_of_another() -> None:
+    """And a package not many of its own: a name that another object needs has no underscore."""
+    trees = {}
+    for path in PACKAGE.rglob("*.py"):
+        package = path.relative_to(PACKAGE).parts[0]  # of a module at the top, itself
+        trees[path] = package, ast.parse(path.read_text("utf-8"))
+    owners: dict[str, set[str]] = {}
+    for package, tree in trees.values():
+        for name in private_names(tree):
+            owners.setdefault(name, set()).add(package)
+    crossing, uses, lines = [], 0, 0
+    for path, (package, tree) in trees.items():
+        lines += path.read_text("utf-8").count("\n")
+        for line, name in private_uses(tree):
+            uses += name in owners
+            if name in owners and package not in owners[name]:
+                crossing.append(f"{path.relative_to(PACKAGE)}:{line} {name}")
+    assert crossing == []
+    assert uses <= 3 * lines / 1000
+
+
 def test_the_top_floor_is_small() -> None:
     modules = sorted(path.name for path in PACKAGE.glob("*.py"))
     assert len(modules) <= 15, modules  # three of them only name what tiktoken's modules do
@@ -87,20 +145,6 @@ def test_the_page_has_the_layers() -> None:
     table = architecture.layers(FLOORS)
     assert table.count("\n| **") == 5
     assert architecture.page_with(table, page) == page, "run python tools/architecture.py --write"
-
-
-def test_a_file_that_the_readme_of_the_core_leaves_out_is_found(tmp_path: Path) -> None:
-    (tmp_path / "merge").mkdir()
-    for name in ("encode.pyx", "encode.c", "merge/merge.pxi", "merge/lanes.h"):
-        (tmp_path / name).touch()
-    (tmp_path / "README.md").write_text(
-        "- `encode.pyx`: text to ids.\n- `merge/lanes.h`: registers.\n- `merge/lanes.h`: again.\n"
-    )
-    messages = load_tool("check_names").unlisted_names(tmp_path)
-    assert [message.split(": ")[1] for message in messages] == [
-        "2 lines for merge/lanes.h, not one",
-        "0 lines for merge/merge.pxi, not one",
-    ]
 
 
 def test_no_two_functions_of_the_core_have_one_name() -> None:

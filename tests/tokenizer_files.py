@@ -7,11 +7,10 @@ import json
 import random
 from typing import Any
 
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, models
 
 from streamtok.normalizers.charsmap import write_charsmap
-
-from .reference.tokenizer_json import BYTE_SYMBOLS, added_tokens
+from streamtok.vocabulary.byte_alphabet import CHARACTERS as BYTE_SYMBOLS
 
 File = dict[str, Any]
 
@@ -466,8 +465,8 @@ def ids_of(model: Any) -> dict[str, int]:
 
 def random_text(rng: random.Random, file: File) -> str:
     """A text of what matters to this file: its tokens, parts of them, blanks, odd characters."""
-    raw, normalized = added_tokens_or_none(file)
-    contents = [token["content"] for token in file["added_tokens"]] + raw + normalized
+    contents = [token["content"] for token in file["added_tokens"]]
+    contents += normalized_contents(file)
     vocab = [text for text in ids_of(file["model"]) if text]
     letters = [token for token in vocab if len(token) == 1 and token.isprintable()] or ["a"]
     letters = letters if len(letters) < 40 else list("ab <>1.é\n\u2581")
@@ -498,10 +497,11 @@ def random_text(rng: random.Random, file: File) -> str:
     return "".join(parts)
 
 
-def added_tokens_or_none(file: File) -> tuple[list[str], list[str]]:
-    """What is looked for in the text as it is and normalized, where the reference knows."""
-    try:
-        raw, normalized = added_tokens(file)
-    except NotImplementedError:
-        return [], []
-    return list(raw), list(normalized)
+def normalized_contents(file: File) -> list[str]:
+    """What `tokenizers` looks for in normalized text."""
+    empty = json.loads(Tokenizer(models.BPE()).to_str())
+    normalizer = Tokenizer.from_str(
+        json.dumps(empty | {"normalizer": file["normalizer"]})
+    ).normalizer
+    found = [token["content"] for token in file["added_tokens"] if token["normalized"]]
+    return [normalizer.normalize_str(content) for content in found] if normalizer else found

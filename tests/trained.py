@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok import Trainer
-from streamtok.training.trainer import PATTERNS
+from streamtok.patterns.named import PATTERNS
 
 SPLITS = [*PATTERNS.values(), r"[\s\S]+", r"\w+", r"(?:ab)+|a|[^a]"]
 

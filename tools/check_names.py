@@ -1,19 +1,16 @@
-"""Check that the files which documents name are there, and that the core's README lists its files.
+"""Check that the files which documents name are there.
 
     python tools/check_names.py
 
 A name is what stands in backticks and ends as a source file does, or begins with a folder of the
 project. It may start at the top, at the document's folder, or anywhere in `streamtok`. Names that
 end in `_x.py` stand for any name. The change log is left out: it speaks of files that are gone.
-
-`streamtok/_core/README.md` has one line for each source file of the core.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,7 +18,6 @@ SOURCE = r"(?:[\w.]+/)*\w+\.(?:py|pyx|pxd|pxi|pyi|h)"
 BELOW = r"(?:streamtok|tests|tools|benchmarks|docs|\.ci)/[\w./-]*"
 NAME = re.compile(f"`({SOURCE}|{BELOW})`")
 CORE = ROOT / "streamtok" / "_core"
-LISTED = re.compile(rf"^- `({SOURCE})`: \w", re.MULTILINE)
 
 
 def is_there(name: str, document: Path) -> bool:
@@ -42,22 +38,10 @@ def missing_names(document: Path) -> list[str]:
     ]
 
 
-def unlisted_names(core: Path) -> list[str]:
-    """One message for each source file of the core that its README does not list exactly once."""
-    lines = Counter(LISTED.findall((core / "README.md").read_text("utf-8")))
-    names = [path.relative_to(core).as_posix() for path in core.rglob("*")]
-    return [
-        f"{core.name}/README.md: {lines[name]} lines for {name}, not one"
-        for name in sorted(names)
-        if re.fullmatch(SOURCE, name) and lines[name] != 1
-    ]
-
-
 def main() -> None:
     documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/*.md"))]
     documents += [*sorted(ROOT.glob("docs/*/*.md")), CORE / "README.md"]
     missing = [message for document in documents for message in missing_names(document)]
-    missing += unlisted_names(CORE)
     if missing:
         sys.exit("\n".join(missing))
 

@@ -1,13 +1,13 @@
-"""Compare the SIMD tiers of windows and substitutes with plain C, also for other processors.
+"""Compare what is written over `_core/vector/` with plain C, also for other processors.
 
     python tools/check_tiers.py
     CC=aarch64-linux-gnu-gcc RUN=qemu-aarch64 python tools/check_tiers.py
     CC="x86_64-w64-mingw32-gcc -D_UCRT" RUN=wine python tools/check_tiers.py
 
 The script compiles a small static C program with the headers ($CC, or cc), and runs it ($RUN, if
-set) on random text with the tables of each bundled encoding. It exits with an error if any masks
-differ. `tests/core/test_fast_paths.py` does the same on the processor that runs the tests; this
-script is for NEON and for Windows.
+set) on random text with the tables of each bundled encoding, at each level that the processor has.
+It exits with an error if any results differ. `tests/core` does the same on the processor that runs
+the tests; this script is for NEON and for Windows.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ PROGRAM = r"""
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "scan/find_pair.h"
 #include "scan/substitutes.h"
 #include "scan/windows.h"
+#include "text/valid_utf8.h"
+#include "transform/leads.h"
 
 enum { BLOCKS = 1000, SIZE = 64 * BLOCKS + 64 };
 enum { PACKED = offsetof(st_windows, n_classes) }; /* what `Windows.to_bytes` gives */
@@ -48,10 +51,11 @@ static int load(const char *name, void *to, size_t size) {
 static void make_text(int round) {
     static const char *const some[] = {"\xc3\xa9", "\xe4\xb8\xad", "\xe0\xa4\xbe", "\xe3\x80\x80",
                                        "\xf0\x9f\x98\x80", "\xed\xa0\x80", "\xe0\x80\x80"};
+    int is_utf8 = round % 4 == 3;
     srand(round);
     for (size_t i = 0; i < SIZE; i++) {
         int kind = rand() % 40;
-        const char *wide = some[rand() % 7];
+        const char *wide = some[rand() % (is_utf8 ? 5 : 7)];
         if (round % 2 && kind < 20 && i + 4 < SIZE) {
             while (*wide) text[i++] = (uint8_t)*wide++;
             i--;
@@ -62,7 +66,7 @@ static void make_text(int round) {
                   : kind < 32 ? '\n'
                   : kind < 33 ? '\''
                   : kind < 34 ? '0' + rand() % 10
-                  : kind < 35 ? rand() % 256
+                  : kind < 35 ? rand() % (is_utf8 ? 128 : 256)
                               : 32 + rand() % 95;
     }
 }
@@ -95,6 +99,44 @@ static size_t compare_squeezed(int most) {
     return differing;
 }
 
+/* The end of the character at p[i], or i if none is there: table 3-7 of Unicode. */
+static size_t character_end(const uint8_t *p, size_t i, size_t n) {
+    uint8_t a = p[i], low = a == 0xE0 ? 0xA0 : a == 0xF0 ? 0x90 : 0x80;
+    uint8_t high = a == 0xED ? 0x9F : a == 0xF4 ? 0x8F : 0xBF;
+    size_t end = i + (a < 0x80 ? 1 : a < 0xC2 ? 0 : a < 0xE0 ? 2 : a < 0xF0 ? 3 : a < 0xF5 ? 4 : 0);
+    if (end > n) return i;
+    for (size_t k = i + 1; k < end; k++, low = 0x80, high = 0xBF)
+        if (p[k] < low || p[k] > high) return i;
+    return end;
+}
+
+/* Searches whose results differ: of pairs, of bytes in a set, of what is not UTF-8. */
+static size_t compare_searches(int most, int round) {
+    size_t differing = 0, well = 0, n = SIZE - (size_t)rand() % 200, next;
+    uint8_t first = (uint8_t)rand(), second = (uint8_t)rand();
+    st_leads set;
+    for (size_t at = 0; at < n; at += 1 + (size_t)rand() % 300) {
+        size_t size = (size_t)rand() % (n - at), here = rand() % 2 ? at : at + size / 2;
+        if (rand() % 4 && here + 1 < n) first = text[here], second = text[here + 1];
+        differing += st_find_pair_tier(most)(text + at, size, first, second) !=
+                     st_find_pair_plain(text + at, size, first, second);
+    }
+    memset(&set, 0, sizeof set);
+    set.leaves_ascii = round % 2;
+    for (int k = 0; k < 4; k++)
+        st_leads_add(&set, (uint8_t)(round % 2 ? 0xC0 + rand() % 64 : rand() % 128));
+    for (size_t at = 0; at + 64 <= SIZE; at += 1 + (size_t)rand() % 90)
+        differing += st_leads_tier(most)(&set, text + at) != st_leads_plain(&set, text + at);
+    while (well < n && (next = character_end(text, well, n)) > well) well = next;
+    for (size_t at = 0; at <= well; at = at < well ? character_end(text, at, n) : at + 1) {
+        size_t end = at + st_valid_utf8_tier(most)(text + at, n - at), k = at;
+        while (k < end) k = character_end(text, k, n);
+        differing += end > well || k != end || (most > ST_PLAIN && end + 128 < well);
+        if (at % 7 == 0 && at > 200) break;
+    }
+    return differing;
+}
+
 int main(int count, char **files) {
     size_t differing = 0, tiers = 0;
     for (int k = 1; k + 1 < count; k += 2) {
@@ -105,21 +147,20 @@ int main(int count, char **files) {
         for (int round = 0; round < 40; round++) {
             make_text(round);
             st_mark_plain(&windows, text + ST_MARGIN, BLOCKS, true_begins, true_open);
-            const char *name;
-            size_t from, extra;
-            for (int tier = 0;; tier++) {
-                st_mark_function *mark = st_mark_tier(tier, &name, &from, &extra);
-                if (!mark) break;
-                if (k == 1 && round == 0) printf("%s\n", name);
+            for (int most = ST_PLAIN; most <= ST_ANY; most++) {
+                if (st_level(most) != most) continue;
+                if (k == 1 && round == 0) printf("%s\n", st_level_name(most));
                 tiers++;
-                mark(&windows, text + ST_MARGIN, BLOCKS, begins, open);
+                st_mark_tier(most)(&windows, text + ST_MARGIN, BLOCKS, begins, open);
                 for (int i = 0; i < BLOCKS; i++)
                     differing += begins[i] != true_begins[i] || open[i] != true_open[i];
+                differing += compare_searches(most, round);
             }
-            differing += compare_squeezed(ST_PLAIN) + compare_squeezed(ST_ANY);
+            for (int most = ST_PLAIN; most <= ST_ANY; most++)
+                if (st_level(most) == most) differing += compare_squeezed(most);
         }
     }
-    printf("%zu runs, %zu blocks differ\n", tiers, differing);
+    printf("%zu runs, %zu results differ\n", tiers, differing);
     return differing != 0;
 }
 """

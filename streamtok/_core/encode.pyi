@@ -1,13 +1,13 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from struct import Struct
-from typing import Any, ClassVar, Final, Literal, TypeVar, final
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer, disjoint_base
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+_Result = TypeVar("_Result")
 
 @disjoint_base
 class OneCall:
@@ -85,6 +85,9 @@ class TokenTable:
 def find_parts(
     blob: bytes, offsets: npt.NDArray[np.uint32], merges: npt.NDArray[np.uint32]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32], bool]: ...
+def find_rows(
+    names: list[str], merges: list[Any], prefix: str = ""
+) -> tuple[npt.NDArray[np.uint32], int]: ...
 def gather_tokens(
     blob: bytes, offsets: npt.NDArray[np.uint32], order: npt.NDArray[np.uint32]
 ) -> tuple[bytes, npt.NDArray[np.uint32]]: ...
@@ -126,12 +129,18 @@ class Workspace:
 class Spares: ...
 
 @final
-class FromItem: ...
+class Output(Generic[_Result]):
+    @staticmethod
+    def into(out: Buffer, start: int = 0) -> Output[int]: ...
+    def of(self, ids: npt.NDArray[np.uint32]) -> _Result: ...
+
+LIST: Output[list[int]]
+ARRAY: Output[npt.NDArray[np.uint32]]
+COUNT: Output[int]
+PLACES: Output[tuple[Any, ...]]
 
 @final
 class IdBlock: ...
-
-def fill_ids(out: Buffer, ids: npt.NDArray[np.uint32]) -> int: ...
 
 @final
 class Encoder:
@@ -146,11 +155,13 @@ class Encoder:
         data: str | Buffer,
         matcher: SpecialMatcher,
         errors: str,
-        into: str,
+        output: Output[_Result],
         transform: Transform | None = None,
         inner: SpecialMatcher | None = None,
-    ) -> Any: ...
-    def encode_split(self, data: Buffer, ends: npt.NDArray[np.int64], into: str) -> Any: ...
+    ) -> _Result: ...
+    def encode_split(
+        self, data: Buffer, ends: npt.NDArray[np.int64], output: Output[_Result]
+    ) -> _Result: ...
     def encode_pretoken(self, pretoken: Buffer) -> list[int]: ...
 
 def token_spans(
@@ -220,10 +231,9 @@ def feed_changed(
     tail: Tail,
     chunk: str | Buffer,
     final: bool,
-    into: str,
-    out: Buffer | None,
+    output: Output[_Result],
     limit: int,
-) -> Any: ...
+) -> _Result | None: ...
 def places_before(
     rows: npt.NDArray[np.int64],
     now: int,
@@ -253,8 +263,6 @@ class Decoder:
     def decode(
         self, ids: Iterable[int] | npt.NDArray[Any], skip_special: bool = False
     ) -> bytes: ...
-
-STATE: Struct
 
 @final
 class Tail:
@@ -286,19 +294,17 @@ class Tail:
         self,
         chunk: str | Buffer,
         final: bool,
-        into: str,
-        out: Buffer | None,
+        output: Output[_Result],
         limit: int,
-    ) -> Any: ...
+    ) -> _Result: ...
     def encode_parts(
         self,
         parts: list[Any],
         final: bool,
-        into: str,
-        out: Buffer | None,
+        output: Output[_Result],
         settle: Callable[[int], Any],
         expected: Any = None,
-    ) -> Any: ...
+    ) -> _Result: ...
     def getstate(self, expected: Any = None) -> bytes: ...
     def setstate(self, state: bytes, note: Any = None) -> None: ...
 
@@ -334,7 +340,14 @@ NO_SPECIAL: frozenset[str]
 
 @disjoint_base
 class FastEncoding:
-    def _set_parts(self, texts: Any, decoder: Decoder, drops_space: bool) -> None: ...
+    def _set_parts(
+        self,
+        decoder: Decoder,
+        drops_space: bool,
+        encoder: Encoder | None = None,
+        default: SpecialMatcher | None = None,
+        ordinary: SpecialMatcher | None = None,
+    ) -> None: ...
     def encode_ordinary(
         self, text: str | Buffer, *, errors: str = "strict", max_tokens: int | None = None
     ) -> list[int]: ...
@@ -388,6 +401,7 @@ class FastStreamEncoder(OneCall):
     def encode_into(
         self, chunk: str | Buffer, out: Buffer, final: bool = False, *, start: int = 0
     ) -> int: ...
+    def take(self, chunk: Any, final: bool, output: Output[_Result]) -> _Result: ...
 
 @final
 class Cuts:
@@ -412,7 +426,7 @@ class LargeText:
         matcher: SpecialMatcher,
         text: str | Buffer,
         errors: str,
-        into: str,
+        output: Output[Any],
         part_size: int,
     ) -> LargeText: ...
     def stop(self) -> None: ...

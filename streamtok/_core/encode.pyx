@@ -10,7 +10,6 @@ cimport numpy as cnp
 
 import codecs
 import os
-import struct
 
 import numpy as np
 
@@ -42,7 +41,12 @@ from cpython.pythread cimport (
 )
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_CheckExact
-from cpython.unicode cimport PyUnicode_Check, PyUnicode_CheckExact, PyUnicode_DecodeUTF8
+from cpython.unicode cimport (
+    PyUnicode_AsUTF8AndSize,
+    PyUnicode_Check,
+    PyUnicode_CheckExact,
+    PyUnicode_DecodeUTF8,
+)
 from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, llabs, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
@@ -57,7 +61,7 @@ from streamtok._core.utf8 cimport (
     valid_bytes,
 )
 
-from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
+from streamtok.errors import DisallowedSpecialError, PendingLimitExceeded, StateError, StreamInUseError
 
 hash_begin(os.urandom(ST_SECRET_SIZE))
 
@@ -81,6 +85,7 @@ include "tokens/index.pxi"
 include "tokens/spelling.pxi"
 include "merge/merge.pxi"
 include "tokens/merge_list.pxi"
+include "tokens/merge_rows.pxi"
 include "merge/segments.pxi"
 include "merge/stable_prefix.pxi"
 

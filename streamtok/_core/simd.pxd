@@ -7,12 +7,10 @@ better without it. What each does is said in its header.
 from streamtok._core.types cimport i64, u8, u16, u32, u64
 
 cdef extern from "base/cpu.h" nogil:
-    const char* st_tier()
     enum:
-        ST_PLAIN            # what a tier may need at the most
-        ST_AVX2
-        ST_AVX512
-        ST_ANY
+        ST_ANY              # the highest level: what a kernel may need at the most
+    int st_level(int most)
+    const char* st_level_name(int level)
 
 cdef extern from "tokens/pairs.h" nogil:
     enum:
@@ -83,7 +81,8 @@ cdef extern from "scan/windows.h" nogil:
     ctypedef void st_mark_function(const st_windows* w, const u8* p, size_t blocks, u64* begins,
                                    u64* open) noexcept
     size_t st_copy_rest(u8* to, const u8* p, size_t n, size_t extra) noexcept
-    st_mark_function* st_mark_tier(int number, const char** name, size_t* from_, size_t* extra)
+    st_mark_function* st_mark_tier(int most)
+    size_t st_marked_from(int most, size_t* extra) noexcept
 
 cdef extern from "scan/places.h" nogil:
     ctypedef size_t st_place_function(u64 bits, size_t base, i64* ends) noexcept

@@ -39,8 +39,6 @@ from streamtok._core.encode cimport (
 from streamtok._core.types cimport *
 from streamtok._core.utf8 cimport INCOMPLETE, INVALID, decode_one, unfinished_at_end, valid_bytes
 
-from streamtok._core.encode import has_surrogate
-
 cdef extern from "Python.h":
     bint PyUnicode_Check(object value)
     int PyUnicode_KIND(object text)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..definition import pretoken_spans
 from .text_window import character_ends
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ class Boundaries:
 
     def _pretoken_ends(self, above: int, stop: int) -> Iterator[int]:
         """Of the text as it is. Each round begins at a clean cut that is further back."""
-        cuts, matcher = self._settings.encoding._cuts, self._settings.matcher
+        cuts, matcher = self._settings.definition.texts.cuts, self._settings.matcher
         text = self._source.at(self._start, stop + LOOK_AHEAD)
         high, reach = stop, _REACH
         while high > above + 1:
@@ -128,7 +127,7 @@ class Boundaries:
         characters = text if is_str else text.decode("utf-8", "surrogateescape")
         at = range(until) if is_str else character_ends(text, 0, until - 1)
         ends: list[int] = []
-        for _, end in pretoken_spans(self._settings.encoding, characters, len(at)):
+        for _, end in self._settings.definition.pretoken_spans(characters, len(at)):
             if end >= len(at):
                 break
             ends.append(at[end])

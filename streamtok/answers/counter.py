@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import OneCall, one_call
-from ..chunker import StreamEncoder, _seal, _unseal
+from .._core.encode import COUNT, OneCall, one_call
+from ..chunker import StreamEncoder, seal, unseal
 from ..errors import StateError
 
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial, Text
-    from ..definition import EncodingDefinition
+    from ..definition import Defined
 
 __all__ = ["Counter"]
 
@@ -40,7 +40,7 @@ class Counter(OneCall):
 
     def __init__(
         self,
-        encoding: EncodingDefinition,
+        encoding: Defined,
         *,
         allowed_special: AllowedSpecial = frozenset(),
         disallowed_special: DisallowedSpecial = (),
@@ -72,7 +72,7 @@ class Counter(OneCall):
         stream, last = self._now
         if last is not None:
             stream = stream.copy()  # else there is nothing else to change with it
-        found = self._feed(stream, chunk, False)
+        found = stream.take(chunk, False, COUNT)
         self._now = stream, None
         return found
 
@@ -100,8 +100,8 @@ class Counter(OneCall):
             return last
         twin = stream.copy()
         if stream.errors == "strict":
-            twin._tail.forget_partial()
-        return stream.tokens_out + self._feed(twin, b"", True)
+            twin.forget_partial()
+        return stream.tokens_out + twin.take(b"", True, COUNT)
 
     @one_call
     def finish(self) -> int:
@@ -111,12 +111,8 @@ class Counter(OneCall):
         stream, last = self._now
         if last is None:
             twin = stream.copy()
-            self._now = twin, stream.tokens_out + self._feed(twin, b"", True)
+            self._now = twin, stream.tokens_out + twin.take(b"", True, COUNT)
         return self.total
-
-    def _feed(self, stream: StreamEncoder, chunk: Text, final: bool) -> int:
-        n: int = stream._feed(chunk, final, "count", None)
-        return n
 
     @one_call
     def copy(self) -> Counter:
@@ -141,12 +137,12 @@ class Counter(OneCall):
         """bytes: all that is needed to count on elsewhere, with the same settings."""
         stream, total = self._now
         last = b"" if total is None else total.to_bytes(8, "little")
-        return _seal(bytes([len(last)]) + last + stream.getstate(), _MAGIC)
+        return seal(bytes([len(last)]) + last + stream.getstate(), _MAGIC)
 
     @one_call
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called. Raises StateError, as `StreamEncoder.setstate`."""
-        body = _unseal(state, _MAGIC)
+        body = unseal(state, _MAGIC)
         last, rest = body[1 : 1 + body[0]], body[1 + body[0] :]
         if body[0] not in (0, 8):
             raise StateError("the saved counter state is damaged: it holds too much")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..engines.protocol import encode_or_refuse
-from ..errors import raise_disallowed_special
+from .._core.encode import ARRAY, COUNT
+from ..errors import DisallowedSpecialError
 from .prefixes import feed
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Document:
         """Raises as `Encoding.encode`."""
         self._settings = settings
         self._template = settings.template
-        self._cuts = settings.encoding._cuts
+        self._cuts = settings.definition.texts.cuts
         self._blocks: list[_Block] = []
         self._places = [_Place()]  # before each block, as far as they are known
         self._total: _Place | None = _Place()  # after the last block, if it is known
@@ -94,9 +94,7 @@ class Document:
 
     def to_numpy(self) -> IdArray:
         """numpy.uint32 [n]: all ids, as one new array."""
-        ids: IdArray = self._template.around(
-            _joined([block.ids for block in self._blocks]), "array"
-        )
+        ids: IdArray = self._template.around(_joined([block.ids for block in self._blocks]))
         return ids
 
     def __len__(self) -> int:
@@ -171,7 +169,7 @@ class Document:
             number -= 1
         chain = self._settings.chain()
         text = "".join([block.text for block in self._blocks[number:]])
-        certain: int = feed(chain, chain.tail(self._template), text, False, "count")
+        certain = feed(chain, chain.tail(self._template), text, False, COUNT)
         return self._place(number).ids + certain  # with the ids before them
 
     def __repr__(self) -> str:
@@ -253,12 +251,10 @@ class Document:
         return made
 
     def _block(self, text: str, offset: int) -> _Block:
-        settings = self._settings
-        ids: Any = encode_or_refuse(
-            settings.encoding._engine, text, settings.matcher, settings.errors, "array"
-        )
-        if type(ids) is tuple:
-            raise_disallowed_special(offset + ids[0], ids[1])
+        try:
+            ids = self._settings.encode(text, ARRAY)
+        except DisallowedSpecialError as refused:
+            raise DisallowedSpecialError(offset + refused.offset, refused.text) from None
         return _Block(text, ids, len(text.encode("utf-8", "surrogatepass")))
 
 

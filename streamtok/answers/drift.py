@@ -11,19 +11,20 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from .._core.encode import LIST
 from .prefixes import feed, open_stream
 from .text_settings import Settings
 
 if TYPE_CHECKING:
     from .._types import IdArray
-    from ..definition import EncodingDefinition
+    from ..definition import Defined
 
 __all__ = ["first_drift"]
 
 _STEP = 1 << 14  # bytes that are encoded before their ids are compared
 
 
-def first_drift(encoding: EncodingDefinition, ids: Iterable[int] | IdArray) -> int | None:
+def first_drift(encoding: Defined, ids: Iterable[int] | IdArray) -> int | None:
     """The index of the first id that the encoding of the ids' text has not; None: there is none."""
     given = _as_list(encoding, ids)
     index = 0
@@ -44,32 +45,32 @@ def _shared(found: list[int], given: list[int], start: int) -> int:
     return at
 
 
-def _as_list(encoding: EncodingDefinition, ids: Any) -> list[int]:
+def _as_list(encoding: Defined, ids: Any) -> list[int]:
     """A list of int. Raises KeyError for an unknown id, TypeError for no ids."""
     given: list[int] = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    encoding._decoder.decode(given)
+    encoding.definition.decoder.decode(given)
     return given
 
 
-def _text_of(encoding: EncodingDefinition, ids: list[int], is_first: bool) -> bytes:
-    special = encoding._specials.special
-    changed = (text for text, _ in encoding._rules.decoded_texts if text in special)
+def _text_of(encoding: Defined, ids: list[int], is_first: bool) -> bytes:
+    special = encoding.definition.specials.special
+    changed = (text for text, _ in encoding.definition.rules.decoded_texts if text in special)
     own = {special[text]: text.encode() for text in changed}
     if own.keys().isdisjoint(ids):
-        return encoding.decode_bytes(ids) if is_first else encoding._decoder.decode(ids)
-    if is_first and encoding._rules.first_texts and ids[0] not in own:
+        return encoding.decode_bytes(ids) if is_first else encoding.definition.decoder.decode(ids)
+    if is_first and encoding.definition.rules.first_texts and ids[0] not in own:
         return encoding.decode_bytes(ids[:1]) + _text_of(encoding, ids[1:], False)
     # Some are found in other text than they decode to.
-    data = b"".join(own.get(id) or encoding._decoder.token_bytes(id) for id in ids)
-    drops = is_first and encoding._rules.decodes_without_first_space
+    data = b"".join(own.get(id) or encoding.definition.decoder.token_bytes(id) for id in ids)
+    drops = is_first and encoding.definition.rules.decodes_without_first_space
     return data.removeprefix(b" ") if drops else data
 
 
-def _encoded_again(encoding: EncodingDefinition, ids: list[int]) -> Iterator[list[int]]:
+def _encoded_again(encoding: Defined, ids: list[int]) -> Iterator[list[int]]:
     """The ids of the text of `ids`, a part at a time."""
-    special = encoding._specials
+    special = encoding.definition.specials
     used = special.ids.intersection(ids)
-    if not encoding._is_plain:
+    if not encoding.definition.texts.is_plain:
         allowed = {text for text, id in special.special.items() if id in used}
         settings = Settings(encoding, allowed_special=allowed, errors="surrogateescape")
         yield from _in_steps(settings, _text_of(encoding, ids, is_first=True))
@@ -89,4 +90,4 @@ def _in_steps(settings: Settings, text: bytes) -> Iterator[list[int]]:
     chain, tail = open_stream(settings)
     for start in range(0, len(text), _STEP):
         stop = start + _STEP
-        yield feed(chain, tail, text[start:stop], stop >= len(text), "list")
+        yield feed(chain, tail, text[start:stop], stop >= len(text), LIST)

@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._core.encode import COUNT, LIST
 from ..engines.protocol import NO_LIMIT
 from ..engines.template import NO_TEMPLATE
-from ..errors import UnsupportedPatternError, raise_disallowed_special
+from ..errors import DisallowedSpecialError, UnsupportedPatternError
 from .text_window import character_ends
 
 if TYPE_CHECKING:
+    from .._core.encode import Output
+    from ..engines.protocol import Result
     from .text_settings import Settings
     from .text_window import TextWindow
 
@@ -40,7 +43,7 @@ class Prefixes:
     """The beginnings of the text after `start` in a source."""
 
     def __init__(self, settings: Settings, source: TextWindow, start: int = 0) -> None:
-        self._token_bytes = settings.encoding._decoder.token_bytes
+        self._token_bytes = settings.definition.decoder.token_bytes
         self._source = source
         self._start = start
         self._chain, tail = open_stream(settings)
@@ -66,7 +69,7 @@ class Prefixes:
             is_end = source.is_end(position + step)
             piece = source.at(position, position + step)
             given = tail.tokens_out
-            found = feed(self._chain, tail, piece, is_end, "count", self.offset)
+            found = feed(self._chain, tail, piece, is_end, COUNT, self.offset)
             tokens = given + found
             if tokens > budget:
                 if step <= _SMALL_STEP or len(piece) <= _SMALL_STEP or is_whole:
@@ -108,14 +111,14 @@ class Prefixes:
         """The number of ids of the text up to `stop`, by itself."""
         mark = self._mark_before(stop)
         piece = self._source.at(mark.position, stop)
-        found: int = feed(self._chain, mark.tail.copy(), piece, True, "count")
+        found = feed(self._chain, mark.tail.copy(), piece, True, COUNT)
         return mark.tokens + found
 
     def ends_token(self, stop: int) -> bool:
         """Whether the text up to `stop`, by itself, is made of the first tokens of the whole."""
         mark = self._mark_before(stop)
         piece = self._source.at(mark.position, stop)
-        ids = feed(self._chain, mark.tail.copy(), piece, True, "list")
+        ids = feed(self._chain, mark.tail.copy(), piece, True, LIST)
         own = b"".join(map(self._token_bytes, ids))
         if self._behind is None or self._behind.mark is not mark:
             self._behind = _Behind(self._token_bytes, self._source, self._chain, mark)
@@ -151,7 +154,7 @@ class _Behind:
             self._position += len(piece)
             parts = [self._bytes]
             size = len(self._bytes)
-            for token in feed(self._chain, self._tail, piece, self._is_over, "list"):
+            for token in feed(self._chain, self._tail, piece, self._is_over, LIST):
                 parts.append(self._token_bytes(token))
                 size += len(parts[-1])
                 self._ends.add(size)
@@ -181,11 +184,11 @@ class _Whole:
         """Raise why there is no stream."""
         self._settings.chain()
 
-    def encode(self, tail: _Parts, piece: Any, final: bool, into: str, out: Any, limit: int) -> Any:
+    def encode(
+        self, tail: _Parts, piece: Any, final: bool, output: Output[Result], limit: int
+    ) -> Result:
         tail.append(piece)
-        if not final:
-            return 0 if into == "count" else []
-        return self._settings.encode(piece[:0].join(tail), into)
+        return self._settings.encode(piece[:0].join(tail) if final else b"", output)
 
 
 def open_stream(settings: Settings) -> tuple[Any, Any]:
@@ -197,17 +200,19 @@ def open_stream(settings: Settings) -> tuple[Any, Any]:
     return chain, chain.tail(NO_TEMPLATE)
 
 
-def feed(chain: Any, tail: Any, piece: Any, final: bool, into: str, offset: int = 0) -> Any:
-    """The ids ("list") that a piece makes certain, or their number ("count").
+def feed(
+    chain: Any, tail: Any, piece: Any, final: bool, output: Output[Result], offset: int = 0
+) -> Result:
+    """The ids that a piece makes certain, as `output` gives them.
 
     offset: bytes before the stream began, for errors.
     """
     try:
-        result = chain.encode(tail, piece, final, into, None, NO_LIMIT)
+        result: Result = chain.encode(tail, piece, final, output, NO_LIMIT)
     except UnicodeDecodeError as error:
         raise UnicodeDecodeError(
             error.encoding, error.object, offset + error.start, offset + error.end, error.reason
         ) from None
-    if type(result) is tuple:
-        raise_disallowed_special(offset + result[0], result[1])
+    except DisallowedSpecialError as refused:
+        raise DisallowedSpecialError(offset + refused.offset, refused.text) from None
     return result

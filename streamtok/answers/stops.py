@@ -11,7 +11,7 @@ from ..chunker import StreamDecoder
 from ..errors import StateError
 
 if TYPE_CHECKING:
-    from ..definition import EncodingDefinition
+    from ..definition import Defined
 
 __all__ = ["Stop", "StoppingDecoder"]
 
@@ -50,7 +50,7 @@ class StoppingDecoder(StreamDecoder):
 
     def __init__(
         self,
-        encoding: EncodingDefinition,
+        encoding: Defined,
         stop: str | Iterable[str],
         *,
         errors: str = "replace",

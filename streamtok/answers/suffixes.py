@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import has_surrogate
+from .._core.encode import ARRAY, COUNT, LIST, has_surrogate
 from ..engines.rules import MARK
 from .graphemes import grapheme_ends
 from .prefixes import Prefixes
@@ -43,10 +43,10 @@ def longest_suffix(
     whole characters (or grapheme clusters) and of the last tokens of the whole. text: str, or bytes
     or a view of bytes.
     """
-    ids = settings.encode(text, "array")
+    ids = settings.encode(text, ARRAY)
     if len(ids) <= budget:
         return 0, len(ids)
-    last = b"".join(map(settings.encoding._decoder.token_bytes, ids[-budget - 1 :].tolist()))
+    last = b"".join(map(settings.definition.decoder.token_bytes, ids[-budget - 1 :].tolist()))
     size = len(last.decode("utf-8", "replace")) if isinstance(text, str) else len(last)
     base = _cut_before(settings, text, size, budget)
     part = text[base:] if isinstance(text, str) else bytes(text[base:])
@@ -68,7 +68,7 @@ def longest_suffix(
         starts = [place for place, at in spelled.places if at in spelled.starts and at in able]
     places = (base + start for start in starts)
     for place in grapheme_ends(TextWindow(text), 0, places) if whole_graphemes else places:
-        found = settings.encode(text[place:], "count")
+        found = settings.encode(text[place:], COUNT)
         if found <= budget and (prefixes is None or prefixes.ends_token(place - base)):
             return place, found
     return len(text), 0
@@ -79,13 +79,13 @@ def _cut_before(settings: Settings, text: Any, size: int, budget: int) -> int:
 
     size: characters or bytes from the end from which on to look.
     """
-    cuts = settings.encoding._cuts
+    cuts = settings.definition.texts.cuts
     near = len(text) - size
     while cuts is not None and near > 0:
         near = max(cuts.find(text, settings.matcher, 0, near + 1, True), 0)
         if isinstance(text, str) and has_surrogate(text, max(near - 1, 0), near + 1):
             near -= 1  # a surrogate becomes another character: the cut is not to be relied on
-        elif settings.encode(text[near:], "count") > budget:
+        elif settings.encode(text[near:], COUNT) > budget:
             return near
         else:  # the pattern leaves text out, so the tokens are further apart
             near -= size
@@ -103,8 +103,8 @@ class _Spelled(NamedTuple):
 
 def _spell(settings: Settings, part: Any) -> _Spelled | None:
     """None where the text is changed in another way than by spaces, or has gaps."""
-    rules, pattern = settings.encoding._rules, settings.encoding.pattern
-    has_symbols = settings.encoding._vocabulary.model is not None
+    rules, pattern = settings.definition.rules, settings.definition.pattern
+    has_symbols = settings.definition.vocabulary.model is not None
     if pattern is None or not pattern.is_total or has_symbols:
         return None
     steps = getattr(rules.normalizer, "spec", ())
@@ -114,7 +114,8 @@ def _spell(settings: Settings, part: Any) -> _Spelled | None:
     # Of a text that is in NFC, each part is; any other text is compared with its tokens below.
     if rules.normalizer == "NFC" and not unicodedata.is_normalized("NFC", text):
         return None
-    tokens = list(map(settings.encoding._decoder.token_bytes, settings.encode(part, "list")))
+    ids = settings.encode(part, LIST)
+    tokens = list(map(settings.definition.decoder.token_bytes, ids))
     escapes = "surrogateescape" if settings.errors == "surrogateescape" else "surrogatepass"
     sizes = (1 if part is text else len(one.encode("utf-8", escapes)) for one in text)
     written = list(itertools.accumulate(sizes, initial=0))
@@ -136,9 +137,9 @@ def _able_from(settings: Settings, spelled: _Spelled, budget: int) -> set[int]:
     than a token is long beyond the first such place.
     """
     prefix, data = spelled.prefix, spelled.data
-    find = settings.encoding._table.find
+    find = settings.definition.table.find
     specials = {one for one in map(str.encode, settings.matcher.allowed) if one in data}
-    vocabulary = settings.encoding._vocabulary
+    vocabulary = settings.definition.vocabulary
     if vocabulary not in _sizes:
         _sizes[vocabulary] = np.unique(np.diff(vocabulary.offsets)).tolist()
     lengths = sorted({1, *_sizes[vocabulary], *map(len, specials)}, reverse=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .._core.encode import NO_SPECIAL, check_policy
-from ..engines.protocol import encode_whole
 from ..engines.template import NO_TEMPLATE
 from ..parallel.texts import check_budget
 
 if TYPE_CHECKING:
+    from .._core.encode import Output
     from .._types import AllowedSpecial, DisallowedSpecial, Text
-    from ..definition import EncodingDefinition
-    from ..engines.protocol import Chain
+    from ..definition import Defined
+    from ..engines.protocol import Chain, Result
 
 __all__ = ["Settings"]
 
@@ -24,7 +24,7 @@ class Settings:
 
     def __init__(
         self,
-        encoding: EncodingDefinition,
+        encoding: Defined,
         *,
         allowed_special: AllowedSpecial = NO_SPECIAL,
         disallowed_special: DisallowedSpecial = (),
@@ -35,20 +35,18 @@ class Settings:
         does for settings that mean nothing.
         """
         check_policy(errors)
-        self.encoding = encoding
+        self.definition = definition = encoding.definition
         self.errors = errors
-        self.template = encoding._template if add_special_tokens else NO_TEMPLATE
-        self.matcher = encoding._matcher(allowed_special, disallowed_special)
+        self.template = definition.template if add_special_tokens else NO_TEMPLATE
+        self.matcher = definition.specials.matcher(allowed_special, disallowed_special)
 
-    def encode(self, text: Text, into: str) -> Any:
-        """The ids of a whole text, without those of the template; `into`: as for `Engine.encode`.
-        Raises as `Encoding.encode` does.
-        """
-        return encode_whole(self.encoding._engine, text, self.matcher, self.errors, into)
+    def encode(self, text: Text, output: Output[Result]) -> Result:
+        """The ids of a whole text, without those of the template. Raises as `Encoding.encode`."""
+        return self.definition.engine.encode(text, self.matcher, self.errors, output)
 
     def chain(self) -> Chain:
         """What a stream of such texts does. Raises as `Encoding.stream_encoder` does."""
-        return self.encoding._engine.chain(self.matcher, self.errors)
+        return self.definition.engine.chain(self.matcher, self.errors)
 
     def budget(self, max_tokens: Any, least: int = 0) -> int:
         """How many of so many ids are left for the text. Raises as `check_budget`, and ValueError

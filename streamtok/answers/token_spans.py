@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import bytes_of, has_surrogate, token_spans
-from ..definition import pretoken_spans
+from .._core.encode import ARRAY, COUNT, bytes_of, has_surrogate, token_spans
 from ..engines.plain import PlainEngine
-from ..engines.protocol import NO_LIMIT, encode_whole
+from ..engines.protocol import NO_LIMIT
 from ..engines.source_units import BEGIN, check_unit
 from ..engines.template import NO_TEMPLATE
-from ..errors import raise_disallowed_special
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,20 +33,20 @@ def encode_with_offsets(settings: Settings, text: Text, unit: str) -> tuple[IdAr
     ids, spans = _of_text(settings, text, unit)
     template, errors = settings.template, settings.errors
     if template != NO_TEMPLATE:
-        ids = template.around(ids, "array")
+        ids = template.around(ids)
         spans = template.around_spans(spans, BEGIN.fed(text, True, errors), unit, errors)
     return ids, spans
 
 
 def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray, Spans]:
     """Without the template."""
-    encoding = settings.encoding
-    engine, pattern, sizes = encoding._engine, encoding.pattern, encoding._token_sizes
+    definition = settings.definition
+    engine, pattern, sizes = definition.engine, definition.pattern, definition.token_sizes
     matcher, errors = settings.matcher, settings.errors
-    if encoding._vocabulary.model is None:
+    if definition.vocabulary.model is None:
         is_total = pattern is not None and pattern.is_total
         if isinstance(engine, PlainEngine) and is_total:
-            ids = encode_whole(engine, text, matcher, errors, "array")
+            ids = engine.encode(text, matcher, errors, ARRAY)
             if sizes.are_clear_of(ids):
                 return ids, _contiguous(ids, sizes, text, unit, errors)
         if hasattr(engine, "changed") and is_total and sizes.are_clear:
@@ -61,10 +59,8 @@ def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray,
 
     chain = engine.chain(matcher, errors)
     tail = chain.tail(NO_TEMPLATE)
-    result = encoding._tracer(chain, errors).encode(tail, BEGINNING, text, True, unit, NO_LIMIT)
-    if len(result) == 2:
-        raise_disallowed_special(*result)
-    ids, spans, _ = result
+    tracer = definition.tracer(chain, errors)
+    ids, spans, _ = tracer.encode(tail, BEGINNING, text, True, unit, NO_LIMIT)
     return ids, spans
 
 
@@ -72,7 +68,7 @@ def _changed(
     engine: Any, changed: Changed, settings: Settings, text: str | bytes, unit: str
 ) -> tuple[IdArray, Spans]:
     """Of a text that a normalizer has changed, without tokens."""
-    errors, sizes = settings.errors, settings.encoding._token_sizes
+    errors, sizes = settings.errors, settings.definition.token_sizes
     ids = engine.encode_changed(changed.text, errors)
     if not len(changed.rows) or (changed.rows[:, 1:] == 1).all():  # each byte stands for itself
         return ids, _contiguous(ids, sizes, text, unit, errors)
@@ -120,9 +116,9 @@ def _in_bytes(ids: IdArray, sizes: TokenSizes) -> Spans:
 
 def _by_pattern(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray, Spans]:
     """With pre-tokens found in Python, which may leave text out."""
-    encoding = settings.encoding
-    matcher, errors, sizes = settings.matcher, settings.errors, encoding._token_sizes
-    settings.encode(text, "count")  # raises what `encode` does
+    definition = settings.definition
+    matcher, errors, sizes = settings.matcher, settings.errors, definition.token_sizes
+    settings.encode(text, COUNT)  # raises what `encode` does
     source = BEGIN.fed(text, True, errors)
     policy = "surrogateescape" if errors == "surrogateescape" else "strict"
     data = source.text.encode("utf-8", policy)
@@ -136,10 +132,10 @@ def _by_pattern(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArr
             continue
         characters = data[start:end].decode("utf-8", policy)
         place = np.concatenate([[0], np.cumsum([_size(one) for one in characters])])
-        found = list(pretoken_spans(encoding, characters))
+        found = list(definition.pretoken_spans(characters))
         pretokens = place[np.array(found, np.int64).reshape(-1, 2)]
         for begin, stop in (start + pretokens).tolist():
-            ids = np.array(encoding._encoder.encode_pretoken(data[begin:stop]), np.uint32)
+            ids = np.array(definition.encoder.encode_pretoken(data[begin:stop]), np.uint32)
             ends = begin + np.cumsum(sizes.of_text(ids), dtype=np.int64)
             rows.append(ids)
             spans.append(np.column_stack([ends - sizes.of_text(ids), ends]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.encode import repaired
+from .._core.encode import COUNT, repaired
 from ..parallel.texts import check_budget, text_view
 from .graphemes import grapheme_ends
 from .prefixes import Prefixes, feed, open_stream
@@ -42,7 +42,7 @@ def fits(settings: Settings, text: Text | Iterable[Text] | SupportsRead, max_tok
     while left >= 0:
         step = min(2 * left + 64, _STEP)
         is_end = source.is_end(position + step)
-        left -= feed(chain, tail, source.at(position, position + step), is_end, "count")
+        left -= feed(chain, tail, source.at(position, position + step), is_end, COUNT)
         if is_end:
             break
         position += step

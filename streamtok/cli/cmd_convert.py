@@ -11,6 +11,7 @@ import os
 from typing import Any
 
 from ..errors import VocabularyError
+from ..formats import WRITTEN
 from ..formats.opening import open_encoding
 from . import options, vocabulary_output
 from .messages import say, shown
@@ -41,10 +42,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ..formats.conversion import FORMATS, convert
+    from ..formats.conversion import convert
 
     format = vocabulary_output.choose_format(args.output, args.to)
-    folder, names = args.output, FORMATS[format].files
+    folder, names = args.output, WRITTEN[format].files
     outputs = [os.path.join(folder, name) for name in names] if len(names) > 1 else [folder]
     read = vocabulary_output.vocabulary_files(args.input)
     vocabulary_output.check_vocabulary(outputs, read, args.force)
@@ -54,10 +55,10 @@ def run(args: argparse.Namespace) -> int:
         raise VocabularyError(" ".join(str(error).split())) from None
     convert(source, args.output, format)
     if not args.quiet:
-        lost = FORMATS[format].lost
+        lost = WRITTEN[format].lost
         note = f"; not in the file: {lost}" if lost else ""
         say(
             f"{shown(args.output)}: {format}, {len(source.token_byte_values())} tokens, "
-            f"{len(source._special_tokens)} special; a sample encodes to the same ids{note}"
+            f"{len(source.special_tokens_set)} special; a sample encodes to the same ids{note}"
         )
     return 0

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     replaced = 0
     for name in names:
         stream.reset()
-        template = encoding._template if args.add_special_tokens else NO_TEMPLATE
+        template = encoding.definition.template if args.add_special_tokens else NO_TEMPLATE
         encoder = DocumentEncoder(
             stream, prepend=template.before, append=template.after, skip_empty=args.skip_empty
         )

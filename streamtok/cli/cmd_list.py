@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         print(f"{'encoding':<15}{'ids':>8}{'special':>9}  vocabulary")
     for name in registry.list_encoding_names():
-        spec = registry._SPECS[name]
+        spec = registry.SPECS[name]
         n_vocab = spec.explicit_n_vocab or max(spec.special_tokens.values()) + 1
         n_special = len(spec.special_tokens)
         if args.json:

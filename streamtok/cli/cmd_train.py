@@ -246,7 +246,7 @@ def _report(
         say(f"fewer than the requested {args.vocab_size:,} tokens: no pair is left to merge")
     is_bare = format == "tiktoken"  # tokens and their ids, and no more
     note = "; a .tiktoken file cannot hold it" if is_bare else ""
-    for text, token in encoding._special_tokens.items():
+    for text, token in encoding.definition.specials.special.items():
         say(f"special token {text!r} has id {token}{note}")
     if not is_bare:
         return
@@ -277,8 +277,8 @@ def _check_format(args: argparse.Namespace, trainer: Trainer, format: str) -> No
 
 
 def _save(encoding: Encoding, path: str, format: str) -> None:
-    if format == "tiktoken" and encoding._vocabulary.model is None:
-        save_tiktoken(encoding._vocabulary, path)
+    if format == "tiktoken" and encoding.definition.vocabulary.model is None:
+        save_tiktoken(encoding.definition.vocabulary, path)
         return
     from ..formats.conversion import convert
 

@@ -33,7 +33,7 @@ def add_parser(subparsers: Any) -> None:
         "file",
         nargs="?",
         metavar="FILE",
-        help=f"a file or a URL (http, https) that the page shows at first; {options.UNPACKED}",
+        help=f"a file or a URL that the page shows at first; {options.UNPACKED}",
     )
     encoding_options.add_encoding(parser)
     address = parser.add_argument_group("address")

@@ -173,6 +173,6 @@ class Output:
 
 def warn_of_no_template(is_wanted: bool, encoding: Encoding) -> str | None:
     """A warning if --add-special-tokens has added nothing, else None."""
-    if not is_wanted or encoding._template != NO_TEMPLATE:
+    if not is_wanted or encoding.definition.template != NO_TEMPLATE:
         return None
     return f"{encoding.name} puts no special tokens around a text: --prepend and --append do"

@@ -107,7 +107,7 @@ def measure(
 
 def _ways(data: bytes, encoding: Encoding, chunk_sizes: Sequence[int]) -> list[_Way]:
     def fresh() -> Encoding:
-        twin = Encoding(mergeable_ranks=encoding._vocabulary, **spec)
+        twin = Encoding(mergeable_ranks=encoding.definition.vocabulary, **spec)
         twin.encode("a")
         return twin
 
@@ -119,13 +119,13 @@ def _ways(data: bytes, encoding: Encoding, chunk_sizes: Sequence[int]) -> list[_
         other = make()
         return lambda chunk: other.encode(chunk.decode("utf-8", "replace"), disallowed_special=())
 
-    spec: dict[str, Any] = {"name": encoding.name, "pat_str": encoding._pat_str}
-    spec["special_tokens"] = encoding._special_tokens
+    spec: dict[str, Any] = {"name": encoding.name, "pat_str": encoding.definition.pat_str}
+    spec["special_tokens"] = encoding.definition.specials.special
     makers: dict[str, Callable[[], Any]] = {"": fresh}
     with contextlib.suppress(ImportError):
         import tiktoken  # for comparison; not a dependency
 
-        other = tiktoken.Encoding(mergeable_ranks=encoding._mergeable_ranks, **spec)
+        other = tiktoken.Encoding(mergeable_ranks=encoding.definition.vocabulary.to_ranks(), **spec)
         makers["tiktoken "] = lambda: other
     starts = {who: functools.partial(naive, make) for who, make in makers.items()}
     ways = [_Way(f"{who}offline", len(data), start) for who, start in starts.items()]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._core.encode import Encoder, Tail
 
 if TYPE_CHECKING:
-    from .._core.encode import SpecialMatcher
+    from .._core.encode import Output, SpecialMatcher
     from .._types import Text
+    from .protocol import Result
     from .template import Template
 
 __all__ = ["PlainChain", "PlainEngine"]
@@ -46,11 +47,10 @@ class PlainChain:
         tail: Tail,
         chunk: Text,
         final: bool,
-        into: str,
-        out: Any,
+        output: Output[Result],
         limit: int,
-    ) -> Any:
-        return tail.encode(chunk, final, into, out, limit)
+    ) -> Result:
+        return tail.encode(chunk, final, output, limit)
 
     def getstate(self, tail: Tail) -> bytes:
         return tail.getstate()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
-
-from .._core.encode import check_policy
-from ..errors import raise_disallowed_special
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from .._core.encode import SpecialMatcher, Tail, Transform
+    from .._core.encode import Output, SpecialMatcher, Tail, Transform
     from .._types import Text
     from .template import Template
 
-__all__ = ["NO_LIMIT", "Chain", "Engine", "encode_or_refuse", "encode_whole"]
+__all__ = ["NO_LIMIT", "Chain", "Engine"]
+
+Result = TypeVar("Result")
 
 NO_LIMIT = (1 << 63) - 1  # bytes of a whole text that may wait: they are in memory anyway
 
@@ -20,11 +19,13 @@ NO_LIMIT = (1 << 63) - 1  # bytes of a whole text that may wait: they are in mem
 class Engine(Protocol):
     """Text to ids, for one vocabulary and one pattern. Immutable, shared by threads."""
 
-    def encode(self, text: Text, matcher: SpecialMatcher, errors: str, into: str) -> Any:
-        """The ids of a whole text: a list, an array or their number, as `into` says ("list",
-        "array", "count"); or (offset in bytes, text) of a special token that `matcher` refuses.
+    def encode(
+        self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Result]
+    ) -> Result:
+        """The ids of a whole text, as `output` gives them: LIST, ARRAY or COUNT.
 
-        Raises UnicodeDecodeError ("strict").
+        Raises DisallowedSpecialError for a special token that `matcher` refuses, UnicodeDecodeError
+        ("strict").
         """
         ...
 
@@ -59,14 +60,12 @@ class Chain(Protocol):
         tail: Tail,
         chunk: Text,
         final: bool,
-        into: str,
-        out: Any,
+        output: Output[Result],
         limit: int,
-    ) -> Any:
-        """As `Engine.encode`; `into` may be "buffer": the ids go into `out`, or "places", as for
-        `Tail.encode`, and after these, of each change, the first one first, what
-        `AlignmentMap.fed` takes, and whether the last of it may take in more text. `limit`: bytes
-        that may wait. A call that raises changes nothing.
+    ) -> Result:
+        """As `Tail.encode`, also its errors. PLACES are followed by pairs, of each change, the
+        first one first: what `AlignmentMap.fed` takes, and whether the last of it may take in more
+        text. A call that raises changes nothing.
         """
         ...
 
@@ -77,30 +76,3 @@ class Chain(Protocol):
     def setstate(self, tail: Tail, state: bytes) -> None:
         """Put a tail where `getstate` was called. Raises StateError; the tail is then as before."""
         ...
-
-
-def encode_whole(
-    engine: Engine,
-    text: Text,
-    matcher: SpecialMatcher,
-    errors: str,
-    into: str,
-) -> Any:
-    """What `engine.encode` gives; a special token that is refused raises ValueError."""
-    result = encode_or_refuse(engine, text, matcher, errors, into)
-    if type(result) is tuple:
-        raise_disallowed_special(*result)
-    return result
-
-
-def encode_or_refuse(
-    engine: Engine,
-    text: Text,
-    matcher: SpecialMatcher,
-    errors: str,
-    into: str,
-) -> Any:
-    """As `encode_whole`, but (offset, text) for a special token that is refused."""
-    if errors != "strict":
-        check_policy(errors)
-    return engine.encode(text, matcher, errors, into)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import SpecialMatcher, transform
+from .._core.encode import ARRAY, SpecialMatcher, transform
 from ..normalizers.compiled import AT_BEGIN, AT_FIRST, Changed, compiled
 from .added_tokens import Finder, can_overlap
 from .chunk_text import NO_BYTES_YET, characters_of, policy_of
@@ -23,7 +23,7 @@ from .template import NO_TEMPLATE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .._core.encode import Encoder
+    from .._core.encode import Encoder, Output
     from .._types import IdArray, Text
     from ..normalizers import Normalizer
     from .protocol import Chain
@@ -101,15 +101,15 @@ class RewritingEngine:
         self.normalized = sorted(normalized.items(), key=lambda item: -len(item[0].encode()))
         self._stages: dict[tuple[SpecialMatcher, bool], Stages] = {}
 
-    def encode(self, text: Text, matcher: SpecialMatcher, errors: str, into: str) -> Any:
+    def encode(self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Any]) -> Any:
         stages = self.stages(matcher, errors)
         if stages.at_once is not None:
             transform, inner = stages.at_once.transform, stages.inner
-            found = self.encoder.encode(text, stages.raw.matcher, errors, into, transform, inner)
+            found = self.encoder.encode(text, stages.raw.matcher, errors, output, transform, inner)
             if found is not None:
                 return found
         chain = RewritingChain(self.encoder, stages, errors)  # a stream of one chunk
-        return chain.encode(chain.tail(NO_TEMPLATE), text, True, into, None, NO_LIMIT)
+        return chain.encode(chain.tail(NO_TEMPLATE), text, True, output, NO_LIMIT)
 
     def changed(self, text: str | bytes, matcher: SpecialMatcher, errors: str) -> Changed | None:
         """What the core encodes instead of a whole text, with rows unless it is the text itself.
@@ -143,8 +143,7 @@ class RewritingEngine:
 
     def encode_changed(self, text: str, errors: str) -> IdArray:
         """The ids of what `changed` gave."""
-        ids: IdArray = self.encoder.encode(text, _NO_SPECIAL, policy_of(errors), "array")
-        return ids
+        return self.encoder.encode(text, _NO_SPECIAL, policy_of(errors), ARRAY)
 
     def chain(self, matcher: SpecialMatcher, errors: str) -> Chain:
         return RewritingChain(self.encoder, self.stages(matcher, errors), errors)

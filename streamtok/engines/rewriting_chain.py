@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import ChangedNote, Tail, bytes_of, feed_changed
-from ..errors import PendingLimitExceeded, StateError
+from .._core.encode import PLACES, ChangedNote, Tail, bytes_of, feed_changed
+from ..errors import DisallowedSpecialError, PendingLimitExceeded, StateError
 from ..normalizers.compiled import AT_BEGIN, AT_FIRST
 from ..normalizers.links import unread_by
 from .added_tokens import NOTHING_FOUND, Finding
@@ -15,7 +15,7 @@ from .offsets import is_identity, total
 from .stretches import BEGINNING, Place, RefusedToken, Stages, Walk, place_from_json
 
 if TYPE_CHECKING:
-    from .._core.encode import Encoder
+    from .._core.encode import Encoder, Output
     from .._types import Text
     from .offsets import Runs
     from .template import Template
@@ -50,22 +50,22 @@ class RewritingChain:
         tail: Tail,
         chunk: Text,
         final: bool,
-        into: str,
-        out: Any,
+        output: Output[Any],
         limit: int,
     ) -> Any:
         """See `Chain`. Offsets are those of the text that came in."""
         # A plain copy, once: others may write to bytes, and a derived class may have other methods.
         chunk = str.__str__(chunk) if isinstance(chunk, str) else bytes_of(chunk)
         stages, known = self.stages, tail.note
-        is_traced = into == "places"
+        is_traced = output is PLACES
         # It knows no way back through two normalizers.
         if self.transform is not None and not (is_traced and stages.second is not None):
-            result = feed_changed(self.transform, tail, chunk, final, into, out, limit)
+            result = feed_changed(self.transform, tail, chunk, final, output, limit)
             if result is not None:
-                if is_traced and type(result) is list:
+                if is_traced:
                     note = tail.note
-                    result[2] = result[2], note is not None and not note.where
+                    ids, places, rows = result
+                    result = ids, places, (rows, note is not None and not note.where)
                 return result
         before, place = self._place_of(known)
         taken, text = characters_of(before, chunk, final, self.errors)
@@ -75,20 +75,19 @@ class RewritingChain:
         try:
             walk.feed(text, final)
         except RefusedToken as refused:
-            return end - refused.rest, refused.text
+            raise DisallowedSpecialError(end - refused.rest, refused.text) from None
 
         def settle(waiting: int) -> ChangedNote:
             place, waiting = walk.next_place(waiting)
             check_pending(waiting + len(taken.partial), taken, limit)
             return self._note(taken, place, waiting, is_traced)
 
-        result = tail.encode_parts(walk.parts, final, into, out, settle, known)
-        if type(result) is tuple:
-            offset, found = result
-            return end - walk.bytes_from(offset), found
-        if is_traced:
-            result += walk.traced()
-        return result
+        try:
+            result = tail.encode_parts(walk.parts, final, output, settle, known)
+        except DisallowedSpecialError as refused:
+            offset = end - walk.bytes_from(refused.offset)
+            raise DisallowedSpecialError(offset, refused.text) from None
+        return (*result, *walk.traced()) if is_traced else result
 
     def _place_of(self, known: ChangedNote | None) -> tuple[BytesTaken, Place]:
         """Where the steps go on."""

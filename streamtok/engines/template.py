@@ -32,11 +32,11 @@ class Template(NamedTuple):
         """How many ids these are."""
         return len(self.before) + len(self.after)
 
-    def around(self, ids: Any, into: str) -> Any:
-        """The ids with those of the template; `into`: as for `Engine.encode`."""
-        if into == "count":
+    def around(self, ids: Any) -> Any:
+        """The ids, a list, an array or their number, with those of the template."""
+        if isinstance(ids, int):
             return ids + self.size
-        if into == "list":
+        if isinstance(ids, list):
             return [*self.before, *ids, *self.after]
         before, after = (np.array(part, np.uint32) for part in self)
         return np.concatenate([before, ids, after])

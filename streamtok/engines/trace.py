@@ -8,10 +8,11 @@ space after a token.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .._core.encode import PLACES
 from .alignment import AlignmentMap
 from .rewriting_chain import check_pending
 from .source_units import BEGIN, SourceText
@@ -60,17 +61,14 @@ class Tracer:
 
     def encode(
         self, tail: Tail, trace: Trace, chunk: str | bytes, final: bool, unit: str, limit: int
-    ) -> Any:
-        """(ids, spans in this unit, the trace then), or (offset, text) of a refused token.
+    ) -> tuple[IdArray, Offsets, Trace]:
+        """(ids, spans in this unit, the trace then). Raises as `Chain.encode`.
 
         tail: goes on after the chunk. trace: where it was.
         """
         errors = self._errors
         is_begun, reached = bool(tail.tokens_out), tail.reached
-        found = self._chain.encode(tail, chunk, final, "places", None, limit)
-        if type(found) is tuple:
-            return found
-        ids, places, *changes = found
+        ids, places, *changes = self._chain.encode(tail, chunk, final, PLACES, limit)
         known = trace.first, trace.second
         maps = [one.fed(new) for one, (new, _) in zip(known, changes, strict=False)]
         source = trace.source.fed(chunk, final, errors)
@@ -91,7 +89,7 @@ class Tracer:
         spans = source.in_unit(spans[:n], unit, errors)
         if self._template != NO_TEMPLATE:
             spans = added.around_spans(spans, source, unit, errors)
-        given = added.around(ids[:n], "array")
+        given = added.around(ids[:n])
         if final:
             return given, spans, BEGINNING
         held, places = ids[n:].tolist(), places[n:].tolist()

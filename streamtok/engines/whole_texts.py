@@ -6,20 +6,21 @@ unfinished text is final.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import regex
 
-from .._core.encode import Encoder, text_bytes
-from ..errors import PatternError
+from .._core.encode import ARRAY, Encoder, text_bytes
+from ..errors import DisallowedSpecialError, PatternError
 from ..patterns.budget import Budget
 from ..reference.bpe import compile_pattern, match_spans
 
 if TYPE_CHECKING:
-    from .._core.encode import SpecialMatcher
+    from .._core.encode import Output, SpecialMatcher
     from .._types import IdArray, Text
     from ..errors import UnsupportedPatternError
+    from .protocol import Result
 
 __all__ = ["WholeTextEngine"]
 
@@ -39,20 +40,21 @@ class WholeTextEngine:
             raise PatternError(f"the pre-tokenization pattern does not compile: {error}") from error
         self.encoder, self.pattern, self.why = encoder, pat_str, why
 
-    def encode(self, text: Text, matcher: SpecialMatcher, errors: str, into: str) -> Any:
+    def encode(
+        self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Result]
+    ) -> Result:
         """See `Engine`. Raises PatternError where matching takes too long."""
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
         data = text_bytes(text, errors)
         parts = [np.empty(0, np.uint32)]
         for start, end, token in matcher.split(data):
             if token is None:
-                return start, data[start:end].decode("utf-8", policy)
+                raise DisallowedSpecialError(start, data[start:end].decode("utf-8", policy))
             is_token = token >= 0
             parts.append(
                 np.array([token], np.uint32) if is_token else self._encode(data[start:end], policy)
             )
-        ids = np.concatenate(parts)
-        return len(ids) if into == "count" else ids.tolist() if into == "list" else ids
+        return output.of(np.concatenate(parts))
 
     def chain(self, matcher: SpecialMatcher, errors: str) -> NoReturn:
         """Raise UnsupportedPatternError."""
@@ -69,5 +71,4 @@ class WholeTextEngine:
             done += len(characters[start:end].encode("utf-8", policy))
             ends.append(done)
             position = end
-        ids: IdArray = self.encoder.encode_split(segment, np.array(ends, dtype=np.int64), "array")
-        return ids
+        return self.encoder.encode_split(segment, np.array(ends, dtype=np.int64), ARRAY)

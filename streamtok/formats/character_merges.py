@@ -13,14 +13,16 @@ most vocabularies that is before spaces. It gives short pre-tokens, which the ca
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.encode import find_parts
+from .._core.encode import find_parts, gather_tokens
+from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import (
@@ -31,7 +33,7 @@ from ..vocabulary.table import (
     check_numbers,
     offsets_of,
 )
-from .merge_lists import MAX_MERGES, in_order_of_merges, rows_of
+from .merge_lists import MAX_MERGES, in_order_of_merges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,46 +67,68 @@ def character_prefixes(characters: Iterable[str]) -> list[bytes]:
 
 def from_character_merges(
     ids: Mapping[str, int],
-    merges: Sequence[Sequence[str]],
+    rows: Numbers,
     byte_ids: Mapping[int, int] | None,
     *,
     ignore_merges: bool,
     decode_only: Mapping[int, bytes] = MappingProxyType({}),
+    folds: bool = False,
     model: Pieces | None = None,
 ) -> Vocabulary:
     """A vocabulary of tokens with their ids, and of the pairs of them that merge, in order.
 
-    The later place counts for a pair that is listed twice. byte_ids: what becomes of the bytes of
-    characters that are not tokens; a byte whose own character is one needs none. None: no text has
-    other characters. ignore_merges: whether a pre-token that is a token becomes its id without
-    merging. decode_only: more ids that can only be decoded. model: makes symbols of pre-tokens,
-    which are merged. Raises VocabularyError for merges of texts not in `ids`, for ids that are
-    given twice and for bytes without an id.
+    rows: as `find_merges` has them, by the numbers of tokens in `ids`. The later place counts for a
+    pair that is listed twice. byte_ids: what becomes of the bytes of characters that are not
+    tokens; a byte whose own character is one needs none. None: no text has other characters.
+    ignore_merges: whether a pre-token that is a token becomes its id without merging. decode_only:
+    more ids that can only be decoded. folds: a "▁" in `ids` is a space. model: makes symbols of
+    pre-tokens, which are merged. Raises VocabularyError for ids that are given twice and for bytes
+    without an id.
     """
-    encoded = [text.encode("utf-8", "surrogatepass") for text in ids]
-    numbers = dict(zip(encoded, ids.values(), strict=True))
+    numbers = np.fromiter(ids.values(), np.int64, len(ids))
+    n_characters = np.fromiter(map(len, ids), np.int64, len(ids))
+    joined = "".join(ids)
+    texts = (joined.replace(MARK, " ") if folds else joined).encode()
+    begins = np.flatnonzero(np.frombuffer(texts + b" ", np.int8) >= -64)  # of characters
+    bounds = begins[offsets_of(n_characters)].astype(np.uint32)
     is_closed = byte_ids is None
     byte_ids = byte_ids or {}
-    _check(numbers, byte_ids, {} if is_closed else decode_only, is_closed)
-    prefixes = character_prefixes(text for text in ids if len(text) == 1)
+    _check(texts, bounds, numbers, byte_ids, {} if is_closed else decode_only)
+    singles = np.flatnonzero(n_characters == 1)
+    characters = [
+        texts[begin:end]
+        for begin, end in zip(bounds[singles].tolist(), bounds[singles + 1].tolist(), strict=True)
+    ]
+    prefixes = character_prefixes(character.decode() for character in characters)
     first = [*(bytes([byte]) for byte in range(256)), *prefixes]
-    tokens = [*dict.fromkeys([*first, *encoded])]
-    index = dict(zip(tokens, range(len(tokens)), strict=True))
+    index = {token: i for i, token in enumerate(first)}
+    # Where each token is: among these, or else after them.
+    is_longer = n_characters > 1
+    place = np.uint32(len(first) - 1) + np.cumsum(is_longer, dtype=np.uint32)
+    place[singles] = [index[character] for character in characters]
     # In the order of priority: a prefix comes of its beginning and a byte, before all else.
     prefix_rows = [(index[token[:-1]], token[-1], index[token]) for token in prefixes]
-    index_of = dict(zip(ids, map(index.__getitem__, encoded), strict=True))
-    pairs = np.concatenate(
-        [np.array(prefix_rows, np.uint32).reshape(-1, 3), rows_of(merges, index_of)]
-    )
-    if len(pairs) > MAX_MERGES or len(tokens) > MAX_MERGES:
+    pairs = np.concatenate([np.array(prefix_rows, np.uint32).reshape(-1, 3), place[rows]])
+    n_tokens = len(first) + int(is_longer.sum())
+    if len(pairs) > MAX_MERGES or n_tokens > MAX_MERGES:
         raise VocabularyError(
-            f"there are {len(tokens)} tokens and {len(pairs)} merges: at most {MAX_MERGES} of "
-            "each are possible, with the bytes of characters"
+            f"there are {n_tokens} tokens and {len(pairs)} merges: at most {MAX_MERGES} of each "
+            "are possible, with the bytes of characters"
         )
-    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-    blob, offsets = b"".join(tokens), offsets_of(lengths)
+    longer, ends = gather_tokens(texts, bounds, np.flatnonzero(is_longer).astype(np.uint32))
+    blob = b"".join(first) + longer
+    lengths = np.concatenate([[*map(len, first)], np.diff(ends)])
+    offsets = offsets_of(lengths)
     parts = find_parts(blob, offsets, pairs)[:3]
-    own = np.array([numbers.get(token, NO_ID) for token in tokens], np.int64)
+    own = np.full(n_tokens, NO_ID, np.int64)
+    own[place] = numbers
+    missing = [byte for byte in range(256) if own[byte] == NO_ID and byte not in byte_ids]
+    if missing and not is_closed:
+        some = ", ".join(f"<0x{byte:02X}>" for byte in missing[:8]) + ", …" * (len(missing) > 8)
+        raise VocabularyError(
+            f"{len(missing)} of the 256 bytes are neither tokens nor characters of the "
+            f"vocabulary: {some}"
+        )
     fallback = [byte_ids.get(byte, int(own[byte])) for byte in range(256)]
     decodable = dict(decode_only)
     for byte in range(256):
@@ -119,24 +143,22 @@ def from_character_merges(
 
 
 def _check(
-    numbers: Mapping[bytes, int],
+    texts: bytes,
+    bounds: Numbers,
+    numbers: NDArray[np.int64],
     byte_ids: Mapping[int, int],
     decode_only: Mapping[int, bytes],
-    is_closed: bool,
 ) -> None:
-    rows = [(number, token) for token, number in numbers.items()] + list(decode_only.items())
-    rows += [(number, b"<0x%02X>" % byte) for byte, number in byte_ids.items()]
-    check_numbers(sorted(rows), "id")
-    for number, token in rows:
-        if not 1 <= len(token) <= MAX_TOKEN_BYTES:
-            check_length(len(token), number, "id")
-    missing = [byte for byte in range(256) if byte not in byte_ids and bytes([byte]) not in numbers]
-    if missing and not is_closed:
-        some = ", ".join(f"<0x{byte:02X}>" for byte in missing[:8]) + ", …" * (len(missing) > 8)
-        raise VocabularyError(
-            f"{len(missing)} of the 256 bytes are neither tokens nor characters of the "
-            f"vocabulary: {some}"
-        )
+    """Raise VocabularyError for tokens that are empty or too long, and ids that are given twice."""
+    lengths = np.diff(bounds)
+    for i in np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES)).tolist():
+        check_length(int(lengths[i]), int(numbers[i]), "id")
+    given = np.sort(np.concatenate([numbers, [*byte_ids.values(), *decode_only]]).astype(np.int64))
+    if (given[1:] == given[:-1]).any():
+        tokens = [texts[begin:end] for begin, end in itertools.pairwise(bounds.tolist())]
+        rows = [*zip(numbers.tolist(), tokens, strict=True), *decode_only.items()]
+        rows += [(number, b"<0x%02X>" % byte) for byte, number in byte_ids.items()]
+        check_numbers(sorted(rows), "id")
 
 
 def pattern_of_cuts(vocabulary: Vocabulary) -> str:

@@ -9,64 +9,18 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .. import formats
 from ..errors import VocabularyError
+from . import WRITTEN
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["FORMATS", "convert", "format_of"]
+__all__ = ["convert", "format_of"]
 
-
-class Format(NamedTuple):
-    """How to write a format, and how to read it back for the check."""
-
-    files: tuple[str, ...]  # usual file names; several are written into a folder
-    save: Callable[..., None]
-    load: Callable[..., Encoding]
-    lost: str = ""  # what the format has no room for
-
-
-def _load_ranks(source: Encoding, path: str) -> Encoding:
-    return formats.load_tiktoken(
-        path, pattern=source._pat_str, special_tokens=source._special_tokens, name=source.name
-    )
-
-
-def _load_pair(source: Encoding, merges: str, ids: str) -> Encoding:
-    return formats.load_gpt2(
-        merges,
-        ids,
-        pattern=source._pat_str,
-        special_tokens=list(source._special_tokens),
-        name=source.name,
-    )
-
-
-def _plain(load: Callable[..., Encoding]) -> Callable[..., Encoding]:
-    return lambda source, path: load(path, name=source.name)
-
-
-# What these files do not say, their loaders are told.
-_LOADS: dict[str, Callable[..., Encoding]] = {"tiktoken": _load_ranks, "gpt2": _load_pair}
-FORMATS = {
-    name: Format(
-        about.files,
-        getattr(formats, f"save_{about.of}"),
-        _LOADS.get(name) or _plain(getattr(formats, f"load_{about.of}")),
-        about.lost,
-    )
-    for name, about in formats.WRITTEN.items()
-}
 _READ_ONLY = ("tekken.json", ".model", ".pkl", ".pickle")
-_SUFFIXES = {
-    ".json": "huggingface",
-    ".streamtok": "streamtok",
-    ".tiktoken": "tiktoken",
-}
-
 _SAMPLE = (
     "The quick brown fox, it's 12345 times jumped: naïve café; don't\n\n  def f(x):\n\treturn x\n"
     "日本語テキスト 한국어 Привет \U0001f469‍\U0001f4bb e\u0301 a\u200db \u2581x    y\r\n====----"
@@ -81,14 +35,11 @@ def format_of(path: str) -> str:
         raise ValueError(
             f"{base!r} is the name of a format that is read and not written; keep the original file"
         )
-    of_several = False
-    for name, format in FORMATS.items():
-        if base in format.files and len(format.files) == 1:
+    single = {about.files[0]: name for name, about in WRITTEN.items() if len(about.files) == 1}
+    in_folders = {file for about in WRITTEN.values() for file in about.files} - single.keys()
+    for file, name in single.items():
+        if base not in in_folders and os.path.splitext(base)[1] == os.path.splitext(file)[1]:
             return name
-        of_several |= base in format.files
-    suffix = os.path.splitext(base)[1]
-    if suffix in _SUFFIXES and not of_several:
-        return _SUFFIXES[suffix]
     raise ValueError(f"the file name {base!r} does not tell the format")
 
 
@@ -98,12 +49,20 @@ def convert(source: Encoding, path: str, format: str) -> None:
     Raises OSError, and VocabularyError if the format cannot express the encoding, or if the result
     encodes the sample differently. Nothing is written then.
     """
-    chosen = FORMATS[format]
+    about = WRITTEN[format]
+    save: Callable[..., None] = getattr(formats, f"save_{about.of}")
+    load: Callable[..., Encoding] = getattr(formats, f"load_{about.of}")
+    told: dict[str, Any] = {"name": source.name}  # what these files do not say
+    if format in ("tiktoken", "gpt2"):
+        told |= {
+            "pattern": source.definition.pat_str,
+            "special_tokens": source.definition.specials.special,
+        }
     folder = os.path.dirname(os.path.abspath(path))
     with tempfile.TemporaryDirectory(prefix=".streamtok-", dir=folder) as scratch:
-        made = [os.path.join(scratch, name) for name in chosen.files]
-        chosen.save(source, *made)
-        check(source, chosen.load(source, *made), format)
+        made = [os.path.join(scratch, name) for name in about.files]
+        save(source, *made)
+        check(source, load(*made, **told), format)
         if len(made) == 1:
             os.replace(made[0], path)
             return
@@ -114,9 +73,15 @@ def convert(source: Encoding, path: str, format: str) -> None:
 
 def check(source: Encoding, copy: Encoding, format: str) -> None:
     """Raise VocabularyError unless both encode the samples to the same ids."""
-    tokens = source._vocabulary.to_list()
+    tokens = source.definition.vocabulary.to_list()
     some = b"".join(tokens[:: max(1, len(tokens) // 4000)])
-    samples: list[str | bytes] = [_SAMPLE, _SAMPLE * 3, "".join(source._special_tokens), some, b" "]
+    samples: list[str | bytes] = [
+        _SAMPLE,
+        _SAMPLE * 3,
+        "".join(source.definition.specials.special),
+        some,
+        b" ",
+    ]
     for sample in samples:
         for is_allowed in (False, True):
             settings: dict[str, Any] = {

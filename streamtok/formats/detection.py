@@ -230,7 +230,7 @@ def _load_main(main: str, options: _Options) -> Encoding:
     """The encoding of a model's main file, with what the files beside it add."""
     made = _load_with_config(main, options)
     eos = read_eos(os.path.dirname(main), made)
-    made._model_settings = made._model_settings._replace(eos=eos)
+    made.definition.model_settings = made.definition.model_settings._replace(eos=eos)
     return made
 
 
@@ -245,7 +245,7 @@ def _load_with_config(main: str, options: _Options) -> Encoding:
             return _load_pair(main, pattern, name)
         return load_merges(main, os.path.join(folder, "vocab.json"), config, name or stem(file))
     made = _load_file(main, options)
-    if config is None or made._rules.normalizer is None:  # minbpe's says all itself
+    if config is None or made.definition.rules.normalizer is None:  # minbpe's says all itself
         return made
     return with_config(made, config)
 
@@ -262,7 +262,10 @@ def _load_pair(merges_path: Path, pattern: str | None, name: str | None) -> Enco
     made = load_gpt2(
         source, os.path.join(folder, ids_file), pattern=pattern or "gpt2", name=name or "gpt2"
     )
-    if pattern is None and made._vocabulary != get_encoding("r50k_base")._vocabulary:
+    if (
+        pattern is None
+        and made.definition.vocabulary != get_encoding("r50k_base").definition.vocabulary
+    ):
         raise VocabularyError(
             f"{source}: files of merges have no pre-tokenization pattern, and these merges are not "
             f"GPT-2's: give a pattern, {_HOW}"
@@ -277,12 +280,12 @@ def _load_bundled_table(data: bytes, source: str, name: str | None) -> Encoding:
     vocabulary = loads_tiktoken(data, source)
     for bundled in _TABLES:
         encoding = get_encoding(bundled)
-        if encoding._vocabulary == vocabulary:
+        if encoding.definition.vocabulary == vocabulary:
             return Encoding(
                 name or bundled,
                 pat_str=find_pattern(bundled),
                 mergeable_ranks=vocabulary,
-                special_tokens=encoding._special_tokens,
+                special_tokens=encoding.definition.specials.special,
             )
     raise VocabularyError(
         f"{source}: a .tiktoken file has no pre-tokenization pattern, and this table is not one of "

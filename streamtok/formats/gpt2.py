@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..errors import VocabularyError
 from ..files.part_file import write_whole
@@ -21,12 +23,16 @@ from ..vocabulary.ranks_file import check_lines
 from ..vocabulary.table import Vocabulary
 from .json_value import JsonValue, parse_json
 from .loading import decode_utf8, make_encoding, read_bytes, shown
-from .merge_lists import from_named_merges, to_merges
+from .merge_lists import find_merges, from_rows, to_merges
 from .tiktoken import plain_rules
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..encoding import Encoding
     from .loading import Path
+
+    Numbers = NDArray[np.uint32]
 
 __all__ = ["load_gpt2", "save_gpt2"]
 
@@ -48,11 +54,7 @@ def load_gpt2(
     naming the file and the position.
     """
     source = os.fspath(ids_path)
-    entries = JsonValue(parse_json(read_bytes(ids_path), source), source)
-    ids = {
-        text: JsonValue(value, f"{source}: {shown(text)}").as_int()
-        for text, value in entries.as_dict().items()
-    }
+    ids = dict(JsonValue(parse_json(read_bytes(ids_path), source), source).as_ids())
     if special_tokens is None:
         special_tokens = ["<|endoftext|>"] if "<|endoftext|>" in ids else []
     specials = {}
@@ -61,17 +63,25 @@ def load_gpt2(
             raise VocabularyError(f"{source}: the special token {text!r} is not in the file")
         specials[text] = ids.pop(text)
     merges = read_merges(read_bytes(merges_path), os.fspath(merges_path))
+    try:
+        rows = find_merges([*ids], merges)
+        vocabulary = byte_vocabulary(ids, rows, ignore_merges=False)
+    except VocabularyError as error:
+        raise VocabularyError(f"{source}: {error}") from None
     return make_encoding(
         source,
         name,
         pat_str=find_pattern(pattern),
-        mergeable_ranks=vocabulary_of(ids, merges, ignore_merges=False, source=source),
+        mergeable_ranks=vocabulary,
         special_tokens=specials,
     )
 
 
-def read_merges(data: bytes, source: str) -> list[tuple[str, str]]:
-    """The pairs in a file of merges, one a line. Skips a first line "#version…" and empty lines."""
+def read_merges(data: bytes, source: str) -> list[str]:
+    """The pairs in a file of merges, one a line: two tokens and a space between.
+
+    Skips a first line "#version…" and empty lines.
+    """
     text = decode_utf8(data, source)
     check_lines(data, source)
     merges = []
@@ -79,47 +89,32 @@ def read_merges(data: bytes, source: str) -> list[tuple[str, str]]:
         line = line.removesuffix("\r")
         if not line or (number == 1 and line.startswith(_HEADER)):
             continue
-        left, space, right = line.partition(" ")
-        if not (left and space and right) or " " in right:
+        if line.count(" ") != 1 or line[0] == " " or line[-1] == " ":
             raise VocabularyError(
                 f"{source}, line {number}: expected two tokens and a space, found {shown(line)}"
             )
-        merges.append((left, right))
+        merges.append(line)
     return merges
 
 
-def vocabulary_of(
-    ids: dict[str, int],
-    merges: Sequence[Sequence[str]],
-    *,
-    ignore_merges: bool,
-    source: str,
-) -> Vocabulary:
-    """A vocabulary of tokens and merges in the byte alphabet. Errors name `source`.
+def byte_vocabulary(ids: Mapping[str, int], rows: Numbers, *, ignore_merges: bool) -> Vocabulary:
+    """A vocabulary of tokens in the byte alphabet and merges, by the numbers of tokens in `ids`.
 
-    A token with a character outside of the alphabet can only be decoded, to its own text.
+    A token with a character outside of the alphabet can only be decoded, to its own text: merges
+    of it never happen.
     """
-    texts = sorted(ids, key=ids.__getitem__)
-    numbers = [ids[text] for text in texts]
-    tokens = all_to_bytes(texts)
+    blob, offsets, has_bytes = all_to_bytes(ids)
     decode_only: dict[int, bytes] = {}
-    if None in tokens:
-        rows = list(zip(texts, tokens, numbers, strict=True))
-        outside = [(text, number) for text, token, number in rows if token is None]
-        decode_only = {number: text.encode("utf-8", "surrogatepass") for text, number in outside}
-        texts = [text for text, token, _ in rows if token is not None]
-        numbers = [number for _, token, number in rows if token is not None]
-        if taken := decode_only.keys() & set(numbers):
-            raise VocabularyError(f"{source}: id {min(taken)} is given twice")
-        if len(decode_only) < len(outside):
-            raise VocabularyError(f"{source}: an id or a token is given twice")
-    try:
-        return from_named_merges(
-            [token for token in tokens if token is not None], texts, numbers, merges,
-            ignore_merges=ignore_merges, decode_only=decode_only,
-        )  # fmt: skip
-    except VocabularyError as error:
-        raise VocabularyError(f"{source}: {error}") from None
+    if not has_bytes.all():
+        for (text, number), is_token in zip(ids.items(), has_bytes.tolist(), strict=True):
+            if not is_token:
+                if number in decode_only:
+                    raise VocabularyError(f"id {number} is given twice")
+                decode_only[number] = text.encode()
+    return from_rows(
+        blob, offsets, np.fromiter(ids.values(), np.int64, len(ids)), rows,
+        ignore_merges=ignore_merges, chosen=has_bytes, decode_only=decode_only,
+    )  # fmt: skip
 
 
 def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
@@ -131,7 +126,7 @@ def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
     plain_rules(encoding, "GPT-2's pair of files")
     merges, ids = merges_and_ids(encoding, "GPT-2's pair of files")
     lines = "".join(f"{left} {right}\n" for left, right in merges)
-    everything: dict[str, Any] = {**ids, **encoding._special_tokens}
+    everything: dict[str, Any] = {**ids, **encoding.definition.specials.special}
     write_whole(merges_path, f"{_HEADER}: 0.2\n{lines}".encode())
     write_whole(ids_path, json.dumps(everything, ensure_ascii=False).encode() + b"\n")
 
@@ -143,7 +138,7 @@ def merges_and_ids(
 
     allow_unreachable: allow tokens that no merges make. Raises VocabularyError, naming `format`.
     """
-    vocabulary = encoding._vocabulary
+    vocabulary = encoding.definition.vocabulary
     if vocabulary.byte_ids is not None:
         raise VocabularyError(f"{format} merges bytes, but {encoding.name} merges characters")
     merges = to_merges(vocabulary)
@@ -160,7 +155,9 @@ def merges_and_ids(
         (number, to_text(token))
         for token, number in zip(tokens, vocabulary.ids.tolist(), strict=True)
     ]
-    specials = set(encoding._special_tokens.values()) | {i for _, i in encoding._rules.added_tokens}
+    specials = set(encoding.definition.specials.special.values()) | {
+        i for _, i in encoding.definition.rules.added_tokens
+    }
     for number, token in vocabulary.decode_only.items():
         if number not in specials:
             ids.append((number, to_text(token)))

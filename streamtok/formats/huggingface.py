@@ -47,7 +47,7 @@ from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_symbols import has_symbols, symbol_model
 from .huggingface_writing import save_huggingface
 from .json_value import JsonValue, parse_json
-from .loading import BYTE_TEXTS, byte_of, make_encoding, read_bytes, stem, without_collection
+from .loading import byte_of, make_encoding, read_bytes, stem, without_collection
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -83,44 +83,41 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         "model", "truncation", "padding",
     )  # fmt: skip
     settings = ModelSettings((), *(_settings_in(file[key]) for key in ("truncation", "padding")))
-    normalizer = read_normalizer(file["normalizer"])
+    pre_tokenizer = file["pre_tokenizer"]
+    stated = normalizer = read_normalizer(file["normalizer"])
     template = read_post_processor(file["post_processor"])
     decoding = read_decoder(file["decoder"])
     model = read_pieces(file["model"]) if has_pieces(file["model"]) else read_model(file["model"])
-    cutting = read_pre_tokenizer(file["pre_tokenizer"])
-    second = _second_normalizer(cutting.steps, file["pre_tokenizer"])
-    stated = normalizer
+    cutting = read_pre_tokenizer(pre_tokenizer)
+    second = _second_normalizer(cutting.steps, pre_tokenizer)
     n_rows = model.n_rows if isinstance(model, PieceFile) else len(model.ids)
     tokens = read_added_tokens(file["added_tokens"], model.ids, n_rows, not normalizer.is_identity)
     if "first" in (second.spec[-1:] or [()])[0]:
-        _check_first(file["pre_tokenizer"], normalizer, tokens)
-    pat_str: str | Pattern | None = None
+        _check_first(pre_tokenizer, normalizer, tokens)
     made: Container[str] = ()
     if isinstance(model, PieceFile):
         added = [*tokens.special, *tokens.added]
         decoding = piece_decoding(decoding, file["decoder"], model, added)
-        place = file["pre_tokenizer"].place
-        vocabulary, pat_str, steps = piece_cutting(model, cutting, decoding, place)
-        second = _second_normalizer(steps, file["pre_tokenizer"])
-    elif _needs_symbols(model, cutting, decoding, file["pre_tokenizer"].place):
-        made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
-        vocabulary, pat_str = symbol_model(model, cutting, decoding, file["pre_tokenizer"].place)
+        vocabulary, pattern, steps = piece_cutting(model, cutting, decoding, pre_tokenizer.place)
+        second = _second_normalizer(steps, pre_tokenizer)
     else:
         made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
-        parts = model.parts({*tokens.special, *tokens.added, *BYTE_TEXTS})
-        _forget_added(model, tokens, parts)
-        if decoding.word_end:
-            file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
-        if cutting.is_byte_level:
-            vocabulary = byte_level_vocabulary(model)
+        if _needs_symbols(model, cutting, decoding, pre_tokenizer.place):
+            vocabulary, pattern = symbol_model(model, cutting, decoding, pre_tokenizer.place)
         else:
-            folds = _folds(normalizer, cutting, decoding, model)
-            vocabulary = character_vocabulary(model, folds, parts)
+            if decoding.word_end:
+                file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
+            model = _without_added(model, tokens)
+            folds = not cutting.is_byte_level and _folds(normalizer, cutting, decoding, model)
+            pattern = pattern_of(cutting.splits, pre_tokenizer.place, folds)
+            if cutting.is_byte_level:
+                vocabulary = byte_level_vocabulary(model)
+            else:
+                vocabulary = character_vocabulary(model, folds)
+                if pattern == WHOLE_TEXT_PATTERN and not model.ignore_merges:
+                    pattern = pattern_of_cuts(vocabulary)
             if folds:
                 normalizer, second = _folded(normalizer, second, tokens)
-            pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
-            if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
-                pat_str = pattern_of_cuts(vocabulary)
     try:
         found = found_texts([*tokens.special, *tokens.added], tokens.flags, stated)
         first, drops = _first_texts(model, tokens, found, decoding)
@@ -138,13 +135,13 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     encoding = make_encoding(
         file.place,
         name,
-        pat_str=pat_str or pattern_of(cutting.splits, file["pre_tokenizer"].place),
+        pat_str=pattern,
         mergeable_ranks=vocabulary,
         special_tokens=tokens.special,
         rules=rules,
         template=template,
     )
-    encoding._model_settings = settings
+    encoding.definition.model_settings = settings
     return encoding
 
 
@@ -254,17 +251,19 @@ def _made(model: Model, tokens: AddedTokens, is_byte_level: bool) -> list[str]:
     return [text for text in texts if text in parts and len(text) > 1]
 
 
-def _forget_added(model: Model, tokens: AddedTokens, parts: Container[str]) -> None:
-    """Take those added tokens out of the model that no text can become but as added tokens.
+def _without_added(model: Model, tokens: AddedTokens) -> Model:
+    """The model without those added tokens that no text can become but as added tokens.
 
     No merges make them, and they are found before any pre-token is looked up.
     """
+    forgotten = set()
     for text in (*tokens.special, *tokens.added):
         flags = tokens.flags.get(text)
         is_found = flags is None or not flags.single_word
         is_single = len(text) == 1 or len(to_bytes(text) or "xx") == 1 or byte_of(text) is not None
-        if text in model.ids and text not in parts and is_found and not is_single:
-            del model.ids[text]
+        if is_found and not is_single:
+            forgotten.add(text)
+    return model.without(forgotten)
 
 
 def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model) -> bool:

@@ -9,18 +9,24 @@ No text becomes a token that has a real space, then.
 
 from __future__ import annotations
 
-import itertools
-import operator
-from collections.abc import Container, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..vocabulary.table import Vocabulary
 from .character_merges import from_character_merges
-from .gpt2 import vocabulary_of
+from .gpt2 import byte_vocabulary
 from .json_value import JsonValue
-from .loading import byte_of, shown
+from .loading import BYTE_TEXTS, shown
+from .merge_lists import find_merges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.uint32]
 
 __all__ = [
     "Model",
@@ -44,17 +50,42 @@ class Model(NamedTuple):
     """What a BPE model says. Tokens are as in the file."""
 
     ids: dict[str, int]
-    merges: Sequence[Sequence[str]]
+    rows: Numbers  # [m, 3]: the merges, see `find_merges`, by the numbers of tokens in `ids`
     ignore_merges: bool
     byte_fallback: bool
     place: str
     words: Words = Words()
 
-    def parts(self, texts: set[str]) -> set[str]:
+    def parts(self, texts: Collection[str]) -> set[str]:
         """Those of the texts that merges take or make."""
-        lefts, rights = [pair[0] for pair in self.merges], [pair[1] for pair in self.merges]
-        made = map(operator.add, lefts, rights)
-        return texts.intersection(itertools.chain(lefts, rights, made))
+        places = self._places(texts)
+        names = [*self.ids]
+        return {names[place] for place in places[self._is_part()[places]].tolist()}
+
+    def without(self, texts: Collection[str]) -> Model:
+        """The same without those of the texts that are in no merge."""
+        places = self._places(texts)
+        places = places[~self._is_part()[places]]
+        if not len(places):
+            return self
+        names = [*self.ids]
+        ids = dict(self.ids)  # a copy hashes no text
+        for place in places.tolist():
+            del ids[names[place]]
+        is_kept = np.ones(len(names), np.bool_)
+        is_kept[places] = False
+        numbers = np.cumsum(is_kept, dtype=np.uint32) - np.uint32(1)
+        return self._replace(ids=ids, rows=numbers[self.rows])
+
+    def _places(self, texts: Collection[str]) -> NDArray[np.int64]:
+        """The numbers of those of the texts that are tokens."""
+        return np.array([i for i, text in enumerate(self.ids) if text in texts], np.int64)
+
+    def _is_part(self) -> NDArray[np.bool_]:
+        """By the number of each token, whether merges take or make it."""
+        is_part = np.zeros(len(self.ids), np.bool_)
+        is_part[self.rows] = True
+        return is_part
 
 
 def read_model(model: JsonValue) -> Model:
@@ -76,68 +107,49 @@ def read_model(model: JsonValue) -> Model:
     )
     words = Words(prefix, suffix, unknown, model["fuse_unk"].as_bool())
     ignores, falls_back = model["ignore_merges"].as_bool(), model["byte_fallback"].as_bool()
-    return Model(*_vocab_and_merges(model), ignores, falls_back, model.place, words)
-
-
-def _vocab_and_merges(model: JsonValue) -> tuple[dict[str, int], list[list[str]]]:
-    vocab, entries = model["vocab"], model["merges"]
-    ids = dict(vocab.as_dict())
-    if set(map(type, ids.values())) - {int}:
-        text, number = next(item for item in ids.items() if type(item[1]) is not int)
-        vocab.fail(f"the id of {shown(text)} must be an integer, not {shown(number)}")
-    merges = entries.as_list()
-    pairs = [merge.split(" ", 2) if type(merge) is str else merge for merge in merges]
-    if set(map(type, pairs)) - {list} or set(map(len, pairs)) - {2} or not _are_texts(pairs):
-        for place, pair in enumerate(pairs):
-            if type(pair) is not list or len(pair) != 2 or not _are_texts([pair]):
-                entries.fail(f"merge {place}: expected two tokens, found {shown(merges[place])}")
-    return ids, pairs
-
-
-def _are_texts(pairs: list[list[Any]]) -> bool:
-    return not set(map(type, itertools.chain.from_iterable(pairs))) - {str}
+    ids, merges = model["vocab"].as_ids(), model["merges"].as_list()
+    try:
+        rows = find_merges([*ids], merges, prefix)
+    except VocabularyError as error:
+        model.fail(str(error))
+    return Model(ids, rows, ignores, falls_back, model.place, words)
 
 
 def byte_level_vocabulary(model: Model) -> Vocabulary:
     """The vocabulary of tokens in the byte alphabet."""
-    return vocabulary_of(
-        model.ids, model.merges, ignore_merges=model.ignore_merges, source=model.place
-    )
+    try:
+        return byte_vocabulary(model.ids, model.rows, ignore_merges=model.ignore_merges)
+    except VocabularyError as error:
+        raise VocabularyError(f"{model.place}: {error}") from None
 
 
-def character_vocabulary(model: Model, folds: bool, parts: Container[str]) -> Vocabulary:
+def character_vocabulary(model: Model, folds: bool) -> Vocabulary:
     """The vocabulary of tokens of characters; folds: whether "▁" is a space.
 
-    parts: `model.parts` of the tokens that stand for bytes. All bytes have tokens: see
-    `huggingface_symbols.py`. Raises VocabularyError for bytes that merge like tokens.
+    All bytes have tokens: see `huggingface_symbols.py`. Raises VocabularyError for bytes that merge
+    like tokens.
     """
-    ids: dict[str, int] = {}
-    byte_ids: dict[int, int] = {}
-    decode_only: dict[int, bytes] = {}
-    for text, number in model.ids.items():
-        byte = byte_of(text)
-        if folds and " " in text:
-            decode_only[number] = text.replace(MARK, " ").encode("utf-8", "surrogatepass")
-            continue
-        if byte is None:
-            ids[text.replace(MARK, " ") if folds else text] = number
-            continue
-        if text in parts:
-            raise VocabularyError(
-                f"{model.place}: merges take or make {shown(text)}, which stands for a byte, too: "
-                "this is not supported"
-            )
-        byte_ids[byte] = number
-    merges: Sequence[Sequence[str]] = model.merges
-    if folds:
-        merges = [
-            (a.replace(MARK, " "), b.replace(MARK, " "))
-            for a, b in merges
-            if not (decode_only and " " in a + b)
-        ]
+    byte_ids = {byte: model.ids[text] for text, byte in BYTE_TEXTS.items() if text in model.ids}
+    model = model.without(BYTE_TEXTS)
+    if merging := BYTE_TEXTS.keys() & model.ids.keys():
+        raise VocabularyError(
+            f"{model.place}: merges take or make {shown(min(merging))}, which stands for a byte, "
+            "too: this is not supported"
+        )
+    decode_only = {}
+    if folds and " " in "".join(model.ids):
+        spaced = {text: number for text, number in model.ids.items() if " " in text}
+        decode_only = {number: text.replace(MARK, " ").encode() for text, number in spaced.items()}
+        is_spaced = np.array([text in spaced for text in model.ids], np.bool_)
+        model = model._replace(rows=model.rows[~is_spaced[model.rows[:, 2]]]).without(spaced)
     try:
         return from_character_merges(
-            ids, merges, byte_ids, ignore_merges=model.ignore_merges, decode_only=decode_only
+            model.ids,
+            model.rows,
+            byte_ids,
+            ignore_merges=model.ignore_merges,
+            decode_only=decode_only,
+            folds=folds,
         )
     except VocabularyError as error:
         raise VocabularyError(f"{model.place}: {error}") from None

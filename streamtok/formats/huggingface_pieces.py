@@ -15,7 +15,7 @@ from ..errors import VocabularyError
 from ..models.pieces import Pieces
 from ..normalizers import ByteLetters
 from ..patterns.pattern import Pattern
-from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary
+from ..vocabulary.table import NO_ID, Vocabulary
 from .huggingface_decoders import Decoding, Marks, WordPieces, decoded_bytes, first_texts
 from .huggingface_splits import PreTokenizer, outer_cut
 from .json_value import JsonValue
@@ -88,7 +88,7 @@ def _word_piece(model: JsonValue) -> PieceFile:
     model.allow_only(
         "type", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"
     )
-    ids = _ids(model)
+    ids = model["vocab"].as_ids()
     most = model["max_input_chars_per_word"]
     if most.as_int() < 0:
         most.fail(f"expected a number of characters, found {most.value}")
@@ -104,7 +104,7 @@ def _word_piece(model: JsonValue) -> PieceFile:
 
 def _word_level(model: JsonValue) -> PieceFile:
     model.allow_only("type", "unk_token", "vocab")
-    ids = _ids(model)
+    ids = model["vocab"].as_ids()
     pieces = Pieces.of_ids("WordLevel", ids, _unknown(model, ids))
     return PieceFile(ids, pieces, model.place, {})
 
@@ -122,7 +122,6 @@ def _unigram(model: JsonValue) -> PieceFile:
             vocab.fail(f"piece {place}: expected a text and a score, found {shown(row)}")
         rows.append((text, float(score)))
     ids = {text: id for id, (text, _) in enumerate(rows)}
-    _check_texts(vocab, ids)
     unknown = NO_ID if model["unk_id"].value is None else model["unk_id"].as_int()
     if unknown != NO_ID and not 0 <= unknown < len(rows):
         model["unk_id"].fail(f"there is no piece {unknown}")
@@ -135,26 +134,6 @@ def _unigram(model: JsonValue) -> PieceFile:
 
 
 _READERS = {"WordPiece": _word_piece, "WordLevel": _word_level, "Unigram": _unigram}
-
-
-def _ids(model: JsonValue) -> dict[str, int]:
-    """The ids by text. Two texts may have the same id, which decodes to the last of them."""
-    vocab = model["vocab"]
-    ids = vocab.as_dict()
-    _check_texts(vocab, ids)
-    for text, number in ids.items():
-        if type(number) is not int or not 0 <= number <= MAX_ID:
-            vocab.fail(f"the id of {shown(text)} must be in 0 … {MAX_ID}, not {shown(number)}")
-    return ids
-
-
-def _check_texts(vocab: JsonValue, texts: Iterable[str]) -> None:
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError as error:
-        vocab.fail(
-            f"lone surrogate in a piece, in {shown(error.object[error.start - 9 : error.end])}"
-        )
 
 
 def _unknown(model: JsonValue, ids: dict[str, int]) -> int:

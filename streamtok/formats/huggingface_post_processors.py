@@ -109,14 +109,14 @@ def _id(field: JsonValue) -> int:
 
 def post_processor_json(encoding: Encoding) -> dict[str, Any] | None:
     """The field `post_processor` for the encoding's template: a TemplateProcessing, or null."""
-    template = encoding._template
+    template = encoding.definition.template
     if template == NO_TEMPLATE:
         return None
-    texts = {number: text for text, number in encoding._special_tokens.items()}
+    texts = {number: text for text, number in encoding.definition.specials.special.items()}
     name_of: dict[int, str] = {}
     for number in (*template.before, *template.after):
         name = texts.get(number, f"#{number}")
-        while name in encoding._special_tokens and number not in texts:
+        while name in encoding.definition.specials.special and number not in texts:
             name = "#" + name
         name_of[number] = name
     before, after = (

@@ -10,6 +10,10 @@ is stored beside it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from ..errors import VocabularyError
 from ..models.pieces import Pieces, symbol
 from ..normalizers import ByteLetters
@@ -21,6 +25,11 @@ from .huggingface_decoders import Decoding, decoded_bytes
 from .huggingface_models import Model
 from .huggingface_splits import PreTokenizer, outer_cut
 from .loading import byte_of, shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.uint32]
 
 __all__ = ["has_symbols", "symbol_model"]
 
@@ -96,39 +105,34 @@ def _names(model: Model, is_byte_level: bool) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _merges(model: Model, spelled: dict[str, str]) -> list[tuple[str, str]]:
-    """The merges in symbols, in order; `spelled` gets what they make.
+def _merges(model: Model, spelled: dict[str, str]) -> Numbers:
+    """The merges by the numbers of `spelled`, in order; `spelled` gets what they make.
 
     A merge of symbols that no text becomes is left out. A token must be one row of symbols only.
     """
-    prefix = model.words.prefix
-    merges = []
-    for place, (left, right) in enumerate(model.merges):
-        where = f"{model.place}: merge {place}, of {shown(left)} and {shown(right)}"
-        if not right.startswith(prefix):
-            raise VocabularyError(f"{where}: the second must begin with {shown(prefix)}")
-        made = left + right[len(prefix) :]
-        for part in (left, right, made):
-            if part not in model.ids:
-                raise VocabularyError(f"{where}: {shown(part)} is not in the vocabulary")
-        merges.append((left, right, made, where))
-    waiting = merges
+    names = [*model.ids]
+    merges = [[names[number] for number in row] for row in model.rows.tolist()]
+    waiting = [*enumerate(merges)]
     while True:
         later = []
-        for left, right, made, where in waiting:
+        for place, (left, right, made) in waiting:
             if left not in spelled or right not in spelled:
-                later.append((left, right, made, where))
+                later.append((place, [left, right, made]))
                 continue
             row = spelled[left] + spelled[right]
             if spelled.setdefault(made, row) != row:
                 raise VocabularyError(
-                    f"{where}: {shown(made)} is made of other symbols, too, which is not supported"
+                    f"merge {place}, of {shown(left)} and {shown(right)}: {shown(made)} is made "
+                    "of other symbols, too, which is not supported"
                 )
         if len(later) == len(waiting):
             break
         waiting = later
-    return [
-        (spelled[left], spelled[right])
-        for left, right, _, _ in merges
-        if left in spelled and right in spelled
+    impossible = {place for place, _ in waiting}
+    index = {name: number for number, name in enumerate(spelled)}
+    rows = [
+        [index[text] for text in merge]
+        for place, merge in enumerate(merges)
+        if place not in impossible
     ]
+    return np.array(rows, np.uint32).reshape(-1, 3)

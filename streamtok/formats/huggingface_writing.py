@@ -49,12 +49,12 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
     too, where tokenizers would number them otherwise. Raises OSError, and VocabularyError for all
     else: other models and normalizers, of which the original file is the one to keep.
     """
-    pieces = encoding._vocabulary.model
+    pieces = encoding.definition.vocabulary.model
     parts = _byte_level_parts(encoding) if pieces is None else _word_piece_parts(encoding, pieces)
     value: dict[str, Any] = {
         "version": "1.0",
-        "truncation": encoding._model_settings.truncation,
-        "padding": encoding._model_settings.padding,
+        "truncation": encoding.definition.model_settings.truncation,
+        "padding": encoding.definition.model_settings.padding,
         **parts,
         "post_processor": post_processor_json(encoding),
     }
@@ -69,7 +69,7 @@ def _refuse(encoding: Encoding, what: str) -> VocabularyError:
 
 
 def _byte_level_parts(encoding: Encoding) -> dict[str, Any]:
-    rules, vocabulary = encoding._rules, encoding._vocabulary
+    rules, vocabulary = encoding.definition.rules, encoding.definition.vocabulary
     if vocabulary.byte_ids is not None:
         raise _refuse(encoding, "merges characters")
     if rules.normalizer is not None:
@@ -119,7 +119,10 @@ def _word_piece_parts(encoding: Encoding, pieces: Pieces) -> dict[str, Any]:
     texts = [pieces.blob[start:end].decode() for start, end in itertools.pairwise(bounds)]
     ids = dict(zip(texts, pieces.ids.tolist(), strict=True))
     vocab = dict(sorted(ids.items(), key=lambda item: item[1]))
-    specials, normalizer = encoding._special_tokens, encoding._rules.normalizer
+    specials, normalizer = (
+        encoding.definition.specials.special,
+        encoding.definition.rules.normalizer,
+    )
     if pieces.kind != "WordPiece" or not specials.items() <= ids.items():
         raise _refuse(encoding, f"has the pieces of {pieces.kind}")
     assert encoding.pattern is not None
@@ -147,9 +150,9 @@ def _word_piece_parts(encoding: Encoding, pieces: Pieces) -> dict[str, Any]:
 
 def _added_tokens(encoding: Encoding) -> list[dict[str, Any]]:
     """The entries, by id."""
-    rules = encoding._rules
+    rules = encoding.definition.rules
     flags = dict(rules.token_flags)
-    tokens = [(number, text, True) for text, number in encoding._special_tokens.items()]
+    tokens = [(number, text, True) for text, number in encoding.definition.specials.special.items()]
     tokens += [(number, text, False) for text, number in rules.added_tokens]
     return [
         {
@@ -188,7 +191,7 @@ def _normalizer(encoding: Encoding, normalizer: Normalizer | None) -> dict[str, 
 
 
 def _byte_level_cuts(encoding: Encoding) -> dict[str, Any] | None:
-    second = encoding._rules.second_normalizer
+    second = encoding.definition.rules.second_normalizer
     prefix = second is not None and second.spec == _PREFIX_SPACE
     cuts = _cuts(encoding)
     if cuts == [_split(Split(GPT2_PATTERN))]:

@@ -1,19 +1,20 @@
 """JSON from a file that may be damaged or hostile: parsed within limits, read with its place.
 
-The text must be UTF-8. Duplicate keys, NaN and Infinity, and integers of thousands of digits are
+The text must be UTF-8. Lone surrogates, NaN and Infinity, and integers of thousands of digits are
 refused, and so are more values or deeper nesting than a vocabulary has: `[[],[],…` takes twenty
 times its size in memory. All errors are `VocabularyError` and name the file and the position.
 """
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+import msgspec
+
 from ..errors import VocabularyError
-from ..files.named_errors import json_reason
 from ..models.serde_float import serde_float
 from ..patterns.budget import shortened
+from ..vocabulary.table import MAX_ID
 from .loading import MAX_MESSAGE, decode_utf8, shown, without_collection
 
 if TYPE_CHECKING:
@@ -27,47 +28,31 @@ MAX_NESTED = 20  # Sequences, one in the other
 _T = TypeVar("_T")
 
 
-@without_collection()
 def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = serde_float) -> Any:
     """The value of a JSON text. Errors name `source`, and the line and column of bad syntax.
 
-    parse_float: reads a number that is not an integer, as tokenizers does if nothing is said.
+    Of a key that is given twice the last value counts, as in tokenizers. parse_float: reads a
+    number that is not an integer, as tokenizers does if nothing is said.
     """
-    text = decode_utf8(data, source)
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        result = dict(pairs)
-        if len(result) != len(pairs):
-            seen: set[str] = set()
-            for key, _ in pairs:
-                if key in seen:
-                    raise VocabularyError(f"{source}: the key {shown(key)} is given twice")
-                seen.add(key)
-        return result
-
-    def refuse(constant: str) -> NoReturn:
-        raise VocabularyError(f"{source}: {constant} is not valid JSON")
-
     count = sum(map(data.count, (b",", b"[", b"{")))  # an upper bound: strings count, too
     if count > MAX_VALUES:
         raise VocabularyError(f"{source}: more than {MAX_VALUES} JSON values")
     try:
-        return json.loads(
-            text,
-            object_pairs_hook=unique,
-            parse_constant=refuse,
-            parse_float=parse_float,
-        )
-    except json.JSONDecodeError as error:
-        raise VocabularyError(
-            f"{source}, line {error.lineno}, column {error.colno}: {json_reason(error)}"
-        ) from None
+        with without_collection():
+            return msgspec.json.Decoder(float_hook=parse_float).decode(data)
+    except UnicodeDecodeError:
+        decode_utf8(data, source)  # says where in the file
+        raise
     except RecursionError:
         raise VocabularyError(f"{source}: nested too deep") from None
-    except VocabularyError:
-        raise
-    except ValueError as error:  # an integer of more digits than Python takes
-        raise VocabularyError(f"{source}: {error}") from None
+    except msgspec.DecodeError as error:
+        reason = str(error.__cause__ or error).removeprefix("JSON is malformed: ")
+        what, _, place = reason.removesuffix(")").partition(" (byte ")
+        if not place:
+            raise VocabularyError(f"{source}: {what}") from None
+        before = data[: int(place)].decode("utf-8", "replace")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise VocabularyError(f"{source}, line {line}, column {column}: {what}") from None
 
 
 class JsonValue:
@@ -106,13 +91,21 @@ class JsonValue:
         return self._typed(list, "an array")
 
     def as_str(self) -> str:
-        """The value, which must be a string without lone surrogates."""
-        text = self._typed(str, "a string")
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            self.fail(f"lone surrogate in the string {shown(text)}")
-        return text
+        """The value, which must be a string."""
+        return self._typed(str, "a string")
+
+    def as_ids(self) -> dict[str, int]:
+        """The value, which must be an object of ids by text."""
+        ids = self.as_dict()
+        numbers = ids.values()
+        is_right = not set(map(type, numbers)) - {int}
+        if ids and not (is_right and 0 <= min(numbers) <= max(numbers) <= MAX_ID):
+            for text, number in ids.items():
+                if type(number) is not int or not 0 <= number <= MAX_ID:
+                    self.fail(
+                        f"the id of {shown(text)} must be in 0 … {MAX_ID}, not {shown(number)}"
+                    )
+        return ids
 
     def as_int(self) -> int:
         """The value, which must be an integer."""

@@ -13,13 +13,14 @@ as for a rank table.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import TokenTable, find_parts, gather_tokens
+from .._core.encode import TokenTable, find_parts, find_rows, gather_tokens
 from ..errors import VocabularyError
 from ..vocabulary.table import (
     MAX_ID,
@@ -30,8 +31,8 @@ from ..vocabulary.table import (
     check_length,
     check_numbers,
     offsets_of,
-    show_token,
 )
+from .loading import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,56 +42,91 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.uint32]
 
 __all__ = [
+    "find_merges",
     "from_merges",
-    "from_named_merges",
+    "from_rows",
     "in_order_of_merges",
-    "rows_of",
     "to_merges",
     "without_unreachable_tokens",
 ]
 
 MAX_MERGES = (1 << 21) - 257  # a limit of the core
-_Text = TypeVar("_Text", bytes, str)
 
 
 def from_merges(
-    ids: Mapping[bytes, int],
-    merges: Sequence[tuple[bytes, bytes]],
-    *,
-    ignore_merges: bool,
-    decode_only: Mapping[int, bytes] | None = None,
+    ids: Mapping[bytes, int], merges: Iterable[Sequence[bytes]], *, ignore_merges: bool
 ) -> Vocabulary:
     """A vocabulary of tokens with their ids, and of the pairs that merge, in order of priority.
 
-    The later entry counts for a pair that is listed twice, as in the programs that read such files.
-    ignore_merges: whether a pre-token that is a token becomes its id without merging; otherwise,
-    tokens that no merges make can only be decoded. decode_only: more ids that can only be decoded.
-    The result is a plain rank table if that is equivalent. Raises `VocabularyError` for merges
-    whose parts or result are not tokens, and for tokens and ids as `Vocabulary.from_ranks` does.
+    ignore_merges: as for `from_rows`. Raises `VocabularyError` for merges whose parts or result are
+    not tokens, and for tokens and ids as `Vocabulary.from_ranks` does.
     """
-    tokens = sorted(ids, key=ids.__getitem__)
-    return from_named_merges(
-        tokens, tokens, [ids[token] for token in tokens], merges,
-        ignore_merges=ignore_merges, decode_only=decode_only or {},
-    )  # fmt: skip
+    names = [token.decode("latin-1") for token in ids]  # a text for each, with a letter for a byte
+    rows = find_merges(names, [[part.decode("latin-1") for part in pair] for pair in merges])
+    lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+    numbers = np.array([*ids.values()], np.int64)
+    return from_rows(b"".join(ids), offsets_of(lengths), numbers, rows, ignore_merges=ignore_merges)
 
 
-def from_named_merges(
-    tokens: list[bytes],
-    names: Sequence[_Text],
-    numbers: list[int],
-    merges: Sequence[Sequence[_Text]],
+def find_merges(names: Sequence[str], merges: list[Any], prefix: str = "") -> Numbers:
+    """uint32 [m, 3]: of each merge the numbers of the two texts and of what they make.
+
+    names: the texts by number. merges: as in a tokenizer.json, "left right" or ["left", "right"].
+    prefix: begins each right text, and is left out of what is made. Raises VocabularyError that
+    tells the place of a merge of other texts.
+    """
+    if len(merges) > MAX_MERGES or len(names) > MAX_MERGES:
+        raise VocabularyError(
+            f"there are {len(names)} tokens and {len(merges)} merges: "
+            f"at most {MAX_MERGES} of each are possible"
+        )
+    rows, place = find_rows(list(names), merges, prefix)
+    if place < 0:
+        return rows
+    merge = merges[place]
+    pair = merge.split(" ", 2) if type(merge) is str else merge
+    if type(pair) is not list or [*map(type, pair)] != [str, str]:
+        raise VocabularyError(f"merge {place}: expected two tokens, found {shown(merge)}")
+    left, right = pair
+    where = f"merge {place}, of {shown(left)} and {shown(right)}"
+    if not right.startswith(prefix):
+        raise VocabularyError(f"{where}: the second must begin with {shown(prefix)}")
+    known = set(names)
+    missing = next(x for x in (left, right, left + right[len(prefix) :]) if x not in known)
+    raise VocabularyError(f"{where}: {shown(missing)} is not in the vocabulary")
+
+
+def from_rows(
+    blob: bytes,
+    offsets: Numbers,
+    numbers: NDArray[np.int64],
+    rows: Numbers,
     *,
     ignore_merges: bool,
-    decode_only: Mapping[int, bytes],
+    chosen: NDArray[np.bool_] | None = None,
+    decode_only: Mapping[int, bytes] = MappingProxyType({}),
 ) -> Vocabulary:
-    """As `from_merges`; names: what the merges call the tokens, which are in order of `numbers`."""
-    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-    _check(tokens, numbers, lengths)
-    if not decode_only.keys().isdisjoint(numbers):
+    """The vocabulary of tokens with the ids `numbers`, in any order, and merges, in order.
+
+    rows: as `find_merges` has them. The later one counts for a pair that is listed twice, as in
+    the programs that read such files. chosen: which tokens take part; None: all. ignore_merges:
+    whether a pre-token that is a token becomes its id without merging; otherwise, tokens that no
+    merges make can only be decoded. decode_only: more ids that can only be decoded. The result is a
+    plain rank table if that is equivalent. Raises `VocabularyError`.
+    """
+    order = np.argsort(numbers, kind="stable").astype(np.uint32)
+    if chosen is not None:
+        order = order[chosen[order]]
+        rows = rows[chosen[rows].all(axis=1)]
+    place = np.zeros(len(numbers), np.uint32)
+    place[order] = np.arange(len(order), dtype=np.uint32)
+    blob, offsets = gather_tokens(blob, offsets, order)
+    numbers, rows = numbers[order], place[rows]
+    lengths = np.diff(offsets)
+    _check(blob, offsets, numbers)
+    if not decode_only.keys().isdisjoint(numbers.tolist() if decode_only else ()):
         raise VocabularyError("an id that can only be decoded is that of a token, too")
-    rows = rows_of(merges, dict(zip(names, range(len(names)), strict=True)))
-    blob, offsets, own = b"".join(tokens), offsets_of(lengths), np.array(numbers, np.uint32)
+    own = numbers.astype(np.uint32)
     places, lefts, rights, is_complete = find_parts(blob, offsets, rows)
     made = lefts != NO_ID
     if not decode_only and is_complete and (ignore_merges or (made | (lengths == 1)).all()):
@@ -99,35 +135,6 @@ def from_named_merges(
             return Vocabulary(blob, offsets, own, parts=(lefts, rights))
     parts = places, lefts, rights
     return in_order_of_merges(blob, offsets, own, parts, None, dict(decode_only), ignore_merges)
-
-
-def rows_of(merges: Sequence[Sequence[_Text]], index: Mapping[_Text, int]) -> Numbers:
-    """uint32 [m, 3]: the numbers of the two that merge, and of what they make.
-
-    index: the number of each token. Raises VocabularyError for what has none, and for too many.
-    """
-    if len(merges) > MAX_MERGES or len(index) > MAX_MERGES:
-        raise VocabularyError(
-            f"there are {len(index)} tokens and {len(merges)} merges: "
-            f"at most {MAX_MERGES} of each are possible"
-        )
-    lefts, rights = [pair[0] for pair in merges], [pair[1] for pair in merges]
-    columns = lefts, rights, map(operator.add, lefts, rights)
-    try:
-        numbers = [
-            np.fromiter(map(index.__getitem__, column), np.uint32, len(merges))
-            for column in columns
-        ]
-    except KeyError:
-        for place, (left, right) in enumerate(merges):
-            for part in (left, right, left + right):
-                if part not in index:
-                    raise VocabularyError(
-                        f"merge {place}, of {show_token(left)} and {show_token(right)}: "
-                        f"{show_token(part)} is not in the vocabulary"
-                    ) from None
-        raise
-    return np.stack(numbers, axis=1)
 
 
 def in_order_of_merges(
@@ -223,9 +230,13 @@ def without_unreachable_tokens(vocabulary: Vocabulary) -> Vocabulary:
     )
 
 
-def _check(tokens: list[bytes], numbers: list[int], lengths: NDArray[np.int64]) -> None:
+def _check(blob: bytes, offsets: Numbers, numbers: NDArray[np.int64]) -> None:
+    """Raise VocabularyError for tokens, in order of id, that no vocabulary can have."""
+    lengths = np.diff(offsets)
     for i in np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES)).tolist():
-        check_length(len(tokens[i]), numbers[i], "id")
-    if numbers:
-        check_numbers([*zip(numbers, tokens, strict=True)], "id")
-    check_bytes({tokens[i][0] for i in np.flatnonzero(lengths == 1).tolist()})
+        check_length(int(lengths[i]), int(numbers[i]), "id")
+    is_twice = numbers[1:] == numbers[:-1]
+    if is_twice.any() or (len(numbers) and not 0 <= numbers[0] <= numbers[-1] <= MAX_ID):
+        tokens = (blob[begin:end] for begin, end in itertools.pairwise(offsets.tolist()))
+        check_numbers([*zip(numbers.tolist(), tokens, strict=True)], "id")
+    check_bytes(set(np.frombuffer(blob, np.uint8)[offsets[:-1][lengths == 1]].tolist()))

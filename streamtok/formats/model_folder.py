@@ -184,8 +184,8 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
 
     Raises VocabularyError for a token whose id contradicts the model's, and for flags.
     """
-    special = dict(encoding._special_tokens)
-    added = dict(encoding._rules.added_tokens)
+    special = dict(encoding.definition.specials.special)
+    added = dict(encoding.definition.rules.added_tokens)
     n_known = len(special) + len(added)
     for text, entry in config.added.items():
         number = entry.get("id")
@@ -207,7 +207,7 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
                     f"{config.place}: {flag} of the token {shown(text)} is not supported beside a "
                     "SentencePiece model"
                 )
-        if not entry["special"] and encoding._rules.normalizer != "spaces":
+        if not entry["special"] and encoding.definition.rules.normalizer != "spaces":
             raise VocabularyError(
                 f"{config.place}: the token {shown(text)} is not special, which is not supported "
                 "beside a SentencePiece model whose normalizer changes more than spaces"
@@ -217,14 +217,16 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
     template = _template(config, {**added, **special}, begins)
     if len(special) + len(added) == n_known and template == NO_TEMPLATE:
         return encoding
-    pattern = encoding._pattern
+    pattern = encoding.pattern
     return make_encoding(
         config.place,
         encoding.name,
-        pat_str=pattern if pattern is not None and pattern.is_composed else encoding._pat_str,
-        mergeable_ranks=encoding._vocabulary,
+        pat_str=pattern
+        if pattern is not None and pattern.is_composed
+        else encoding.definition.pat_str,
+        mergeable_ranks=encoding.definition.vocabulary,
         special_tokens=special,
-        rules=encoding._rules._replace(added_tokens=tuple(added.items())),
+        rules=encoding.definition.rules._replace(added_tokens=tuple(added.items())),
         template=template,
     )
 
@@ -267,7 +269,7 @@ def load_merges(merges_path: str, ids_path: str, config: Config, name: str) -> E
         "model": {
             "type": "BPE",
             "vocab": ids,
-            "merges": [list(pair) for pair in read_merges(read_bytes(merges_path), merges_path)],
+            "merges": read_merges(read_bytes(merges_path), merges_path),
         },
     }
     return read_huggingface(JsonValue(value, config.place), name)

@@ -74,12 +74,12 @@ def save_packed(encoding: Encoding, path: Path) -> None:
 
 def dumps_packed(encoding: Encoding) -> bytes:
     """The contents of a packed file."""
-    vocabulary = encoding._vocabulary
+    vocabulary = encoding.definition.vocabulary
     pattern = encoding.pattern
     model = vocabulary.model
     decode_only = sorted(vocabulary.decode_only.items())
     texts = [text for _, text in decode_only]
-    lefts, rights = encoding._table.parts()
+    lefts, rights = encoding.definition.table.parts()
     arrays: dict[str, Any] = {
         "tokens": _bytes_of(vocabulary.tokens),
         "offsets": vocabulary.offsets,
@@ -98,17 +98,17 @@ def dumps_packed(encoding: Encoding) -> bytes:
     about: dict[str, Any] = {
         "form": _FORM,
         "name": encoding.name,
-        "special_tokens": list(encoding._special_tokens.items()),
-        "pattern": encoding._pat_str,
+        "special_tokens": list(encoding.definition.specials.special.items()),
+        "pattern": encoding.definition.pat_str,
         "is_total": None if pattern is None else pattern.is_total,
         "sequence": list(pattern.__reduce__()[1]) if isinstance(pattern, SplitSequence) else None,
         "rules": {
             name: _as_json(value)
-            for name, value in encoding._rules._asdict().items()
-            if value != encoding._rules._field_defaults[name]
+            for name, value in encoding.definition.rules._asdict().items()
+            if value != encoding.definition.rules._field_defaults[name]
         },
-        "template": encoding._template,
-        "model_settings": encoding._model_settings,
+        "template": encoding.definition.template,
+        "model_settings": encoding.definition.model_settings,
         "model": None,
     }
     if model is not None:
@@ -163,7 +163,7 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
             rules=_rules(source, about["rules"]),
             template=_template(about["template"]),
         )
-        made._model_settings = _model_settings(about["model_settings"])
+        made.definition.model_settings = _model_settings(about["model_settings"])
         return made
     except VocabularyError:
         raise

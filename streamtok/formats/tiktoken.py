@@ -58,17 +58,17 @@ def save_tiktoken(encoding: Encoding, path: Path) -> None:
 
 def rank_table(encoding: Encoding, format: str) -> Vocabulary:
     """The rank table of an encoding. Raises VocabularyError, naming `format`, if it has more."""
-    if not encoding._vocabulary.is_rank_table:
+    if not encoding.definition.vocabulary.is_rank_table:
         raise VocabularyError(
             f"{format} holds ranks, which cannot express the list of merges of {encoding.name}"
         )
     plain_rules(encoding, format)
-    return encoding._vocabulary
+    return encoding.definition.vocabulary
 
 
 def plain_rules(encoding: Encoding, format: str) -> None:
     """Raise VocabularyError if an encoding has text rules that `format` cannot express."""
-    rules = encoding._rules
+    rules = encoding.definition.rules
     pattern = encoding.pattern
     lost = None
     if rules.normalizer:

@@ -42,7 +42,7 @@ def from_object(given: Any, name: str | None) -> Encoding | None:
         if callable(getattr(given, "to_str", None)) and hasattr(given, "token_to_id"):
             made = _from_tokenizers(given, source, name, is_wrapped)
             if is_wrapped and type(eos) is int:
-                made._model_settings = made._model_settings._replace(eos=(eos,))
+                made.definition.model_settings = made.definition.model_settings._replace(eos=(eos,))
             return made
         if callable(getattr(given, "serialized_model_proto", None)):
             model: bytes = given.serialized_model_proto()
@@ -112,7 +112,7 @@ def _from_tekken(given: Any, source: str, name: str | None) -> Encoding:
     return make_encoding(
         source,
         name or str(given._model.name),
-        pat_str=given._model._pat_str,
+        pat_str=given._model.definition.pat_str,
         mergeable_ranks=vocabulary,
         special_tokens=check_specials(specials, source),
     )

@@ -514,7 +514,7 @@ def _decoded(compiled: Compiled, ids: Any, skip_special_tokens: bool) -> str | N
             special = compiled.special_ids
             ids = [id for id in ids if id not in special]
         if compiled.decodes_bytes:
-            return compiled.encoding._decoder.decode(ids).decode("utf-8", "replace")
+            return compiled.encoding.definition.decoder.decode(ids).decode("utf-8", "replace")
         if not compiled.decodes_spaces or (ids and min(ids) < 0):
             return None
         # Bytes that are not whole characters become others there than Python makes of them.

@@ -240,7 +240,7 @@ class _Batch(NamedTuple):
     def lists(self, has_types: bool, has_mask: bool) -> dict[str, Any] | None:
         """What the call gives without `return_tensors`."""
         frame, padding = self.frame, self.padding
-        table = self.compiled.encoding._encoder.table
+        table = self.compiled.encoding.definition.encoder.table
         width = 0 if padding is None else self.width
         how = self.most, self.cuts_left, width, self.pads_left
 
@@ -315,14 +315,14 @@ def _flat(now: Snapshot, texts: Any) -> tuple[IdArray, npt.NDArray[np.int64]]:
     if len(texts) == 1:
         ids = encoding.encode_to_numpy(texts[0], allowed_special=allowed, disallowed_special=())
         return ids, np.array([len(ids)], np.int64)
-    if encoding._texts.cuts is not None:
-        matcher = encoding._matcher(allowed, NO_SPECIAL)
+    if encoding.definition.texts.cuts is not None:
+        matcher = encoding.definition.specials.matcher(allowed, NO_SPECIAL)
         n = min(threads(), sum(map(len, texts)) // _PER_THREAD + 1, len(texts))
         step = -(-len(texts) // n)
         groups = [list(texts[at : at + step]) for at in range(0, len(texts), step)]
 
         def encoded(group: list[str]) -> Any:
-            return encode_documents(encoding._encoder, matcher, group, "strict", -1, -1)
+            return encode_documents(encoding.definition.encoder, matcher, group, "strict", -1, -1)
 
         found = map_in_threads(encoded, groups, len(groups))
         if all(one is not None for one in found):

@@ -248,7 +248,7 @@ class Compiled:
     def _piece(self, id: int, skip_special_tokens: bool) -> Piece:
         if self.decodes_bytes and id not in self._added_ids:
             try:
-                data = self.encoding._decoder.token_bytes(id)
+                data = self.encoding.definition.decoder.token_bytes(id)
             except KeyError:
                 return _NOTHING
         else:
@@ -292,7 +292,7 @@ def compile_tokenizer(real: Any) -> Compiled:
     except StreamtokError as error:
         raise Refusal(str(error)) from None
     assert encoding is not None
-    model, settings = encoding._vocabulary.model, json.loads(text)
+    model, settings = encoding.definition.vocabulary.model, json.loads(text)
     if model is not None and model.unknown == NO_ID:
         raise Refusal("the model has no token for unknown text, and the real error is wanted")
     ids = settings["model"]["vocab"]
@@ -329,7 +329,9 @@ def _without_settings(real: Any) -> Any:
 
 
 def _frame(real: Any, encoding: Encoding, add_special_tokens: bool) -> Frame:
-    template = encoding._template if add_special_tokens else type(encoding._template)()
+    template = (
+        encoding.definition.template if add_special_tokens else type(encoding.definition.template)()
+    )
     n_before, n_after = len(template.before), len(template.after)
     types: tuple[Any, ...] = ()
     tokens: tuple[tuple[str, ...], tuple[str, ...]] = (), ()

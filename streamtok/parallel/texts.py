@@ -12,16 +12,16 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import Batch, Cuts, LargeText, bytes_of, check_policy, size_of
+from .._core.encode import COUNT, LIST, Batch, Cuts, LargeText, bytes_of, check_policy, size_of
 from ..engines.plain import PlainEngine
-from ..engines.protocol import NO_LIMIT, Engine, encode_or_refuse, encode_whole
+from ..engines.protocol import NO_LIMIT, Engine
 from ..engines.template import NO_TEMPLATE, Template
-from ..errors import UnsupportedPatternError, raise_disallowed_special
+from ..errors import UnsupportedPatternError
 from .cached import cached_property
 from .threads import check_threads, run_in_threads, usable_cores
 
 if TYPE_CHECKING:
-    from .._core.encode import Encoder, SpecialMatcher
+    from .._core.encode import Encoder, Output, SpecialMatcher
     from .._types import AllowedSpecial, DisallowedSpecial, Text
     from ..patterns.pattern import Pattern
     from ..special_tokens import SpecialTokens
@@ -67,25 +67,25 @@ class TextEncoder:
         allowed_special: AllowedSpecial,
         disallowed_special: DisallowedSpecial,
         errors: str,
-        into: str,
+        output: Output[Any],
         add_special_tokens: bool = False,
         num_threads: int = 1,
         max_tokens: int | None = None,
     ) -> Any:
-        """The ids of a text, `into`: as for `Engine.encode`. Raises as `Encoding.encode`."""
+        """The ids of a text, as `output` gives them. Raises as `Encoding.encode`."""
         matcher = self.specials.matcher(allowed_special, disallowed_special)
+        if errors != "strict":
+            check_policy(errors)
         if max_tokens is not None:
             budget = check_budget("max_tokens", max_tokens)
             template = self.template if add_special_tokens else NO_TEMPLATE
             return self._first(text, matcher, errors, budget, template)
         ids: Any = None
-        if num_threads != 1 or (into == "count" and size_of(text) >= LARGE):
-            ids = self._encode_large(text, matcher, errors, into, num_threads)
+        if num_threads != 1 or (output is COUNT and size_of(text) >= LARGE):
+            ids = self._encode_large(text, matcher, errors, output, num_threads)
         if ids is None:
-            ids = encode_or_refuse(self.engine, text, matcher, errors, into)
-            if type(ids) is tuple:
-                raise_disallowed_special(*ids)
-        return self.template.around(ids, into) if add_special_tokens else ids
+            ids = self.engine.encode(text, matcher, errors, output)
+        return self.template.around(ids) if add_special_tokens else ids
 
     def encode_batch(
         self,
@@ -107,8 +107,7 @@ class TextEncoder:
             limit = LARGE if n_threads > 1 else sys.maxsize
             batch = Batch(self.encoder, matcher, texts, errors, limit)
             large = [
-                self._encode_large(texts[i], matcher, errors, "list", n_threads)
-                for i in batch.large
+                self._encode_large(texts[i], matcher, errors, LIST, n_threads) for i in batch.large
             ]
             n_threads = max(1, min(n_threads, batch.size // PER_THREAD))
             batch.share(n_threads)
@@ -118,13 +117,18 @@ class TextEncoder:
                 rows[i] = ids
         for i, ids in enumerate(rows):
             if ids is None:  # something about this text is out of the ordinary
-                rows[i] = encode_whole(self.engine, texts[i], matcher, errors, "list")
+                rows[i] = self.engine.encode(texts[i], matcher, errors, LIST)
         if add_special_tokens and self.template != NO_TEMPLATE:
-            rows = [self.template.around(ids, "list") for ids in rows]
+            rows = [self.template.around(ids) for ids in rows]
         return rows
 
     def _encode_large(
-        self, text: Text, matcher: SpecialMatcher, errors: str, into: str, num_threads: int
+        self,
+        text: Text,
+        matcher: SpecialMatcher,
+        errors: str,
+        output: Output[Any],
+        num_threads: int,
     ) -> Any:
         """What `Engine.encode` gives, from several threads; None where it must be asked itself.
 
@@ -132,12 +136,11 @@ class TextEncoder:
         that is only counted goes in parts in one thread, too, so that no copy of all of it is
         needed.
         """
-        check_policy(errors)
         num_threads = min(check_threads(num_threads), usable_cores())
-        needs_parts = num_threads > 1 or (into == "count" and not isinstance(text, bytes))
+        needs_parts = num_threads > 1 or (output is COUNT and not isinstance(text, bytes))
         if not needs_parts or size_of(text) < LARGE or self.cuts is None:
             return None
-        large = LargeText(self.encoder, self.cuts, matcher, text, errors, into, PART)
+        large = LargeText(self.encoder, self.cuts, matcher, text, errors, output, PART)
         if large.n_parts < 2:
             return None
         num_threads = min(num_threads, large.n_parts)
@@ -148,22 +151,19 @@ class TextEncoder:
         self, text: Text, matcher: SpecialMatcher, errors: str, budget: int, template: Template
     ) -> list[int]:
         """The first `budget` ids, or all if there are fewer. Reads no further than it must."""
-        check_policy(errors)
         whole = text_view(text)
         ids: list[int] = []
         try:
             chain = self.engine.chain(matcher, errors)
         except UnsupportedPatternError:
-            ids = encode_whole(self.engine, text, matcher, errors, "list")
+            ids = self.engine.encode(text, matcher, errors, LIST)
             return [*template.before, *ids, *template.after][:budget]
         tail = chain.tail(template)
         stop, is_end = 0, False
         while len(ids) < budget and not is_end:
             start, stop = stop, stop + min(5 * (budget - len(ids)) + 64, 1 << 20)
             is_end = stop >= len(whole)
-            found = chain.encode(tail, whole[start:stop], is_end, "list", None, NO_LIMIT)
-            if type(found) is tuple:
-                raise_disallowed_special(*found)
+            found = chain.encode(tail, whole[start:stop], is_end, LIST, NO_LIMIT)
             ids += found
         return ids[:budget]
 

@@ -49,7 +49,7 @@ def can_cut(job: EncodeJob, encoding: Encoding) -> bool:
     """
     if job.is_split:
         return job.can_cut
-    return encoding._cuts is not None and not TABLE[job.chosen].keeps_documents
+    return encoding.definition.texts.cuts is not None and not TABLE[job.chosen].keeps_documents
 
 
 def span_of_part(

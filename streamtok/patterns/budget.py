@@ -55,9 +55,9 @@ class Budget:
     Raises PatternError for a source that is too long, or too long with its repeats written out.
     """
 
-    def __init__(self, source: str, steps: int = MAX_STEPS) -> None:
+    def __init__(self, source: str) -> None:
         self.source = source
-        self.steps = steps
+        self.steps = MAX_STEPS
         if len(source) > MAX_LENGTH:
             raise PatternError(f"the pattern has {len(source)} characters, more than {MAX_LENGTH}")
         self.largest = self._largest_repeat()

@@ -253,16 +253,22 @@ def _states_without(
 
 
 def _counted(pattern: Automaton, members: list[int], classes: Uint8) -> tuple[int, int]:
-    """The class of which a number of characters in a row is a pre-token, and that number."""
+    """The class of which a number of characters in a row is a pre-token, and that number.
+
+    Only a class of consecutive characters: the plain windows find them by a comparison with two.
+    """
     best = (0, NONE, 0)
     for number, member in enumerate(members):
+        characters = np.flatnonzero(classes == number)
+        if np.ptp(characters) >= len(characters):
+            continue
         state, count = int(pattern.transitions[1, member]), 1
         while count <= MAX_COUNT and pattern.settled[state] and pattern.transitions[state, member]:
             state = int(pattern.transitions[state, member])
             count += 1
         is_piece = pattern.settled[state] and pattern.accepts[state, member]
         if 1 < count <= MAX_COUNT and is_piece and pattern.transitions[state, member] == 0:
-            best = max(best, (int((classes == number).sum()), number, count))
+            best = max(best, (len(characters), number, count))
     return best[1], best[2]
 
 

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._core.encode import encode_delimited, encode_documents, find_documents, utf8_size
+from .._core.encode import (
+    ARRAY,
+    encode_delimited,
+    encode_documents,
+    find_documents,
+    utf8_size,
+)
 from ..chunker import StreamEncoder
 from ..errors import PendingLimitExceeded
 from ..parallel.ordered_pool import OrderedPool
@@ -102,10 +108,10 @@ class DocumentEncoder:
         self._pool: OrderedPool[Result, tuple[_Group, int | None]]
         self._pool = OrderedPool(num_threads)
         encoding = stream.encoding
-        self._encoder = encoding._encoder
+        self._encoder = encoding.definition.encoder
         has_simple_frame = max(len(self._before), len(self._after)) < 2
-        self._cuts = encoding._cuts if has_simple_frame else None
-        self._matcher = stream._matcher
+        self._cuts = encoding.definition.texts.cuts if has_simple_frame else None
+        self._matcher = stream.matcher
         self._group = _NO_GROUP
         self._index = 0  # of the next document, or the open one, in the group
         self._refused: str | bytes | None = None  # the text that a task could not encode
@@ -241,7 +247,7 @@ class DocumentEncoder:
         return Encoded(found[0], np.array(found[1], np.int64), found[2])
 
     def _encode_in_order(self, texts: list[str | bytes]) -> Encoded:
-        stream = self._stream._twin()
+        stream = self._stream.twin()
         found: list[IdArray] = []
         ends: list[int] = []
         size = total = 0
@@ -300,25 +306,23 @@ class DocumentEncoder:
             end = last if end < 0 else end
             self._add_segment(view[at:end], begin + at)
             at = end
-        self._stream._begin_at(begin + last)
+        self._stream.begin_at(begin + last)
         return text[last:]
 
     def _add_segment(self, view: memoryview, offset: int) -> None:
         def work() -> Result:
             try:
-                ids = self._encoder.encode(view, self._matcher, self._stream.errors, "array")
-            except UnicodeError:
-                ids = None
-            if isinstance(ids, np.ndarray):
-                return Encoded(ids, _NO_END, len(view))
-            text = bytes(view)
-            return lambda: self._encode_segment(text, offset)
+                ids = self._encoder.encode(view, self._matcher, self._stream.errors, ARRAY)
+            except ValueError:  # bytes that are not UTF-8, or a special token that is refused
+                text = bytes(view)
+                return lambda: self._encode_segment(text, offset)
+            return Encoded(ids, _NO_END, len(view))
 
         self._pool.add(work, (self._group, self._index))
 
     def _encode_segment(self, text: bytes, offset: int) -> Encoded:
-        stream = self._stream._twin()
-        stream._begin_at(offset)
+        stream = self._stream.twin()
+        stream.begin_at(offset)
         return Encoded(stream.encode_to_numpy(text, True), _NO_END, len(text))
 
     def _add_ids(self, ids: IdArray, ends: EndArray = _NO_END, size: int = 0) -> None:
@@ -332,7 +336,7 @@ class DocumentEncoder:
     def begin_inside(self, offset: int) -> None:
         """What comes next is inside a document, after a clean cut at byte `offset` of it."""
         self.is_open = True
-        self._stream._begin_at(offset)
+        self._stream.begin_at(offset)
 
     def end_stretch(self) -> None:
         """What was added ends at a clean cut: encode what is pending; the document goes on."""
@@ -344,14 +348,14 @@ class DocumentEncoder:
         return {
             "open": self.is_open,
             "stream": base64.b64encode(self._stream.getstate()).decode(),
-            "policy": self._stream._policy(),
+            "policy": self._stream.policy(),
         }
 
     def setstate(self, state: dict[str, Any]) -> None:
         """Continue from a state of `getstate`, also of an encoder that treats special tokens and
         bytes that are not UTF-8 in another way. Raises StateError.
         """
-        self._stream._setstate_of(base64.b64decode(state["stream"]), state["policy"])
+        self._stream.setstate_of(base64.b64decode(state["stream"]), state["policy"])
         self.is_open = state["open"]
 
 

@@ -197,7 +197,7 @@ class EncodeJob(LiveReading):
         """
         prepend, append = (special_id(one, loaded) for one in (self.prepend, self.append))
         if self.add_special_tokens:
-            prepend, append = (tuple(ids) or None for ids in loaded._template)
+            prepend, append = (tuple(ids) or None for ids in loaded.definition.template)
         return replace(
             self,
             digest=loaded.digest,

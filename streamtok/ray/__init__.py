@@ -28,7 +28,6 @@ def encode(
     plan: Plan,
     address: str | None = None,
     *,
-    max_in_flight: int | None = None,
     advance: Callable[[Record], None] = lambda record: None,
 ) -> Totals:
     """Totals: run all parts of the plan that are not done on a Ray cluster, and commit.
@@ -39,7 +38,7 @@ def encode(
     nodes. Raises as `run_parts` and `streamtok.commit`.
     """
     plan.save()
-    run_parts(plan, missing_parts(plan), address, max_in_flight=max_in_flight, advance=advance)
+    run_parts(plan, missing_parts(plan), address, advance=advance)
     return commit(plan)
 
 
@@ -48,32 +47,30 @@ def run_parts(
     numbers: Iterable[int],
     address: str | None = None,
     *,
-    max_in_flight: int | None = None,
     advance: Callable[[Record], None] = lambda record: None,
 ) -> None:
     """Run these parts as Ray tasks of one CPU; `advance` gets each record as it comes.
 
-    max_in_flight: tasks that Ray knows at a time, twice the CPUs of the cluster by default; so the
-    memory of this process does not depend on the number of parts. Parts whose worker or node is
-    lost are tried again; bad text is not, and its error is raised when all other parts are done.
-    Raises PlanError for those, MissingLibraryError without Ray. When this call ends in another way,
-    such as Ctrl-C, the tasks are cancelled; what is done stays done.
+    Ray knows twice as many tasks at a time as the cluster has CPUs, so the memory of this process
+    does not depend on the number of parts. Parts whose worker or node is lost are tried again; bad
+    text is not, and its error is raised when all other parts are done. Raises PlanError for those,
+    MissingLibraryError without Ray. When this call ends in another way, such as Ctrl-C, the tasks
+    are cancelled; what is done stays done.
     """
     with _connected(address) as ray:
-        _run(ray, plan, numbers, max_in_flight, advance)
+        _run(ray, plan, numbers, advance)
 
 
 def _run(
     ray: Any,
     plan: Plan,
     numbers: Iterable[int],
-    max_in_flight: int | None,
     advance: Callable[[Record], None],
 ) -> None:
     task = ray.remote(num_cpus=1, max_retries=_RETRIES, retry_exceptions=[OSError])(_work)
     # Once, however many parts there are. In a list, so that each process takes it out once, too.
     shared = [ray.put(plan)]
-    limit = max_in_flight or _in_flight(ray)
+    limit = _in_flight(ray)
     waiting = iter(numbers)
     running: dict[Any, int] = {}
     errors: list[str] = []
@@ -137,7 +134,7 @@ def _connected(address: str | None) -> Iterator[Any]:
 
 
 def _in_flight(ray: Any) -> int:
-    """Tasks that Ray holds at a time, by default."""
+    """Tasks that Ray holds at a time."""
     return max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
 
 

@@ -40,6 +40,7 @@ def unigram(pieces: Sequence[Row], text: str) -> list[Piece]:
         elif kind == USER_DEFINED:
             scores[piece] = np.float32(len(piece.encode()) * 0.1 - 0.1), id
     unknown_score = min(normal) - UNKNOWN_PENALTY
+    longest = max(map(len, scores))
     best: dict[int, tuple[Any, int, int]] = {0: (np.float32(0), -1, -1)}
     for start in range(len(text)):
         so_far = best[start][0]
@@ -49,7 +50,7 @@ def unigram(pieces: Sequence[Row], text: str) -> list[Piece]:
             so_far = np.float32(0)
         steps = [
             (end, scores[text[start:end]][0] + so_far, scores[text[start:end]][1])
-            for end in range(start + 1, len(text) + 1)
+            for end in range(start + 1, min(start + longest, len(text)) + 1)
             if text[start:end] in scores
         ]
         if not steps or steps[0][0] > start + 1:

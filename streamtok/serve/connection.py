@@ -168,7 +168,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_lost = True
         if exc is not None:
-            self._server.counters.resets += 1
+            self._server.counters.connections_reset += 1
         if self._timer is not None:
             self._timer.cancel()
         self._rest = _NOTHING
@@ -208,7 +208,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         assert self._stream is not None
         if limit is not None:
-            self._server.counters.limits[limit] += 1
+            self._server.counters.limits_hit[limit] += 1
         size = self._stream.bytes_in
         pending = self._stream.pending
         try:
@@ -227,7 +227,7 @@ class Connection(asyncio.BufferedProtocol):
         """Queue for a turn if there is text to encode and the client reads its ids."""
         if self._rest and not self._is_waiting and not self._is_full:
             self._is_waiting = True
-            self._server._turns.ask(self)
+            self._server._turns.ask(self.take_turn)
 
     def _encode_for_a_turn(self, data: memoryview) -> int:
         """Encode for at most about `_TURN` seconds and write the ids; return the bytes encoded."""
@@ -295,10 +295,10 @@ class Connection(asyncio.BufferedProtocol):
             counters.decoding_errors += 1
             self._say(f"byte {error.start} is not UTF-8 ({error.reason})")
         elif isinstance(error, PendingLimitExceeded):
-            counters.limits["pending"] += 1
+            counters.limits_hit["pending"] += 1
             self._say(str(error))
         elif isinstance(error, ValueError):  # its first line names the special token and its place
-            counters.special_refusals += 1
+            counters.special_token_refusals += 1
             self._say(str(error).partition("\n")[0].rstrip("."))
         else:
             self._say("the server has failed")
@@ -366,7 +366,7 @@ class Connection(asyncio.BufferedProtocol):
             self.end(f"a connection may last {max_lifetime:g} seconds", "lifetime")
         elif idle_timeout and now - self._last_seen >= idle_timeout:
             if unsent:  # no message would reach it
-                self._server.counters.limits["unread"] += 1
+                self._server.counters.limits_hit["unread"] += 1
                 self.abort()
             else:
                 self.end(f"idle for {idle_timeout:g} seconds", "idle")
@@ -377,7 +377,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._server._max_lifetime:
                 patience = min(patience, self._server._max_lifetime)
             if now - self._last_seen >= patience:
-                self._server.counters.limits["unread"] += 1
+                self._server.counters.limits_hit["unread"] += 1
                 self.abort()
             return
         if self._flushed_at is None:

@@ -1,40 +1,48 @@
-"""The counters of a server: plain numbers that only the event loop's thread changes."""
+"""The counters of the services: plain numbers, each with the help text that Prometheus shows.
+
+`metrics.py` exposes a field under its own name. A field that ends in `_open` counts what is open
+now; the others are totals since the start. Any thread may read them.
+"""
 
 from __future__ import annotations
 
 import collections
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 Limit: TypeAlias = Literal["connections", "pending", "idle", "silent", "unread", "lifetime"]
-LIMITS: tuple[Limit, ...] = get_args(Limit)
+
+
+def _number(text: str) -> Any:
+    return field(default=0, metadata={"help": text})
 
 
 @dataclass
 class Counters:
-    """Totals since the server started, except for `open`. Any thread may read them."""
+    """Those of the socket service. Only the event loop's thread changes them."""
 
-    bytes: int = 0  # of encoded text
-    tokens: int = 0  # ids sent
-    connections: int = 0  # accepted by the system, including refused ones
-    open: int = 0  # streams open at present
-    refused: int = 0  # connections beyond max_connections, or while the server closes
-    resets: int = 0  # connections that were reset
-    special_refusals: int = 0  # streams ended by a disallowed special token
-    decoding_errors: int = 0  # streams ended by bytes that are not UTF-8
-    limits: dict[Limit, int] = field(default_factory=lambda: dict.fromkeys(LIMITS, 0))
+    bytes: int = _number("Bytes of text that were encoded.")
+    tokens: int = _number("Token ids that were emitted.")
+    connections: int = _number("Connections that were made, refused ones included.")
+    connections_open: int = _number("Streams that are open now.")
+    connections_refused: int = _number("Connections that got no stream.")
+    connections_reset: int = _number("Connections that broke off.")
+    special_token_refusals: int = _number("Streams that were ended by a disallowed special token.")
+    decoding_errors: int = _number("Streams that were ended by bytes that are not UTF-8.")
+    limits_hit: dict[Limit, int] = field(
+        default_factory=lambda: dict.fromkeys(get_args(Limit), 0),
+        metadata={"help": "Connections that a limit has ended.", "labels": ["limit"]},
+    )
 
 
 @dataclass
 class HttpCounters:
-    """Totals of the service over HTTP since it started, except for `open`.
+    """Those of the service over HTTP. Its threads change `bytes` and `tokens` under a lock."""
 
-    Its threads change `bytes` and `tokens` under a lock.
-    """
-
-    bytes: int = 0  # of encoded text
-    tokens: int = 0  # ids sent
-    open: int = 0  # requests under way
-    requests: collections.Counter[tuple[str, int]] = field(  # by path and status
-        default_factory=collections.Counter
+    bytes: int = _number("Bytes of text that were encoded.")
+    tokens: int = _number("Token ids that were emitted.")
+    requests_open: int = _number("Requests that are under way.")
+    requests: collections.Counter[tuple[str, str]] = field(
+        default_factory=collections.Counter,
+        metadata={"help": "Requests that were answered.", "labels": ["path", "status"]},
     )

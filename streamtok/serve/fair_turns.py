@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Protocol
-
-
-class Waiting(Protocol):
-    """A client in the queue. `take_turn` is false if it has nothing to do any more."""
-
-    def take_turn(self) -> bool: ...
+from collections.abc import Callable
 
 
 class FairTurns:
@@ -21,13 +15,16 @@ class FairTurns:
     """
 
     def __init__(self) -> None:
-        self._queue: deque[Waiting] = deque()
+        self._queue: deque[Callable[[], bool]] = deque()
         self._loop = asyncio.get_running_loop()
         self._is_scheduled = False
 
-    def ask(self, client: Waiting) -> None:
-        """Queue a client: its `take_turn` is called once, after those queued before."""
-        self._queue.append(client)
+    def ask(self, take_turn: Callable[[], bool]) -> None:
+        """Queue a client: `take_turn` is called once, after those queued before.
+
+        It is false if the client has nothing to do any more.
+        """
+        self._queue.append(take_turn)
         self._schedule()
 
     def _schedule(self) -> None:
@@ -39,7 +36,7 @@ class FairTurns:
         self._is_scheduled = False
         try:
             # A client that has nothing to do any more does not use up the round.
-            while self._queue and not self._queue.popleft().take_turn():
+            while self._queue and not self._queue.popleft()():
                 pass
         finally:
             self._schedule()

@@ -26,19 +26,20 @@ import threading
 from collections.abc import AsyncIterator, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
+from .. import view  # noqa: F401  # says which extra to install
+
+# isort: split
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
 from .._core.encode import text_bytes
 from ..errors import StreamtokError
 from ..view.guard import Application, Message, Receive, Scope, Send, cross_site, is_local
-from ..view.optional_starlette import (
-    ClientDisconnect,
-    Headers,
-    Request,
-    Response,
-    Route,
-    Starlette,
-    run_in_threadpool,
-)
-from ..view.questions import Refused, answer_of, answered, in_time, message_of, said
+from ..view.questions import Bodies, Refused, answer_of, answered, message_of, said
 from .counters import HttpCounters
 from .listening import reserve_descriptors
 from .server import DEFAULT_GRACE, DEFAULT_MAX_CONNECTIONS, DEFAULT_PORT
@@ -124,20 +125,20 @@ class HttpApp:
 
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self.counters.requests[path, message["status"]] += 1
+                self.counters.requests[path, str(message["status"])] += 1
             await send(message)
 
         why = cross_site(scope["method"], Headers(scope=scope), self._is_host)
-        if why is None and path != "/health" and self.counters.open >= self._places:
+        if why is None and path != "/health" and self.counters.requests_open >= self._places:
             why = 503, f"{self._places} requests are under way already: try again"
         if why is not None:
             await _error(*why, {"connection": "close"})(scope, receive, counted)
             return
-        self.counters.open += path != "/health"
+        self.counters.requests_open += path != "/health"
         try:
             await self._app(scope, receive, counted)
         finally:
-            self.counters.open -= path != "/health"
+            self.counters.requests_open -= path != "/health"
 
     def _is_host(self, name: str) -> bool:
         return is_local(name) or name in self._hosts
@@ -163,44 +164,29 @@ class _Service:
         self._text = text
         self._max_request = max_request
         self._max_model_len = max_model_len
-        self._under_way = 0  # bytes of bodies
+        self._bodies = Bodies(_MAX_BODIES * max_request)
         self._turns = asyncio.Semaphore(os.cpu_count() or 1)  # in the order of asking
 
     def endpoint(self, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
         """The endpoint that gives `answer(fields)` to a JSON object."""
 
         async def asked(request: Request) -> Response:
-            body = bytearray()
             errors = self._text["errors"]
             try:
-                # A page of another site can send the other types without asking first.
-                kind = request.headers.get("content-type", "").partition(";")[0].strip()
-                if kind.lower() != "application/json":
-                    raise Refused("Content-Type must be application/json", 415)
-                await in_time(self._fill(body, request))
-                if len(body) <= _SMALL:
-                    return said(answered(answer, body, errors))
-                async with self._turns:
-                    return said(await run_in_threadpool(answered, answer, body, errors))
+                reading = self._bodies.read(request, "application/json", self._max_request)
+                async with reading as body:
+                    if len(body) <= _SMALL:
+                        return said(answered(answer, body, errors))
+                    async with self._turns:
+                        return said(await run_in_threadpool(answered, answer, body, errors))
             except Refused as error:
                 return _error(error.status, str(error))
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
             except asyncio.CancelledError:
                 return _error(503, _ENDS)
-            finally:
-                self._under_way -= len(body)
 
         return asked
-
-    async def _fill(self, body: bytearray, request: Request) -> None:
-        async for part in request.stream():
-            body += part
-            self._under_way += len(part)
-            if len(body) > self._max_request:
-                raise Refused(f"a request has at most {self._max_request:,} bytes", 413)
-            if self._under_way > _MAX_BODIES * self._max_request:
-                raise Refused("too many large requests are under way: try again", 503)
 
     def tokenize(self, fields: dict[str, Any]) -> dict[str, Any]:
         """TokenizeResponse, to a TokenizeCompletionRequest."""
@@ -378,10 +364,9 @@ def run_http(
     with contextlib.ExitStack() as stack:
         addresses = [server.url]
         if metrics is not None:
-            from .metrics import HttpCountersCollector, expose
+            from .metrics import expose
 
-            collector = HttpCountersCollector(app.counters)
-            addresses.append(stack.enter_context(expose(collector, *metrics)))
+            addresses.append(stack.enter_context(expose(app.counters, *metrics)))
 
         def ready(url: str) -> None:
             for address in addresses:

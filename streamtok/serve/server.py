@@ -183,13 +183,13 @@ class Server:
         self._connections.add(connection)
         counters.connections += 1
         if self._is_closing:
-            counters.refused += 1
+            counters.connections_refused += 1
             return self._closing_text
-        if counters.open >= self._max_connections and not self._drop_silent():
-            counters.refused += 1
-            counters.limits["connections"] += 1
+        if counters.connections_open >= self._max_connections and not self._drop_silent():
+            counters.connections_refused += 1
+            counters.limits_hit["connections"] += 1
             return f"there are {self._max_connections} connections already, try later"
-        counters.open += 1
+        counters.connections_open += 1
         self._silent[connection] = None
         return None
 
@@ -199,7 +199,7 @@ class Server:
         if oldest is None or oldest.age < _SILENCE:
             return False
         self._heard(oldest)
-        self.counters.limits["silent"] += 1
+        self.counters.limits_hit["silent"] += 1
         oldest.abort()
         return True
 
@@ -209,13 +209,13 @@ class Server:
     def _forget(self, connection: Connection) -> None:
         self._heard(connection)
         self._connections.discard(connection)
-        self.counters.open -= connection.is_stream
+        self.counters.connections_open -= connection.is_stream
         if not self._connections:
             self._all_gone.set()
 
     @property
     def _is_crowded(self) -> bool:
-        return len(self._connections) - self.counters.open > _MAX_REFUSING
+        return len(self._connections) - self.counters.connections_open > _MAX_REFUSING
 
     @property
     def _closing_text(self) -> str:
@@ -264,9 +264,9 @@ async def _run(
         ready = server.addresses
         try:
             if metrics is not None:
-                from .metrics import CountersCollector, expose
+                from .metrics import expose
 
-                url = stack.enter_context(expose(CountersCollector(server.counters), *metrics))
+                url = stack.enter_context(expose(server.counters, *metrics))
                 ready = [*ready, url]
             for address in ready:
                 if on_ready is not None:

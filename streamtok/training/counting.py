@@ -10,30 +10,29 @@ The public class is in `trainer.py`; `engines/chunk_text.py` repairs text that i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .._core.encode import bytes_of, has_surrogate, text_bytes, unfinished_size
+from .._core.encode import Cuts, Scanner, bytes_of, has_surrogate, text_bytes, unfinished_size
 from .._core.train import PretokenCounter
 from ..engines.chunk_text import NO_BYTES_YET, BytesTaken, characters_of
 from ..patterns.pattern import Pattern
 from . import part_counters
-from .counter_inputs import is_wide, scan_tables
-from .part_counters import PartCounters, feed
+from .part_counters import PartCounters
 from .saved_counts import check_counts
 
 if TYPE_CHECKING:
     from .._types import Text
     from .part_counters import Part
 
-__all__ = ["BLOCK", "Counting"]
-
 Arrays: TypeAlias = tuple[Any, Any, Any, Any]
 """(data, sizes, counts, firsts), as `Counting.pretokens` gives them."""
 
 BLOCK = 1 << 25  # bytes that are read, or documents that are counted, together
+_LARGE_STR = 1 << 16  # characters; of larger ones, CPython makes the UTF-8 at half the speed
 _PER_THREAD = 1 << 22  # bytes that a thread counts between two checks for signals
 _GATHERED = 1 << 16  # pre-tokens that are put in order at a time
 _LONG = 256  # bytes from which a pre-token is worth a slice of its own
@@ -163,14 +162,22 @@ class Counting:
             chunk = str.__str__(chunk)
             if has_surrogate(chunk, 0, len(chunk)):
                 chunk = text_bytes(chunk, counter.errors)
-            elif is_wide(chunk):
-                self._count_wide(chunk, final)
+            elif len(chunk) >= _LARGE_STR and not chunk.isascii():
+                step = self._block // 2
+                for start in range(0, len(chunk), step):
+                    is_end = final and start + step >= len(chunk)
+                    part = text_bytes(chunk[start : start + step], "strict")
+                    self._count_blocks(part, is_end, True)
                 return
-        block = self._block
+        self._count_blocks(chunk, final, False)
+
+    def _count_blocks(self, chunk: Text, final: bool, is_checked: bool) -> None:
+        """Count a text block by block. is_checked: it is valid."""
+        counter, block = self.counter, self._block
         stop, size = counter.part_end(chunk, 0, block)
         # Blocks and parts are counted one by one, so nothing of them is before all are checked.
-        is_checked = stop < size or self._parts.are_many(size)
-        if is_checked:
+        if not is_checked and (stop < size or self._parts.are_many(size)):
+            is_checked = True
             if not isinstance(chunk, (str, bytes)):  # a memoryview counts its users without a lock
                 shared: Any = np.frombuffer(chunk, np.uint8)
                 chunk = shared
@@ -178,22 +185,11 @@ class Counting:
         start = 0
         while True:
             is_end = final and stop == size
-            self._count_parts(
-                self._parts.of_bytes(self.counter, chunk, start, stop, is_end), is_checked
-            )
+            self._count_parts(self._parts.of_bytes(chunk, start, stop, is_end), is_checked)
             if stop == size:
                 return
             start = stop
-            stop, _ = self.counter.part_end(chunk, start, block)
-
-    def _count_wide(self, text: str, final: bool) -> None:
-        """Count a large str block by block."""
-        size, step = len(text), self._block // 2
-        for start in range(0, size, step):
-            stop = min(start + step, size)
-            is_end = final and stop == size
-            parts = self._parts.of_characters(text, start, stop, is_end)
-            self._count_parts(parts, True)
+            stop, _ = counter.part_end(chunk, start, block)
 
     def _count_parts(self, parts: list[Part], is_checked: bool) -> None:
         """Count what comes next in parallel. If it is more than one part, all has been checked.
@@ -203,7 +199,7 @@ class Counting:
         """
         first, *others = parts
         if not others:
-            feed(self.counter, *first, is_checked)
+            self.counter.feed(*first, is_checked)
             return
         for worker in self._parts.count(self.counter, first, others):
             self.counter.go_on(worker)
@@ -229,6 +225,13 @@ class Counting:
             self.counter.absorb(worker, self.counter.bytes_in, worker.bytes_in)
             self._parts.give_back(worker)
         return True
+
+
+@functools.lru_cache(maxsize=16)
+def scan_tables(pattern: Pattern) -> tuple[Scanner, Cuts]:
+    """The scanner that finds pre-tokens, and where text may be cut."""
+    scanner = Scanner(pattern, pattern.substitutes)
+    return scanner, Cuts(scanner, pattern.clean_cut_pairs)
 
 
 def _in_order(arrays: Arrays) -> Arrays:

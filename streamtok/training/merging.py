@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -17,19 +17,10 @@ from ..vocabulary.table import MAX_TOKEN_BYTES
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = [
-    "TIES",
-    "Progress",
-    "check_apart",
-    "check_merging",
-    "merge_pairs",
-    "run_loop",
-    "tokens_of",
-]
-
 Progress: TypeAlias = Callable[[int, int], None]
 
-TIES = ("raw", "hf", "first")
+Tie: TypeAlias = Literal["raw", "hf", "first"]
+TIES = get_args(Tie)
 
 _EFFORT = 1 << 20  # positions that the merge loop visits in about 10 ms
 

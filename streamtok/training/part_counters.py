@@ -7,46 +7,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._core.encode import SpecialMatcher
 from .._core.train import PretokenCounter
-from ..parallel.threads import call_in_threads
+from ..parallel.threads import map_in_threads
 
 if TYPE_CHECKING:
     from .._core.encode import Cuts
     from .._types import Text
 
-    # Bytes [start, stop) of a text, or characters of a str, and whether the text ends there.
-    Part = tuple[Text | "Characters", int, int, bool]
-
-__all__ = ["LARGE", "Characters", "PartCounters", "feed"]
+    Part = tuple[Text, int, int, bool]  # bytes [start, stop); whether the text ends there
 
 _NO_SPECIAL = SpecialMatcher([], frozenset(), ())
-LARGE = 1 << 20  # bytes, or characters, from which threads are worth their start
-
-
-class Characters(NamedTuple):
-    """A large str without surrogates, of which UTF-8 is made slice by slice."""
-
-    text: str
-
-
-def feed(
-    counter: PretokenCounter,
-    chunk: Text | Characters,
-    start: int,
-    stop: int,
-    final: bool,
-    checked: bool,
-) -> None:
-    """See `PretokenCounter.feed`."""
-    if isinstance(chunk, Characters):
-        counter.feed_characters(chunk.text, start, stop, final)
-    else:
-        counter.feed(chunk, start, stop, final, checked)
+LARGE = 1 << 20  # bytes from which threads are worth their start
 
 
 class PartCounters:
@@ -62,27 +38,18 @@ class PartCounters:
         """Whether a text of this size is cut."""
         return self.num_threads > 1 and size >= LARGE
 
-    def of_bytes(
-        self, counter: PretokenCounter, chunk: Text, start: int, stop: int, final: bool
-    ) -> list[Part]:
+    def of_bytes(self, chunk: Text, start: int, stop: int, final: bool) -> list[Part]:
         """Parts of bytes start:stop. final: the text ends at `stop`."""
         if isinstance(chunk, str) and self.are_many(stop - start):  # its cuts are in characters
             chunk = chunk.encode()
         bounds = self._bounds(chunk, start, stop)
         return [(chunk, a, b, final and b == stop) for a, b in itertools.pairwise(bounds)]
 
-    def of_characters(self, text: str, start: int, stop: int, final: bool) -> list[Part]:
-        """Parts of characters start:stop, none of which is a surrogate."""
-        bounds = self._bounds(text, start, stop)
-        return [
-            (Characters(text), a, b, final and b == stop) for a, b in itertools.pairwise(bounds)
-        ]
-
     def check(self, counter: PretokenCounter, chunk: Text, size: int, final: bool) -> None:
         """Raise what counting all `size` bytes of `chunk` as the next ones would raise."""
         here = counter.bytes_in
-        parts = self.of_bytes(counter, chunk, 0, size, final)
-        call_in_threads(counter.check_bytes, [(*part, here) for part in parts])
+        parts = self.of_bytes(chunk, 0, size, final)
+        map_in_threads(lambda part: counter.check_bytes(*part, here), parts, len(parts))
 
     def count(
         self, counter: PretokenCounter, first: Part, others: Sequence[Part]
@@ -94,7 +61,7 @@ class PartCounters:
         workers = [self._take(counter) for _ in others]
         calls = [(counter, *first, True)]
         calls += [(worker, *part, True) for worker, part in zip(workers, others, strict=True)]
-        call_in_threads(feed, calls)
+        map_in_threads(lambda call: PretokenCounter.feed(*call), calls, len(calls))
         return workers
 
     def count_documents(self, counter: PretokenCounter, texts: list[Text]) -> list[PretokenCounter]:
@@ -107,7 +74,7 @@ class PartCounters:
         spans = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
         workers = [self._take(counter) for _ in spans]
         calls = [(worker, texts, *span) for worker, span in zip(workers, spans, strict=True)]
-        call_in_threads(PretokenCounter.count_documents, calls)
+        map_in_threads(lambda call: PretokenCounter.count_documents(*call), calls, len(calls))
         return workers
 
     def give_back(self, worker: PretokenCounter) -> None:

@@ -18,8 +18,6 @@ from ..errors import StateError
 from ..files.part_file import write_whole
 from ..patterns.pattern import Pattern
 
-__all__ = ["SavedCounts", "check_counts", "damaged", "read_counts", "save_counts"]
-
 _FORMAT = "streamtok piece counts 1"
 _ARRAYS = {"data": "u1", "sizes": "<u4", "counts": "<u8", "firsts": "<u8"}
 

@@ -6,15 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..encoding import Encoding
-from ..patterns.named import PATTERNS
-from .merging import Progress
-from .vocabulary_trainer import Tie, VocabularyTrainer
+from .merging import Progress, Tie
+from .vocabulary_trainer import VocabularyTrainer
 from .word_pieces import check_word_pieces, word_pieces
 
 if TYPE_CHECKING:
     from ..normalizers import Normalizer
-
-__all__ = ["PATTERNS", "Trainer"]
 
 
 class Trainer(VocabularyTrainer):

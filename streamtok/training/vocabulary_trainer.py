@@ -15,7 +15,7 @@ import functools
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,9 +25,9 @@ from ..patterns.named import PATTERNS
 from ..patterns.pattern import Pattern
 from ..vocabulary.table import Vocabulary
 from .counting import BLOCK, Counting
-from .file_blocks import file_blocks
 from .merging import (
     Progress,
+    Tie,
     check_apart,
     check_merging,
     check_specials,
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .._types import Text
-
-__all__ = ["Tie", "VocabularyTrainer"]
-
-Tie = Literal["raw", "hf", "first"]
 
 
 class VocabularyTrainer(OneCall):
@@ -129,9 +125,11 @@ class VocabularyTrainer(OneCall):
             counting.update(b"", True)
             total = os.fstat(file.fileno()).st_size
             done = 0
-            for block in file_blocks(file, BLOCK, counting.num_threads):
-                counting.update(block, False)
-                done += len(block)
+            # An array: threads share it, and a memoryview counts its users without a lock.
+            buffer: Any = np.empty(BLOCK, np.uint8)
+            while read := file.readinto(buffer):
+                counting.update(buffer[:read], False)
+                done += read
                 if progress:
                     progress(done, max(done, total))
             counting.update(b"", True)

@@ -20,8 +20,6 @@ from .merging import Progress, check_specials, run_loop
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["check_word_pieces", "word_pieces"]
-
 
 def check_word_pieces(
     vocab_size: int,

@@ -7,6 +7,15 @@ of this package; nothing comes from another host. What it shows is computed by `
 the public functions. Access control: `guard.py`.
 """
 
+from ..errors import MissingLibraryError
+
+try:
+    import starlette  # noqa: F401  # all modules of this package need both
+    import uvicorn  # noqa: F401
+except ModuleNotFoundError as error:
+    what = "streamtok.view and streamtok serve --http"
+    raise MissingLibraryError(what, error.name or "starlette", "web") from None
+
 from .app import View, make_app
 from .web_server import Server
 

@@ -7,10 +7,15 @@ from collections.abc import Collection
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
 from .. import __version__
 from .encodings import MAX_VOCABULARY, Encodings
 from .guard import LOOPBACK, Guard, Receive, Scope, Send
-from .optional_starlette import JSONResponse, Request, Response, Route, Starlette, run_in_threadpool
 from .questions import Bodies, answer_of, endpoint, refusal
 from .tab_answers import LONGEST_STREAM, LONGEST_TEXT, TabAnswers
 
@@ -61,7 +66,7 @@ def make_app(
     """
     encodings = Encodings(encoding)
     tabs = TabAnswers()
-    bodies = Bodies()
+    bodies = Bodies(2 * MAX_VOCABULARY)
     if given is not None:
         text = given.text
 
@@ -92,7 +97,8 @@ def make_app(
         try:
             async with bodies.read(request, "application/octet-stream", MAX_VOCABULARY) as data:
                 file = request.query_params.get("name", "")
-                return answer_of({"name": await run_in_threadpool(encodings.load, data, file)})
+                name = await run_in_threadpool(encodings.load, data, file)
+                return answer_of({"name": name})
         except Exception as error:
             return refusal(error)
 

@@ -41,7 +41,7 @@ class Encodings:
         """list[str]: all of them, the given one first."""
         return [*self._given, *self._named, *self._loaded]
 
-    def load(self, data: bytes, file: str) -> str:
+    def load(self, data: bytes | bytearray, file: str) -> str:
         """str: the name of the encoding in a vocabulary file. Raises VocabularyError.
 
         Only `data` is read: neither other files nor the hub nor the user's cache.

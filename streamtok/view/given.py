@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import urllib.request
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..errors import StreamtokError
 from ..pipeline.sources import check_file, open_blocks, unpack
-from ..pipeline.sources.blocks import BLOCK_SIZE
-from ..stores.urls import is_url, scheme_of
+from ..stores.urls import is_url
 
 _WHOLE = 1 << 18  # bytes: a text of up to this size is shown as a whole
 _START = 1 << 16
-_TIMEOUT = 60.0  # seconds that a server may say nothing
 
 
 class Given(NamedTuple):
@@ -30,14 +25,11 @@ class Given(NamedTuple):
 def read_given(path: str) -> Given:
     """Read the start of a file or URL, unpacked.
 
-    http and https need no extra; other URLs need that of stores. Raises OSError if there is no such
-    file or object, StreamtokError for a damaged archive and for what a server refuses.
+    Raises OSError if there is no such file or object, StreamtokError for a damaged archive.
     """
-    is_web = is_url(path) and scheme_of(path) in ("http", "https")
     name = path if is_url(path) else os.path.basename(path)
-    if not is_web:
-        check_file(path)
-    blocks = unpack(_from_web(path) if is_web else open_blocks(path, name), name)
+    check_file(path)
+    blocks = unpack(open_blocks(path, name), name)
     data = b""
     with contextlib.closing(blocks):  # type: ignore[type-var]  # a generator
         for block in blocks:
@@ -50,12 +42,3 @@ def read_given(path: str) -> Given:
     if not is_whole:
         text = text.rstrip("\ufffd")
     return Given(name, text, is_whole, data.startswith(text.encode()))
-
-
-def _from_web(url: str) -> Iterator[bytes]:
-    try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
-            while block := answer.read(BLOCK_SIZE):
-                yield block
-    except OSError as error:
-        raise StreamtokError(f"{url}: {error}") from None

@@ -21,7 +21,8 @@ from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from .optional_starlette import Headers, HTTPConnection
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

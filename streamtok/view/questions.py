@@ -1,7 +1,4 @@
-"""The questions that the page asks: JSON objects, limited in size, each field checked.
-
-A large body is read one at a time, within a time.
-"""
+"""The questions that the page asks: JSON objects, limited in size and time, each field checked."""
 
 from __future__ import annotations
 
@@ -9,22 +6,23 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
 
 from ..errors import StreamtokError
 from ..special_tokens import SPECIAL_POLICIES, special_settings
-from .optional_starlette import JSONResponse, Request, Response, run_in_threadpool
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .encodings import Encodings
 
 MAX_QUESTION = 8 << 20  # bytes of JSON: a text of 2^20 characters, up to 6 bytes each
-_SMALL = 1 << 16  # bytes of a body that does not wait for others
 _BODY_TIMEOUT = 60.0  # seconds in which a body must be there
 
 Answer = dict[str, Any]
-_T = TypeVar("_T")
 
 
 class Refused(Exception):
@@ -96,47 +94,43 @@ class Question:
 
 
 class Bodies:
-    """Reads the bodies of requests: large ones one after the other."""
+    """Reads the bodies of requests, each within a time; their bytes together are limited."""
 
-    def __init__(self) -> None:
-        self._turn = asyncio.Lock()
+    def __init__(self, most: int) -> None:
+        """most: bytes of all bodies that are being read and answered."""
+        self._most = most
+        self._held = 0
 
     @contextlib.asynccontextmanager
-    async def read(self, request: Request, kind: str, most: int) -> AsyncIterator[bytes]:
-        """The body, of at most `most` bytes. A large one has its turn until the context ends.
+    async def read(self, request: Request, kind: str, most: int) -> AsyncIterator[bytearray]:
+        """The body, of at most `most` bytes, which count until the context ends.
 
-        Raises Refused for another content type, a larger body and one that comes too slowly.
+        Raises Refused for another content type, a larger body, one that comes too slowly, and where
+        there is no room for it.
         """
-        if request.headers.get("content-type", "").partition(";")[0].strip() != kind:
-            raise Refused(f"the body must be {kind}", 415)
+        # A page of another site can send other types than JSON without asking first.
+        given = request.headers.get("content-type", "").partition(";")[0].strip()
+        if given.lower() != kind:
+            raise Refused(f"Content-Type must be {kind}", 415)
         body = bytearray()
-        parts = request.stream()
-        if await in_time(_fill(body, parts, min(_SMALL, most))):
-            yield bytes(body)
-            return
-        async with self._turn:
-            if not await in_time(_fill(body, parts, most)):
-                raise Refused(f"at most {most >> 20} MiB are taken at once", 413)
-            yield bytes(body)
+        try:
+            try:
+                await asyncio.wait_for(self._fill(body, request, most), _BODY_TIMEOUT)
+            except asyncio.TimeoutError:
+                text = f"the body must come within {_BODY_TIMEOUT:.0f} seconds"
+                raise Refused(text, 408) from None
+            yield body
+        finally:
+            self._held -= len(body)
 
-
-async def _fill(body: bytearray, parts: AsyncIterator[bytes], most: int) -> bool:
-    """Read on; False: there are more than `most` bytes."""
-    if len(body) > most:
-        return False
-    async for part in parts:
-        body += part
-        if len(body) > most:
-            return False
-    return True
-
-
-async def in_time(filling: Awaitable[_T]) -> _T:
-    """What it gives. Raises Refused if the body does not come in time."""
-    try:
-        return await asyncio.wait_for(filling, _BODY_TIMEOUT)
-    except asyncio.TimeoutError:
-        raise Refused(f"the body must come within {_BODY_TIMEOUT:.0f} seconds", 408) from None
+    async def _fill(self, body: bytearray, request: Request, most: int) -> None:
+        async for part in request.stream():
+            body += part
+            self._held += len(part)
+            if len(body) > most:
+                raise Refused(f"a request has at most {most:,} bytes", 413)
+            if self._held > self._most:
+                raise Refused("too many large requests are under way: try again", 503)
 
 
 def endpoint(
@@ -200,7 +194,7 @@ def answer_of(value: Answer, status: int = 200) -> Response:
 
 def said(data: bytes, status: int = 200) -> Response:
     """The response that has this JSON."""
-    return Response(data, status, media_type=JSONResponse.media_type)
+    return Response(data, status, media_type="application/json")
 
 
 def _json(value: Answer) -> bytes:

@@ -160,14 +160,14 @@ def _pretokens(
     """
     text = repaired(text, "strict")
     ids, spans = encoding.encode_with_offsets(text, "character", **settings)
-    own = encoding._specials.every.values()
+    own = encoding.definition.specials.every.values()
     found: list[tuple[bytes, list[int], bool]] = []
     at = 0
     for i in [*np.flatnonzero(np.isin(ids, list(own))).tolist(), None]:
         start, stop = (len(text), len(text)) if i is None else spans[i].tolist()
         for part in pretokens(encoding, text[at:start]):
             data = part.encode()
-            found.append((data, encoding._encoder.encode_pretoken(data), False))
+            found.append((data, encoding.definition.encoder.encode_pretoken(data), False))
         if i is not None:
             found.append((text[start:stop].encode(), [int(ids[i])], True))
         at = stop

@@ -16,16 +16,11 @@ import socket
 from collections.abc import Callable
 from typing import Any, cast
 
-from ..errors import MissingLibraryError
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
 from ..pipeline.host_port import format_host_port
 from .guard import Application, Receive, Scope, Send, refuse
-
-try:
-    import uvicorn
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-except ModuleNotFoundError:
-    what = "streamtok.view and streamtok serve --http"
-    raise MissingLibraryError(what, "uvicorn", "web") from None
 
 GRACE = 2.0  # seconds for answers that are under way when the server ends
 MAX_CONNECTIONS = 64  # a browser opens six; a service has a number of its own

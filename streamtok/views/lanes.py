@@ -6,7 +6,6 @@ and why the exact ids may go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -103,27 +102,18 @@ class Lanes(Result):
         return self.naive_tokens - self.tokens
 
 
-def make_lanes(
-    encoding: Encoding,
-    text: str | bytes,
-    chunk_size: int | None = None,
-    *,
-    chunks: Sequence[bytes] | None = None,
-) -> Lanes:
-    """Lanes: a text in chunks of `chunk_size` bytes, or in the given `chunks` of it.
+def make_lanes(encoding: Encoding, text: str | bytes, chunk_size: int) -> Lanes:
+    """Lanes: a text in chunks of `chunk_size` bytes.
 
     The text of special tokens is plain text. Bytes must be UTF-8: others raise UnicodeDecodeError.
-    Raises ValueError for chunks that are not the text, UnsupportedPatternError for an encoding that
+    Raises ValueError for a size that is not positive, UnsupportedPatternError for an encoding that
     has no streams, RuntimeError should the stream's ids differ from those of the whole text.
     """
     data = text.encode() if isinstance(text, str) else bytes(text)
     data.decode()
-    if chunks is None:
-        if chunk_size is None or chunk_size < 1:
-            raise ValueError(f"chunk_size must be a positive number, not {chunk_size}")
-        chunks = [data[start : start + chunk_size] for start in range(0, len(data), chunk_size)]
-    elif b"".join(chunks) != data:
-        raise ValueError("the chunks are not those of the text")
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size must be a positive number, not {chunk_size}")
+    chunks = [data[start : start + chunk_size] for start in range(0, len(data), chunk_size)]
     ids, spans = encoding.encode_with_offsets(data, "byte", disallowed_special=())
     stream = StreamEncoder(encoding, disallowed_special=(), max_pending=len(data))
     whole = np.stack([ids, spans[:, 0]], axis=1)
@@ -174,7 +164,11 @@ def make_lanes(
 
 def _pretoken_ends(encoding: Encoding, data: bytes, spans: Any) -> Any:
     """int64: for each id, where its pre-token ends; None where text is changed or left out."""
-    if not encoding._is_plain or encoding.pattern is None or not encoding.pattern.is_total:
+    if (
+        not encoding.definition.texts.is_plain
+        or encoding.pattern is None
+        or not encoding.pattern.is_total
+    ):
         return None
     sizes = [len(part.encode()) for part in pretokens(encoding, data.decode())]
     ends = np.cumsum(np.array(sizes, np.int64))

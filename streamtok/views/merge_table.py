@@ -13,18 +13,18 @@ from ..parallel.cached import cached_property
 from ..vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
-    from ..definition import EncodingDefinition
+    from ..definition import Defined
 
 
 class MergeTable:
     """Ids, ranks and parts of the tokens of an encoding. Made by `merge_table`, which keeps it."""
 
-    def __init__(self, encoding: EncodingDefinition) -> None:
-        vocabulary = encoding._vocabulary
+    def __init__(self, encoding: Defined) -> None:
+        vocabulary = encoding.definition.vocabulary
         self.ids: list[int] = vocabulary.ids.tolist()  # by number; NO_ID: it has none
         self._vocabulary = vocabulary
         self._ties = None if vocabulary.ties is None else vocabulary.ties.tolist()
-        self._table = encoding._table
+        self._table = encoding.definition.table
         self.described: dict[int, Any] = {}  # id -> `tokens.Token`, as far as they were asked for
 
     @cached_property
@@ -82,10 +82,10 @@ class MergeTable:
         return self._singles[bytes([byte])]
 
 
-_tables: weakref.WeakKeyDictionary[EncodingDefinition, MergeTable] = weakref.WeakKeyDictionary()
+_tables: weakref.WeakKeyDictionary[Defined, MergeTable] = weakref.WeakKeyDictionary()
 
 
-def merge_table(encoding: EncodingDefinition) -> MergeTable:
+def merge_table(encoding: Defined) -> MergeTable:
     """MergeTable: that of an encoding, made once for each. Costs tens of milliseconds then."""
     found = _tables.get(encoding)
     if found is None:

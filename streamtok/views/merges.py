@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..definition import pretoken_spans
 from ..reference.heap_merge import HeapMerge, MergeEvent
 from ..vocabulary.table import NO_ID
 from .merge_table import MergeTable, merge_table
@@ -89,9 +88,9 @@ def pretokens(encoding: Encoding, text: str) -> list[str]:
 
     Special tokens are plain text. Raises ValueError for an encoding that changes text before.
     """
-    if not (encoding._is_plain or encoding.pattern is None):
+    if not (encoding.definition.texts.is_plain or encoding.pattern is None):
         raise ValueError(f"{encoding.name} changes its text before it is cut into pre-tokens")
-    return [text[start:end] for start, end in pretoken_spans(encoding, text)]
+    return [text[start:end] for start, end in encoding.definition.pretoken_spans(text)]
 
 
 def trace_merges(encoding: Encoding, pretoken: str | bytes) -> MergeTrace:
@@ -105,7 +104,7 @@ def trace_merges(encoding: Encoding, pretoken: str | bytes) -> MergeTrace:
         raise ValueError(
             f"the pre-token has {len(data)} bytes; at most {LONGEST} can be followed step by step"
         )
-    model = encoding._vocabulary.model
+    model = encoding.definition.vocabulary.model
     if model is not None:
         raise ValueError(f"{encoding.name!r} has the pieces of {model.kind}, which merges nothing")
     table = merge_table(encoding)
@@ -128,7 +127,7 @@ def trace_merges(encoding: Encoding, pretoken: str | bytes) -> MergeTrace:
     merge = HeapMerge([table.single(byte) for byte in data], merged, observe)
     start = _parts(table, merge)
     numbers = merge.run()
-    ids = encoding._encoder.encode_pretoken(data)
+    ids = encoding.definition.encoder.encode_pretoken(data)
     whole = [table.number_of[ids[0]]] if len(ids) == 1 and ids[0] in table.number_of else []
     is_whole_token = bool(whole) and table.tokens[whole[0]] == data
     if not is_whole_token and _ids(encoding, table, numbers) != ids:
@@ -138,7 +137,7 @@ def trace_merges(encoding: Encoding, pretoken: str | bytes) -> MergeTrace:
 
 def _ids(encoding: Encoding, table: MergeTable, numbers: list[int]) -> list[int]:
     ids: list[int] = []
-    byte_ids = encoding._vocabulary.byte_ids
+    byte_ids = encoding.definition.vocabulary.byte_ids
     for number in numbers:
         if table.ids[number] != NO_ID or byte_ids is None:
             ids.append(table.ids[number])

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.encode import bytes_of
+from .._core.encode import bytes_of, text_bytes
 from ..answers.text_settings import Settings
 from ..answers.token_spans import encode_with_offsets
-from ..engines.source_units import BEGIN
 from .markup import Box, boxes_html
 from .merge_table import merge_table
 from .result import Result
@@ -17,7 +16,7 @@ from .visible import visible
 
 if TYPE_CHECKING:
     from .._types import IdArray, Text
-    from ..definition import EncodingDefinition
+    from ..definition import Defined
 
 _MOST_KEPT = 1 << 16  # tokens of an encoding that are not made again
 _MOST_BOXES = 2000  # tokens that are drawn: a notebook keeps its output in its file
@@ -112,15 +111,15 @@ def _box(one: PlacedToken) -> Box:
     return Box(token.shown, title, token.is_special, token.bytes.endswith(b"\n"))
 
 
-def describe_ids(encoding: EncodingDefinition, ids: IdArray | list[int]) -> Iterator[Token]:
+def describe_ids(encoding: Defined, ids: IdArray | list[int]) -> Iterator[Token]:
     """Iterator[Token]: one for each id. Raises KeyError for an unknown id."""
     table = merge_table(encoding)
     known = table.described
     for id in ids if isinstance(ids, list) else ids.tolist():
         token = known.get(id)
         if token is None:
-            data = encoding._decoder.token_bytes(id)
-            is_special = id in encoding._specials.ids
+            data = encoding.definition.decoder.token_bytes(id)
+            is_special = id in encoding.definition.specials.ids
             rank = None if is_special else table.rank_of_id(id)
             token = Token(id, data, visible(data), rank, is_special)
             if len(known) >= _MOST_KEPT:
@@ -129,7 +128,7 @@ def describe_ids(encoding: EncodingDefinition, ids: IdArray | list[int]) -> Iter
         yield token
 
 
-def show_tokens(encoding: EncodingDefinition, text: Text, **settings: Any) -> TextTokens:
+def show_tokens(encoding: Defined, text: Text, **settings: Any) -> TextTokens:
     """TextTokens: every token of the text. settings: as for `Encoding.fits`.
 
     Raises as `encode_with_offsets`: ValueError for a special token that is refused,
@@ -151,7 +150,6 @@ def show_tokens(encoding: EncodingDefinition, text: Text, **settings: Any) -> Te
 
 def _sizes(text: str | bytes, errors: str) -> tuple[int, int]:
     """Bytes and characters of a text that was encoded, as its offsets count them."""
-    if text.isascii():
-        return len(text), len(text)
-    source = BEGIN.fed(text, True, errors)
-    return source.place(source.end, errors)[:2]
+    if isinstance(text, str):
+        return len(text_bytes(text, errors)), len(text)
+    return len(text), len(text.decode("utf-8", errors))

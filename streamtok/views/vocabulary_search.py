@@ -44,8 +44,12 @@ class TokenPage(Result):
 
 def every_id(encoding: Encoding) -> list[int]:
     """list[int]: all ids that there are, special ones among them, in order."""
-    vocabulary = encoding._vocabulary
-    ids = {*vocabulary.ids.tolist(), *encoding._decode_only, *encoding._specials.ids}
+    vocabulary = encoding.definition.vocabulary
+    ids = {
+        *vocabulary.ids.tolist(),
+        *encoding.definition.decode_only,
+        *encoding.definition.specials.ids,
+    }
     if vocabulary.byte_ids is not None:
         ids.update(vocabulary.byte_ids.tolist())
     return sorted(ids - {NO_ID})

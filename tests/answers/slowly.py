@@ -16,6 +16,7 @@ from streamtok.engines.rules import TextRules
 from streamtok.engines.template import NO_TEMPLATE, Template
 
 from ..conftest import PACKED, encoding_of
+from ..encodings import make_encoding
 from ..long.states.encodings import any_subject, random_ranks
 from ..nasty import TEXTS
 
@@ -31,12 +32,12 @@ def any_encoding(rng: random.Random) -> tuple[streamtok.Encoding, bytes]:
 @functools.lru_cache(maxsize=64)
 def with_template(encoding: streamtok.Encoding) -> streamtok.Encoding:
     pattern = encoding._pattern
-    return streamtok.Encoding(
-        encoding.name,
-        pat_str=pattern if pattern is not None and pattern.is_composed else encoding._pat_str,
-        mergeable_ranks=encoding._vocabulary,
-        special_tokens=encoding._special_tokens | {"<one>": 1 << 21, "<two>": (1 << 21) + 1},
-        rules=encoding._rules,
+    return make_encoding(
+        pattern if pattern is not None and pattern.is_composed else encoding._pat_str,
+        encoding.definition.vocabulary,
+        encoding._special_tokens | {"<one>": 1 << 21, "<two>": (1 << 21) + 1},
+        name=encoding.name,
+        rules=encoding.definition.rules,
         template=Template((1 << 21,), ((1 << 21) + 1, 1 << 21)),
     )
 
@@ -61,11 +62,11 @@ def with_rules(number: int, normalizer: str) -> streamtok.Encoding:
     rng = random.Random(f"{normalizer} {number}")
     pattern = r"[\s\S]+" if number % 2 else encoding_of("cl100k_base")._pat_str
     rules = TextRules(normalizer=normalizer, space_first=normalizer == "spaces")
-    return streamtok.Encoding(
-        f"{normalizer} {number}",
-        pat_str=pattern,
-        mergeable_ranks=random_ranks(rng, "ab é\n".encode()),
-        special_tokens={"<|endoftext|>": 5000},
+    return make_encoding(
+        pattern,
+        random_ranks(rng, "ab é\n".encode()),
+        {"<|endoftext|>": 5000},
+        name=f"{normalizer} {number}",
         rules=rules,
     )
 
@@ -73,9 +74,7 @@ def with_rules(number: int, normalizer: str) -> streamtok.Encoding:
 @functools.cache
 def looks_behind(number: int) -> streamtok.Encoding:
     ranks = random_ranks(random.Random(number), b"ab ")
-    return streamtok.Encoding(
-        "looks behind", pat_str=LOOKS_BEHIND, mergeable_ranks=ranks, special_tokens={}
-    )
+    return make_encoding(LOOKS_BEHIND, ranks, name="looks behind")
 
 
 def any_text(rng: random.Random, letters: bytes, most: int = 8) -> bytes:
@@ -95,7 +94,7 @@ def any_settings(rng: random.Random, encoding: streamtok.Encoding) -> dict[str, 
     settings: dict[str, Any] = {"errors": errors, "disallowed_special": ()}
     if rng.random() < 0.4:
         settings["allowed_special"] = "all"
-    if encoding._template != NO_TEMPLATE:
+    if encoding.definition.template != NO_TEMPLATE:
         settings["add_special_tokens"] = True
     return settings
 

@@ -13,8 +13,11 @@ import streamtok
 from streamtok import Encoding
 from streamtok.answers import document as module
 from streamtok.answers.document import Change
+from streamtok.answers.text_settings import Settings
 
 from ..api.test_stream_decoder import spaced
+from ..encodings import make_encoding
+from .slowly import with_template
 
 GPT2 = streamtok.get_encoding("gpt2")
 WORDS = [
@@ -26,17 +29,16 @@ WORDS = [
 
 def encodings() -> list[Encoding]:
     names = ["gpt2", "cl100k_base", "o200k_base"]
-    without_tables = Encoding(
-        "look-behind", pat_str=r"(?<=a)b|.", mergeable_ranks=GPT2._vocabulary, special_tokens={}
-    )
+    without_tables = make_encoding(r"(?<=a)b|.", GPT2.definition.vocabulary, name="look-behind")
     # Clean cuts lie inside these, as long as they are not complete.
-    long_specials = Encoding(
-        "long specials",
-        pat_str=GPT2._pat_str,
-        mergeable_ranks=GPT2._vocabulary,
-        special_tokens={"a  the the": 60_000, " the\n\n a": 60_001, "the a  the a": 60_002},
+    long_specials = make_encoding(
+        GPT2._pat_str,
+        GPT2.definition.vocabulary,
+        {"a  the the": 60_000, " the\n\n a": 60_001, "the a  the a": 60_002},
+        name="long specials",
     )
-    return [*map(streamtok.get_encoding, names), spaced(), without_tables, long_specials]
+    made = [*map(streamtok.get_encoding, names), spaced(), without_tables]
+    return [*made, with_template(GPT2), long_specials]
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +62,7 @@ def check(doc: Any, ids: list[int], change: Change, enc: Encoding, **how: Any) -
 @given(data=st.data())
 def test_edits(enc: Encoding, allowed: Any, data: st.DataObject) -> None:
     how: dict[str, Any] = {"allowed_special": allowed or set(), "disallowed_special": ()}
+    how["add_special_tokens"] = True
     text = "".join(data.draw(st.lists(st.sampled_from(WORDS), max_size=12)))
     doc = enc.document(text, **how)
     ids = check(doc, [], Change(0, 0, doc.ids), enc, **how)
@@ -130,14 +133,14 @@ def test_stable_ids_stay_when_text_is_appended() -> None:
 def test_a_letter_costs_the_same_in_a_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     encoded = 0
-    whole = module.encode_or_refuse
+    whole = Settings.encode
 
-    def counted(engine: Any, text: str, *args: Any) -> Any:
+    def counted(settings: Any, text: str, output: Any) -> Any:
         nonlocal encoded
         encoded += len(text)
-        return whole(engine, text, *args)
+        return whole(settings, text, output)
 
-    monkeypatch.setattr(module, "encode_or_refuse", counted)
+    monkeypatch.setattr(Settings, "encode", counted)
     doc = GPT2.document("some words of text, and so on.\n" * 30_000)
     assert 900_000 < encoded < 1_000_000
     encoded = 0

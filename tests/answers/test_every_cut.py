@@ -16,6 +16,8 @@ from streamtok.engines.source_units import UNITS
 from ..conftest import PACKED, encoding_of
 from ..nasty import TEXTS
 from .slowly import truncated, with_rules
+from .test_offsets import is_plain
+from .test_offsets import slowly as spans_of_bytes
 
 HOW: dict[str, Any] = {
     "errors": "surrogateescape",
@@ -50,6 +52,9 @@ def test_offsets(encoding: streamtok.Encoding) -> None:
     units = itertools.cycle(UNITS)
     for text, unit in zip(TEXTS, units, strict=False):
         ids, spans = encoding.encode_with_offsets(text, unit, **HOW)
+        if is_plain(encoding):
+            wanted = spans_of_bytes(encoding, text, unit, HOW["errors"], ids.tolist())
+            assert spans.tolist() == wanted
         for place in range(len(text) + 1):
             stream = encoding.stream_encoder(**HOW)
             found: list[tuple[int, list[int]]] = []

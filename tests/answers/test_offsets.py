@@ -16,12 +16,10 @@ from tokenizers import Tokenizer, pre_tokenizers
 import streamtok
 from streamtok import StateError, UnsupportedPatternError
 from streamtok._core.encode import token_spans
-from streamtok.engines.rules import NO_RULES, TextRules, TokenFlags
+from streamtok.engines.rules import NO_RULES
 from streamtok.engines.source_units import UNITS
-from streamtok.normalizers import Form, Lowercase, Normalizer, Replace
 
-from ..conftest import PACKED, encoding_of
-from ..nasty import TEXTS
+from ..encodings import SINGLES, make_encoding
 from .slowly import any_encoding, any_settings, any_text, as_given, cut, looks_behind
 
 GPT2 = streamtok.get_encoding("gpt2")
@@ -117,8 +115,15 @@ def seen(stream: streamtok.StreamEncoder) -> Any:
 
 def is_plain(encoding: streamtok.Encoding) -> bool:
     pattern = encoding.pattern
-    has_merges = encoding._vocabulary.model is None  # or else there may be unknown characters
-    return encoding._rules == NO_RULES and has_merges and pattern is not None and pattern.is_total
+    has_merges = (
+        encoding.definition.vocabulary.model is None
+    )  # or else there may be unknown characters
+    return (
+        encoding.definition.rules == NO_RULES
+        and has_merges
+        and pattern is not None
+        and pattern.is_total
+    )
 
 
 @settings(max_examples=120, deadline=None)
@@ -131,7 +136,7 @@ def test_streams_and_whole_texts_agree(seed: int, unit: str) -> None:
     try:
         ids, spans = encoding.encode_with_offsets(text, unit, **options)
     except UnsupportedPatternError:
-        if encoding._rules == NO_RULES:
+        if encoding.definition.rules == NO_RULES:
             raise
         return
     wanted = encoding.encode(text, **options)
@@ -141,7 +146,7 @@ def test_streams_and_whole_texts_agree(seed: int, unit: str) -> None:
     assert (spans[:, 0] <= spans[:, 1]).all()
     if is_plain(encoding):
         before, after = map(
-            len, encoding._template if "add_special_tokens" in options else ((), ())
+            len, encoding.definition.template if "add_special_tokens" in options else ((), ())
         )
         inner = wanted[before : len(wanted) - after]
         slow = slowly(encoding, text, unit, options["errors"], inner)
@@ -150,30 +155,6 @@ def test_streams_and_whole_texts_agree(seed: int, unit: str) -> None:
     if encoding.pattern is not None and encoding.pattern.is_total:
         found = in_stream(rng, encoding, text, unit, options)
         assert found == (wanted, spans.tolist())
-
-
-@pytest.mark.parametrize("name", PACKED)
-@pytest.mark.parametrize("unit", UNITS)
-def test_nasty_texts(name: str, unit: str) -> None:
-    encoding = encoding_of(name)
-    rng = random.Random(name)
-    for errors in ("replace", "surrogateescape"):
-        for data in [*TEXTS, b"".join(TEXTS)]:
-            text = as_given(rng, data)
-            options: dict[str, Any] = {"errors": errors, "disallowed_special": ()}
-            ids, spans = encoding.encode_with_offsets(text, unit, **options)
-            wanted = slowly(encoding, text, unit, errors, ids.tolist())
-            assert spans.tolist() == wanted  # streams: see test_every_cut
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.text(max_size=60), st.sampled_from(PACKED))
-def test_the_bytes_of_a_span_are_its_token(text: str, name: str) -> None:
-    encoding = encoding_of(name)
-    ids, spans = encoding.encode_with_offsets(text, "byte", disallowed_special=())
-    data = text.encode()
-    tokens = [data[start:stop] for start, stop in spans]
-    assert tokens == encoding.decode_tokens_bytes(ids.tolist())
 
 
 @settings(max_examples=100, deadline=None)
@@ -203,109 +184,20 @@ def hugging_face() -> Tokenizer:
     return theirs
 
 
-LETTERS = "ab \u0301\u0323e\u00e9\ufb01\uac00\n"
-REWRITING = {
-    "NFC": [Form("NFC")],
-    "NFKD": [Form("NFKD")],
-    "replace": [Replace("ab", "x")],
-    "drop": [Replace("b", "")],
-    "chain": [Lowercase(), Form("NFD"), Replace("e", "bb")],
-}
-
-
-@functools.cache
-def rewriting(name: str) -> streamtok.Encoding:
-    """A normalizer, and tokens of all flags, of which one has the id of another text."""
-    return streamtok.Encoding(
-        name,
-        pat_str=r"\w+|\s+|[^\w\s]+",
-        mergeable_ranks={bytes([i]): i for i in range(256)} | {b"ab": 256, b"xx": 257},
-        special_tokens={"<s>": 300},
-        rules=TextRules(
-            (("\n", 301), ("ba", 257)),
-            normalizer=Normalizer(REWRITING[name]),
-            token_flags=(("<s>", TokenFlags(rstrip=True)), ("\n", TokenFlags(lstrip=True))),
-        ),
-    )
-
-
-@settings(max_examples=200, deadline=None)
-@given(seeds, st.sampled_from(sorted(REWRITING)), st.sampled_from(UNITS))
-def test_changed_texts_agree_for_every_cut(seed: int, name: str, unit: str) -> None:
-    rng = random.Random(seed)
-    encoding = rewriting(name)
-    text = "".join(rng.choices([*LETTERS, "<s>", "ba", "  "], k=rng.randint(0, 12)))
-    given_text = text if rng.random() < 0.5 else text.encode()
-    options: dict[str, Any] = {"allowed_special": "all"}
-    ids, spans = encoding.encode_with_offsets(given_text, unit, **options)
-    assert ids.tolist() == encoding.encode(given_text, **options)
-    assert (np.diff(spans, axis=0) >= 0).all()
-    for _ in range(3):
-        found = in_stream(rng, encoding, given_text, unit, options)
-        assert found == (ids.tolist(), spans.tolist())
-    # A token that is found in the text stands for its own text, and for blanks it takes.
-    if unit == "character":
-        whole = given_text if isinstance(given_text, str) else given_text.decode()
-        for id, (start, stop) in zip(ids.tolist(), spans.tolist(), strict=True):
-            if id in (300, 301):
-                assert whole[start:stop].strip() in ("<s>", "")  # "\n" is a blank, too
-
-
-def test_spans_of_a_changed_text() -> None:
-    encoding = rewriting("NFC")
-    text = "ae\u0301b  \nba"
-    ids, spans = encoding.encode_with_offsets(text)
-    assert ids.tolist() == [97, 0xC3, 0xA9, 98, 301, 257]
-    shown = [text[start:stop] for start, stop in spans]
-    assert shown == ["a", "e\u0301", "e\u0301", "b", "  \n", "ba"]
-    ids, spans = rewriting("replace").encode_with_offsets("xab<s>  x", allowed_special="all")
-    assert ids.tolist() == [257, 300, 120]
-    assert spans.tolist() == [[0, 3], [3, 8], [8, 9]]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("\u2581", [[0, 3]] * 3), ("\u2581a", [[0, 3]] * 3 + [[3, 4]]), ("a\u00e9", None)],
-)
-def test_what_is_changed_and_changed_back_is_one_whole(
-    text: str, expected: list[list[int]] | None
-) -> None:
-    encoding = streamtok.Encoding(
-        "back and forth",
-        pat_str=r"\w+|\s+|[^\w\s]+",
-        mergeable_ranks=bytes_and(),
-        special_tokens={},
-        rules=TextRules(
-            normalizer=Normalizer([Replace("\u2581", " ")]),
-            second_normalizer=Normalizer([Replace(" ", "\u2581")]),
-        ),
-    )
-    expected = expected or [[0, 1], [1, 2], [2, 3]]
-    assert encoding.encode_with_offsets(text, "byte")[1].tolist() == expected
-    data = text.encode()
-    for place in range(len(data) + 1):
-        stream = encoding.stream_encoder()
-        spans = stream.encode_with_offsets(data[:place], unit="byte")[1].tolist()
-        spans += stream.encode_with_offsets(data[place:], final=True, unit="byte")[1].tolist()
-        assert spans == expected
-
-
 def test_text_that_is_left_out_is_in_no_span() -> None:
-    encoding = streamtok.Encoding(
-        "words", pat_str=r"[a-z]+", mergeable_ranks=bytes_and(b"ab"), special_tokens={"<s>": 300}
-    )
+    encoding = make_encoding(r"[a-z]+", bytes_and(b"ab"), {"<s>": 300})
     text = "ab, é a<s>\tb"
     ids, spans = encoding.encode_with_offsets(text, allowed_special="all")
     assert ids.tolist() == [256, 97, 300, 98]
     assert [text[start:stop] for start, stop in spans] == ["ab", "a", "<s>", "b"]
     spans = encoding.encode_with_offsets(text, "byte", allowed_special="all")[1]
     assert [text.encode()[start:stop] for start, stop in spans] == [b"ab", b"a", b"<s>", b"b"]
-    with pytest.raises(UnsupportedPatternError, match="'words' leaves text out"):
+    with pytest.raises(UnsupportedPatternError, match="'made' leaves text out"):
         encoding.stream_encoder().encode_with_offsets("a")
 
 
 def bytes_and(*tokens: bytes) -> dict[bytes, int]:
-    singles = {bytes([i]): i for i in range(256)}
+    singles = dict(SINGLES)
     return singles | {token: 256 + i for i, token in enumerate(tokens)}
 
 
@@ -320,9 +212,7 @@ def test_patterns_without_tables() -> None:
 
 @pytest.mark.parametrize("special", [{"<s>": 256}, {"<one>": 257, "<other>": 257, "<s>": 257}])
 def test_an_id_may_stand_for_texts_of_different_sizes(special: dict[str, int]) -> None:
-    encoding = streamtok.Encoding(
-        "two", pat_str=r"[\s\S]+", mergeable_ranks=bytes_and(b"ab"), special_tokens=special
-    )
+    encoding = make_encoding(r"[\s\S]+", bytes_and(b"ab"), special)
     assert encoding.encode_with_offsets("ba")[1].tolist() == [[0, 1], [1, 2]]
     text = "ab<s>é" + "".join(special)
     ids, spans = encoding.encode_with_offsets(text, allowed_special="all")
@@ -343,16 +233,10 @@ def test_batches() -> None:
 def test_wrong_calls_say_so() -> None:
     text: Any = "héllo 👍 ok, " * 30
     ids = GPT2.encode_to_numpy(text)
-    table = GPT2._token_sizes.table
+    table = GPT2.definition.token_sizes.table
     for some in (ids[:-1], np.append(ids, ids[:1]), np.append(ids[1:], [60000])):
         with pytest.raises(ValueError, match="the ids are not those of the text"):
             token_spans(some.astype(np.uint32), table, text, True)
-    with pytest.raises(ValueError, match='unit must be "byte", "character" or "utf16"'):
-        GPT2.encode_with_offsets("a", "line")
-    with pytest.raises(ValueError, match="disallowed special token"):
-        GPT2.encode_with_offsets("<|endoftext|>")
-    with pytest.raises(UnicodeDecodeError):
-        GPT2.encode_with_offsets(b"\xff")
     stream = GPT2.stream_encoder()
     stream.encode("some text ")
     with pytest.raises(ValueError, match="from the first chunk on"):

@@ -34,6 +34,7 @@ from streamtok.normalizers import (
 )
 from streamtok.normalizers.charsmap import write_charsmap
 
+from ..encodings import make_encoding
 from .spans_by_law import spans_by_law
 
 CHARSMAP = write_charsmap(
@@ -76,7 +77,6 @@ LETTERS = [
     ),
     *(" ", "  ", "\n", "\r\n", "\u3000", "<s>", "x<s> ", "om", "가", "\u11a8", "½", "\U0001d15e"),
 ]
-SINGLES = {bytes([i]): i for i in range(256)}
 TOKENS = ("<s>", "\n", "b", "ba")
 
 
@@ -91,9 +91,7 @@ def random_encoding(rng: random.Random) -> streamtok.Encoding:
         second_normalizer=Normalizer(second) if second and rng.random() < 0.3 else None,
         token_flags=tuple((text, flags[text]) for text in some),
     )
-    return streamtok.Encoding(
-        "random", pat_str=r"[\s\S]", mergeable_ranks=SINGLES, special_tokens={}, rules=rules
-    )
+    return make_encoding(rules=rules)
 
 
 def rounded(span: tuple[int, int], data: bytes, unit: str) -> list[int]:
@@ -124,7 +122,7 @@ def of_characters(ids: list[int], spans: list[list[int]]) -> list[list[int]]:
 
 def check(rng: random.Random, enc: streamtok.Encoding, text: str) -> None:
     """Whole and cut, in all units."""
-    stages: Any = enc._engine.stages(enc._matcher((), ()), "strict")  # type: ignore[attr-defined]
+    stages: Any = enc.definition.engine.stages(enc.definition.specials.matcher((), ()), "strict")  # type: ignore[attr-defined]
     data = text.encode()
     law = spans_by_law(stages, text)
     for unit in UNITS:
@@ -155,7 +153,7 @@ def test_random_steps_and_tokens(part: int) -> None:
             enc = random_encoding(rng)
         except ValueError:  # a token that becomes nothing, or too much growth
             continue
-        if hasattr(enc._engine, "stages"):
+        if hasattr(enc.definition.engine, "stages"):
             for _ in range(3):
                 check(rng, enc, "".join(rng.choices(LETTERS, k=rng.randint(1, 6))))
                 compared += 1
@@ -172,13 +170,16 @@ def test_random_steps_and_tokens(part: int) -> None:
         ([Strip(True, True), Prepend("_")], "  a ", ["  a ", "  a "]),
         ([Lowercase(), Form("NFD")], "xİy", ["x", "İ", "İ", "İ", "y"]),
         ([BertChinese(), Strip(True, True)], "漢", ["漢", "漢", "漢"]),
+        # A second normalizer changes back what the first one has changed.
+        (([Replace("\u2581", " ")], [Replace(" ", "\u2581")]), "\u2581a", ["\u2581"] * 3 + ["a"]),
     ],
 )
-def test_what_is_joined_or_left_out(steps: list[Any], text: str, expected: list[str]) -> None:
-    rules = TextRules(normalizer=Normalizer(steps))
-    enc = streamtok.Encoding(
-        "steps", pat_str=r"[\s\S]", mergeable_ranks=SINGLES, special_tokens={}, rules=rules
+def test_what_is_joined_or_left_out(steps: Any, text: str, expected: list[str]) -> None:
+    first, second = steps if isinstance(steps, tuple) else (steps, None)
+    rules = TextRules(
+        normalizer=Normalizer(first), second_normalizer=Normalizer(second) if second else None
     )
+    enc = make_encoding(rules=rules)
     _, spans = enc.encode_with_offsets(text)
     assert [text[start:end] for start, end in spans.tolist()] == expected
     check(random.Random(text), enc, text)
@@ -193,9 +194,7 @@ def test_endless_text_of_one_span(begin: str, endless: str) -> None:
         normalizer=Normalizer([BertClean(), Strip(True, False)]),
         token_flags=(("<r>", TokenFlags(rstrip=True)),),
     )
-    enc = streamtok.Encoding(
-        "endless", pat_str=r"[\s\S]", mergeable_ranks=SINGLES, special_tokens={}, rules=rules
-    )
+    enc = make_encoding(rules=rules)
     stream = enc.stream_encoder(max_pending=100)
     stream.encode_with_offsets(begin)
     for _ in range(9):

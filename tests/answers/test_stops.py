@@ -97,22 +97,6 @@ def test_a_call_that_raises_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     assert decoder.stopped == Stop("stop", 3)
 
 
-@pytest.mark.parametrize(
-    ("stop", "error"),
-    [
-        ("", ValueError),
-        (["a", ""], ValueError),
-        ("a" * 1_025, ValueError),
-        ([], ValueError),
-        ([b"x"], TypeError),
-        (3, TypeError),
-    ],
-)
-def test_stops_that_are_none(stop: Any, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        ENC.stream_decoder(stop=stop)
-
-
 def test_states() -> None:
     decoder: Any = ENC.stream_decoder(stop=["stop"])
     decoder.decode(ENC.encode("one s"))

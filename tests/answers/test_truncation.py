@@ -20,7 +20,6 @@ from .slowly import (
     any_text,
     as_given,
     cut,
-    leave_utf8,
     truncated,
     with_rules,
 )
@@ -99,16 +98,6 @@ def test_long_runs_without_a_cut() -> None:
             assert encoding.truncate(text, budget, "right") == expected
 
 
-def test_a_str_whose_utf8_is_known() -> None:
-    """Other libraries leave it with the str; places are characters all the same."""
-    text = "naïve words, é!\n" * 100
-    expected = [CL100K.truncate(text, 50, "left"), *CL100K.split(text, 50, 0, "pretoken")]
-    assert leave_utf8(text) == len(text.encode())
-    found = [CL100K.truncate(text, 50, "left"), *CL100K.split(text, 50, 0, "pretoken")]
-    assert found == expected
-    assert found[0] == truncated(CL100K, text, 50, "left", {})
-
-
 def test_it_reads_no_further_than_it_must() -> None:
     """A source without an end, and a disallowed special token far behind."""
     read = 0
@@ -142,13 +131,6 @@ def test_a_large_text_takes_as_little_work_as_a_small_one() -> None:
     assert few < time.process_time() - begin
 
 
-@pytest.mark.parametrize("budget", [-1, -(1 << 70)])
-def test_budgets_below_zero(budget: int) -> None:
-    for call in (CL100K.fits, CL100K.truncate, lambda text, n: CL100K.encode(text, max_tokens=n)):
-        with pytest.raises(ValueError, match=f"max_tokens must be at least 0, not {budget}"):
-            call("text", budget)
-
-
 def test_a_spent_budget_is_ordinary() -> None:
     for text, nothing in (("text", ""), (b"text", b""), (["te", "xt"], "")):
         assert not CL100K.fits(text, 0)
@@ -169,22 +151,3 @@ def test_a_long_row_of_flags_is_cut_between_flags() -> None:
                 kept = kept if isinstance(kept, str) else kept.decode()
                 assert len(kept.removeprefix("x")) % 2 == 0
                 assert kept
-
-
-def test_wrong_arguments() -> None:
-    with pytest.raises(TypeError, match="max_tokens must be an integer"):
-        CL100K.fits("text", 1.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match='side must be "right" or "left"'):
-        CL100K.truncate("text", 1, "up")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="encoding cannot begin yet: this encoding changes text"):
-        with_rules(1, "NFC").truncate("e\u0301" * 10_000, 9, "left")
-    with pytest.raises(TypeError, match="keeps the end"):
-        CL100K.truncate(["te", "xt"], 1, "left")
-    with pytest.raises(TypeError, match="these are mixed"):
-        CL100K.truncate(["te", b"xt"], 9)
-    with pytest.raises(TypeError, match="int"):
-        CL100K.fits(7, 1)  # type: ignore[arg-type]
-    with pytest.raises(UnicodeDecodeError):
-        CL100K.fits(b"a\xff", 9)
-    with pytest.raises(ValueError, match="disallowed special token"):
-        CL100K.fits("<|endoftext|>", 9, disallowed_special="all")

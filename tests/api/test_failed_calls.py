@@ -8,35 +8,36 @@ import pytest
 from streamtok import StateError
 
 from ..conftest import encoding_of
+from ..saved_streams import changed
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {0: 1 << 40},  # bytes held
-        {0: 1},
-        {1: 77},  # searched for special tokens
-        {2: 0},  # when to look for stable tokens
-        {7: 77},  # the scan: start, accept, position, state
-        {8: 77},
-        {9: 1 << 60},
-        {10: 0},
-        {10: 1 << 20},
-        {12: 3, 17: 1},  # the other hypothesis
-        {15: 1 << 20, 17: 1},
+        {"size": 1 << 40},
+        {"size": 1},
+        {"searched": 77},
+        {"partial_size": 4},
+        {"partial_size": 1},
+        {"retry_at": 0},
+        {"scan.start": 77},
+        {"scan.accept": 77},
+        {"scan.position": 1 << 60},
+        {"scan.state": 0},
+        {"scan.state": 1 << 20},
+        {"scan.committed": -1},
+        {"scan.score": float("nan")},
+        {"other.start": 3, "has_other": 1},
+        {"other.state": 1 << 20, "has_other": 1},
+        {"has_other": 2},
     ],
 )
 def test_a_state_with_wrong_positions_is_refused(changes):
-    from streamtok._core.encode import STATE
-
     stream = encoding_of("cl100k_base").stream_encoder()
     stream.encode("hello wor")
     good = stream._tail.getstate()
-    fields = list(STATE.unpack_from(good))
-    for index, value in changes.items():
-        fields[index] = value
     with pytest.raises(StateError, match="damaged"):
-        stream._tail.setstate(STATE.pack(*fields) + good[STATE.size :])
+        stream._tail.setstate(changed(good, changes))
     assert stream._tail.getstate() == good
 
 
@@ -45,26 +46,23 @@ def test_a_state_with_wrong_positions_is_refused(changes):
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
 def test_a_state_that_holds_no_text_is_refused(held, offset, errors):
     """Where text is UTF-8. A tail may begin inside a character: its first bytes may be in ids."""
-    from streamtok._core.encode import STATE
 
     def tail():
         return encoding_of("cl100k_base").stream_encoder(errors=errors)._tail
 
-    fields = list(STATE.unpack_from(tail().getstate()))
-    fields[0] = fields[1] = len(held)
-    fields[4], fields[5] = offset, offset + len(held)
-    fields[8] = fields[9] = 0
-    state = STATE.pack(*fields)
+    def holding(held):
+        sizes = {"size": len(held), "searched": len(held)}
+        places = {"offset": offset, "bytes_in": offset + len(held)}
+        return changed(tail().getstate(), sizes | places) + held
+
     if errors == "surrogateescape":
-        tail().setstate(state + held)
+        tail().setstate(holding(held))
         return
     with pytest.raises(StateError, match="the bytes that it holds are not UTF-8"):
-        tail().setstate(state + held)
+        tail().setstate(holding(held))
     begun = "日本".encode()[1:]
     for good in [b"word", begun] if offset else [b"word"]:
-        fields[0] = fields[1] = len(good)
-        fields[5] = offset + len(good)
-        tail().setstate(STATE.pack(*fields) + good)
+        tail().setstate(holding(good))
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def fresh(name: str = "cl100k_base") -> streamtok.Encoding:
     return streamtok.Encoding(
         name,
         pat_str=old._pat_str,
-        mergeable_ranks=old._vocabulary,
+        mergeable_ranks=old.definition.vocabulary,
         special_tokens=old._special_tokens,
     )
 
@@ -123,10 +123,10 @@ def test_one_cache() -> None:
     def disturb() -> None:
         for i in range(60):
             streamtok.set_cache_limit((0, 32 << 20, 1 << 20)[i % 3])
-            assert enc._encoder.cache_bytes() > 0
-            assert enc._encoder.spare_bytes() >= 0
+            assert enc.definition.encoder.cache_bytes() > 0
+            assert enc.definition.encoder.spare_bytes() >= 0
             if i % 5 == 0:
-                enc._encoder.release()
+                enc.definition.encoder.release()
 
     together(disturb, *(lambda number=number: encode(number) for number in range(THREADS)))
 
@@ -152,8 +152,8 @@ def test_one_pattern() -> None:
             assert (pattern.clean_cut_pairs == expected.clean_cut_pairs).all()
             assert pattern.findall(TEXT) == expected.findall(TEXT)
             enc = streamtok.Encoding(
-                "one", pat_str=pattern, mergeable_ranks=encoding_of("o200k_base")._vocabulary,
-                special_tokens={},
+                "one", pat_str=pattern, special_tokens={},
+                mergeable_ranks=encoding_of("o200k_base").definition.vocabulary,
             )  # fmt: skip
             return enc.encode_ordinary(TEXT * 40)
 

@@ -28,7 +28,6 @@ def test_work_is_done_here(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [enc.encode(text) for text in batch]
     assert enc.encode_batch(batch, num_threads=4) == ids
     assert enc.decode_batch(ids, num_threads=4) == batch
-    assert threads.call_in_threads(divmod, [(7, 2), (9, 4), (5, 3)]) == [(3, 1), (2, 1), (1, 2)]
     pool: OrderedPool[int, None] = OrderedPool(4)
     for number in range(9):
         pool.add(lambda number=number: number * number, None)

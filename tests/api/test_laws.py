@@ -7,10 +7,10 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import streamtok
 from streamtok.reference import bpe as reference
 
 from ..conftest import LLAMA3_PATTERN, stream_ids
+from ..encodings import SINGLES, make_encoding
 
 PATTERNS = [
     r"[\s\S]+",  # the whole text is one piece
@@ -50,7 +50,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(
     ranks=rank_tables(),
     pattern=st.sampled_from(PATTERNS),
@@ -59,7 +59,7 @@ TEXTS = st.one_of(
     errors=st.sampled_from(["replace", "surrogateescape"]),
 )
 def test_streams_equal_the_reference(ranks, pattern, data, cuts, errors):
-    enc = streamtok.Encoding("x", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    enc = make_encoding(pattern, ranks)
     expected = reference.encode_ordinary(ranks, pattern, data, errors)
     assert enc.encode_ordinary(data, errors=errors) == expected
     assert enc.count(data, errors=errors) == len(expected)
@@ -78,7 +78,7 @@ def test_streams_equal_the_reference(ranks, pattern, data, cuts, errors):
 )
 def test_long_pretokens_equal_the_merge_loop(ranks, unit, size, chunk):
     """Pieces beyond the window, committed while they are open."""
-    enc = streamtok.Encoding("x", pat_str=r"[\s\S]+", mergeable_ranks=ranks, special_tokens={})
+    enc = make_encoding(r"[\s\S]+", ranks)
     data = (unit * (size // len(unit) + 1))[:size]
     expected = heap_free_bpe(ranks, data)
     assert enc.encode_ordinary(data) == expected
@@ -116,10 +116,10 @@ def heap_free_bpe(ranks: dict[bytes, int], piece: bytes) -> list[int]:
         parts = done
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(ranks=rank_tables(), data=TEXTS)
 def test_ids_given_out_are_the_longest_certain_beginning_or_less(ranks, data):
-    enc = streamtok.Encoding("x", pat_str=PATTERNS[1], mergeable_ranks=ranks, special_tokens={})
+    enc = make_encoding(PATTERNS[1], ranks)
     stream = enc.stream_encoder(errors="surrogateescape")
     given_out = stream.encode(data)
     more = [b"", b"a", b"b", b" ", b"\n", b"aaaa", b"\xa9", b"1"]
@@ -128,12 +128,10 @@ def test_ids_given_out_are_the_longest_certain_beginning_or_less(ranks, data):
 
 
 def test_an_unreachable_long_token_is_waited_for():
-    singles = {bytes([i]): i for i in range(256)}
+    singles = dict(SINGLES)
     long = b"ab" * 5000
-    enc = streamtok.Encoding(
-        "x", pat_str=r"[ab]+|[^ab]", mergeable_ranks={**singles, long: 300}, special_tokens={}
-    )
-    assert enc._table.longest_unreachable == len(long)
+    enc = make_encoding(r"[ab]+|[^ab]", {**singles, long: 300})
+    assert enc.definition.table.longest_unreachable == len(long)
     for data in [long, long + b"a", long[:-1], long + b" ", long * 2]:
         expected = reference.encode_ordinary({**singles, long: 300}, r"[ab]+|[^ab]", data)
         assert enc.encode(data) == expected

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import streamtok
+from streamtok._core.encode import LIST
 from streamtok.engines.rules import TextRules
 from streamtok.errors import StateError, StreamInUseError
 
@@ -27,7 +28,7 @@ def spaced() -> streamtok.Encoding:
     return streamtok.Encoding(
         "spaced",
         pat_str=known.pattern,
-        mergeable_ranks=known._vocabulary,
+        mergeable_ranks=known.definition.vocabulary,
         special_tokens={"<s>": 60_002},
         rules=rules,
     )
@@ -51,7 +52,7 @@ def test_a_handler_that_calls_the_decoder() -> None:
 
 
 def test_states_that_are_no_states() -> None:
-    from streamtok.chunker import _seal
+    from streamtok.chunker import seal
 
     decoder = ENC.stream_decoder()
     decoder.decode(SPLIT[:1])
@@ -59,7 +60,7 @@ def test_states_that_are_no_states() -> None:
     counters = (5).to_bytes(8, "little") * 2
     for held in (b"a", b"\x80", b"\xff", "é".encode(), b"\xf0\x9f\x8e\x89"):
         with pytest.raises(StateError):
-            decoder.setstate(_seal(bytes.fromhex(ENC.digest) + counters + held))
+            decoder.setstate(seal(bytes.fromhex(ENC.digest) + counters + held))
         assert state(decoder) == before
 
 
@@ -97,7 +98,7 @@ def test_two_threads_in_a_stream_with_spaces() -> None:
 
         slow: Any = Slow()
         with pytest.raises(StreamInUseError):
-            by_steps(stream).encode(slow, " more of it", False, "list", None, 100)
+            by_steps(stream).encode(slow, " more of it", False, LIST, 100)
         call(other)
         assert stream.getstate() == other.getstate(), name
         assert ids == enc.encode("a word\u2581and")[: len(ids)]
@@ -128,7 +129,7 @@ def test_what_interrupts_a_stream_with_spaces_has_not_happened_or_happened() -> 
                 broken: Any = Broken()
                 before = stream.bytes_in
                 with pytest.raises(KeyboardInterrupt):
-                    by_steps(stream).encode(broken, data[at : at + size], False, "list", None, 100)
+                    by_steps(stream).encode(broken, data[at : at + size], False, LIST, 100)
                 if stream.bytes_in == before:
                     ids += stream.encode(data[at : at + size])
                 else:

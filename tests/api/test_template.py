@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok._core.encode import STATE
 from streamtok.engines.rules import TextRules
 from streamtok.engines.template import NO_TEMPLATE, Template
 from streamtok.errors import PendingLimitExceeded, StateError
 from tests.conftest import stream_ids
+from tests.doors import COUNTS, IDS
+from tests.saved_streams import MARK, changed
 
 BASE = streamtok.get_encoding("r50k_base")
 SPECIALS = {"<s>": 60000, "</s>": 60001, "<x>": 70001}
@@ -35,7 +36,7 @@ def made(before: tuple[int, ...], after: tuple[int, ...], rules: TextRules | Non
     return streamtok.Encoding(
         "mine",
         pat_str=BASE._pat_str,
-        mergeable_ranks=BASE._vocabulary,
+        mergeable_ranks=BASE.definition.vocabulary,
         special_tokens=SPECIALS,
         template=Template(before, after),
         **more,
@@ -52,87 +53,32 @@ def enc(request: pytest.FixtureRequest) -> Any:
 
 
 def around(enc: Any, ids: list[int]) -> list[int]:
-    return [*enc._template.before, *ids, *enc._template.after]
+    return [*enc.definition.template.before, *ids, *enc.definition.template.after]
 
 
 # Whole texts
 
+# The pipeline frames documents by ids of its own, and the others take no such setting.
+WITHOUT_TEMPLATES = ("encode_ordinary", "ordinary_batch", "JSON lines", "pipeline")
+
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_whole_texts(enc: Any, text: str) -> None:
-    plain = enc.encode(text, allowed_special="all")
-    expected = around(enc, plain)
-    asked: dict[str, Any] = {"allowed_special": "all", "add_special_tokens": True}
-    assert enc.encode(text, **asked) == expected
-    assert enc.encode(text.encode(), **asked) == expected
-    ids = enc.encode_to_numpy(text, **asked)
-    assert (ids.dtype, ids.tolist()) == (np.uint32, expected)
-    assert enc.count(text, **asked) == len(expected)
-    assert enc.encode_batch([text, "", text], **asked) == [expected, around(enc, []), expected]
-    # Nothing changes where it is not asked for.
-    assert enc.encode(text, allowed_special="all", add_special_tokens=False) == plain
-    assert enc.encode_to_numpy(text, allowed_special="all").tolist() == plain
-    assert enc.count(text, allowed_special="all") == len(plain)
-    assert enc.encode_batch([text], allowed_special="all") == [plain]
-    assert enc.encode_ordinary_batch([text]) == [enc.encode_ordinary(text)]
-
-
-@pytest.mark.parametrize("text", TEXTS[:5])
-def test_every_door_counts_the_template(enc: Any, text: str) -> None:
-    asked: dict[str, Any] = {"allowed_special": "all", "add_special_tokens": True}
-    ids = enc.encode(text, **asked)
-    n, size = len(ids), len(around(enc, []))
-    assert enc.fits(text, n, **asked)
-    assert not enc.fits(text, n - 1, **asked)
-    assert enc.encode(text, max_tokens=n - 1, **asked) == ids[: n - 1]
-    assert enc.truncate(text, n, **asked) == (text, n, False)
-    for side in ("right", "left"):
-        kept = enc.truncate(text, max(n - 1, size), side, **asked)
-        assert kept.n_tokens == len(enc.encode(kept.text, **asked)) <= max(n - 1, size)
-    chunks = list(enc.split(text, size + 9, **asked))
-    assert "".join(chunk.text for chunk in chunks) == text
-    for chunk in chunks:
-        assert chunk.n_tokens == len(enc.encode(chunk.text, **asked)) <= size + 9
-    counter = enc.counter(**asked)
-    for letter in text:
-        counter.update(letter)
-    again = pickle.loads(pickle.dumps(counter))
-    assert counter.estimate == counter.finish() == again.finish() == n
-    doc = enc.document("", **asked)
-    for letter in text:
-        change = doc.append(letter)
-        assert doc.ids[change.first : change.first + len(change.added)] == change.added
-        assert doc.ids[: doc.stable] == ids[: doc.stable]
-    assert doc.ids == ids
-    assert len(doc) == n
-    assert [one.token.id for one in enc.show(text, **asked).tokens] == ids
-
-
-@pytest.mark.parametrize("unit", ["byte", "character", "utf16"])
-@pytest.mark.parametrize("text", TEXTS[:5])
-def test_offsets(enc: Any, text: str, unit: str) -> None:
-    """The template's ids come from empty places at the two ends, in streams too."""
-    allowed: dict[str, Any] = {"allowed_special": "all"}
-    plain, spans = enc.encode_with_offsets(text, unit, **allowed)
-    end = {"byte": len(text.encode()), "character": len(text)}.get(
-        unit, len(text.encode("utf-16-le")) // 2
-    )
-    before, after = map(len, enc._template)
-    expected = [[0, 0]] * before + spans.tolist() + [[end, end]] * after
-    ids, found = enc.encode_with_offsets(text, unit, add_special_tokens=True, **allowed)
-    assert (ids.tolist(), found.tolist()) == (around(enc, plain.tolist()), expected)
-    (batch,) = enc.encode_batch_with_offsets([text], unit, add_special_tokens=True, **allowed)
-    assert batch[1].tolist() == expected
-    stream = enc.stream_encoder(add_special_tokens=True, **allowed)
-    parts: list[Any] = []
-    for byte in text.encode():
-        parts.append(stream.encode_with_offsets(bytes([byte]), unit=unit))
-        assert stream.tokens_out == sum(len(part[0]) for part in parts)
-        stream = stream.copy()
-    parts.append(stream.encode_with_offsets(b"", True, unit=unit))
-    assert [id for part in parts for id in part[0].tolist()] == ids.tolist()
-    assert [span for part in parts for span in part[1].tolist()] == expected
-    assert stream.encode("", True) == around(enc, enc.encode(""))  # it is fresh again
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_every_door(enc: Any, text: str, is_asked: bool) -> None:
+    """What budgets, chunks and spans make of a template is among the laws of `tests/answers`."""
+    expected = enc.encode(text, allowed_special="all")
+    if is_asked:
+        expected = around(enc, expected)
+    asked: dict[str, Any] = {"allowed_special": "all", "add_special_tokens": is_asked}
+    for name, door in IDS.items():
+        if name not in WITHOUT_TEMPLATES:
+            assert door(enc, text, asked) == expected, name
+    for name, count in COUNTS.items():
+        if text or name != "split":
+            assert count(enc, text, asked) == len(expected), name
+    assert enc.fits(text, len(expected), **asked)
+    assert not (expected and enc.fits(text, len(expected) - 1, **asked))
+    assert enc.encode_batch([text, ""], **asked) == [expected, around(enc, []) * is_asked]
 
 
 def test_large_texts_on_threads() -> None:
@@ -145,7 +91,7 @@ def test_large_texts_on_threads() -> None:
 
 
 def test_what_has_no_template_adds_nothing() -> None:
-    assert BASE._template == NO_TEMPLATE
+    assert BASE.definition.template == NO_TEMPLATE
     assert BASE.encode("hello world", add_special_tokens=True) == [31373, 995]
     stream = BASE.stream_encoder(add_special_tokens=True)
     assert stream.getstate() == BASE.stream_encoder().getstate()
@@ -157,7 +103,7 @@ def test_digests_and_pickles() -> None:
     enc = made((60000,), (60001,))
     assert enc.digest == plain.digest
     again = pickle.loads(pickle.dumps(enc))
-    assert again._template == enc._template
+    assert again.definition.template == enc.definition.template
     assert again.encode("a", add_special_tokens=True) == [60000, 64, 60001]
     assert enc.stream_encoder().getstate() == plain.stream_encoder().getstate()
 
@@ -167,7 +113,7 @@ def test_digests_and_pickles() -> None:
 
 def test_the_beginning_comes_with_the_first_call(enc: Any) -> None:
     stream = enc.stream_encoder(add_special_tokens=True)
-    before, after = map(list, enc._template)
+    before, after = map(list, enc.definition.template)
     assert (stream.tokens_out, stream.bytes_in, stream.pending) == (0, 0, 0)
     assert stream.encode(b"") == before
     assert stream.tokens_out == len(before)
@@ -261,7 +207,9 @@ def test_refused_text(enc: Any, final: bool) -> None:
             stream.max_pending = 20
         assert stream.getstate() == state
         whole = enc.encode(begun + "a", add_special_tokens=True)
-        assert stream.encode("a", True) == whole[len(enc._template.before) if begun else 0 :]
+        assert (
+            stream.encode("a", True) == whole[len(enc.definition.template.before) if begun else 0 :]
+        )
 
 
 def test_forged_states() -> None:
@@ -276,9 +224,7 @@ def test_forged_states() -> None:
     plain = enc.stream_encoder()
     plain.encode("hello wor")
     body = plain._chain.getstate(plain._tail)  # " wor" waits, and "hello" is out
-    fields = [*STATE.unpack_from(body)]
-    fields[6] = 0  # ids given out
-    for forged in (b"", body[: STATE.size - 1], STATE.pack(*fields) + body[STATE.size :]):
+    for forged in (b"", body[: MARK.itemsize - 1], changed(body, {"tokens_out": 0})):
         with pytest.raises(StateError):
             stream._chain.setstate(stream._tail, forged)
         assert stream.getstate() == state

@@ -10,32 +10,40 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import streamtok
-from streamtok._core.encode import Cuts, LargeText
+from streamtok._core.encode import ARRAY, COUNT, LIST, LargeText, Output
 from streamtok.engines.rules import TextRules
 from streamtok.parallel import texts as batch
 from streamtok.parallel.cached import cached_property
 from streamtok.parallel.threads import run_in_threads
-from streamtok.patterns.sequence import SplitSequence
 
+from ..conftest import PACKED
+from ..doors import outcome
+from ..encodings import SINGLES, make_encoding
 from ..nasty import TEXTS
 
-NAMES = ["r50k_base", "cl100k_base", "o200k_base"]
 WORDS = [" the", " of", "word", " ", "\n", ". ", "12", "日本語", " été", "\r\n", ", "]
 ODD = [text.decode("utf-8", "replace") for text in TEXTS]
 SPECIALS = {"<|end of text|>": 100_300, "a b": 100_301, "\n\n": 100_302, "<|end": 100_303}
 
 
-def large_text(enc: streamtok.Encoding, text: Any, into: str, part: int) -> LargeText:
+def large_text(enc: streamtok.Encoding, text: Any, into: Output[Any], part: int) -> LargeText:
     """One whose special tokens are plain text."""
-    assert enc._cuts is not None
-    return LargeText(enc._encoder, enc._cuts, enc._specials.ordinary, text, "strict", into, part)
+    assert enc.definition.texts.cuts is not None
+    return LargeText(
+        enc.definition.encoder,
+        enc.definition.texts.cuts,
+        enc.definition.specials.ordinary,
+        text,
+        "strict",
+        into,
+        part,
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -48,12 +56,7 @@ def many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def with_specials(name: str = "cl100k_base") -> streamtok.Encoding:
     known = streamtok.get_encoding(name)
-    return streamtok.Encoding(
-        "specials",
-        pat_str=known.pattern,
-        mergeable_ranks=known._vocabulary,
-        special_tokens=SPECIALS,
-    )
+    return make_encoding(known.pattern, known.definition.vocabulary, SPECIALS)
 
 
 def nasty(rng: random.Random, size: int) -> str:
@@ -83,14 +86,7 @@ def in_threads(encoding: streamtok.Encoding, text: Any, threads: int, **settings
     assert found == (len(expected) if isinstance(expected, list) else expected)
 
 
-def outcome(make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except (ValueError, UnicodeError) as error:
-        return type(error), str(error)
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PACKED)
 @pytest.mark.parametrize("threads", range(1, 9))
 def test_a_text_in_parts_has_the_ids_of_the_whole(name: str, threads: int) -> None:
     enc = streamtok.get_encoding(name)
@@ -115,26 +111,19 @@ def test_special_tokens_across_a_cut_are_left_whole() -> None:
             in_threads(enc, text.encode(), 3, **settings)
 
 
-def test_a_pattern_that_leaves_characters_out() -> None:
-    ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
-    enc = streamtok.Encoding("own", pat_str="[a-z]+", mergeable_ranks=ranks, special_tokens={})
-    in_threads(enc, "ab " * 200 + "-" * 2_000 + " ab" * 200, 4)
-    in_threads(enc, "- " * 2_000, 4)
-
-
 def test_more_parts_than_anybody_takes_in_turn() -> None:
     """Threads that hold each other up, so that parts are done in any order."""
     enc = streamtok.get_encoding("cl100k_base")
-    assert enc._cuts is not None
+    assert enc.definition.texts.cuts is not None
     text = "".join(texts(21, 20))
     expected = enc.encode_ordinary(text)
-    for into in ("array", "list", "count"):
+    for into in (ARRAY, LIST, COUNT):
         for threads in (1, 2, 5, 16):
             large = large_text(enc, text, into, 7)
             assert large.n_parts > 1_000
             run_in_threads(large.work, threads)
             found = large.result()
-            assert (found == len(expected)) if into == "count" else (list(found) == expected)
+            assert (found == len(expected)) if into is COUNT else (list(found) == expected)
 
 
 def test_lists_of_a_batch_are_lists() -> None:
@@ -165,34 +154,15 @@ def test_an_error_in_a_thread_is_raised() -> None:
     assert len(calls) == 4
 
 
-def test_refusals() -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    with pytest.raises(ValueError, match="not the pairs of this pattern"):
-        Cuts(enc._encoder.scanner, np.ones((3, 3), bool))  # type: ignore[arg-type]
-    assert enc._cuts is not None
-    with pytest.raises(TypeError, match="str or bytes-like"):
-        enc._cuts.find(3, enc._specials.ordinary, 0, 9)  # type: ignore[arg-type]
-
-
-def test_sequences_of_splits() -> None:
-    known = streamtok.get_encoding("r50k_base")
-    pattern = SplitSequence([r"\p{N}{1,3}", r"[a-z]+| ?[A-Z]+"])
-    enc = streamtok.Encoding(
-        "composed", pat_str=pattern, mergeable_ranks=known._vocabulary, special_tokens={}
-    )
-    for text in texts(50, 4):
-        in_threads(enc, text, 4)
-
-
 def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
     enc = streamtok.get_encoding("cl100k_base")
-    assert enc._cuts is not None
+    assert enc.definition.texts.cuts is not None
     rng = random.Random(8)
     slow = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=3_000_000))
     text = slow + " quick" * 20_000
     expected = enc.encode(text)
     for threads in (1, 2, 4):
-        large = large_text(enc, text, "list", 100)
+        large = large_text(enc, text, LIST, 100)
         assert large.n_parts > 1_000
         run_in_threads(large.work, threads)
         assert large.most_ahead <= 4 * threads
@@ -201,16 +171,16 @@ def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
 
 def bytes_alone() -> streamtok.Encoding:
     """An encoding with as many ids as bytes."""
-    ranks = {bytes([i]): i for i in range(256)}
-    return streamtok.Encoding("bytes", pat_str=r"\w+|\W", mergeable_ranks=ranks, special_tokens={})
+    ranks = dict(SINGLES)
+    return make_encoding(r"\w+|\W", ranks)
 
 
-@pytest.mark.parametrize("into", ["list", "array", "count"])
+@pytest.mark.parametrize("into", [LIST, ARRAY, COUNT])
 @pytest.mark.parametrize("is_bytes", [False, True])
 def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None:
     """A second block takes those that the first has no room for."""
     enc = bytes_alone()
-    assert enc._cuts is not None
+    assert enc.definition.texts.cuts is not None
     for letters, size in (("word ", 1_000), ("word ", 20_000), ("日本 ", 9_000), ("😀é ", 9_000)):
         text = letters * size + "likely words " * 30
         data: Any = text.encode() if is_bytes else text
@@ -219,17 +189,17 @@ def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None
             large = large_text(enc, data, into, 300)
             run_in_threads(large.work, threads)
             found = large.result()
-            assert (found == len(expected)) if into == "count" else (list(found) == expected)
+            assert (found == len(expected)) if into is COUNT else (list(found) == expected)
 
 
 def test_a_part_that_fails_wakes_those_who_wait() -> None:
     enc = streamtok.get_encoding("cl100k_base")
-    assert enc._cuts is not None
+    assert enc.definition.texts.cuts is not None
     text = b"a" * 2_000_000 + b"\xff" + b" quick" * 20_000
-    large = large_text(enc, text, "list", 100)
+    large = large_text(enc, text, LIST, 100)
     run_in_threads(large.work, 4)
     assert large.result() is None
-    large = large_text(enc, b"a " * 9_000, "list", 100)
+    large = large_text(enc, b"a " * 9_000, LIST, 100)
     large.stop()
     run_in_threads(large.work, 4)
     assert large.result() is None
@@ -254,24 +224,24 @@ def test_release_gives_back_what_arrays_gave_back() -> None:
     enc = with_specials()
     kept = [enc.encode_to_numpy("a b c " * 40_000, disallowed_special=()) for _ in range(4)]
     del kept
-    assert enc._encoder.spare_bytes() > 1 << 20
-    enc._encoder.release()
-    assert enc._encoder.spare_bytes() == 0
+    assert enc.definition.encoder.spare_bytes() > 1 << 20
+    enc.definition.encoder.release()
+    assert enc.definition.encoder.spare_bytes() == 0
     assert len(enc.encode_to_numpy("a b c " * 40_000, disallowed_special=())) == 120_001
 
 
 def test_what_arrays_gave_back_is_bounded() -> None:
     """Sixteen blocks, 64 MiB in all, the larger ones first."""
     enc = with_specials()
-    enc._encoder.release()
+    enc.definition.encoder.release()
     for count in (20_000, 4_000_000):
         kept = [enc.encode_to_numpy(b" a" * count) for _ in range(8)]
         ids = kept[0].copy()
         del kept
-        assert 4 * count <= enc._encoder.spare_bytes() <= 1 << 26
+        assert 4 * count <= enc.definition.encoder.spare_bytes() <= 1 << 26
         for _ in range(3):  # in blocks that were used before
             np.testing.assert_array_equal(enc.encode_to_numpy(b" a" * count), ids)
-    enc._encoder.release()
+    enc.definition.encoder.release()
 
 
 def test_threads_are_back_when_one_of_them_failed() -> None:
@@ -307,11 +277,9 @@ def test_threads_fill_one_table_of_a_normalizer() -> None:
     expected = [known.encode(normalizer.normalize(text)) for text in texts]
     for number in range(3):
         other = Replace(chr(0xE000 + number), "x")  # tables of equal normalizers are shared
-        fresh = streamtok.Encoding(
-            "fresh",
-            pat_str=known.pattern,
-            mergeable_ranks=known._vocabulary,
-            special_tokens={},
+        fresh = make_encoding(
+            known.pattern,
+            known.definition.vocabulary,
             rules=TextRules(
                 normalizer=Normalizer([Form("NFD"), StripAccents(), Lowercase(), other])
             ),

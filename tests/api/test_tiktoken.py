@@ -51,7 +51,7 @@ def test_bytes_where_tiktoken_has_no_rules(tmp_path: Path) -> None:
     enc = streamtok.Encoding(
         "mine",
         pat_str=base._pat_str,
-        mergeable_ranks=base._vocabulary,
+        mergeable_ranks=base.definition.vocabulary,
         special_tokens={},
         rules=TextRules((("<x>", 60000),)),
     )

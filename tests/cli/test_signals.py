@@ -134,9 +134,10 @@ def test_count_of_several_files_stops_with_a_total(tmp_path: Path) -> None:
 
 
 # Ctrl-C before the n-th line that runs in the modules that make files, each in a process of its own
-# that has the vocabulary already. A line of output: number of the line, exit code, files left.
+# that has the vocabulary already; other lines are left out each time. A line of output: number of
+# the line, exit code, files left.
 AT_EVERY_LINE = f"""{FOREGROUND}
-import atexit, os, sys
+import atexit, os, random, sys
 import streamtok
 from streamtok.cli import cmd_encode, main
 folder, where = sys.argv[1], ("part_file.py", "locks.py", "shards.py", "outputs.py")
@@ -176,7 +177,7 @@ while n <= total:
     print(n, code, *sorted(os.listdir(folder)))
     for name in os.listdir(folder):
         os.remove(os.path.join(folder, name))
-    n += 1
+    n += random.randint(1, 9)
 """
 
 
@@ -195,7 +196,7 @@ def test_no_moment_of_ctrl_c_leaves_a_hidden_file(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     rows = [line.split()[1:] for line in done.stdout.splitlines()]
-    assert rows[0] == ["0", "out.bin", "out.bin.json"]
-    assert len(rows) > 100
+    assert rows[0] == ["0", "out.bin", "out.bin.json"]  # the signal comes at no line
+    assert len(rows) > 25
     # All or nothing: while files get their names, a signal waits.
     assert {" ".join(row) for row in rows} == {"130", " ".join(rows[0])}

@@ -3,6 +3,8 @@
 Results never depend on the way. `_failing.pyx` makes allocations fail; only some builds have it.
 """
 
+from contextlib import contextmanager
+
 import numpy as np
 
 from streamtok._core.encode cimport (
@@ -21,10 +23,8 @@ from streamtok._core.encode cimport (
 )
 from streamtok._core.simd cimport (
     ST_ANY,
-    ST_AVX2,
     ST_BUCKET,
     ST_MARGIN,
-    ST_PLAIN,
     ST_REST,
     ST_REST_BLOCKS,
     ST_REST_SIZE,
@@ -33,8 +33,10 @@ from streamtok._core.simd cimport (
     st_find_pair_tier,
     st_keys_tier,
     st_leads_tier,
-    st_mark_function,
+    st_level,
+    st_level_name,
     st_mark_tier,
+    st_marked_from,
     st_merge_batch_tier,
     st_pairs,
     st_pairs_find,
@@ -42,8 +44,6 @@ from streamtok._core.simd cimport (
     st_place_tier,
     st_squeeze_before,
     st_squeeze_tier,
-    st_tier,
-    st_transcode_room_of,
     st_transcode_tier,
 )
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -60,39 +60,32 @@ from streamtok._core.types cimport (
 )
 from streamtok._core.utf8 cimport valid_bytes
 
-cdef extern from "Python.h":
-    int PyUnicode_KIND(object text)
-    void* PyUnicode_DATA(object text)
-
 st_hash_begin(hash_secret())
 
 cdef Strategy fastest = strategy
 
 
-def use_batch(int most):
-    """Merge pieces of up to 64 bytes from now on up to this level (base/cpu.h): 0 is plain C, 1 AVX2, 3 all there is."""
+def levels():
+    """list[int]: the levels of base/cpu.h that this build and this processor have; 0 is plain C."""
+    return [most for most in range(ST_ANY + 1) if st_level(most) == most]
+
+
+@contextmanager
+def kernels(int most):
+    """Meanwhile, call kernels of at most this level; `use_tier` is for those that belong to a scanner."""
+    use_kernels(most)
+    try:
+        yield
+    finally:
+        use_kernels(ST_ANY)
+
+
+cdef void use_kernels(int most) noexcept:
     strategy.merge_batch = st_merge_batch_tier(most)
-
-
-def use_keys(int most):
-    """Make keys from now on up to this level (base/cpu.h)."""
     strategy.keys = st_keys_tier(most)
-
-
-def use_wide_search(bint wanted):
-    """Whether pairs of bytes are looked for in registers from now on."""
-    strategy.find_pair = st_find_pair_tier(ST_ANY if wanted else ST_PLAIN)
-
-
-def use_transcode(int most):
-    """Transcode str from now on up to this level (base/cpu.h): 0 is plain C, 1 AVX2, 3 all there is."""
+    strategy.find_pair = st_find_pair_tier(most)
     strategy.transcode = st_transcode_tier(most)
-
-
-def use_wide_leads(bint wanted):
-    """bool: whether bytes that may matter to a normalizer are found 32 at a time from now on."""
-    strategy.leads = st_leads_tier(ST_ANY if wanted else ST_PLAIN)
-    return strategy.leads != st_leads_tier(ST_PLAIN)
+    strategy.leads = st_leads_tier(most)
 
 
 def use_every_look(bint wanted):
@@ -100,31 +93,24 @@ def use_every_look(bint wanted):
     strategy.look_period = 0 if wanted else fastest.look_period
 
 
-def tier():
-    """str: what benchmarks call the SIMD that this build uses on this processor."""
-    return st_tier().decode()
+def tier(most=ST_ANY):
+    """str: what benchmarks call the kernels of at most this level that this build uses here."""
+    return st_level_name(st_level(most)).decode()
 
 
-def use_tier(Scanner scanner not None, int number, marked_from=None):
-    """str: the name of the way in which this scanner marks windows from now on; 0 is the fastest.
+def use_tier(Scanner scanner not None, int most, marked_from=None):
+    """Mark windows with kernels of at most this level from now on.
 
-    marked_from: the bytes from which it does, 128 at most; then it marks all of them. None if this processor has no such tier;
-    nothing changes then.
+    marked_from: the bytes from which that is done, 128 at most; then all of them are marked.
     """
-    cdef const char* name = NULL
-    cdef size_t known = 0, extra = 0
-    cdef st_mark_function* mark = st_mark_tier(number, &name, &known, &extra)
-    if mark == NULL:
-        return None
-    scanner.c.mark = mark
+    cdef size_t extra = 0
+    cdef size_t known = st_marked_from(most, &extra)
+    scanner.c.mark = st_mark_tier(most)
     scanner.c.marked_from = known if marked_from is None else min(marked_from, 128)
     scanner.c.extra_from = extra if marked_from is None else 1
-    used = name.decode()
-    level = {"avx512": ST_ANY, "avx2": ST_AVX2}.get(used, ST_PLAIN)
-    scanner.c.place = st_place_tier(level)
-    scanner.c.squeeze = st_squeeze_tier(level)
-    scanner.c.deposit = st_deposit_tier(level)
-    return used
+    scanner.c.place = st_place_tier(most)
+    scanner.c.squeeze = st_squeeze_tier(most)
+    scanner.c.deposit = st_deposit_tier(most)
 
 
 def last_marks(Scanner scanner not None, bytes text, size_t start):
@@ -262,20 +248,3 @@ def well_formed(data):
     cdef int length
     cdef ArrayView view = read_array(data, UINT8, "data")
     return valid_bytes(<const u8*>view.data, view.size, &why, &length)
-
-
-def utf8_of(str text not None, size_t start=0, stop=None):
-    """bytes: the UTF-8 of characters start:stop. None where one is a surrogate.
-
-    ValueError if there are no such characters.
-    """
-    cdef size_t end = len(text) if stop is None else stop, written
-    if not start <= end <= <size_t>len(text):
-        raise ValueError(f"no characters {start}:{end} in {len(text)}")
-    cdef int kind = PyUnicode_KIND(text)
-    cdef const u8* units = <const u8*>PyUnicode_DATA(text) + start * kind
-    out = np.empty(st_transcode_room_of(kind, end - start), np.uint8)
-    cdef u8* room = <u8*>array_memory(out, UINT8)
-    with nogil:
-        written = strategy.transcode(units, kind, end - start, room)
-    return None if written == <size_t>-1 else out[:written].tobytes()

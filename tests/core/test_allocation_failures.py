@@ -131,7 +131,6 @@ def counts(made: Trainer) -> Any:
     return made.pending, made.bytes_in, sorted(made.piece_counts().items())
 
 
-BROKEN = LONG.encode() + b"\xff"
 MANY = {"num_threads": 3}
 WIDE = "".join(f"wörter{i} 日本 " for i in range(6000))  # a str of which the UTF-8 is made first
 WORDS = "".join(f"word{i} " for i in range(900))

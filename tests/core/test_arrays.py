@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok._core.encode import Cuts, TokenTable, find_parts, spell
+from streamtok._core.encode import LIST, Cuts, TokenTable, find_parts, spell
 from streamtok._core.train import MergeLoop, PretokenTable
 
 from ..conftest import encoding_of, scanner_of
@@ -41,7 +41,7 @@ def loop(*arrays: Any) -> MergeLoop:
 
 
 def split(*arrays: Any) -> Any:
-    return encoding_of("r50k_base")._encoder.encode_split(*arrays, "list")
+    return encoding_of("r50k_base").definition.encoder.encode_split(*arrays, LIST)
 
 
 CALLS: list[tuple[Callable[..., Any], list[Any]]] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
@@ -11,31 +12,32 @@ import streamtok
 from streamtok.reference import bpe as reference
 
 from ..conftest import PACKED, encoding_of, stream_ids, twin_of
+from ..encodings import make_encoding
 
 SIZES = [*range(3, 12)] * 3 + [20, 30, 60, 200]
 
 
 def words_of(rng: random.Random, count: int, alphabet: str = "abcdefghijklm") -> list[str]:
-    return ["".join(rng.choices(alphabet, k=rng.choice(SIZES))) for _ in range(count)]
+    ends = list(itertools.accumulate(rng.choices(SIZES, k=count), initial=0))
+    letters = "".join(rng.choices(alphabet, k=ends[-1]))
+    return [letters[start:end] for start, end in itertools.pairwise(ends)]
 
 
 @pytest.mark.parametrize("name", PACKED)
 def test_the_cache_is_bounded_and_changes_no_id(name: str) -> None:
     table = encoding_of(name)
-    enc = streamtok.Encoding(
-        name, pat_str=table._pat_str, mergeable_ranks=table._vocabulary, special_tokens={}
-    )
+    enc = make_encoding(table._pat_str, table.definition.vocabulary, name=name)
     text = " ".join(words_of(random.Random(name), 180_000))
     streamtok.set_cache_limit(0)
     enc.encode_to_numpy("a")
-    least = enc._encoder.cache_bytes()
+    least = enc.definition.encoder.cache_bytes()
     swept = enc.encode_to_numpy(text)
-    assert enc._encoder.cache_bytes() == least
+    assert enc.definition.encoder.cache_bytes() == least
     streamtok.set_cache_limit(3 * least)
     grown = enc.encode_to_numpy(text)
-    assert least < enc._encoder.cache_bytes() <= 3 * least
+    assert least < enc.definition.encoder.cache_bytes() <= 3 * least
     np.testing.assert_array_equal(enc.encode_to_numpy(text), grown)
-    assert enc._encoder.cache_bytes() <= 3 * least
+    assert enc.definition.encoder.cache_bytes() <= 3 * least
     np.testing.assert_array_equal(swept, grown)
     assert enc.decode(swept) == text
 
@@ -52,15 +54,13 @@ def test_tokens_that_were_forgotten_come_back(are_ids_ranks: bool, count: int) -
     step = 1 if are_ids_ranks else 3
     order = [*(bytes([i]) for i in range(256)), *(word.encode() for word in odd)]
     ranks = {token: step * i for i, token in enumerate(order)}
-    enc = streamtok.Encoding(
-        "odd", pat_str=r"[a-z]+|[^a-z]", mergeable_ranks=ranks, special_tokens={}
-    )
-    assert enc._table.longest_unreachable == 400
+    enc = make_encoding(r"[a-z]+|[^a-z]", ranks)
+    assert enc.definition.table.longest_unreachable == 400
     streamtok.set_cache_limit(0)
     text = " ".join(odd * 2)
     expected = reference.encode_ordinary(ranks, enc._pat_str, text.encode())
     assert enc.encode(text) == expected
-    for _ in range(4):
+    for _ in range(2):
         # Four times what there is room for, of short pieces and of long ones.
         enc.encode_to_numpy(" ".join(words_of(rng, 90_000, "abcdefghijklmnop")))
         assert enc.encode(text) == expected
@@ -74,10 +74,10 @@ def test_what_comes_again_and_again_among_new_text(share: float) -> None:
     often = words_of(rng, 20_000)
     words = [rng.choice(often) if rng.random() < share else word for word in words_of(rng, 150_000)]
     ids = enc.encode_to_numpy(" ".join(words))
-    enc._encoder.release()
+    enc.definition.encoder.release()
     streamtok.set_cache_limit(1 << 28)
     np.testing.assert_array_equal(enc.encode_to_numpy(" ".join(words)), ids)
-    enc._encoder.release()
+    enc.definition.encoder.release()
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -96,7 +96,7 @@ def test_new_words_that_come_again_before_they_are_merged(name: str, different: 
         lambda text: enc.encode_to_numpy(text.encode()).tolist(),
         lambda text: stream_ids(enc.stream_encoder(), [text[:900], text[900:1000], text[1000:]]),
     ):
-        enc._encoder.release()
+        enc.definition.encoder.release()
         assert encode(text) == expected
         assert encode(text) == expected
 

@@ -14,16 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok._core.encode import encode_delimited, encode_documents, find_documents
+from streamtok._core.encode import encode_delimited, find_documents
 from streamtok.pipeline import documents
 from streamtok.pipeline.documents import DocumentEncoder
 from streamtok.pipeline.sources import Delimited, Documents
 
-from ..api.test_threads import SPECIALS, nasty, outcome, with_specials
-from ..conftest import encoding_of
+from ..api.test_threads import SPECIALS, nasty, with_specials
+from ..encodings import make_encoding
 from ..pipeline.test_documents import take_all
 
-NAMES = ["r50k_base", "cl100k_base", "o200k_base", "llama3_style"]
 # Tokens and none; a part of a character; one that overlaps itself; one that no token can be.
 DELIMITERS = [b"\n", b"\0", b" ", b"\n\n", b"\r\n", b"--", b"\n---\n", "é".encode(), b"\xa9"]
 DELIMITERS += [b"<|end of text|>", b"|", b"of", b"\x1e" * 40]
@@ -36,8 +35,8 @@ def in_block(
     count, stop = find_documents(data, delimiter, 0, len(data))
     stream = enc.stream_encoder(**{k: v for k, v in how.items() if k.endswith("special")})
     return encode_delimited(
-        enc._encoder,
-        stream._matcher,
+        enc.definition.encoder,
+        stream.matcher,
         memoryview(data)[:stop],
         delimiter,
         count,
@@ -94,45 +93,12 @@ def test_documents_are_found_as_by_split(
         find_documents(data, b"", 0, 1)
 
 
-@pytest.mark.parametrize("delimiter", DELIMITERS)
-@pytest.mark.parametrize("name", NAMES)
-def test_a_block_has_the_ids_of_each_document(name: str, delimiter: bytes) -> None:
-    enc = encoding_of(name)
-    rng = random.Random(f"{name} {delimiter!r}")
-    is_text = outcome(delimiter.decode) == delimiter.decode("utf-8", "replace")
-    for round_ in range(6):
-        data = lines(rng, delimiter, rng.choice([0, 1, 7, 300]))
-        how: dict[str, Any] = {"skip_empty": bool(round_ % 2)}
-        how |= {name: one for name, one in (("prepend", 7), ("append", 9)) if rng.random() < 0.5}
-        # Under "strict" nothing is encoded that has half a character.
-        how["errors"] = rng.choice(["strict", "replace"]) if is_text else "surrogateescape"
-        found = in_block(enc, data, delimiter, disallowed_special=(), **how)
-        expected = one_by_one(enc, data, delimiter, disallowed_special=(), **how)
-        assert (found[0].tolist(), found[1].tolist()) == expected
-        assert (found[0].dtype, found[1].dtype) == (np.uint32, np.int64)
-
-
-def test_a_block_and_a_list_give_the_same() -> None:
-    """The two ways of `DocumentEncoder`, on one task's worth of lines."""
-    enc = streamtok.get_encoding("cl100k_base")
-    data = lines(random.Random(3), b"\n", 3_000)
-    for frame in ((-1, -1), (5, -1), (-1, 6), (5, 6)):
-        ids, ends, _ = encode_documents(  # type: ignore[misc]
-            enc._encoder, enc._specials.ordinary, data.split(b"\n")[:-1], "strict", *frame
-        )
-        more = {"prepend": frame[0], "append": frame[1], "disallowed_special": ()}
-        found = in_block(enc, data, b"\n", skip_empty=False, **more)
-        assert (found[0].tolist(), found[1].tolist()) == (ids.tolist(), ends)
-
-
 def test_special_tokens_are_those_of_each_document() -> None:
     """One that reaches over a delimiter is none, and does not hide another at its place."""
     newline = streamtok.get_encoding("cl100k_base").encode("\n")[0]
     specials = {**SPECIALS, "<|end\n": 100_310, "b\na": 100_311, "word": newline}
     base = streamtok.get_encoding("cl100k_base")
-    enc = streamtok.Encoding(
-        "more", pat_str=base.pattern, mergeable_ranks=base._vocabulary, special_tokens=specials
-    )
+    enc = make_encoding(base.pattern, base.definition.vocabulary, specials)
     rng = random.Random(12)
     sets: list[Any] = ["all", {"<|end"}, {"a b", "<|end\n"}, {"word", "b\na"}]
     for _ in range(40):
@@ -156,10 +122,10 @@ def test_what_a_stream_must_see_is_left_to_it() -> None:
     # Half a character in each document, though together they are whole.
     assert in_block(enc, "é".encode() * 2, "é".encode()[1:], skip_empty=False) is None
     assert in_block(enc, b"<|endo\nftext|>\n", b"\n", skip_empty=False) is not None
-    ordinary = enc._specials.ordinary
+    ordinary = enc.definition.specials.ordinary
     for data, count in ((b"a\nb", 1), (b"a\n", 2)):
         rest = (data, b"\n", count, "strict", -1, -1, False)
-        assert encode_delimited(enc._encoder, ordinary, *rest) is None
+        assert encode_delimited(enc.definition.encoder, ordinary, *rest) is None
 
 
 def encoded(

@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok import vocabulary
 from streamtok._core._testing import (
+    kernels,
     last_marks,
+    levels,
     marks,
     sorted_tokens,
-    use_batch,
-    use_keys,
     use_tier,
-    use_transcode,
 )
 from streamtok._core.encode import TokenTable
 from streamtok.patterns.pattern import Pattern
@@ -61,13 +60,7 @@ PIECES = [
 ]
 
 
-@pytest.fixture(scope="module", params=range(3))
-def tier(request: pytest.FixtureRequest) -> int:
-    """Every way to mark windows that this processor has; the last is the plain one."""
-    scanner = scanner_of(Pattern.compile(SPLITS[0]))
-    if use_tier(scanner, request.param) is None:
-        pytest.skip("this processor has no more tiers")
-    return request.param
+LEVELS = levels()
 
 
 def text_of(rng: random.Random, size: int) -> str:
@@ -92,17 +85,18 @@ def starts_of(source: str, text: str) -> np.ndarray:
     return starts
 
 
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("source", [*SPLITS, MANY_CLASSES])
-def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
+def test_windows_never_say_what_is_not_so(source: str, level: int) -> None:
     pattern = compiled(source)
     if pattern.windows is None:
         assert not pattern.is_total or source in PATTERNS
         return
     scanner = scanner_of(pattern)
-    use_tier(scanner, tier)
+    use_tier(scanner, level)
     rng = random.Random(source)
     decided = 0
-    for number in range(120):
+    for number in range(50):
         text = text_of(rng, 400)
         data = text.encode()
         blocks = (len(data) - 9) // 64
@@ -120,8 +114,9 @@ def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
 CONTINUATIONS = ["", "a", "s", "'", "'s", " ", "\n", "1", "12", "é", "日", "/", "S", "  \n", "ſ"]
 
 
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("source", SPLITS)
-def test_the_end_of_a_text_is_told_only_as_far_as_it_is_certain(source: str, tier: int) -> None:
+def test_the_end_of_a_text_is_told_only_as_far_as_it_is_certain(source: str, level: int) -> None:
     """What the windows decide of the last bytes is so whatever follows them.
 
     At the beginning of a text, too, where they see a margin instead of what comes before.
@@ -130,7 +125,7 @@ def test_the_end_of_a_text_is_told_only_as_far_as_it_is_certain(source: str, tie
     if pattern.windows is None:
         return
     scanner = scanner_of(pattern)
-    use_tier(scanner, tier)
+    use_tier(scanner, level)
     rng = random.Random(source)
     decided = 0
     margins = 0
@@ -156,9 +151,9 @@ def test_the_end_of_a_text_is_told_only_as_far_as_it_is_certain(source: str, tie
     assert decided or source not in SPLITS[:4]
 
 
-@settings(max_examples=150)
-@given(source=st.sampled_from(SPLITS), seed=st.integers(0, 2**32), number=st.integers(0, 2))
-def test_short_texts_and_chunks_equal_the_reference(source: str, seed: int, number: int) -> None:
+@settings(max_examples=60)
+@given(source=st.sampled_from(SPLITS), seed=st.integers(0, 2**32), level=st.sampled_from(LEVELS))
+def test_short_texts_and_chunks_equal_the_reference(source: str, seed: int, level: int) -> None:
     """Where all that is longer than a few bytes is marked, in each tier."""
     rng = random.Random(seed)
     pattern = Pattern.compile(source)
@@ -168,8 +163,9 @@ def test_short_texts_and_chunks_equal_the_reference(source: str, seed: int, numb
     order = [*singles, *sorted(t for t in pairs | tokens if len(t) > 1)]
     ranks = {token: rank for rank, token in enumerate(order)}
     enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
-    if pattern.windows is None or use_tier(enc._encoder.scanner, number, 10) is None:
+    if pattern.windows is None:
         return
+    use_tier(enc.definition.encoder.scanner, level, 10)
     for size in (3, 10, 30, 60):
         data = text_of(rng, size).encode()
         expected = reference.encode(ranks, source, data, special_tokens={}, allowed_special=())
@@ -179,11 +175,12 @@ def test_short_texts_and_chunks_equal_the_reference(source: str, seed: int, numb
         assert stream_ids(enc.stream_encoder(), chunks) == expected
 
 
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
-def test_rows_of_blanks_and_quotes_are_told(name: str, tier: int) -> None:
+def test_rows_of_blanks_and_quotes_are_told(name: str, level: int) -> None:
     """However a block of 64 cuts them: in code, next to nothing is left to the walk."""
     scanner = scanner_of(encoding_of(name).pattern)
-    use_tier(scanner, tier)
+    use_tier(scanner, level)
     for indent in [*range(2, 9), 63, 64, 65, 127, 128, 130, 200]:
         lines = [f"x = ('s', 'd')\n{' ' * indent}return 'tis\n" for _ in range(60)]
         data = "".join(lines).encode()
@@ -214,9 +211,8 @@ def test_tiers_agree(source: str) -> None:
     data = bytes(rng.choices(range(256), k=4000)) + text_of(rng, 2000).encode()
     blocks = (len(data) - 9) // 64
     seen = []
-    for number in range(5):
-        if use_tier(scanner, number) is None:
-            break
+    for level in LEVELS:
+        use_tier(scanner, level)
         seen.append([words.tolist() for words in marks(scanner, data, 8, blocks)])
     assert all(one == seen[0] for one in seen)
 
@@ -227,14 +223,14 @@ def test_windows_are_packed_as_derived() -> None:
         assert pattern.windows.to_bytes() == derive_windows(pattern).to_bytes()
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     source=st.sampled_from(SPLITS),
     seed=st.integers(0, 2**32),
-    most=st.integers(0, 3),
+    level=st.sampled_from(LEVELS),
     errors=st.sampled_from(["replace", "surrogateescape"]),
 )
-def test_long_texts_equal_the_reference(source: str, seed: int, most: int, errors: str) -> None:
+def test_long_texts_equal_the_reference(source: str, seed: int, level: int, errors: str) -> None:
     rng = random.Random(seed)
     data = bytearray(text_of(rng, 300).encode())
     for _ in range(rng.choice([0, 0, 1, 5])):
@@ -244,9 +240,7 @@ def test_long_texts_equal_the_reference(source: str, seed: int, most: int, error
     pairs = {token[i : i + 2] for token in tokens for i in range(len(token) - 1)}
     order = [*singles, *sorted(t for t in pairs | tokens if len(t) > 1)]
     ranks = {token: rank for rank, token in enumerate(order)}
-    use_batch(most)
-    use_keys(most)
-    try:
+    with kernels(level):
         enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
         expected = reference.encode(
             ranks, source, bytes(data), errors=errors, special_tokens={}, allowed_special=()
@@ -256,27 +250,23 @@ def test_long_texts_equal_the_reference(source: str, seed: int, most: int, error
             cuts = sorted(rng.sample(range(len(data)), 5))
             chunks = [bytes(data[a:b]) for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
             assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
-    finally:
-        use_batch(3)
-        use_keys(3)
 
 
-@pytest.mark.parametrize("most", [0, 1, 3])
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("source", [r"[a-zé日]+|[^a-zé日]", r"[a-zé日]+"])
-def test_long_pretokens_among_short_ones_are_found_again(source: str, most: int) -> None:
+def test_long_pretokens_among_short_ones_are_found_again(source: str, level: int) -> None:
     """Around 15, 64 and 256 bytes, anywhere in a batch; between some, what no piece covers."""
-    rng = random.Random(f"{source}{most}")
+    rng = random.Random(f"{source}{level}")
     ranks = {bytes([i]): i for i in range(256)}
     for pair in ("ab", "cd", "abcd", "é", "日"):
         ranks[pair.encode()] = len(ranks)
     sizes = [*range(1, 40), *range(60, 70), *range(250, 262), 400]
     words = ["".join(rng.choices("abcdeé日", k=size)) for size in sizes]
-    use_keys(most)
 
     def slow(text: str) -> list[int]:
         return reference.encode(ranks, source, text, special_tokens={}, allowed_special=())
 
-    try:
+    with kernels(level):
         enc = streamtok.Encoding("long", pat_str=source, mergeable_ranks=ranks, special_tokens={})
         ids = {word: slow(word) for word in words}
         gap = slow(" ")
@@ -286,8 +276,6 @@ def test_long_pretokens_among_short_ones_are_found_again(source: str, most: int)
                 chosen = rng.choices(words, weights, k=700)
                 expected = [number for word in chosen for number in [*ids[word], *gap]]
                 assert enc.encode(" ".join(chosen) + " ") == expected
-    finally:
-        use_keys(3)
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -297,16 +285,13 @@ def test_every_tier_merges_alike(name: str) -> None:
     pieces = ["".join(rng.choices("etaoinsh日本ё", k=rng.randint(1, 40))) for _ in range(1000)]
     text = " ".join(pieces)
     expected = twin.encode_ordinary(text)
-    try:
-        for most in range(4):
-            use_batch(most)
-            enc._encoder.release()  # what is remembered is not merged
+    for level in LEVELS:
+        with kernels(level):
+            enc.definition.encoder.release()  # what is remembered is not merged
             assert enc.encode_ordinary(text) == expected
-            for piece in pieces[:120]:
-                enc._encoder.release()
+            for piece in pieces[:40]:
+                enc.definition.encoder.release()
                 assert enc.encode_ordinary(piece) == twin.encode_ordinary(piece)
-    finally:
-        use_batch(3)
 
 
 def long_piece(rng: random.Random, letters: str, size: int) -> str:
@@ -341,17 +326,14 @@ def test_long_pretokens_joined_of_stretches_equal_tiktoken(seed: int) -> None:
     enc = streamtok.Encoding("s", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
     pieces = [long_piece(rng, letters, size) for size in (65, 70, 130, 250, 300, 500, 1100, 30_000)]
     expected = [twin.encode_ordinary(piece) for piece in pieces]
-    try:
-        for most in range(4):
-            use_batch(most)
+    for level in LEVELS:
+        with kernels(level):
             for piece, ids in zip(pieces, expected, strict=True):
                 assert enc.encode_ordinary(piece) == ids
-                assert enc._encoder.encode_pretoken(piece.encode()) == ids
+                assert enc.definition.encoder.encode_pretoken(piece.encode()) == ids
                 cuts = sorted(rng.choices(range(len(piece)), k=4))
                 chunks = [piece[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
                 assert stream_ids(enc.stream_encoder(), chunks) == ids
-    finally:
-        use_batch(3)
 
 
 def few_letters(rng: random.Random, letters: str) -> dict[bytes, int]:
@@ -396,14 +378,11 @@ def test_new_pretokens_of_all_sizes_are_put_in_place(seed: int) -> None:
     rng.shuffle(words)
     text = " ".join(words)
     expected = twin.encode_ordinary(text)
-    try:
-        for most in range(4):
-            use_batch(most)
-            enc._encoder.release()  # what is remembered does not wait
+    for level in LEVELS:
+        with kernels(level):
+            enc.definition.encoder.release()  # what is remembered does not wait
             assert enc.encode_ordinary(text) == expected
             assert enc.encode_ordinary(text) == expected
-    finally:
-        use_batch(3)
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -415,12 +394,9 @@ def test_long_pretokens_of_every_kind_equal_tiktoken(name: str) -> None:
     pieces += ["".join(map(chr, rng.choices(range(0x4E00, 0x9FA0), k=7000)))]
     for piece in pieces:
         expected = twin.encode_ordinary(piece)
-        try:
-            for most in range(4):
-                use_batch(most)
+        for level in LEVELS:
+            with kernels(level):
                 assert enc.encode_ordinary(piece) == expected
-        finally:
-            use_batch(3)
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -502,8 +478,8 @@ def test_text_of_every_width(text: str) -> None:
     assert enc.encode(text[:3]) == twin.encode(text[:3])
 
 
-@pytest.mark.parametrize("most", range(4))
-def test_str_of_every_width_becomes_its_utf8(most: int) -> None:
+@pytest.mark.parametrize("level", LEVELS)
+def test_str_of_every_width_becomes_its_utf8(level: int) -> None:
     enc = streamtok.get_encoding("gpt2")
     rng = random.Random(1)
     kinds = [
@@ -512,8 +488,7 @@ def test_str_of_every_width_becomes_its_utf8(most: int) -> None:
         [*range(0xD800), *range(0xE000, 0x10000)],
         range(0x10000, 0x110000),
     ]
-    use_transcode(most)
-    try:
+    with kernels(level):
         for kind in range(4):
             for size in [*range(40), 100, 1000]:
                 for share in (0.02, 0.5, 1):
@@ -527,5 +502,3 @@ def test_str_of_every_width_becomes_its_utf8(most: int) -> None:
                     )
                     text = str(text.encode(), "utf-8")  # a new one, without UTF-8 of its own
                     assert enc.decode_bytes(enc.encode_ordinary(text)) == text.encode()
-    finally:
-        use_transcode(3)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
 import random
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
-import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import streamtok
-from streamtok._core._testing import use_batch
-from streamtok.engines.protocol import encode_whole
-from streamtok.engines.rules import TextRules
+from streamtok._core._testing import kernels, levels
+from streamtok._core.encode import ARRAY, COUNT, LIST
 from streamtok.reference import bpe as reference
 
 from ..conftest import PACKED, encoding_of, stream_ids, twin_of
+from ..doors import outcome
+from ..encodings import SINGLES, make_encoding
 from .test_fast_paths import PIECES
 
 
@@ -55,13 +52,6 @@ SETTINGS = [
 ]
 
 
-def outcome(call: Callable[[], object]) -> object:
-    try:
-        return call()
-    except Exception as error:
-        return type(error), str(error)
-
-
 @pytest.mark.parametrize("name", PACKED)
 def test_quick_calls_equal_the_long_way(name: str) -> None:
     enc = encoding_of(name)
@@ -69,10 +59,10 @@ def test_quick_calls_equal_the_long_way(name: str) -> None:
         for some in SETTINGS:
             full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
             full |= some
-            slow = outcome(lambda: enc._texts.encode(text, into="list", **full))  # noqa: B023
+            slow = outcome(lambda: enc.definition.texts.encode(text, output=LIST, **full))  # noqa: B023
             assert outcome(lambda: enc.encode(text, **some)) == slow, (text, some)  # noqa: B023
-        ordinary = enc._specials.ordinary
-        slow = outcome(lambda: encode_whole(enc._engine, text, ordinary, "strict", "list"))  # noqa: B023
+        ordinary = enc.definition.specials.ordinary
+        slow = outcome(lambda: enc.definition.engine.encode(text, ordinary, "strict", LIST))  # noqa: B023
         assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
 
 
@@ -91,11 +81,11 @@ def test_quick_arrays_and_counts_equal_the_long_way(name: str) -> None:
             full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
             full |= {"add_special_tokens": False, "num_threads": 1}
             full |= some
-            slow = outcome(lambda: listed(enc._texts.encode(text, into="array", **full)))  # noqa: B023
+            slow = outcome(lambda: listed(enc.definition.texts.encode(text, output=ARRAY, **full)))  # noqa: B023
             quick = outcome(lambda: listed(enc.encode_to_numpy(text, **some)))  # noqa: B023
             assert quick == slow, (text, some)
             full["disallowed_special"] = some.get("disallowed_special", ())  # its own default
-            slow = outcome(lambda: enc._texts.encode(text, into="count", **full))  # noqa: B023
+            slow = outcome(lambda: enc.definition.texts.encode(text, output=COUNT, **full))  # noqa: B023
             assert outcome(lambda: enc.count(text, **some)) == slow, (text, some)  # noqa: B023
 
 
@@ -107,7 +97,7 @@ def test_quick_arrays_and_counts_equal_the_long_way(name: str) -> None:
 )
 def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
     enc = encoding_of("cl100k_base")
-    slow = outcome(lambda: enc._texts.encode(text, frozenset(), "all", "strict", "list"))
+    slow = outcome(lambda: enc.definition.texts.encode(text, frozenset(), "all", "strict", LIST))
     assert outcome(lambda: enc.encode(text)) == slow
     array = outcome(lambda: listed(enc.encode_to_numpy(text)))
     assert array == slow
@@ -116,19 +106,18 @@ def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
     ordinary = outcome(lambda: enc.encode_ordinary(text))
     counted = outcome(lambda: enc.count(text))
     assert counted == (len(ordinary) if isinstance(ordinary, list) else ordinary)
-    assert ordinary == outcome(lambda: enc._texts.encode(text, frozenset(), (), "strict", "list"))
+    assert ordinary == outcome(
+        lambda: enc.definition.texts.encode(text, frozenset(), (), "strict", LIST)
+    )
     if isinstance(ordinary, list) and isinstance(text, bytes):
         assert ordinary == twin_of("cl100k_base").encode_ordinary(text.decode())
 
 
-@pytest.fixture(params=range(3))
+@pytest.fixture(params=levels())
 def way_to_merge(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every way that new pieces of small texts can go."""
-    use_batch(request.param)
-    try:
+    with kernels(request.param):
         yield
-    finally:
-        use_batch(3)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -142,11 +131,11 @@ def test_new_pretokens_of_small_texts_equal_the_reference(way_to_merge: None, se
     tokens = {(" " * rng.randint(0, 1) + word(9)).encode() for _ in range(150)}
     parts = {token[:end] for token in tokens for end in range(2, len(token) + 1)}
     order = rng.sample(sorted(parts), len(parts))
-    ranks = {bytes([i]): i for i in range(256)}
+    ranks = dict(SINGLES)
     step = rng.choice([1, 3])  # ids in a row, or not
     ranks |= {token: 256 + step * i for i, token in enumerate(order)}
     pattern = r" ?\w+|\s+|[^\w\s]+"
-    enc = streamtok.Encoding("s", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    enc = make_encoding(pattern, ranks)
     # Sixteen go side by side, and four such groups at a time.
     for count in [*range(1, 30), 60, *range(1, 30), 64, 65, 81, 130, 200]:
         longest = rng.choice([3, 15, 16, 40, 70])
@@ -160,73 +149,23 @@ def test_new_pretokens_of_small_texts_equal_the_reference(way_to_merge: None, se
             lambda text: enc.encode_to_numpy(text).tolist(),
             lambda text: stream_ids(enc.stream_encoder(), [text[:7], text[7:]]),
         ):
-            enc._encoder.release()  # everything is new again
+            enc.definition.encoder.release()  # everything is new again
             assert encode(text) == expected, text
             assert encode(text) == expected, text  # and now known
-            assert enc._texts.encode(text, frozenset(), (), "strict", "list") == expected
+            assert enc.definition.texts.encode(text, frozenset(), (), "strict", LIST) == expected
 
 
 @pytest.mark.parametrize("name", PACKED)
 def test_lone_pretokens_of_every_size_equal_tiktoken(way_to_merge: None, name: str) -> None:
     enc, twin = encoding_of(name), twin_of(name)
     rng = random.Random(name)
-    enc._encoder.release()
+    enc.definition.encoder.release()
     for size in range(1, 71):
         for letters in ("etaoinshrdlu", "日本語のё", "=-#*/"):
             piece = "".join(rng.choices(letters, k=size))
             expected = twin.encode_ordinary(piece)
             assert enc.encode_ordinary(piece) == expected
             assert enc.encode_ordinary(piece) == expected
-
-
-def test_quick_calls_keep_their_signature() -> None:
-    for ours, theirs in ((streamtok.Encoding, tiktoken.Encoding),):
-        for name in ("encode", "encode_ordinary", "encode_to_numpy"):
-            got = inspect.signature(getattr(ours, name)).parameters
-            for parameter in inspect.signature(getattr(theirs, name)).parameters.values():
-                assert got[parameter.name].kind == parameter.kind
-                if parameter.name.endswith("_special"):
-                    assert got[parameter.name].default == parameter.default
-    enc = encoding_of("gpt2")
-    assert enc.encode(text="a b") == enc.encode_ordinary(text="a b") == enc.encode("a b")
-    for wrong in [enc.encode, lambda: enc.encode("a", set()), lambda: enc.encode("a", x=1)]:
-        with pytest.raises(TypeError):
-            wrong()
-
-
-def test_quick_calls_are_not_for_encodings_with_rules() -> None:
-    rules = TextRules(normalizer="spaces", space_first=True)
-    base = encoding_of("gpt2")
-    enc = streamtok.Encoding(
-        "spaces",
-        pat_str=base._pat_str,
-        mergeable_ranks=base._vocabulary,
-        special_tokens=base._special_tokens,
-        rules=rules,
-    )
-    assert enc.encode("a\u2581b") == base.encode(" a b") == enc.encode_ordinary("a\u2581b")
-    assert stream_ids(enc.stream_encoder(), ["a\u2581", "b"]) == base.encode(" a b")
-    added = streamtok.Encoding(
-        "added",
-        pat_str=base._pat_str,
-        mergeable_ranks=base._vocabulary,
-        special_tokens=base._special_tokens,
-        rules=TextRules(added_tokens=(("b c", 60000),)),
-    )
-    assert added.encode("a b c") == [*base.encode("a "), 60000] == added.encode_ordinary("a b c")
-
-
-def test_quick_calls_of_two_threads_and_of_finalizers() -> None:
-    enc = encoding_of("cl100k_base")
-    texts = [f"line {i}: {'é' * (i % 7)} of words" for i in range(3000)]
-    expected = [enc._texts.encode(text, frozenset(), "all", "strict", "list") for text in texts]
-    enc._encoder.release()
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(3):
-            runs = [pool.submit(list, map(enc.encode, texts)) for _ in range(4)]
-            assert all(run.result() == expected for run in runs)
-    enc._encoder.release()
-    assert enc.encode(texts[0]) == expected[0]
 
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
@@ -241,7 +180,7 @@ def test_quick_stream_equals_the_long_way(errors: str) -> None:
                 fast = outcome(lambda: quick.encode(chunk, final))  # noqa: B023
             else:
                 fast = outcome(lambda: quick.encode_to_numpy(chunk, final).tolist())  # noqa: B023
-            assert fast == outcome(lambda: slow._feed(chunk, final, "list", None))  # noqa: B023
+            assert fast == outcome(lambda: slow.take(chunk, final, LIST))  # noqa: B023
             assert quick.getstate() == slow.getstate()
             if rng.random() < 0.2:
                 quick = pickle.loads(pickle.dumps(quick)) if rng.random() < 0.5 else quick.copy()

@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok._core._testing import use_wide_search
+from streamtok._core._testing import kernels, levels
 from streamtok._core.encode import SpecialMatcher
 from streamtok.engines.rules import TextRules
 
 from ..conftest import stream_ids
+from ..doors import COUNTS, IDS
+from ..encodings import SINGLES, make_encoding
 
-RANKS = {bytes([i]): i for i in range(256)}
 PATTERN = r" ?\p{L}+|\s+(?!\S)|\s+|[^\s\p{L}]+"
 
 
@@ -36,7 +37,7 @@ def with_the_longest(encoding: streamtok.Encoding, text: str, allowed: set[str])
     return ids + encoding.encode_ordinary(text[begin:])
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(40))
 def test_the_longest_special_token_wins(seed):
     rng = random.Random(seed)
     size = rng.choice([1, 2, 3, 4, 5, 7, 16, 40])
@@ -45,12 +46,7 @@ def test_the_longest_special_token_wins(seed):
         base = rng.choice(sorted(texts))
         more = "".join(rng.choices("ab<>| é", k=rng.randint(1, 9)))
         texts.add((base + more)[:40] if rng.random() < 0.7 else more)
-    ours = streamtok.Encoding(
-        "x",
-        pat_str=PATTERN,
-        mergeable_ranks=RANKS,
-        special_tokens={text: 300 + i for i, text in enumerate(sorted(texts))},
-    )
+    ours = make_encoding(PATTERN, special={text: 300 + i for i, text in enumerate(sorted(texts))})
     for _ in range(30):
         text = "".join(rng.choices([*sorted(texts), "x", " "], k=3))
         for allowed in [texts, set(rng.sample(sorted(texts), rng.randint(0, len(texts))))]:
@@ -65,7 +61,7 @@ def test_the_longest_special_token_wins(seed):
 SPECIALS = ["<|a|>", "<|a|>b", "<|a", "\n\n<x>", " <x>", "<x> ", "é<", "<|a|><|a|>", "aa"]
 
 
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(
     parts=st.lists(
         st.sampled_from([*SPECIALS, "<", "|", "a", " ", "\n", "é", "b", "x>"]), max_size=8
@@ -76,12 +72,7 @@ SPECIALS = ["<|a|>", "<|a|>b", "<|a", "\n\n<x>", " <x>", "<x> ", "é<", "<|a|><|
     cuts=st.lists(st.integers(0, 60), max_size=5),
 )
 def test_allowed_and_disallowed_in_streams(parts, specials, allowed, disallowed, cuts):
-    enc = streamtok.Encoding(
-        "x",
-        pat_str=PATTERN,
-        mergeable_ranks=RANKS,
-        special_tokens={text: 300 + i for i, text in enumerate(sorted(specials))},
-    )
+    enc = make_encoding(PATTERN, special={text: 300 + i for i, text in enumerate(sorted(specials))})
     data = "".join(parts).encode()
     chosen = {"allowed_special": allowed, "disallowed_special": disallowed}
     must_raise = any(text.encode() in data for text in disallowed)
@@ -101,9 +92,7 @@ def test_allowed_and_disallowed_in_streams(parts, specials, allowed, disallowed,
 
 def test_long_special_tokens():
     name = "<|" + "x" * 1020 + "|>"
-    enc = streamtok.Encoding(
-        "x", pat_str=PATTERN, mergeable_ranks=RANKS, special_tokens={name: 300}
-    )
+    enc = make_encoding(PATTERN, special={name: 300})
     stream = enc.stream_encoder(allowed_special="all")
     text = name[:-1] + name
     chunks = [text[i : i + 70] for i in range(0, len(text), 70)]
@@ -112,7 +101,7 @@ def test_long_special_tokens():
 
 @pytest.mark.parametrize("text", ["x" * 1025, "é" * 513, "ab" * 40_000])
 def test_what_is_too_long_to_be_found_is_refused_by_name(text):
-    made = {"pat_str": PATTERN, "mergeable_ranks": RANKS}
+    made = {"pat_str": PATTERN, "mergeable_ranks": SINGLES}
     calls = [
         lambda: streamtok.Encoding("x", special_tokens={text: 300}, **made),
         lambda: streamtok.Encoding(
@@ -151,7 +140,7 @@ def test_a_long_text_is_searched_as_a_short_one(seed):
 def test_megabytes_of_special_tokens(tmp_path):
     texts = [f"{i:04}" + "-" * 990 for i in range(2_500)]
     path = tmp_path / "many.tiktoken"
-    path.write_text("".join(f"{base64.b64encode(t).decode()} {i}\n" for t, i in RANKS.items()))
+    path.write_text("".join(f"{base64.b64encode(t).decode()} {i}\n" for t, i in SINGLES.items()))
     specials = {text: 300 + i for i, text in enumerate(texts)}
     enc = streamtok.load(path, pattern=PATTERN, special_tokens=specials)
     text = f"{texts[7]}a{texts[2_499]}{texts[0]}"
@@ -163,18 +152,15 @@ def test_megabytes_of_special_tokens(tmp_path):
 @pytest.mark.parametrize("bad", [{"": 300}, {"<x>": -1}, {"<x>": 2**32}, {"<x>": "1"}])
 def test_bad_special_tokens(bad):
     with pytest.raises(ValueError, match="special token"):
-        streamtok.Encoding("x", pat_str=PATTERN, mergeable_ranks=RANKS, special_tokens=bad)
+        make_encoding(PATTERN, special=bad)
 
 
-@pytest.mark.parametrize("is_wide", [True, False])
+@pytest.mark.parametrize("level", levels())
 @pytest.mark.parametrize("texts", [("<|a|>",), ("<|a|>", "<|", "<|<|b"), ("<|a|>", "<b>"), ("<",)])
-def test_what_they_begin_with_is_found_at_every_place(
-    is_wide: bool, texts: tuple[str, ...]
-) -> None:
+def test_what_they_begin_with_is_found_at_every_place(level: int, texts: tuple[str, ...]) -> None:
     rng = random.Random(len(texts))
     matcher = SpecialMatcher([(text, i) for i, text in enumerate(texts)], frozenset(texts), ())
-    use_wide_search(is_wide)
-    try:
+    with kernels(level):
         for size in [*range(70), 127, 128, 129, 130, 200, 500]:
             for share in (0.5, 0.05, 0.002):
                 letters = [
@@ -189,23 +175,13 @@ def test_what_they_begin_with_is_found_at_every_place(
                 assert [token for _, _, token in found[1::2]] == [
                     texts.index(special) for special in expected[1::2]
                 ]
-    finally:
-        use_wide_search(True)
 
 
 # What the settings may be. tiktoken raises the same for all that is wrong here.
 
-DOORS = {
-    "encode": lambda enc, text, **how: enc.encode(text, **how),
-    "encode_to_numpy": lambda enc, text, **how: enc.encode_to_numpy(text, **how).tolist(),
-    "encode_batch": lambda enc, text, **how: enc.encode_batch([text], **how)[0],
-    "encode_with_unstable": lambda enc, text, **how: enc.encode_with_unstable(text, **how),
-    "count": lambda enc, text, **how: enc.count(text, **how),
-    "stream_encoder": lambda enc, text, **how: stream_ids(enc.stream_encoder(**how), [text]),
-    "iterencode": lambda enc, text, **how: list(
-        itertools.chain.from_iterable(enc.iterencode([text], **how))
-    ),
-}
+WITHOUT_SETTINGS = ("encode_ordinary", "ordinary_batch", "JSON lines")
+DOORS = {name: door for name, door in (IDS | COUNTS).items() if name not in WITHOUT_SETTINGS}
+DOORS["with_unstable"] = lambda enc, text, how: enc.encode_with_unstable(text, **how)
 
 
 @pytest.fixture(scope="module")
@@ -244,27 +220,27 @@ def test_settings_that_mean_nothing_are_refused_at_every_door(door, how, error, 
         with pytest.raises(error):
             twin.encode(text, **how)
         with pytest.raises(error, match=r"special|iterable"):
-            DOORS[door](enc, text, **how)
+            DOORS[door](enc, text, how)
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_all_and_any_collection_of_texts_are_allowed(door):
     enc = streamtok.get_encoding("gpt2")
-    expected = DOORS[door](enc, "<|endoftext|>", allowed_special="all")
+    expected = DOORS[door](enc, "<|endoftext|>", {"allowed_special": "all"})
     every_kind = [
         "".join(["al", "l"]), {"<|endoftext|>"}, frozenset(["<|endoftext|>"]), ["<|endoftext|>"],
         ("<|endoftext|>", "other"), {"<|endoftext|>": 1}, {"<|endoftext|>": 1}.keys(),
     ]  # fmt: skip
     for allowed in every_kind:
-        assert DOORS[door](enc, "<|endoftext|>", allowed_special=allowed) == expected
+        assert DOORS[door](enc, "<|endoftext|>", {"allowed_special": allowed}) == expected
     with pytest.raises(ValueError, match="disallowed special token"):
-        DOORS[door](enc, "<|endoftext|>", allowed_special=[], disallowed_special="all")
+        DOORS[door](enc, "<|endoftext|>", {"allowed_special": [], "disallowed_special": "all"})
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_disallowing_none_is_disallowing_nothing(door, twin):
     enc = streamtok.get_encoding("gpt2")
     text = "a<|endoftext|>"
-    expected = DOORS[door](enc, text, disallowed_special=())
-    assert DOORS[door](enc, text, disallowed_special=None) == expected
+    expected = DOORS[door](enc, text, {"disallowed_special": ()})
+    assert DOORS[door](enc, text, {"disallowed_special": None}) == expected
     assert enc.encode(text, disallowed_special=None) == twin.encode(text, disallowed_special=None)

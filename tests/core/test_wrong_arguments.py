@@ -24,11 +24,11 @@ WRONG: list[Any] = [
     bytearray(4),
 ]  # fmt: skip
 CALLS = [  # each ended the process once, or would with another layout of memory
-    "none.encode('a b', m, 'strict', 'list')",
+    "none.encode('a b', m, 'strict', encode.LIST)",
     "encode.Tail(none, m, 'strict')",
     "encode.Workspace(None)",
-    "encode.LargeText(e, cuts, m, 'a b' * 99, 'strict', 'list', 0)",
-    "encode.LargeText(none, cuts, m, 'a b' * 99, 'strict', 'list', 16)",
+    "encode.LargeText(e, cuts, m, 'a b' * 99, 'strict', encode.LIST, 0)",
+    "encode.LargeText(none, cuts, m, 'a b' * 99, 'strict', encode.LIST, 16)",
     "encode.Batch(none, m, ['a'], 'strict', 9)",
     "encode.Batch(e, m, None, 'strict', 9)",
     "encode.encode_documents(e, m, None, 'strict', -1, -1)",
@@ -36,7 +36,7 @@ CALLS = [  # each ended the process once, or would with another layout of memory
     "m.split(None)",
     "table.find(None)",
     "t.setstate(None)",
-    "t.encode('a', True, None, None, 9)",
+    "t.encode('a', True, None, 9)",
 ]
 TRIES = 40  # calls of each function with each number of arguments
 
@@ -45,19 +45,19 @@ def made() -> list[Any]:
     """An object of each class of the core that there is a way to."""
     enc = streamtok.get_encoding("gpt2")
     stream, trainer = enc.stream_encoder(), streamtok.Trainer("gpt2")
-    engine: Any = enc._engine
-    table, encoder = enc._encoder.table, enc._encoder
-    cuts: Any = enc._cuts
-    ordinary = enc._specials.ordinary
+    engine: Any = enc.definition.engine
+    table, encoder = enc.definition.encoder.table, enc.definition.encoder
+    cuts: Any = enc.definition.texts.cuts
+    ordinary = enc.definition.specials.ordinary
     character_table = encode.CharacterTable(
         [(97, 98)], True, [], None, [], True, True, False, None, None
     )
     return [
         enc, stream, enc.stream_decoder(), stream._tail, table, encoder, encoder.scanner,
-        ordinary, enc._decoder, cuts, trainer._counting.counter,
+        ordinary, enc.definition.decoder, cuts, trainer._counting.counter,
         trainer._counting.counter.table,
         encode.Workspace(table), encode.Batch(encoder, ordinary, ["a"], "strict", 9),
-        encode.LargeText(encoder, cuts, ordinary, "a b " * 99, "strict", "list", 16), engine,
+        encode.LargeText(encoder, cuts, ordinary, "a b " * 99, "strict", encode.LIST, 16), engine,
         encode.Transform([character_table]),
         enc.counter(), trainer,
     ]  # fmt: skip
@@ -106,13 +106,13 @@ def call_all(place: str) -> None:
     file = os.open(place, os.O_WRONLY | os.O_CREAT)
     rng = random.Random(1)
     done = 0
-    arguments = [*WRONG, *made(), "strict", "list", 7, b"text", np.arange(9, dtype=np.uint32)]
+    arguments = [*WRONG, *made(), "strict", encode.LIST, 7, b"text", np.arange(9, dtype=np.uint32)]
     enc = streamtok.get_encoding("gpt2")
-    ordinary = enc._specials.ordinary
+    ordinary, encoder = enc.definition.specials.ordinary, enc.definition.encoder
     names = {
-        "e": enc._encoder, "m": ordinary, "table": enc._encoder.table, "cuts": enc._cuts,
-        "t": enc.stream_encoder()._tail, "none": encode.Encoder(enc._encoder.table, None),
-        "b": encode.Batch(enc._encoder, ordinary, ["a"] * 9, "strict", 9), "encode": encode,
+        "e": encoder, "m": ordinary, "table": encoder.table, "cuts": enc.definition.texts.cuts,
+        "t": enc.stream_encoder()._tail, "none": encode.Encoder(encoder.table, None),
+        "b": encode.Batch(encoder, ordinary, ["a"] * 9, "strict", 9), "encode": encode,
     }  # fmt: skip
     for call in CALLS:
         os.pwrite(file, call.ljust(999).encode(), 0)

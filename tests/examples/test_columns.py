@@ -26,14 +26,6 @@ DATASETS = """
 rows = datasets.Dataset.from_dict({"text": TEXTS})
 found = rows.map(add_ids, batched=True, batch_size=3, num_proc=2)["ids"][:]
 """
-RAY = """
-ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False)
-ray.data.DataContext.get_current().execution_options.preserve_order = True
-ray.data.DataContext.get_current().enable_progress_bars = False
-rows = ray.data.from_items([{"text": text} for text in TEXTS])
-made = rows.map_batches(add_ids, batch_format="numpy", batch_size=3).take_all()
-found = [None if row["ids"] is None else list(map(int, row["ids"])) for row in made]
-"""
 PYSPARK = """
 from pyspark.sql import SparkSession
 local = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
@@ -72,9 +64,7 @@ def test_series() -> None:
     assert lists(frame["ids"]) == IDS
 
 
-@pytest.mark.parametrize(
-    ("library", "program"), [("datasets", DATASETS), ("ray", RAY), ("pyspark", PYSPARK)]
-)
+@pytest.mark.parametrize(("library", "program"), [("datasets", DATASETS), ("pyspark", PYSPARK)])
 def test_engines(tmp_path: Path, library: str, program: str) -> None:
     """In a process of its own: they warn, and leave threads."""
     pytest.importorskip(library)

@@ -14,7 +14,8 @@ from streamtok.cli.main import main
 from streamtok.formats import conversion
 
 from ..oracles import PLAIN, refuses, write
-from .test_formats_huggingface import ids_of, llama3, trained
+from .families import family, ids_of
+from .test_formats_huggingface import llama3
 from .test_formats_merges import GPT4, minbpe_model
 from .test_formats_ranks import DATA, tekken
 
@@ -97,8 +98,8 @@ def test_convert_into_a_folder_and_back(tmp_path, capsys):
     assert sorted(os.listdir(tmp_path / "g")) == ["encoder.json", "vocab.bpe"]
     code, _, err = run("convert", "-q", tmp_path / "g", tmp_path / "t.tiktoken", capsys=capsys)
     assert (code, err) == (0, "")
-    ranks = formats.load(tmp_path / "t.tiktoken")._vocabulary
-    assert ranks == streamtok.get_encoding("gpt2")._vocabulary
+    ranks = formats.load(tmp_path / "t.tiktoken").definition.vocabulary
+    assert ranks == streamtok.get_encoding("gpt2").definition.vocabulary
 
 
 @pytest.mark.parametrize(
@@ -143,8 +144,7 @@ def test_the_check_finds_a_difference(tmp_path, monkeypatch):
         vocab["Ġa"], vocab["he"] = vocab["he"], vocab["Ġa"]
         write(type(path)(to), json.dumps(made))
 
-    format = conversion.FORMATS["huggingface"]._replace(save=broken)
-    monkeypatch.setitem(conversion.FORMATS, "huggingface", format)
+    monkeypatch.setattr(formats, "save_huggingface", broken)
     gpt2 = streamtok.get_encoding("gpt2")
     refuses(
         conversion.convert,
@@ -159,7 +159,7 @@ def test_the_check_finds_a_difference(tmp_path, monkeypatch):
 
 def test_vocabulary_files_on_the_command_line(tmp_path, capsys):
     text = write(tmp_path / "text", PLAIN[0])
-    source = write(tmp_path / "tokenizer.json", trained("deepseek"))
+    source = write(tmp_path / "tokenizer.json", family("DeepSeek").to_str())
     expected = ids_of(Tokenizer.from_file(str(source)))(PLAIN[0])
     for name in (source, tmp_path):
         ids = tmp_path / "ids.txt"

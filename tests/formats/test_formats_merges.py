@@ -15,7 +15,7 @@ from streamtok import formats
 
 from ..minbpe_twin import Twin
 from ..oracles import PLAIN, assert_same, refuses, texts, write
-from .test_formats_huggingface import ids_of, trained
+from .families import family, ids_of
 
 # GPT-2's pair
 
@@ -29,7 +29,7 @@ def test_gpt2s_own_pair(tmp_path):
     theirs = Tokenizer(BPE.from_file(str(ids), str(merges)))
     theirs.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
     enc = formats.load_gpt2(merges, ids)
-    assert enc._vocabulary == gpt2._vocabulary
+    assert enc.definition.vocabulary == gpt2.definition.vocabulary
     assert enc.special_tokens_set == {"<|endoftext|>"}
     assert_same(enc, ids_of(theirs))
     assert formats.load(tmp_path).encode("hello world") == [31373, 995]
@@ -38,7 +38,7 @@ def test_gpt2s_own_pair(tmp_path):
 def shuffled_pair(tmp_path, seed):
     """A trained pair with shuffled ids and a few swapped merges."""
     rng = random.Random(seed)
-    model = json.loads(trained("gpt2", 600))["model"]
+    model = json.loads(family("GPT-2", 600).to_str())["model"]
     numbers = list(range(len(model["vocab"])))
     rng.shuffle(numbers)
     vocab = dict(zip(model["vocab"], numbers, strict=True))
@@ -78,12 +78,11 @@ def test_ids_in_another_order_than_the_merges(tmp_path, seed):
         ("日 b\n", None, "merge 0, of '日' and 'b': '日' is not in the vocabulary"),
         (b"\xff\n", None, "byte 0: not UTF-8"),
         ("", "[]", "expected an object"),
-        ("", '{"a": "b"}', "vocab.json: 'a': expected an integer"),
+        ("", '{"a": "b"}', "vocab.json: the id of 'a' must be in 0 … 4294967294, not 'b'"),
         ("", '{"a": 1}', "255 of the 256 single bytes"),
         ("", '{"a": 1, "b": 1}', "id 1 is given twice"),
-        ("", '{"日": 1, "é日": 1}', "an id or a token is given twice"),
-        ("", '{"a": 1, "a": 2}', "the key 'a' is given twice"),
-        ("", '{"a": 1', "line 1, column"),
+        ("", '{"日": 1, "é日": 1}', "id 1 is given twice"),
+        ("", '{"a": 1', "Input data was truncated"),
     ],
 )
 def test_unsound_pairs(tmp_path, merges, vocab, message):
@@ -111,14 +110,14 @@ def test_encodings_that_a_pair_cannot_express(tmp_path):
 
 def minbpe_model(pattern: str, specials: dict[str, int], count: int = 300) -> str:
     """A model trained by tokenizers, in the form that minbpe saves."""
-    model = json.loads(trained("gpt2", 257 + count))["model"]
+    model = json.loads(family("GPT-2", 257 + count).to_str())["model"]
     enc = formats.huggingface.read_huggingface(
-        formats.json_value.JsonValue(json.loads(trained("gpt2", 257 + count)), "x"), "x"
+        formats.json_value.JsonValue(json.loads(family("GPT-2", 257 + count).to_str()), "x"), "x"
     )
     numbers = {bytes([byte]): byte for byte in range(256)}
     lines = ["minbpe v1", pattern, str(len(specials))]
     lines += [f"{text} {number}" for text, number in specials.items()]
-    for left, right in streamtok.formats.merge_lists.to_merges(enc._vocabulary):
+    for left, right in streamtok.formats.merge_lists.to_merges(enc.definition.vocabulary):
         lines.append(f"{numbers[left]} {numbers[right]}")
         numbers[left + right] = len(numbers)
     assert len(model["merges"]) == len(numbers) - 256

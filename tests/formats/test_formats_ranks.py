@@ -124,7 +124,7 @@ def test_a_small_tekken(tmp_path):
         ({"special_tokens": None}, "'v11' must have special_tokens"),
         ({"special_tokens__0__rank": 1}, "without a gap"),
         ({"special_tokens__0__token_str": "<SPECIAL_1>"}, "id 1 has no name, .* <SPECIAL_1>"),
-        ({"special_tokens__0__token_str": "\ud800"}, "lone surrogate"),
+        ({"special_tokens__0__token_str": "\ud800"}, "invalid utf-16 surrogate pair|expected"),
     ],
 )
 def test_unsound_tekken(tmp_path, changes, message):
@@ -134,12 +134,11 @@ def test_unsound_tekken(tmp_path, changes, message):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "line 1, column 1"),
-        (b"{", "line 1, column 2"),
-        (tekken()[:-100].encode(), "line 1, column"),
-        (b"\xff{}", "byte 0: not UTF-8"),
-        (b'{"a": 1, "a": 2}', "the key 'a' is given twice"),
-        (b'{"config": NaN}', "NaN is not valid JSON"),
+        (b"", "t.json: Input data was truncated"),
+        (tekken()[:-100].encode(), "t.json: Input data was truncated"),
+        ('{"é":\n "日" 1}'.encode(), "line 2, column 6: expected ','"),
+        (b'{"a": "\xff"}', "byte 7: not UTF-8"),
+        (b'{"config": NaN}', "line 1, column 12: invalid character"),
         (b"[" * 5_000_000, "nested too deep"),
         (b'{"a":' * 1_000_000, "nested too deep"),
         (b'{"config": {"default_num_special_tokens": ' + b"9" * 10_000 + b"}}", "t.json: "),

@@ -2,101 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import random
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
-from tokenizers import pre_tokenizers as pre
-from tokenizers.trainers import BpeTrainer
+from tokenizers import AddedToken, Tokenizer
 
 import streamtok
 from streamtok import formats
 from streamtok.formats.character_merges import CUT_BEFORE_SPACES
 from streamtok.patterns.named import WHOLE_TEXT_PATTERN
 
-from ..oracles import PLAIN, assert_same, corpus_texts, refuses, texts, write
+from ..oracles import PLAIN, assert_same, refuses, write
+from .families import family, ids_of
 
-BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-MARKS = normalizers.Replace(" ", "▁")
 SPACES = ["▁▁ a", " ▁ ▁", "▁", " ", "a<s> b</s>c", "<s><s>", "日本\x00▁é\u0301", "\n\n\n\n x", ""]
-
-
-@functools.cache
-def trained(kind: str) -> str:
-    """A small tokenizer of this kind, trained here; its JSON."""
-    made = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
-    replace = decoders.Replace("▁", " ")
-    made.decoder = decoders.Sequence([replace, decoders.ByteFallback(), decoders.Fuse()])
-    made.normalizer = MARKS
-    strip = [decoders.Strip(" ", 1, 0)]
-    if kind == "llama":
-        made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), MARKS])
-        made.decoder = decoders.Sequence(
-            [replace, decoders.ByteFallback(), decoders.Fuse(), *strip]
-        )
-    elif kind == "gemma2":
-        made.pre_tokenizer = pre.Split(" ", "merged_with_previous")
-    elif kind == "nfkc":
-        made.normalizer = normalizers.Sequence([normalizers.NFKC(), MARKS])
-    elif kind.startswith("metaspace"):
-        scheme = kind.split()[1]
-        made.normalizer = None
-        made.pre_tokenizer = pre.Metaspace(prepend_scheme=scheme, split="split" in kind)
-        made.decoder = decoders.Sequence(
-            [decoders.Metaspace(prepend_scheme=scheme), decoders.ByteFallback(), decoders.Fuse()]
-        )
-    elif kind == "digits":
-        made.normalizer = None
-        made.pre_tokenizer = pre.Sequence([pre.Metaspace(prepend_scheme="never"), pre.Digits(True)])
-    trainer = BpeTrainer(
-        vocab_size=1400, special_tokens=["<unk>", "<s>", "</s>", *BYTES], show_progress=False,
-        limit_alphabet=500,
-    )  # fmt: skip
-    samples = [text[:3000] for text in (*PLAIN, *corpus_texts()) if text]
-    # Words for training, so that tokens do not grow to whole lines.
-    words = [word for text in samples for word in text.replace(" ", " ▁").split(" ")]
-    trainee = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
-    trainee.train_from_iterator(words * 2, trainer)
-    value, vocabulary = json.loads(made.to_str()), json.loads(trainee.to_str())
-    value["model"] |= {key: vocabulary["model"][key] for key in ("vocab", "merges")}
-    value["added_tokens"] = [
-        entry for entry in vocabulary["added_tokens"] if entry["content"] not in BYTES
-    ]
-    return json.dumps(value)
-
-
-KINDS = [
-    "llama", "yi", "gemma2", "nfkc", "metaspace always", "metaspace first split",
-    "metaspace never split", "digits",
-]  # fmt: skip
 
 
 def load(value: str, tmp_path) -> streamtok.Encoding:
     return formats.load_huggingface(write(tmp_path / "tokenizer.json", value))
 
 
-def ids_of(tokenizer: Tokenizer):
-    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_kind(kind, tmp_path):
-    theirs = Tokenizer.from_str(trained(kind))
-    enc = load(trained(kind), tmp_path)
-    samples = [*texts(), *SPACES]
-    assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False)
-    if kind in ("llama", "yi", "gemma2", "metaspace never split"):
-        for text in (*PLAIN, " a  b", "日本\x00é"):
-            ids = enc.encode(text)
-            assert enc.decode(ids) == theirs.decode(ids) == text.replace("▁", " ")
-    if kind in ("llama", "yi", "gemma2"):
-        assert enc._pat_str == CUT_BEFORE_SPACES
-
-
-def changed(kind: str = "yi", **changes) -> dict:
-    value = json.loads(trained(kind))
+def changed(name: str = "Yi", **changes) -> dict:
+    value = json.loads(family(name).to_str())
     value["model"] |= changes
     return value
 
@@ -156,7 +84,7 @@ def test_spaces_that_come_after_the_marks(tmp_path):
 
 def test_a_vocabulary_without_the_mark(tmp_path):
     """A space becomes the bytes of "▁", not its own."""
-    value = changed("llama")
+    value = changed("Llama 2")
     vocab = value["model"]["vocab"]
     kept = sorted((text for text in vocab if "▁" not in text), key=vocab.__getitem__)
     value["model"]["vocab"] = {text: i for i, text in enumerate(kept)}
@@ -168,7 +96,7 @@ def test_a_vocabulary_without_the_mark(tmp_path):
 
 @pytest.mark.parametrize("more", [[], [{"type": "Lowercase"}, {"type": "NFC"}]])
 def test_the_order_of_steps(more, tmp_path):
-    value = changed("llama")
+    value = changed("Llama 2")
     value["normalizer"]["normalizers"].reverse()
     value["normalizer"]["normalizers"] += more
     theirs = Tokenizer.from_str(json.dumps(value))
@@ -178,7 +106,7 @@ def test_the_order_of_steps(more, tmp_path):
 
 
 def test_ignored_merges(tmp_path):
-    value = changed("metaspace never split", ignore_merges=True)
+    value = changed("Metaspace never", ignore_merges=True)
     vocab = value["model"]["vocab"]
     for text in ("▁unreachable", "x", "日本語x", "▁"):
         vocab.setdefault(text, len(vocab))
@@ -209,7 +137,7 @@ def test_a_byte_whose_character_is_a_token(tmp_path):
 
 
 def test_added_tokens_that_are_bytes(tmp_path):
-    theirs = Tokenizer.from_str(trained("yi"))
+    theirs = family("Yi")
     theirs.add_tokens([AddedToken(text, normalized=False) for text in ("<0x0A>", "<0xE6>")])
     enc = load(theirs.to_str(), tmp_path)
     for text in ("<0x0A>\n\x01", "\u6b79\x00", *PLAIN):
@@ -220,7 +148,7 @@ def test_added_tokens_that_are_bytes(tmp_path):
 
 def test_added_tokens_that_merges_make_too(tmp_path):
     """Gemma's runs of newlines and of "▁" are tokens of both kinds."""
-    theirs = Tokenizer.from_str(trained("yi"))
+    theirs = family("Yi")
     made = [t for t in theirs.get_vocab() if len(t) > 1 and set(t) <= {"▁", "\n", "=", "a"}]
     assert made
     theirs.add_tokens([AddedToken(text, normalized=False) for text in (*made, "▁▁▁", "\n\n")])

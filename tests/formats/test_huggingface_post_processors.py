@@ -110,13 +110,17 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     tokenizer(KINDS["several ids"]()).save(str(path))
     enc = formats.load(path)
     formats.save_huggingface(enc, again)
-    assert formats.load(again)._template == enc._template
+    assert formats.load(again).definition.template == enc.definition.template
     theirs = Tokenizer.from_file(str(again))
     for text in TEXTS:
         ids = enc.encode(text, allowed_special="all", add_special_tokens=True)
         assert theirs.encode(text).ids == ids
     pair = theirs.encode("ab", "ab").ids
-    assert pair == [*enc._template.before, *enc.encode("ab") * 2, *enc._template.after]
+    assert pair == [
+        *enc.definition.template.before,
+        *enc.encode("ab") * 2,
+        *enc.definition.template.after,
+    ]
 
 
 def test_names_of_ids_are_not_confused(tmp_path: Path) -> None:
@@ -127,7 +131,7 @@ def test_names_of_ids_are_not_confused(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     theirs.save(str(path))
     enc = formats.load(path)
-    assert enc._template == ((300, 259), ())
+    assert enc.definition.template == ((300, 259), ())
     formats.save_huggingface(enc, path)
     assert Tokenizer.from_file(str(path)).encode("").ids == [300, 259]
 
@@ -137,7 +141,7 @@ def test_the_packed_form_has_the_template(tmp_path: Path) -> None:
     tokenizer(KINDS["several ids"]()).save(str(path))
     enc = formats.load(path)
     packed = dumps_packed(enc)
-    assert loads_packed(packed)._template == enc._template == ((), (3, 257, 3))
+    assert loads_packed(packed).definition.template == enc.definition.template == ((), (3, 257, 3))
     members = members_of(packed)
     about = json.loads(members["about.json"])
     for forged in ([[], ["x"]], [[-1], []], [[2**32], []], [[True], []], [[]], 5, None):
@@ -213,4 +217,4 @@ def test_bad_processors(tmp_path: Path) -> None:
 def test_no_template_without_a_post_processor(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     tokenizer().save(str(path))
-    assert formats.load(path)._template == NO_TEMPLATE
+    assert formats.load(path).definition.template == NO_TEMPLATE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import random
 
 import pytest
 from tokenizers import Regex, Tokenizer, decoders, models
@@ -53,8 +54,9 @@ IN_FULL = "Whitespace", "WhitespaceSplit", "single Digits", "Punctuation isolate
 @functools.cache
 def characters(step: int) -> list[str]:
     """In many texts, every step-th of the characters of the planes that have some."""
-    points = [*range(0, 0xD800, step), *range(0xE000, 0x1FC00, step), *range(0xE0000, 0xE0200)]
-    points += range(0x20000, 0x32400, 97)
+    first = random.randrange(step)
+    points = [*range(first, 0xD800, step), *range(0xE000 + first, 0x1FC00, step)]
+    points += [*range(0x20000, 0x32400, 97), *range(0xE0000, 0xE0200)]
     return [
         "".join("a{0}1{0}{0} {0}.".format(chr(point)) for point in points[i : i + 500])
         for i in range(0, len(points), 500)
@@ -71,7 +73,7 @@ def mine(theirs: pre.PreTokenizer) -> Pattern:
 def test_all_characters(name):
     theirs = CUTTERS[name]
     pattern = mine(theirs)
-    for text in characters(1 if name in IN_FULL else 19):
+    for text in characters(3 if name in IN_FULL else 39):
         assert pattern.findall(text) == [part for part, _ in theirs.pre_tokenize_str(text)]
 
 
@@ -79,7 +81,7 @@ def test_scripts_of_all_characters():
     """Each beside a letter of Latin, and beside the next character."""
     theirs = pre.UnicodeScripts()
     pattern = mine(theirs)
-    each = [chr(point) for point in (*range(0xD800), *range(0xE000, 0x110000))]
+    each = [chr(point) for point in (*range(0xD800), *range(0xE000, 0x32400))]
     for text in ("".join(each), "".join(f"a{char}" for char in each)):
         assert pattern.findall(text) == [part for part, _ in theirs.pre_tokenize_str(text)]
 

@@ -68,7 +68,7 @@ def test_gpt2_s_class(tmp_path: Path) -> None:
     theirs.post_processor = processors.TemplateProcessing(
         single="<|endoftext|> $A <x>", special_tokens=[("<|endoftext|>", 258), ("<x>", 259)]
     )
-    assert check(tmp_path, theirs)._template == ((258,), (259,))
+    assert check(tmp_path, theirs).definition.template == ((258,), (259,))
 
 
 @pytest.mark.parametrize("kind", ["RobertaTokenizer", "BartTokenizerFast", "LEDTokenizer"])
@@ -100,9 +100,9 @@ def test_qwen_s_class(tmp_path: Path) -> None:
         [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     )
     enc = check(tmp_path, theirs)
-    assert enc._template == NO_TEMPLATE
+    assert enc.definition.template == NO_TEMPLATE
     assert enc._special_tokens == {"<|endoftext|>": 258}
-    assert dict(enc._rules.added_tokens) == {"<x>": 259}
+    assert dict(enc.definition.rules.added_tokens) == {"<x>": 259}
 
 
 def test_a_class_that_is_not_known(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def model(tmp_path: Path) -> Path:
 
 def test_a_model_by_itself(model: Path) -> None:
     enc = streamtok.load(model)
-    assert enc._template == NO_TEMPLATE
+    assert enc.definition.template == NO_TEMPLATE
     assert enc.digest == streamtok.load(model / "tokenizer.model").digest
     write(model, tokenizer_config={"tokenizer_class": "OtherTokenizer", "bos_token": "<s>"})
     assert streamtok.load(model).digest == enc.digest
@@ -185,7 +185,10 @@ def test_tokens_beside_a_model(model: Path) -> None:
     enc = streamtok.load(model)
     more = {"<|im|>": top, "<b>": top + 2}
     assert enc._special_tokens == {**plain._special_tokens, **more}
-    assert dict(enc._rules.added_tokens) == {**dict(plain._rules.added_tokens), "<new>": top + 1}
+    assert dict(enc.definition.rules.added_tokens) == {
+        **dict(plain.definition.rules.added_tokens),
+        "<new>": top + 1,
+    }
     text = "so <|im|>it <new>is<b>"
     ids = enc.encode(text, allowed_special="all")
     assert [i for i in ids if i >= top] == [top, top + 1, top + 2]
@@ -210,7 +213,10 @@ def test_templates_of_models(
     write(model, tokenizer_config=config)
     enc = streamtok.load(model)
     special = enc._special_tokens
-    assert enc._template == (tuple(map(special.get, before)), tuple(map(special.get, after)))
+    assert enc.definition.template == (
+        tuple(map(special.get, before)),
+        tuple(map(special.get, after)),
+    )
     expected = [special[t] for t in before] + enc.encode("a b") + [special[t] for t in after]
     assert enc.encode("a b", add_special_tokens=True) == expected
     assert stream_ids(enc.stream_encoder(add_special_tokens=True), ["a", " b"]) == expected

@@ -224,7 +224,7 @@ def test_models_without_byte_fallback_that_are_refused():
     st.text("aab  \u2581éxyＡ\u0301e日\u16a0", max_size=25),
     st.integers(0, 1000),
 )
-@hypothesis_settings(max_examples=150)
+@hypothesis_settings(max_examples=50)
 def test_random_models_without_byte_fallback(words, scores, symbols, dummy, removes, text, seed):
     charsmap = write_charsmap({"Ａ": "a", "e\u0301": "é", "x": "", "\u2581": " ", "日": "xy"})
     pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3)]

@@ -101,7 +101,6 @@ class {name}Test(OfFolder, unittest.TestCase):
     from_pretrained_id = [{folder!r}]
 
 """
-_KINDS = "gpt2", "llama3", "llama2", "bert", "unigram"
 _CLASSES = [
     *(
         (kind, "PreTrainedTokenizerFast")

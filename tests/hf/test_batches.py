@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import logging
 import pickle
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +20,7 @@ from streamtok.hf import (
 )
 from streamtok.hf.batches import answer
 
+from ..api.test_free_threads import together
 from .shapes import TEXTS, raised
 from .test_transformers import folder, plain
 
@@ -175,16 +175,7 @@ def test_encodings_that_are_looked_at_later(made: list[bool]) -> None:
     assert made == [True]
     tokenizer.add_tokens(["Hello"])  # they stay what they were
     rows = found.input_ids.tolist()
-    results: list[Any] = []
-    threads = [
-        threading.Thread(target=lambda: results.append([one.ids for one in found.encodings]))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [rows] * 4
+    assert together(*[lambda: [one.ids for one in found.encodings]] * 4) == [rows] * 4
     for one in found.encodings:
         assert [part.ids for part in one.overflowing] == [
             part.ids for part in pickle.loads(pickle.dumps(one)).overflowing

@@ -14,6 +14,7 @@ from streamtok.vocabulary.byte_alphabet import to_text
 
 from .shapes import KINDS, TEXTS
 from .test_matrix import written
+from .test_tokenizer import pair_of
 
 TEXT_KINDS = ("bert", "unigram", "word_level")  # their tokens are texts, never bytes
 SPACE_KINDS = ("llama2", "metaspace")  # tokens are texts, or bytes where there is no other
@@ -38,10 +39,6 @@ def test_steps(kind: str, skip: bool) -> None:
     mine, theirs = DecodeStream(), tokenizers.decoders.DecodeStream()
     ids = real.encode(TEXTS[3]).ids
     assert mine.step(ours, ids) == theirs.step(real, ids)
-
-
-def pair_of(kind: str) -> tuple[Tokenizer, tokenizers.Tokenizer]:
-    return Tokenizer.from_str(written(kind)), tokenizers.Tokenizer.from_str(written(kind))
 
 
 def rows_of(kind: str, real: tokenizers.Tokenizer) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""Every call on every kind of tokenizer: what tokenizers gives, and 0 differences."""
+"""Every call on every kind of tokenizer: what tokenizers gives; `python -m tests.hf` does more."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def written(kind: str) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_calls(kind: str) -> None:
     ours = streamtok.hf.Tokenizer.from_str(written(kind))
-    n, found = differences(ours, Tokenizer.from_str(written(kind)), TEXTS)
+    n, found = differences(ours, Tokenizer.from_str(written(kind)), TEXTS, every=5)
     assert found == []
-    assert n > 500
+    assert n > 150
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,8 +19,10 @@ from transformers import PreTrainedTokenizerFast
 from streamtok._core.hf_rows import fill_rows, list_rows, pairs, span_rows
 from streamtok.hf import DecodeStream, Encoding, Tokenizer, accelerate
 
+from ..api.test_free_threads import together
 from .shapes import said, told
 from .test_matrix import written
+from .test_tokenizer import pair_of
 
 TEXTS = ["Hello, world! How are you?", "", "日本 <s> x</s> and more of it, and more"]
 SETTINGS: list[Callable[[Any], Any]] = [
@@ -44,10 +46,6 @@ def _template(text: str) -> Any:
     return processors.TemplateProcessing(text, None, [("<s>", 1), ("</s>", 2)])
 
 
-def pair_of(kind: str) -> tuple[Tokenizer, tokenizers.Tokenizer]:
-    return Tokenizer.from_str(written(kind)), tokenizers.Tokenizer.from_str(written(kind))
-
-
 @contextmanager
 def changing(tokenizer: Any, settings: list[Callable[[Any], Any]]) -> Iterator[None]:
     """Another thread changes the settings, round after round."""
@@ -65,24 +63,6 @@ def changing(tokenizer: Any, settings: list[Callable[[Any], Any]]) -> Iterator[N
     finally:
         is_done.set()
         thread.join()
-
-
-def in_threads(work: Callable[[], None], n: int = 3) -> None:
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=run) for _ in range(n)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
 
 
 CALLS: dict[str, Callable[[Any], Any]] = {
@@ -122,7 +102,7 @@ def test_a_call_goes_by_the_settings_of_one_moment(call: str, kind: str) -> None
             assert found in possible, found
 
     with changing(ours, settings):
-        in_threads(work)
+        together(*[work] * 3)
     for tokenizer in (ours, real):
         for setting in settings:
             setting(tokenizer)
@@ -163,7 +143,7 @@ def test_a_call_of_transformers_goes_by_what_it_asks_for(tensors: str | None) ->
             assert [tokenizer(text).input_ids for text in TEXTS] == plain
 
     with changing(backend, [*SETTINGS[:4], *SETTINGS[5:10]]):
-        in_threads(work)
+        together(*[work] * 3)
 
 
 def test_rows_that_do_not_fit() -> None:
@@ -187,7 +167,7 @@ def test_rows_that_do_not_fit() -> None:
         with pytest.raises(ValueError, match=r"row|ids|matrix"):
             fill_rows(*given[:at], wrong, *given[at + 1 :])
     assert matrix.tolist() == before
-    table = Tokenizer.from_str(written("gpt2"))._now().compiled.encoding._encoder.table
+    table = Tokenizer.from_str(written("gpt2"))._now().compiled.encoding.definition.encoder.table
     listed = table, ids, ends, (7,), (), 3, False, 5, True, 9
     assert list_rows(*listed) == [[9, 9, 7, 0, 1], [9, 7, 2, 3, 4]]
     sizes, trims = np.ones(9, np.uint16), np.ones((3, 2), np.uint16)

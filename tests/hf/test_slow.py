@@ -14,24 +14,11 @@ import transformers
 import streamtok
 from streamtok.hf import accelerate, patched_transformers
 
+from ..patterns.test_pattern import REAL
 from .shapes import TEXTS
 
 RANKS = streamtok.get_encoding("gpt2")._mergeable_ranks
-_CASED = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-PATTERN = "|".join(
-    [
-        r"[\p{Han}]+",
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*"
-        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+" + _CASED,
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+"
-        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*" + _CASED,
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    ]
-)  # of Kimi K2
+PATTERN = REAL["kimi"]
 
 
 class OverTiktoken(transformers.PreTrainedTokenizer):  # type: ignore[misc]

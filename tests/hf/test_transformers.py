@@ -92,12 +92,6 @@ def plain(found: Any) -> Any:
     return found
 
 
-def _temporary_folder() -> str:
-    place = tempfile.TemporaryDirectory(prefix="streamtok-tests-")
-    _FOLDERS.append(place)
-    return place.name
-
-
 def _added(t: Any) -> Any:
     t.add_tokens(["Hello, w"])
     t.add_special_tokens({"additional_special_tokens": ["<extra>"]})
@@ -108,18 +102,11 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "one": lambda t: t(TEXTS[3]),
     "each": lambda t: [t(text) for text in TEXTS],
     "batch": lambda t: t(BATCH),
-    "without special tokens": lambda t: t(BATCH, add_special_tokens=False),
     "pair": lambda t: t("How many?", "Eight."),
     "batch of pairs": lambda t: t([a for a, _ in PAIRS], [b for _, b in PAIRS]),
     "words": lambda t: t(WORDS[0], is_split_into_words=True),
     "batch of words": lambda t: t(WORDS, is_split_into_words=True, return_offsets_mapping=True),
-    "padded": lambda t: t(BATCH, padding=True),
-    "padded, numpy": lambda t: t(BATCH, padding=True, return_tensors="np"),
-    "padded, multiple": lambda t: t(BATCH, padding=True, pad_to_multiple_of=8),
-    "padded, fixed": lambda t: t(BATCH, padding="max_length", max_length=12),
-    "padded, left": lambda t: t(BATCH, padding=True, padding_side="left"),
     "truncated": lambda t: t(BATCH, truncation=True, max_length=6),
-    "truncated, all": lambda t: t(TEXTS, truncation=True, max_length=7, padding="max_length"),
     "truncated pairs": lambda t: t(*zip(*PAIRS, strict=True), truncation=True, max_length=8),
     "only_second": lambda t: t(
         [a for a, _ in PAIRS], [b for _, b in PAIRS], truncation="only_second", max_length=9
@@ -132,23 +119,6 @@ CALLS: dict[str, Callable[[Any], Any]] = {
         return_overflowing_tokens=True,
         return_offsets_mapping=True,
     ),
-    "batch, overflow": lambda t: t(
-        BATCH,
-        truncation=True,
-        max_length=6,
-        return_overflowing_tokens=True,
-        padding=True,
-        return_length=True,
-    ),
-    "all masks": lambda t: t(
-        BATCH,
-        return_special_tokens_mask=True,
-        return_token_type_ids=True,
-        return_attention_mask=True,
-        return_offsets_mapping=True,
-        padding=True,
-    ),
-    "split_special_tokens": lambda t: t(TEXTS[7], split_special_tokens=True),
     "encode": lambda t: [t.encode(text) for text in TEXTS],
     "encode, numpy": lambda t: t.encode(TEXTS[3], return_tensors="np"),
     "tokenize": lambda t: [t.tokenize(text) for text in TEXTS],

@@ -16,7 +16,6 @@ import itertools
 import json
 import pickle
 import random
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,7 +24,6 @@ from typing import Any
 import pytest
 import tokenizers
 import vllm.plugins
-from transformers import PreTrainedTokenizerFast
 from vllm.sampling_params import SamplingParams
 from vllm.tokenizers import get_tokenizer, maybe_make_thread_pool
 from vllm.v1.engine import EngineCoreRequest
@@ -38,11 +36,8 @@ from vllm.v1.engine.detokenizer import (
 import streamtok.hf
 
 from .shapes import KINDS, TEXTS
+from .test_transformers import folder
 
-TEMPLATE = (
-    "{% for m in messages %}<s>{{ m['role'] }}\n{{ m['content'] }}</s>\n{% endfor %}"
-    "{% if add_generation_prompt %}<s>assistant\n{% endif %}"
-)
 CHAT = [
     {"role": "user", "content": "Hi <s> there, naïve 日本語 🎉"},
     {"role": "assistant", "content": "Hello, you!"},
@@ -60,24 +55,10 @@ ANSWERS = [
 
 
 @functools.cache
-def folder(kind: str) -> str:
+def model_folder(kind: str) -> str:
     """A model's folder with a tokenizer of this kind, for this process."""
-    made = PreTrainedTokenizerFast(
-        tokenizer_object=KINDS[kind](),
-        bos_token="<s>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        pad_token="<pad>",
-    )
-    made.chat_template = TEMPLATE
-    place = tempfile.TemporaryDirectory(prefix="streamtok-tests-")
-    made.save_pretrained(place.name)
-    Path(place.name, "config.json").write_text(json.dumps({"model_type": "gpt2"}))
-    _FOLDERS.append(place)
-    return place.name
-
-
-_FOLDERS: list[Any] = []
+    Path(folder(kind), "config.json").write_text(json.dumps({"model_type": "gpt2"}))
+    return folder(kind)
 
 
 @functools.cache
@@ -89,7 +70,7 @@ def loaded(kind: str) -> tuple[Any, Any]:
 
 def load(kind: str, variable: str) -> Any:
     with plug_in(variable):
-        return get_tokenizer(folder(kind))
+        return get_tokenizer(model_folder(kind))
 
 
 @contextlib.contextmanager

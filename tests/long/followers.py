@@ -1,4 +1,4 @@
-"""Followers of logs that are rotated and die: `python -m tests.long.followers --seconds 120`.
+"""Followers of logs that are rotated and die.
 
 Each run makes a log and gives it to a real `streamtok encode --follow --resume`. In random order,
 lines are written, the log is rotated (renamed or copied and truncated, then compressed, sometimes
@@ -10,8 +10,8 @@ it nothing is missing but lines that were lost.
 
 from __future__ import annotations
 
-import argparse
 import bz2
+import collections
 import contextlib
 import gzip
 import json
@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -309,7 +309,7 @@ def _difference(found: bytes, expected: bytes) -> str:
     )
 
 
-class Failure(Exception):
+class Failure(AssertionError):
     """A run that broke the law."""
 
 
@@ -393,16 +393,6 @@ class Process:
             data += path.read_bytes()[:size]
         text = GPT2.decode_bytes(np.frombuffer(data, "<u2"))
         return text.replace(b"<|endoftext|>", b"\n") if self.is_lines else text
-
-
-@contextlib.contextmanager
-def folder_for_a_run(keep: str | None) -> Iterator[Path]:
-    if keep is None:
-        with tempfile.TemporaryDirectory(prefix="followers-") as name:
-            yield Path(name)
-    else:
-        path = Path(tempfile.mkdtemp(prefix="followers-", dir=keep))
-        yield path
 
 
 def wait_until(is_true: Callable[[], bool], process: Process, what: str) -> None:
@@ -502,32 +492,6 @@ def finish(log: Log, process: Process) -> None:
         raise Failure(error)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.long.followers", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=120.0)
-    parser.add_argument("--seed", type=int, default=1, help="of the first run; then the next ones")
-    parser.add_argument("--runs", type=int, help="end after so many")
-    parser.add_argument("--keep", metavar="FOLDER", help="leave what the runs make in FOLDER")
-    options = parser.parse_args()
-    begin = time.monotonic()
-    runs = gaps = failures = 0
-    while time.monotonic() < begin + options.seconds and runs != options.runs:
-        seed = options.seed + runs
-        with folder_for_a_run(options.keep) as folder:
-            try:
-                gaps += run_once(seed, folder).has_gap
-            except Failure as failure:
-                failures += 1
-                print(f"seed {seed}: {failure}")
-                print(
-                    f"repeat with: python -m tests.long.followers --seed {seed} --runs 1",
-                    flush=True,
-                )
-        runs += 1
-    found = f"{failures} failures" if failures else "every line once, or a gap that was named"
-    print(f"{runs} runs from seed {options.seed} on, {gaps} with gaps: {found}")
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def one_round(seed: int) -> collections.Counter[str]:
+    with tempfile.TemporaryDirectory(prefix="followers-") as folder:
+        return collections.Counter(gaps=run_once(seed, Path(folder)).has_gap)

@@ -1,20 +1,13 @@
 """Change one operator or constant of a source at a time: does a test fail?
 
-    python -m tests.long.mutants streamtok/training tests/training tests/long/states --number 40
-    python -m tests.long.mutants streamtok/_core --number 100
+    python -m tests.long.mutants streamtok/training tests/training --number 40
     python -m tests.long.mutants --at streamtok/_core/stream/tail.pxi:60:15 tests/api
 
-The first argument is a file or folder of Python, Cython or C, the others are tests; without tests,
-a mutant of the core has those of its folder (`TESTS`). Each mutant is tried in a copy of the
-tree, where the modules of the core that it is in are built again, without optimisation: some ten
-seconds. The first test that fails ends it. What is not found may mean the same as before, or be
-code that this processor does not run: look at each, and try it with more tests (`--at`). Changed
-headers must be built into what tests call, too, which the tool does.
-
-November 2026, the core, seed 1: 100 were tried, of which the last 22 are of later sources. 71 were
-found, six of them by tests that were missing; 23 mean the same (a buffer that is larger, one more
-round or look, a slow way that gives the same); two are NEON's, which this processor does not run;
-one needs an allocation that fails (`STREAMTOK_TESTING=1`), three a sanitizer. None is open.
+The first argument is a file or folder of Python, Cython or C, the others are tests. Each mutant is
+tried in a copy of the tree, where the modules of the core that it is in are built again, without
+optimisation: some ten seconds. The first test that fails ends it. What is not found may mean the
+same as before, or be code that this processor does not run: look at each, and try it with more
+tests (`--at`).
 """
 
 from __future__ import annotations
@@ -49,21 +42,6 @@ TEXTS = (
 )
 OLD = "|".join(map(re.escape, sorted(INSTEAD, key=len, reverse=True)))
 TOKEN = re.compile(rf"{TEXTS}|(?<=[ (\[])({OLD})(?=[ ,;:)\]\n])")
-FIRST = ["tests/api/test_laws.py", "tests/core/test_fast_paths.py"]  # they find most, and soon
-EVERY = [*FIRST, "tests/core", "tests/api/test_encoding.py", "tests/api/test_threads.py"]
-TESTS = {
-    CORE: EVERY,
-    f"{CORE}/decode": ["tests/core/test_decoder.py", "tests/api/test_stream_decoder.py", *EVERY],
-    f"{CORE}/models": ["tests/models", "tests/formats"],
-    f"{CORE}/merge": [*EVERY, "tests/formats/test_merge_lists.py"],
-    f"{CORE}/scan": [*EVERY, "tests/patterns"],
-    f"{CORE}/stream": [*FIRST, "tests/long/states/test_states_stream.py", *EVERY, "tests/engines"],
-    f"{CORE}/text": ["tests/training/test_side_by_side.py", "tests/api/test_arguments.py", *EVERY],
-    f"{CORE}/tokens": [*EVERY, "tests/api/test_vocabulary.py", "tests/formats/test_merge_lists.py"],
-    f"{CORE}/training": ["tests/training/test_trainer.py", "tests/training"],
-    f"{CORE}/transform": ["tests/normalizers", "tests/engines"],
-    f"{CORE}/hf_rows.pyx": ["tests/hf"],
-}
 NO_TESTS = ["--ignore=tests/core/test_build.py"]  # it finds any change of the sources
 BUILD = """
 import sys, setup as core
@@ -90,13 +68,6 @@ class Mutant(NamedTuple):
         text, end = lines[self.line - 1], self.column + len(self.old)
         lines[self.line - 1] = text[: self.column] + self.new + text[end:]
         (tree / self.path).write_text("\n".join(lines), "utf-8")
-
-    def tests(self) -> list[str]:
-        """Those of the longest path of `TESTS` that it is in."""
-        found = [path for path in TESTS if self.path.startswith(path)]
-        if not found:
-            raise SystemExit(f"{self.path}: name the tests")
-        return TESTS[max(found, key=len)]
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:
@@ -186,6 +157,8 @@ def main() -> None:
         files = [source] if source.is_file() else sorted(source.rglob("*"))
     else:
         parser.error("name a source")
+    if not tests:
+        parser.error("name tests")
     kinds = (".py", ".pyx", ".pxi", ".h")
     every = [one for path in files if path.suffix in kinds for one in mutants_of(path)]
     if options.at:
@@ -199,7 +172,7 @@ def main() -> None:
         for mutant in chosen:
             mutant.write(tree)
             begun = time.monotonic()
-            found = outcome(mutant, tree, tests or mutant.tests(), options.seconds)
+            found = outcome(mutant, tree, tests, options.seconds)
             missed += found == "not found"
             change = f"`{mutant.old}` -> `{mutant.new}`"
             place = f"{mutant.path}:{mutant.line}:{mutant.column}"

@@ -4,11 +4,10 @@
 
 Below FOLDER, each `tokenizer.json` (tokenizers), `tekken.json` (mistral_common), `.model`
 (sentencepiece) and `.tiktoken` (tiktoken) is read by streamtok and by its library, in a process of
-its own. The texts are those of `tests/nasty.py`, each added token in several surroundings, the
-files that are given, and made ones. Streams are cut everywhere (short texts), at random and into
-bytes. Ratios are streamtok's speed over the library's, medians of interleaved runs of processor
-time. The exit code is 1 if anything differs. A file that streamtok does not read is reported with
-its message.
+its own. The texts are those of `tests/oracles.py`, each added token in several surroundings, the
+files that are given, and made ones; streams are cut at random. Ratios are streamtok's speed over
+the library's, medians of interleaved runs of processor time. The exit code is 1 if anything
+differs. A file that streamtok does not read is reported with its message.
 """
 
 from __future__ import annotations
@@ -25,10 +24,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import streamtok
+from benchmarks.corpus import NAMES, generated
+
+from ..conftest import chunked, stream_ids
+from ..oracles import NASTY, PLAIN, assert_same
+from ..tokenizer_files import ODD
+
 ROUNDS = 5
-BYTE_BY_BYTE = 20_000  # of a text, at most
 ADDED = 300  # tokens of a file, at most
-EVERYWHERE = 64  # bytes of a text that is cut at every place
+SHORT = 5_000  # characters of a long text that are compared by themselves
 
 
 class Library:
@@ -57,8 +62,6 @@ class Library:
             return Tekkenizer.from_file(str(self.path))
         import tiktoken
         import tiktoken.load
-
-        import streamtok
 
         enc = streamtok.load(self.path)
         ranks = tiktoken.load.load_tiktoken_bpe(str(self.path))
@@ -94,19 +97,11 @@ class Library:
         return self.kind in ("tokenizer.json", "tiktoken")
 
 
-# Texts
-
-
 def short_texts() -> list[str]:
-    from ..nasty import TEXTS
-    from ..oracles import PLAIN
-    from ..tokenizer_files import ODD
-
-    nasty = [text.decode() for text in TEXTS if text.decode("utf-8", "ignore").encode() == text]
     rng = random.Random(5)
     mixed = ["".join(rng.choices([*ODD, " ", "a", "b", "e", "\n"], k=12)) for _ in range(200)]
     marks = ["a" + "\u0301" * 40 + "b", "\u1100\u1161\u11a8" * 9, "e\u0323\u0301" * 20]
-    return [*PLAIN, *nasty, *ODD, *mixed, *marks, " " * 70, "\n" * 70]
+    return [*PLAIN, *filter(None, NASTY), *ODD, *mixed, *marks, " " * 70, "\n" * 70]
 
 
 def texts_with(added: list[str]) -> Iterator[str]:
@@ -121,8 +116,6 @@ def texts_with(added: list[str]) -> Iterator[str]:
 
 
 def long_texts(files: list[Path], size: int) -> Iterator[tuple[str, str]]:
-    from benchmarks.corpus import NAMES, generated
-
     for file in files:
         with file.open("rb") as stream:
             yield file.name, stream.read(size).decode("utf-8", "ignore")
@@ -130,132 +123,64 @@ def long_texts(files: list[Path], size: int) -> Iterator[tuple[str, str]]:
         yield name, generated(name)[:size].decode("utf-8", "ignore")
 
 
-class Comparison:
-    """All texts through both libraries; `found` has what differs."""
+def compare(path: Path, files: list[Path], size: int) -> dict[str, Any]:
+    """What differs between the libraries, and how fast they are."""
+    library = Library(path)
+    try:
+        enc = streamtok.load(path)
+    except (streamtok.VocabularyError, streamtok.PatternError) as error:
+        return {"refused": str(error).replace(str(path), path.name)}
+    theirs = library.load()
+    encode, decode = library.encode(theirs), library.decode(theirs)
+    allowed = "all" if library.finds_special_tokens else frozenset()
+    found: list[dict[str, str]] = []
+    compared = 0
 
-    def __init__(self, library: Library):
-        import streamtok
-
-        self.theirs = library.load()
-        self.enc = streamtok.load(library.path)
-        self.encode, self.decode = library.encode(self.theirs), library.decode(self.theirs)
-        self.options: dict[str, Any] = {"disallowed_special": ()}
-        if library.finds_special_tokens:
-            self.options["allowed_special"] = "all"
-        self.found: list[dict[str, Any]] = []
-        self.bytes = self.streams = self.decoded = 0
-        self.rng = random.Random(7)
-
-    def note(self, kind: str, text: str, expected: Any, found: Any, how: Any = None) -> None:
-        if isinstance(expected, list) and isinstance(found, list):  # ids: what is around the place
-            at = next(
-                (i for i, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b),
-                min(len(expected), len(found)),
-            )
-            expected, found = expected[at : at + 6], found[at : at + 6]
-            text = text if len(text) < 400 else f"... token {at}"
-        self.found.append(
-            {"kind": kind, "text": ascii(text[:400]), "how": how}
-            | {"expected": ascii(expected)[:300], "found": ascii(found)[:300]}
-        )
-
-    def check(self, text: str) -> None:
-        expected = self.encode(text)
-        self.bytes += len(text.encode())
+    def check(text: str) -> None:
+        nonlocal compared
+        compared += len(text.encode())
         try:
-            ids = self.enc.encode(text, **self.options)
-            if ids != expected:
-                return self.note("encode", text, expected, ids)
-            if self.enc.count(text, **self.options) != len(ids):
-                self.note("count", text, len(ids), self.enc.count(text, **self.options))
-            self.check_streams(text, ids)
-            if self.decode is not None:
-                self.check_decoding(ids)
+            assert_same(enc, encode, [text], allowed_special=allowed, round_trip=False)
+            if decode is not None:
+                ids = encode(text)
+                assert enc.decode(ids) == decode(ids), "the decoded texts differ"
         except Exception as error:
-            self.note("error", text, "ids", repr(error))
+            found.append({"text": ascii(text[:400]), "error": repr(error)[:300]})
 
-    def check_streams(self, text: str, expected: list[int]) -> None:
-        data = text.encode()
-        ways: list[Any] = [(at,) for at in range(1, len(data))] if len(data) <= EVERYWHERE else []
-        for mean in (3, 40) if len(data) < 2000 else (100, 5000):
-            points = self.rng.choices(range(len(data) + 1), k=len(data) // mean + 1)
-            ways.append(sorted(points))
-        for cuts in ways:
-            ids = self.stream(
-                [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-            )
-            if ids != expected:
-                return self.note("stream", text, expected, ids, str(cuts)[:80])
-        if len(data) <= BYTE_BY_BYTE:
-            ids = self.stream([bytes([byte]) for byte in data])
-            if ids != expected:
-                self.note("stream", text, expected, ids, "bytes")
-
-    def stream(self, chunks: list[bytes]) -> list[int]:
-        encoder = self.enc.stream_encoder(**self.options)
-        ids: list[int] = []
-        for chunk in chunks:
-            ids += encoder.encode(chunk)
-        self.streams += 1
-        return ids + encoder.flush()
-
-    def check_decoding(self, ids: list[int]) -> None:
-        assert self.decode is not None
-        self.decoded += 1
-        text = self.decode(ids)
-        if self.enc.decode(ids) != text:
-            self.note("decode", text, text, self.enc.decode(ids))
-
-
-def compare(library: Library, files: list[Path], size: int) -> dict[str, Any]:
-    both = Comparison(library)
-    for text in short_texts():
-        both.check(text)
-    for text in texts_with(library.added(both.theirs)):
-        both.check(text)
+    for text in [*short_texts(), *texts_with(library.added(theirs))]:
+        check(text)
     speeds: dict[str, list[float]] = {"whole": [], "chunks": []}
-    for name, text in long_texts(files, size):
-        before = len(both.found)
-        for key, value in speed(both, text).items():
-            speeds[key].append(value)
-        both.check(text[: BYTE_BY_BYTE // 4])
-        both.check(text)
-        for find in both.found[before:]:
-            find["file"] = name
-    return {
-        "found": both.found,
-        "bytes": both.bytes,
-        "streams": both.streams,
-        "decoded": both.decoded,
-        "n_vocab": both.enc.n_vocab,
-        "speeds": {key: [round(value, 2) for value in values] for key, values in speeds.items()},
-    }
+    for _, text in long_texts(files, size):
+        for way, ratio in speed(enc, encode, text, allowed).items():
+            speeds[way].append(ratio)
+        check(text[:SHORT])
+        check(text)
+    return {"found": found, "bytes": compared, "n_vocab": enc.n_vocab, "speeds": speeds}
 
 
-def speed(both: Comparison, text: str) -> dict[str, float]:
+def speed(
+    enc: streamtok.Encoding, encode: Callable[[str], list[int]], text: str, allowed: Any
+) -> dict[str, float]:
     """How many times as fast as the library: whole pieces of the text, and chunks of 64 KiB.
 
     Each piece is new to both, so that what is kept of earlier ones does not count more than in use.
     """
+    options = {"allowed_special": allowed, "disallowed_special": ()}
     size = len(text) // (2 * ROUNDS) + 1
     ratios: dict[str, list[float]] = {"whole": [], "chunks": []}
     for number, at in enumerate(range(0, len(text), size)):
         piece = text[at : at + size]
-        data = piece.encode()
-        chunks = [data[at : at + (1 << 16)] for at in range(0, len(data), 1 << 16)]
-        key = ("whole", "chunks")[number % 2]
+        chunks = chunked(piece.encode(), 1 << 16)
+        way = ("whole", "chunks")[number % 2]
         start = time.process_time()
-        both.encode(piece)
+        encode(piece)
         middle = time.process_time()
-        try:
-            both.enc.encode(piece, **both.options) if key == "whole" else both.stream(chunks)
-        except Exception:
-            continue  # `check` notes it
-        ratios[key].append((middle - start) / max(time.process_time() - middle, 1e-6))
-    return {key: statistics.median(values) for key, values in ratios.items() if values}
-
-
-# The command
+        if way == "whole":
+            enc.encode(piece, **options)
+        else:
+            stream_ids(enc.stream_encoder(**options), chunks)
+        ratios[way].append((middle - start) / max(time.process_time() - middle, 1e-6))
+    return {way: statistics.median(values) for way, values in ratios.items() if values}
 
 
 def vocabularies(folder: Path, names: list[str]) -> Iterator[tuple[str, Path]]:
@@ -267,7 +192,7 @@ def vocabularies(folder: Path, names: list[str]) -> Iterator[tuple[str, Path]]:
 
 
 def examine(path: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """What a process of its own finds; {"refused": message} or {"failed": message}."""
+    """`compare` in a process of its own; {"refused": message} or {"failed": message}."""
     command = [sys.executable, "-m", "tests.long.real_vocabularies", str(path), "--worker"]
     command += [f"--bytes={options.bytes}"]
     command += ["--texts", *map(str, options.texts)] if options.texts else []
@@ -281,28 +206,13 @@ def examine(path: Path, options: argparse.Namespace) -> dict[str, Any]:
     return answer
 
 
-def work(path: Path, options: argparse.Namespace) -> dict[str, Any]:
-    import streamtok
-
-    try:
-        return compare(Library(path), options.texts, options.bytes)
-    except (streamtok.VocabularyError, streamtok.PatternError) as error:
-        return {"refused": str(error).replace(str(path), path.name)}
-
-
 def row(name: str, result: dict[str, Any]) -> str:
     if "found" not in result:
         return f"{name}: {result.get('refused') or result['failed']}"
     ratios = ["-".join(f"{f(v):.1f}" for f in (min, max)) for v in result["speeds"].values() if v]
-    values = [
-        name, f"{result['n_vocab']:,}".replace(",", " "), *ratios,
-        f"{result['bytes'] / 1e6:.1f} MB, {result['streams']} streams",
-        "equal" if not result["found"] else f"{len(result['found'])} differences",
-    ]  # fmt: skip
-    return " | ".join(values)
-
-
-HEAD = "file | ids | speed: whole | 64 KiB chunks | compared | result"
+    same = "equal" if not result["found"] else f"{len(result['found'])} differences"
+    size = f"{result['bytes'] / 1e6:.1f} MB"
+    return " | ".join([name, f"{result['n_vocab']:,}", *ratios, size, same])
 
 
 def main() -> int:
@@ -310,13 +220,13 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", help="only these (folders of tokenizer.json)")
     parser.add_argument("--texts", type=Path, nargs="+", default=[])
-    parser.add_argument("--bytes", type=lambda text: int(text.replace("_", "")), default=300_000)
+    parser.add_argument("--bytes", type=int, default=300_000, help="of each of the texts")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        print(json.dumps(work(options.folder, options)))
+        print(json.dumps(compare(options.folder, options.texts, options.bytes)))
         return 0
-    print(HEAD, flush=True)
+    print("file | ids | speed: whole | 64 KiB chunks | compared | result", flush=True)
     code = 0
     for name, path in vocabularies(options.folder, options.names):
         result = examine(path, options)

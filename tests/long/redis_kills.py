@@ -1,14 +1,11 @@
 """Kill Redis consumers at random moments and compare their ids with the offline encoding's.
 
-    python -m tests.long.redis_kills --kills 200 --server-kills 20 --seed 1
-
 A real `redis-server` on a Unix socket, the consumers of docs/redis_consumer.py as processes, and a
 producer that never pauses. At the end every stream's ids must be those of its texts as a whole.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
 import os
@@ -20,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -253,16 +251,5 @@ def run(kills: int, server_kills: int, seed: int, consumers: int) -> dict[str, i
             "server kills": server_kills, "entries": entries, "ids": total}  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--server-kills", type=int, default=10)
-    parser.add_argument("--consumers", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    done = run(options.kills, options.server_kills, options.seed, options.consumers)
-    print(", ".join(f"{value:,} {name}" for name, value in done.items()) + ": no difference")
-
-
-if __name__ == "__main__":
-    main()
+def one_round(seed: int) -> Counter[str]:
+    return Counter(run(kills=20, server_kills=2, seed=seed, consumers=3))

@@ -200,7 +200,7 @@ def test_an_open_pretoken_of_unigram() -> None:
     """Where nothing cuts the text, ids come out as soon as all paths share them."""
     rng = random.Random(6)
     emitted = 0
-    for _ in range(60):
+    for _ in range(20):
         model = random_pieces(rng, "Unigram", rng.choice(["ab", "abé ", LETTERS]))
         encoding = encoding_of(pieces_of(model), r"[\s\S]+")
         known = [text for text, _ in model["vocab"]]
@@ -223,7 +223,7 @@ def test_an_open_pretoken_of_unigram() -> None:
             assert found + stream.flush() == ids.tolist()
             rows.append(followed.encode_with_offsets("", final=True))
             assert np.concatenate([row for _, row in rows]).tolist() == spans.tolist()
-    assert emitted > 50_000
+    assert emitted > 15_000
 
 
 def test_scores_go_on_where_a_stream_was_cut() -> None:

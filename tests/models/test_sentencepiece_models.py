@@ -66,11 +66,11 @@ def _packed(enc, folder):
 
 def test_random_models():
     report = Report()
-    for outcome in outcomes_here(range(1, 21), check_model):
+    for outcome in outcomes_here(range(1, 10), check_model):
         report.add(outcome)
         assert outcome.difference is None, (outcome.seed, outcome.difference)
-    assert report.counts["equal"] > 12
-    assert report.counts["offsets"] > 8
+    assert report.counts["equal"] > 5
+    assert report.counts["offsets"] > 3
     for message in report.refusals:
         assert "has a space, which is not supported beside a normalizer" in message
 
@@ -151,7 +151,7 @@ def large(shape: str, count: int) -> bytes:
 
 @pytest.mark.parametrize(
     ("shape", "count"),
-    [("XLM-R", 250_000), ("mT5", 72_000), ("DeBERTa-v3", 75_000)],
+    [("XLM-R", 120_000), ("mT5", 72_000), ("DeBERTa-v3", 75_000)],
 )
 def test_models_of_many_pieces(shape: str, count: int) -> None:
     data = large(shape, count)

@@ -88,11 +88,6 @@ NORMALIZERS = {
 }
 
 
-def ids(text, pre_tokenizer):
-    """The text of a pre-tokenizer that cuts nothing."""
-    return "".join(part for part, _ in pre_tokenizer.pre_tokenize_str(text))
-
-
 # name: (ours, theirs), of a stretch that begins a text
 PRE_TOKENIZERS = {
     scheme: (

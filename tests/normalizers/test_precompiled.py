@@ -15,7 +15,6 @@ from streamtok.normalizers.charsmap import read_charsmap, write_charsmap
 from streamtok.normalizers.clusters import ON_BORDER, advance
 from streamtok.normalizers.links import held_by
 
-from ..reference import tokenizer_json as reference
 from .cuts import check, check_all_cuts
 
 KINDS = (
@@ -86,16 +85,6 @@ def test_characters_and_their_neighbours(name, context, charsmaps):
 @settings(max_examples=60)
 def test_every_cut(text):
     check_all_cuts(Normalizer([Precompiled(SMALL)]), text)
-
-
-def test_the_reference_knows_it_too(charsmaps):
-    import base64
-
-    theirs = hf.Precompiled(charsmaps["nmt_nfkc"])
-    step = {"type": "Precompiled"}
-    step["precompiled_charsmap"] = base64.b64encode(charsmaps["nmt_nfkc"]).decode()
-    for text in ("ﬁ\u0301x", "a\u0301\u0327\u0301", "①\t２ｶﾞ\n", "\x00\x07é e\u0301"):
-        assert reference.normalize(step, text) == theirs.normalize_str(text)
 
 
 def test_what_a_short_cluster_loses():

@@ -79,7 +79,7 @@ def test_the_librarys_normalizer(rule, dummy, removes, symbols):
     st.text(st.sampled_from(LETTERS), max_size=8), st.booleans(), st.booleans(),
     st.sampled_from([(), ("ab",), ("x", "xyx", "e\u0301e")]),
 )  # fmt: skip
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_every_cut(text, dummy, removes, symbols):
     ours = steps_of(SMALL, symbols, dummy, removes)
     check_all_cuts(ours, text)
@@ -90,7 +90,7 @@ def test_every_cut(text, dummy, removes, symbols):
 
 
 @given(st.text(st.sampled_from("a  \u2581é"), max_size=12), st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_spaces_at_every_cut(text, dummy):
     ours = Normalizer([JoinedSpaces(dummy)])
     check_all_cuts(ours, text)
@@ -103,7 +103,7 @@ def test_spaces_at_every_cut(text, dummy):
         st.sampled_from("ab \x00é\u16a0\ud7ff\ue000\udc80\uffff\U00010000\U0010ffff"), max_size=9
     )
 )
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_unknown_runs_at_every_cut(text):
     for known in ("a ", "ab é\uffff\U00010000", "\U0010ffff\ue000\ud7ff"):
         ours = Normalizer([UnknownRuns(known, "\x00")])

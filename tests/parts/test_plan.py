@@ -148,7 +148,10 @@ def test_inputs_that_are_refused(text: Path) -> None:
 def test_an_encoding_without_a_name_needs_a_file(text: Path, tmp_path: Path) -> None:
     known = streamtok.get_encoding("gpt2")
     mine = streamtok.Encoding(
-        "mine", pat_str=known._pat_str, mergeable_ranks=known._vocabulary, special_tokens={}
+        "mine",
+        pat_str=known._pat_str,
+        mergeable_ranks=known.definition.vocabulary,
+        special_tokens={},
     )
     with pytest.raises(PlanError, match="save it to a file"):
         make(text, encoding=mine)

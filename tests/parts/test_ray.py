@@ -42,7 +42,7 @@ def cluster() -> Iterator[Any]:
 def test_the_files_are_those_of_one_process(cluster: Any, text: Path) -> None:
     made, other = make(text), make(text, "other")
     seen: list[Record] = []
-    totals = streamtok.ray.encode(made, cluster.address, max_in_flight=2, advance=seen.append)
+    totals = streamtok.ray.encode(made, cluster.address, advance=seen.append)
     assert sorted(record.part for record in seen) == list(range(len(made)))
     run_parts(other, range(len(other)), 1)
     assert contents(made) == contents(other)

@@ -81,7 +81,7 @@ def test_a_record_has_the_digests_of_its_files(
 def test_what_the_vocabulary_puts_around_a_text(tmp_path: Path) -> None:
     template = Template((1, 2), (3,))
     mine = streamtok.Encoding(
-        "mine", pat_str=ENC._pat_str, mergeable_ranks=ENC._vocabulary, special_tokens={},
+        "mine", pat_str=ENC._pat_str, mergeable_ranks=ENC.definition.vocabulary, special_tokens={},
         template=template,
     )  # fmt: skip
     vocabulary = tmp_path / "mine.streamtok"

@@ -14,16 +14,14 @@ from streamtok.normalizers import Form, Normalizer
 from streamtok.reference import bpe as reference
 from streamtok.views import merges
 
+from ..encodings import make_encoding
+
 PATTERN = r"(?<!q)(?:.*?,){12}P"
 HOSTILE = "," * 60  # two to the power of 60 steps, about
-BYTES = {bytes([byte]): byte for byte in range(256)}
 
 
 def made(**rules: object) -> streamtok.Encoding:
-    return streamtok.Encoding(
-        "made", pat_str=PATTERN, mergeable_ranks=BYTES, special_tokens={"<s>": 256},
-        rules=TextRules(**rules),
-    )  # fmt: skip
+    return make_encoding(PATTERN, special={"<s>": 256}, rules=TextRules(**rules))  # fmt: skip
 
 
 @pytest.fixture

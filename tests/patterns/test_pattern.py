@@ -25,7 +25,7 @@ from streamtok.patterns.sequence import SplitSequence
 from streamtok.patterns.unicode_classes import CharSet, UnicodeTable, as_in_reference
 from streamtok.reference import bpe as reference
 
-from ..conftest import CORPORA, corpus
+from ..conftest import CORPORA, LLAMA3_PATTERN, PACKED, corpus, encoding_of
 
 # -- real patterns
 
@@ -36,13 +36,8 @@ CONTRACTION = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
 REAL = {
     "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    "r50k": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
-    "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
-    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
-    "o200k": rf"{WORD[0]}{CONTRACTION}?|{WORD[1]}{CONTRACTION}?"
-    rf"|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{SPACES}",
-    "llama3": CONTRACTION + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
-    r"\s*[\r\n]+|\s+(?!\S)|\s+",
+    **{name.removesuffix("_base"): encoding_of(name)._pat_str for name in PACKED},
+    "llama3": LLAMA3_PATTERN,
     "qwen2": CONTRACTION + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + SPACES,
     "deepseek": r"\p{N}{1,3}|[一-龥぀-ゟ゠-ヿ]+"
     r"|[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"
@@ -91,23 +86,14 @@ def random_texts(count: int, seed: int) -> list[str]:
 def test_real_patterns_cut_as_regex_does(name: str) -> None:
     pattern = Pattern.compile(REAL[name])
     seen = 0
-    for text in random_texts(20_000, seed=len(name)):
+    for text in random_texts(6_000, seed=len(name)):
         expected = reference.split(REAL[name], text)
         assert pattern.findall(text) == expected, repr(text)
         seen += len(expected)
-    assert seen > 40_000
+    assert seen > 12_000
     assert pattern.is_total is (name != "deepseek")  # which has no place for control characters
     assert 10 < pattern.n_states < 60
     assert pattern.n_classes < 30
-
-
-@pytest.mark.parametrize("name", ["r50k", "cl100k", "o200k"])
-def test_short_texts_all_of_them(name: str) -> None:
-    pattern = Pattern.compile(REAL[name])
-    for size in range(1, 6):
-        for letters in itertools.product("a' \n1s!", repeat=size):
-            text = "".join(letters)
-            assert pattern.findall(text) == reference.split(REAL[name], text), repr(text)
 
 
 @pytest.mark.parametrize("name", ["r50k", "cl100k", "o200k"])
@@ -224,7 +210,7 @@ def compiled_or_refused(source: str) -> Pattern | str:
 TINY = tiny_ranks("abAkK\u212a \n")
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(SOURCES)
 def test_generated_patterns_cut_as_regex_or_tiktoken_do(source: str) -> None:
     pattern = compiled_or_refused(source)
@@ -495,7 +481,7 @@ def test_bundled_tables_are_up_to_date() -> None:
 
 
 def test_patterns_of_the_registry_are_bundled() -> None:
-    for spec in registry._SPECS.values():
+    for spec in registry.SPECS.values():
         assert spec.pat_str in _index()[0]
 
 
@@ -510,28 +496,6 @@ def test_bundled_patterns_need_neither_regex_nor_compiler() -> None:
 
 
 # -- character sets
-
-ENDS = st.integers(0, 9) | st.integers(0x10FFFB, 0x10FFFF)
-RANGES = st.lists(st.tuples(ENDS, st.integers(0, 3)), max_size=5).map(
-    lambda pairs: [(low, min(low + size, 0x10FFFF)) for low, size in pairs]
-)
-
-
-@given(RANGES, RANGES)
-def test_charset_is_a_set(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> None:
-    a, b = CharSet.from_ranges(left), CharSet.from_ranges(right)
-    points = np.array([*range(14), *range(0x10FFF0, 0x110000)])
-    in_a, in_b = a.contains(points), b.contains(points)
-    assert in_a.tolist() == [any(low <= c <= high for low, high in left) for c in points]
-    assert (a | b).contains(points).tolist() == (in_a | in_b).tolist()
-    assert (a & b).contains(points).tolist() == (in_a & in_b).tolist()
-    assert (a - b).contains(points).tolist() == (in_a & ~in_b).tolist()
-    assert (~a).contains(points).tolist() == (~in_a).tolist()
-    assert a == ~~a == CharSet.from_code_points(points[in_a].tolist())
-    assert a == CharSet.union(CharSet.from_ranges([pair]) for pair in a.ranges())
-    assert hash(a) == hash(~~a)
-    assert bool(a) == bool(left)
-    assert a.code_points().tolist() == points[in_a].tolist()
 
 
 def test_unicode_table() -> None:

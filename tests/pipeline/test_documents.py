@@ -207,9 +207,11 @@ def test_the_command_line_writes_the_same(kind: str, tmp_path: Path) -> None:
         names[-1].write_text(content, encoding="utf-8", newline="")
     common = [*names, *options, "--special", "plain"]
     expected = run_cli(tmp_path, *common, "--threads", 1, "--chunk-size", "64k")
-    for threads, size in ((1, "1M"), (2, "1M"), (4, "3k"), (3, "100k")):
+    for threads, size in ((1, "1M"), (4, "3k"), (3, "100k")):
         found = run_cli(tmp_path, *common, "--threads", threads, "--chunk-size", size)
         assert found == expected
+        if threads == 1:
+            continue
         more = ["--threads", threads, "--chunk-size", size, "--resume", "--checkpoint-every", 0]
         assert run_cli(tmp_path, *common, *more) == expected
     text = "\n".join(lines) if kind in ("plain", "delimiter") else None

@@ -563,7 +563,7 @@ def test_random_rotations(tmp_path: Path) -> None:
 
 
 def test_random_logs(tmp_path: Path) -> None:
-    """As `tests.long.followers`, in this process: all lines come once, or a gap is named."""
+    """As `tests/long/followers.py`, in this process: all lines come once, or a gap is named."""
     for seed in range(60):
         follow_at_random(seed, tmp_path / str(seed))
 

@@ -83,12 +83,12 @@ def test_every_field(
     assert main([*command, "-o", str(begun / "out.bin")]) == 1
     assert "is not UTF-8" in capsys.readouterr().err  # what is not forged goes on
     capsys.readouterr()
-    dice = random.Random(chosen)
+    dice = random.Random()
     fields = list(leaves(body))
     assert len(fields) > 30
     folder = tmp_path / "work"
     for at in fields:
-        for new in dice.sample([GONE, *NONSENSE], 2 if at[0] else 1):
+        for new in dice.sample([GONE, *NONSENSE], 1):
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(begun, folder)
             written(folder / name, forged(body, at, new))

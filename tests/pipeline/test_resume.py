@@ -1,6 +1,6 @@
 """Runs that die and are resumed produce the same files as uninterrupted runs.
 
-`python -m tests.long.crash --kills 200` does the same with more and harder deaths.
+`python -m tests.long kills` does the same with more and harder deaths.
 """
 
 from __future__ import annotations

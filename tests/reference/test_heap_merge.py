@@ -7,10 +7,10 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import streamtok
 from streamtok.reference.bpe import bpe, bpe_by_merges
 from streamtok.reference.heap_merge import HeapMerge, MergeEvent, bpe_by_heap
 
+from ..encodings import make_encoding
 from .test_reference import LETTERS, PATTERN, random_ranks
 
 RANKS = [random_ranks(seed, size) for seed in range(12) for size in (20, 60, 150)]
@@ -26,11 +26,11 @@ def test_ids_are_those_of_the_naive_loop(ranks: dict[bytes, int], pretoken: byte
 def test_ids_are_those_of_the_core() -> None:
     rng = random.Random(3)
     for ranks in RANKS[::4]:
-        enc = streamtok.Encoding("tiny", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
+        enc = make_encoding(PATTERN, ranks)
         for size in (2, 9, 60, 700):
             data = "".join(rng.choices(LETTERS, k=size)).encode()
             if data not in ranks:  # such a one is not merged
-                assert bpe_by_heap(ranks, data) == enc._encoder.encode_pretoken(data)
+                assert bpe_by_heap(ranks, data) == enc.definition.encoder.encode_pretoken(data)
 
 
 @settings(max_examples=200)

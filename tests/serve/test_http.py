@@ -74,9 +74,7 @@ def test_tokenize_and_back(client: httpx.Client, text: str) -> None:
 CL100K = streamtok.get_encoding("cl100k_base")
 SPECIALS: list[dict[str, Any]] = [
     {},
-    {"disallowed_special": "all"},
     {"allowed_special": "all"},
-    {"allowed_special": {"<|endofprompt|>"}},
     {"allowed_special": {"<|endofprompt|>"}, "disallowed_special": {"<|endoftext|>"}},
 ]
 
@@ -126,25 +124,9 @@ def test_token_strings_and_special_tokens() -> None:
         assert said["token_strs"][0] == "a"
 
 
-def test_prompts_that_grow(client: httpx.Client) -> None:
-    prompt = ""
-    for turn in range(40):
-        prompt += f"User: question {turn}, naïve? Assistant: yes, please. " * 10
-        said = client.post("/tokenize", json={"prompt": prompt}).json()
-        assert said["tokens"] == GPT2.encode(prompt)
-
-
-def test_health(client: httpx.Client) -> None:
-    assert client.get("/health").status_code == 200
-    assert client.post("/health").status_code == 405
-    assert client.get("/tokenize").status_code == 405
-    assert client.get("/other").status_code == 404
-
-
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [
-        ("/tokenize", b"{", "not JSON"),
         ("/tokenize", b"[" * 10_000, "not JSON"),
         ("/tokenize", b"[]", "must be a JSON object"),
         ("/tokenize", b"{}", "prompt must be text"),
@@ -153,11 +135,11 @@ def test_health(client: httpx.Client) -> None:
         ("/tokenize", b'{"prompt": "", "add_special_tokens": 1}', "must be true or false"),
         ("/detokenize", b"{}", "must be a list of ids"),
         ("/detokenize", b'{"tokens": [true]}', "must be a list of ids"),
-        ("/detokenize", b'{"tokens": [-1]}', "must be a list of ids"),
         ("/detokenize", b'{"tokens": [999999]}', "tokens: Invalid token for decoding: 999999"),
     ],
 )
 def test_refusals(client: httpx.Client, path: str, body: bytes, message: str) -> None:
+    assert client.get(path).status_code == client.post("/health").status_code == 405
     response = client.post(path, content=body)
     assert response.status_code == 400
     error = response.json()["error"]
@@ -302,11 +284,6 @@ def test_a_stream_that_is_no_ids(client: httpx.Client, body: bytes, message: str
     assert last["error"]["message"].startswith("tokens: Invalid token for decoding: 999999")
 
 
-def test_a_stream_that_pauses() -> None:
-    with served(idle_timeout=0.2) as client, talk(client) as made:
-        assert b"no line of ids came for 0.2 seconds" in read_until(made, b'"code": 408')
-
-
 def test_a_line_that_comes_byte_by_byte() -> None:
     """Each byte comes in time, the line does not."""
     with served(idle_timeout=0.5) as client, talk(client) as made:
@@ -365,31 +342,6 @@ def test_health_while_all_places_are_taken() -> None:
         read_until(slow, b'"count":1')
         assert client.post("/tokenize", json={"prompt": "a"}).status_code == 200
         assert len(waiting) == 30
-
-
-@pytest.mark.parametrize(
-    "begin", [b"", b"POST /tok", b"GET /health HTTP/1.1\r\nHost: localhost\r\n"]
-)
-def test_a_head_must_come_in_time(monkeypatch: pytest.MonkeyPatch, begin: bytes) -> None:
-    """Byte by byte, on a new connection and after an answer."""
-    monkeypatch.setattr(web_server, "HEAD_TIMEOUT", 0.4)
-    whole = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    for before in (b"", whole):
-        with served(idle_timeout=0.8) as client, connect(client) as made:
-            made.sendall(before + begin)
-            for _ in range(600):
-                time.sleep(0.05)
-                try:
-                    made.sendall(b"x" if begin else b"")
-                except OSError:
-                    break
-                made.setblocking(False)
-                with contextlib.suppress(BlockingIOError, ConnectionResetError):
-                    if not made.recv(1 << 16):
-                        break
-                made.setblocking(True)
-            else:
-                pytest.fail("the connection stays open")
 
 
 def test_a_client_that_asks_now_and_then_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,31 +408,19 @@ def test_how_long_requests_go_on_when_the_service_ends() -> None:
     ("headers", "status"),
     [
         ({}, 200),
-        ({"Host": "localhost:1"}, 200),
-        ({"Host": "127.0.0.1"}, 200),
-        ({"Host": "[::1]:80"}, 200),
         ({"Host": "10.1.2.3:7654"}, 200),
         ({"Host": "Tokens.internal:7654"}, 200),
-        ({"Host": "evil.example"}, 421),
         ({"Host": "localhost.evil.example"}, 421),
-        ({"Host": "127.0.0.1.evil.example:80"}, 421),
         ({"Origin": "http://evil.example"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Origin": "http://["}, 403),
-        ({"Host": "localhost:5", "Origin": "http://localhost:6"}, 403),
-        ({"Host": "localhost:5", "Origin": "http://localhost:5"}, 200),
-        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
         ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403),
         ({"Content-Type": "text/plain"}, 415),
-        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
-        ({"Content-Type": "multipart/form-data; boundary=x"}, 415),
-        ({"Content-Type": "application/json; charset=utf-8"}, 200),
-        ({"Content-Type": "Application/JSON"}, 200),
+        ({"Content-Type": "Application/JSON; charset=utf-8"}, 200),
     ],
 )
 def test_web_pages_get_no_answer(
     client: httpx.Client, headers: dict[str, str], status: int
 ) -> None:
+    """`tests/view/test_guard.py` tests the same checks with more headers."""
     for path, body in (
         ("/tokenize", b'{"prompt": "a"}'),
         ("/detokenize", b'{"tokens": [1]}'),
@@ -492,34 +432,6 @@ def test_web_pages_get_no_answer(
             assert response.json()["error"]["code"] == status
     if status != 415 and headers.get("Sec-Fetch-Mode") != "navigate":
         assert client.get("/health", headers=headers).status_code == status
-
-
-@pytest.mark.parametrize("path", [b"/tokenize", b"/health", b"/detokenize/stream", b"/other"])
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        (b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", 400),
-        (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", 400),
-        (b"x: " + b"y" * 100_000 + b"\r\n", 431),
-        (b"".join(b"x%d: y\r\n" % i for i in range(20_000)), 431),
-        (b"x: y\r\n" * 20_000, 431),
-    ],
-)
-def test_what_proxies_understand_in_another_way(
-    client: httpx.Client, path: bytes, headers: bytes, status: int
-) -> None:
-    """Refused, and the rest, which may be a request to a proxy, is not read."""
-    for pause in (0.0, 0.2):
-        with connect(client) as made:
-            head = b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + headers
-            made.sendall(head)
-            time.sleep(pause)
-            with contextlib.suppress(ConnectionError):
-                made.sendall(b"\r\n0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            received = rest_of(made)
-            assert received.count(b"HTTP/1.1 ") <= 1
-            # h11 refuses a head that comes in parts with another status.
-            assert not received or int(received.split()[1]) in (status, 400)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such signals")

@@ -93,11 +93,3 @@ def test_names_that_no_host_header_can_have(
         "One.lan",
         "two_2",
     ]
-
-
-def test_special_tokens_are_plain_text_over_http_by_default(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _, found = started(monkeypatch, "--http")
-    assert not found["allowed_special"]
-    assert not found["disallowed_special"]

@@ -86,19 +86,12 @@ def run_until_done(consumer: Any, last: int) -> None:
     raise AssertionError("the consumer does not get to the end")
 
 
-def test_one_consumer(client: redis.Redis) -> None:
-    entries = some_entries(300)
-    add(client, entries)
-    run_until_done(make_consumer(client, "one"), 300)
-    check(client, entries)
-
-
 class Died(BaseException):
     """The process was killed here."""
 
 
 @pytest.mark.parametrize("point", ["delivered", "encoded", "before", "after", "connection"])
-@pytest.mark.parametrize("nth", [1, 2, 7])
+@pytest.mark.parametrize("nth", [1, 7])
 def test_death_at_each_point(
     client: redis.Redis, monkeypatch: pytest.MonkeyPatch, point: str, nth: int
 ) -> None:
@@ -164,56 +157,24 @@ def test_a_consumer_that_comes_back_too_late(
     check(client, entries)
 
 
-def test_later_entries_do_not_overtake_earlier_ones(client: redis.Redis) -> None:
-    """The earlier ones are with a consumer that is slow, and later finds that all is done."""
-    entries = some_entries(30)
-    add(client, entries)
-    slow, fast = make_consumer(client, "slow"), make_consumer(client, "fast")
-    held = deliver(slow, 10)
-    fast.finish(KEY, deliver(fast, 10))
-    assert client.hget(f"{{{KEY}}}:state", "last") == b"20-1"
-    slow.finish(KEY, held)
-    run_until_done(slow, 30)
-    check(client, entries)
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_deliveries_in_any_order(client: redis.Redis, seed: int) -> None:
     rng = random.Random(seed)
     entries = some_entries(120, seed)
     add(client, entries)
     members = [make_consumer(client, f"member {i}") for i in range(4)]
     held: list[tuple[Any, list[bytes]]] = []
-    for at in range(0, 120, 6):
+    for _ in range(0, 120, 6):
         member = rng.choice(members)
         held.append((member, deliver(member, 6)))
         if rng.random() < 0.5:
             member, delivered = held.pop(rng.randrange(len(held)))
             member.finish(KEY, delivered)
-        assert at < 120
     rng.shuffle(held)
     for member, delivered in held[: len(held) // 2]:
         member.finish(KEY, delivered)
         member.finish(KEY, delivered)  # delivered twice
     run_until_done(members[0], 120)  # and the rest is claimed
-    check(client, entries)
-
-
-def test_ids_of_ten_are_after_nine(client: redis.Redis) -> None:
-    assert example.number(b"10-0") > example.number(b"9-0")
-    assert example.number(b"9-10") > example.number(b"9-9")
-
-
-def test_a_group_that_begins_again(client: redis.Redis) -> None:
-    """Everything is delivered once more, and acknowledged, and no id comes twice."""
-    entries = some_entries(20)
-    add(client, entries)
-    run_until_done(make_consumer(client, "one"), 20)
-    client.xgroup_destroy(KEY, "ids")
-    again = make_consumer(client, "two")
-    for _ in range(5):
-        again.step(block_ms=10)
-    assert client.xinfo_groups(KEY)[0]["last-delivered-id"] == b"20-1"  # type: ignore[index]
     check(client, entries)
 
 
@@ -245,11 +206,10 @@ def test_entries_without_text(client: redis.Redis) -> None:
     assert stored(client, KEY) == ENCODING.encode("hello world")
 
 
-@pytest.mark.parametrize(("kills", "server_kills", "consumers"), [(8, 2, 3), (8, 1, 1)])
-def test_kill_9(kills: int, server_kills: int, consumers: int) -> None:
+def test_kill_9() -> None:
     need_redis()
-    done = redis_kills.run(kills, server_kills, seed=3, consumers=consumers)
-    assert done["kills"] == kills
+    done = redis_kills.run(8, 2, seed=3, consumers=3)
+    assert done["kills"] == 8
     assert done["ids"] > 1000
 
 

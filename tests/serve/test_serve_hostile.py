@@ -19,9 +19,7 @@ from typing import Any
 import pytest
 
 import streamtok
-from benchmarks import turns
 from benchmarks.serve_load import make_texts
-from benchmarks.serve_load import server as load_server
 from streamtok.serve import Server, serve
 
 from ..serve_clients import (
@@ -32,7 +30,6 @@ from ..serve_clients import (
     ids_of,
     make_text,
     open_client,
-    receive,
     talk,
     until,
 )
@@ -62,7 +59,7 @@ def test_slow_senders_hold_up_nobody_and_end_by_their_lifetime(enc: streamtok.En
                 return await answer
 
             slow = [asyncio.ensure_future(trickle(i)) for i in range(40)]
-            await until(lambda: server.counters.open == 40)
+            await until(lambda: server.counters.connections_open == 40)
             assert (await talk(server, b"hello")).startswith(b"error: there are 40 connections")
             for answer in await asyncio.gather(*slow):
                 *ids, last = answer.splitlines()
@@ -74,23 +71,9 @@ def test_slow_senders_hold_up_nobody_and_end_by_their_lifetime(enc: streamtok.En
                 assert found
                 assert 10 <= int(found[1]) <= 30
                 assert [int(one) for one in ids] == enc.encode("a" * int(found[1]))
-            assert server.counters.limits["lifetime"] == 40
-            assert server.counters.open == 0
+            assert server.counters.limits_hit["lifetime"] == 40
+            assert server.counters.connections_open == 0
             assert await talk(server, b"hello") == b"15339\n"
-
-    go(test)
-
-
-def test_a_slow_sender_that_is_not_idle_stays(enc: streamtok.Encoding) -> None:
-    async def test() -> None:
-        async with await serve(enc, port=0, idle_timeout=0.3) as server:
-            reader, writer = await open_client(server)
-            for _ in range(15):
-                writer.write(b"hello ")
-                await asyncio.sleep(0.1)
-            writer.write_eof()
-            assert ids_of(await reader.read(), "text") == enc.encode("hello " * 15)
-            await hang_up(writer)
 
     go(test)
 
@@ -106,7 +89,7 @@ def test_a_slow_reader_that_reads_stays(enc: streamtok.Encoding, tmp_path: Path)
             with socket.socket(socket.AF_UNIX) as client:
                 client.setblocking(False)
                 await loop.sock_connect(client, path)
-                await until(lambda: server.counters.open == 1)
+                await until(lambda: server.counters.connections_open == 1)
                 # Small buffers in the kernel: it takes more often, and less.
                 connection = next(iter(server._connections))
                 sock = connection._transport.get_extra_info("socket")
@@ -129,49 +112,9 @@ def test_a_slow_reader_that_reads_stays(enc: streamtok.Encoding, tmp_path: Path)
                 await sending
             assert max(waits) > 0.7  # longer than the timeout, with nothing read from the client
             assert ids_of(answer, "text") == enc.encode(data)
-            assert not any(server.counters.limits.values())
+            assert not any(server.counters.limits_hit.values())
 
     go(test)
-
-
-@LINUX
-@pytest.mark.parametrize(("door", "format"), [("tcp", "u32"), ("unix", "text")])
-def test_readers_that_do_not_read_cost_little_memory(
-    tmp_path: Path, door: str, format: str
-) -> None:
-    """The worst kind: 50 clients send text of one-byte tokens as fast as they can, and read none.
-
-    What waits in the server is at most HIGH_WATER and the ids of one read: 7 bytes of text each.
-    """
-    where = ["--tcp", "127.0.0.1:0"] if door == "tcp" else ["--unix", str(tmp_path / "s")]
-    data = memoryview(b"1 2 3 4 5 6 7 8 9\n" * 100_000)
-    with load_server(*where, "--format", format) as (process, address):
-        with contextlib.closing(_connect(address)) as first:  # what the first text loads
-            first.sendall(data[:100_000])
-            first.shutdown(socket.SHUT_WR)
-            receive(first)
-        before = turns.memory("VmRSS", process.pid)
-        with contextlib.ExitStack() as stack:
-            crowd = [stack.enter_context(contextlib.closing(_connect(address))) for _ in range(50)]
-            sent, still = 0, time.monotonic()
-            while time.monotonic() - still < 0.5:  # until the server takes no more from anyone
-                for client in crowd:
-                    client.setblocking(False)
-                    with contextlib.suppress(BlockingIOError):
-                        sent += client.send(data)
-                        still = time.monotonic()
-                time.sleep(0.01)
-            assert sent < len(crowd) * 20_000_000  # mostly in the kernel's buffers
-            assert turns.memory("VmRSS", process.pid) - before < len(crowd) * 350 * 1024
-
-
-def _connect(address: str) -> socket.socket:
-    if address.startswith("/"):
-        client = socket.socket(socket.AF_UNIX)
-        client.connect(address)
-        return client
-    host, _, port = address.rpartition(":")
-    return socket.create_connection((host, int(port)))
 
 
 def test_who_never_reads_is_counted(enc: streamtok.Encoding, tmp_path: Path) -> None:
@@ -185,9 +128,9 @@ def test_who_never_reads_is_counted(enc: streamtok.Encoding, tmp_path: Path) -> 
                 with pytest.raises(ConnectionError):  # noqa: PT012
                     while True:
                         await loop.sock_sendall(client, b"1 2 3 4 5" * 10_000)
-            await until(lambda: server.counters.open == 0)
-            assert server.counters.limits["unread"] == 1
-            assert server.counters.limits["idle"] == 0
+            await until(lambda: server.counters.connections_open == 0)
+            assert server.counters.limits_hit["unread"] == 1
+            assert server.counters.limits_hit["idle"] == 0
 
     go(test)
 
@@ -211,9 +154,9 @@ def test_resets_at_any_moment(enc: streamtok.Encoding) -> None:
                     writer.write_eof()
                 await asyncio.sleep(rng.random() * 0.02)
                 writer.transport.abort()
-            await until(lambda: server.counters.open == 0)
+            await until(lambda: server.counters.connections_open == 0)
             assert server.counters.connections == 60
-            assert server.counters.resets > 0
+            assert server.counters.connections_reset > 0
             assert await talk(server, b"hello") == b"15339\n"
 
     go(test)
@@ -231,7 +174,7 @@ def test_a_crowd_of_refused_clients(enc: streamtok.Encoding) -> None:
             reader, writer = await open_client(server)
             working = asyncio.ensure_future(reader.read())
             writer.write(text[:-1000])
-            await until(lambda: server.counters.open == 1)
+            await until(lambda: server.counters.connections_open == 1)
             crowd = await asyncio.gather(*(open_client(server) for _ in range(200)))
             told = 0
             for reader, _ in crowd:
@@ -239,8 +182,8 @@ def test_a_crowd_of_refused_clients(enc: streamtok.Encoding) -> None:
                     answer = await asyncio.wait_for(reader.read(), 5)
                     told += answer == b"error: there are 1 connections already, try later\n"
             assert 60 <= told <= 70
-            assert server.counters.refused == 200
-            assert server.counters.limits["connections"] == 200
+            assert server.counters.connections_refused == 200
+            assert server.counters.limits_hit["connections"] == 200
             writer.write(text[-1000:])
             writer.write_eof()
             assert ids_of(await working, "text") == enc.encode(text)
@@ -252,15 +195,19 @@ def test_a_crowd_of_refused_clients(enc: streamtok.Encoding) -> None:
     go(test)
 
 
+TOO_FEW = "connections need {} open files, and the hard limit is {}: raise it (ulimit -Hn)"
+
+
 @LINUX
 @pytest.mark.parametrize(
     ("limits", "asked", "expected"),
     [
         ("-Sn 256", None, "1000 1192"),
         ("-Sn 256", 2000, "2000 2192"),
-        ("-Sn 1500", None, "1000 1500"),
         ("-n 300", None, "108 300"),
         ("-n 300", 50, "50 300"),
+        ("-n 100", None, TOO_FEW.format(1192, 100)),
+        ("-n 300", 200, TOO_FEW.format(392, 300) + ", or use --max-connections 108"),
     ],
 )
 def test_the_limit_of_open_files(limits: str, asked: int | None, expected: str) -> None:
@@ -269,12 +216,11 @@ def test_the_limit_of_open_files(limits: str, asked: int | None, expected: str) 
         "import resource; from streamtok.serve.listening import reserve_descriptors; "
         f"print(reserve_descriptors({asked}, 1000), resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     )
-    script = f'ulimit {limits} && exec "$0" -c "$1"'
     done = subprocess.run(
-        ["bash", "-c", script, sys.executable, code],
-        capture_output=True, env=ENV, timeout=30, check=True, text=True,
+        ["bash", "-c", f'ulimit {limits} && exec "$0" -c "$1"', sys.executable, code],
+        capture_output=True, env=ENV, timeout=30, check=False, text=True,
     )  # fmt: skip
-    assert done.stdout.strip() == expected
+    assert (done.stdout or done.stderr).strip().endswith(expected)
 
 
 # Stopping
@@ -292,7 +238,7 @@ def test_a_stop_gives_the_ids_of_all_that_was_sent(enc: streamtok.Encoding) -> N
             writer.write(text)
             clients.append((asyncio.ensure_future(reader.read()), writer))
         await asyncio.gather(*(writer.drain() for _, writer in clients))
-        await until(lambda: server.counters.open == 50)
+        await until(lambda: server.counters.connections_open == 50)
         began = time.monotonic()
         await server.close()
         assert time.monotonic() - began < 4
@@ -305,55 +251,24 @@ def test_a_stop_gives_the_ids_of_all_that_was_sent(enc: streamtok.Encoding) -> N
     go(test)
 
 
-def test_a_stop_waits_for_who_reads(enc: streamtok.Encoding, tmp_path: Path) -> None:
-    text = make_text(200_000, 9)
-
-    async def test() -> None:
-        server = await serve(enc, path=str(tmp_path / "s"))
-        reader, writer = await asyncio.open_unix_connection(server.addresses[0], limit=1000)
-        writer.transport.pause_reading()  # type: ignore[attr-defined]
-        writer.write(text)
-        writer.write_eof()
-        await until(lambda: server.counters.bytes)
-        closing = asyncio.ensure_future(server.close())
-        await asyncio.sleep(0.5)
-        writer.transport.resume_reading()  # type: ignore[attr-defined]
-        assert ids_of(await reader.read(), "text") == enc.encode(text)
-        await closing
-        await hang_up(writer)
-
-    go(test)
-
-
-def stuck_client(path: str) -> socket.socket:
-    """One that has sent what it could and never reads."""
-    client = _connect(path)
-    client.settimeout(0.2)
-    with contextlib.suppress(TimeoutError, socket.timeout):
-        while True:
-            client.send(b"1 2 3 4 5" * 10_000)
-    return client
-
-
-def test_sigterm_does_not_wait_for_who_never_reads(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("grace", "signals"), [("0.5", 1), ("600", 2)])
+def test_sigterm_and_a_client_that_never_reads(tmp_path: Path, grace: str, signals: int) -> None:
+    """The grace ends after its time, or with a second signal."""
     path = str(tmp_path / "s")
-    with command("--unix", path, "--grace", "0.5") as (process, _), stuck_client(path):
+    args = ["--unix", path, "--grace", grace]
+    with command(*args) as (process, _), socket.socket(socket.AF_UNIX) as client:
+        client.connect(path)
+        client.settimeout(0.2)
+        with contextlib.suppress(TimeoutError, socket.timeout):
+            while True:
+                client.send(b"1 2 3 4 5" * 10_000)
         began = time.monotonic()
-        process.send_signal(signal.SIGTERM)
+        for i in range(signals):
+            time.sleep(0.5 * i)
+            assert process.poll() is None
+            process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
         assert 0.5 <= time.monotonic() - began < 5
-
-
-def test_a_second_sigterm_ends_the_grace(tmp_path: Path) -> None:
-    path = str(tmp_path / "s")
-    with command("--unix", path, "--grace", "600") as (process, _), stuck_client(path):
-        process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
-        assert process.poll() is None
-        began = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
-        assert time.monotonic() - began < 5
 
 
 def test_the_mode_of_a_unix_socket(tmp_path: Path) -> None:

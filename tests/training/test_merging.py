@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamtok._core.train import MergeLoop
+from streamtok.patterns.named import PATTERNS
 from streamtok.reference import bpe_training as reference_trainer
 from streamtok.training.merging import TIES
-from streamtok.training.trainer import PATTERNS
 from streamtok.vocabulary.byte_alphabet import BYTES_IN_ORDER, CHARACTERS, to_bytes
 
 from ..conftest import CORPORA, corpus
@@ -23,7 +23,7 @@ from ..trained import SPLITS, counted, documents, rustbpe_tokens, some_text, tok
 # Against the slow trainer
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(
     texts=documents,
     pattern=st.sampled_from(SPLITS),
@@ -41,7 +41,7 @@ def test_merges_equal_the_reference(texts, pattern, vocab_size, min_frequency, t
     assert len(set(tokens_of(merges))) == 256 + len(merges)  # all tokens are different
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     pieces=st.dictionaries(
         st.lists(st.sampled_from(b"aabc"), min_size=1, max_size=12).map(bytes),
@@ -118,13 +118,6 @@ HF_CL100K = (
 GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
-@pytest.mark.parametrize("vocab_size", [256, 20_000])
-@pytest.mark.parametrize("pattern", [GPT2, PATTERNS["nanochat"], PATTERNS["llama3"]])
-def test_merges_equal_rustbpe(pattern, vocab_size):
-    expected = rustbpe_tokens(some_text(), vocab_size, pattern)
-    assert tokens_of(counted(some_text(), pattern).merges(vocab_size)) == expected
-
-
 @pytest.mark.parametrize("pattern", [GPT2, HF_CL100K])
 @pytest.mark.parametrize("min_frequency", [0, 3])
 def test_merges_equal_hugging_face(pattern, min_frequency):
@@ -141,19 +134,9 @@ def test_merges_equal_both_on_random_texts(texts, vocab_size):
     assert trainer.merges(vocab_size, tie="hf") == huggingface_merges(texts, vocab_size, GPT2)
 
 
-def test_merges_equal_rustbpe_on_the_corpus():
-    check_against_rustbpe([corpus(name).decode() for name in CORPORA], 32_768)
-
-
-def check_against_rustbpe(texts, vocab_size):
-    expected = rustbpe_tokens(texts, vocab_size, PATTERNS["nanochat"])
-    assert tokens_of(counted(texts, "nanochat").merges(vocab_size)) == expected
-
-
-def test_merges_equal_hugging_face_on_the_corpus():
-    check_against_hugging_face([corpus("english").decode()])
-
-
-def check_against_hugging_face(texts):
-    expected = huggingface_merges(texts, 8000, GPT2)
-    assert counted(texts, GPT2).merges(8000, tie="hf") == expected
+def test_merges_equal_both_on_the_corpus():
+    texts = [corpus(name)[:500_000].decode("utf-8", "ignore") for name in CORPORA]
+    expected = rustbpe_tokens(texts, 32_768, PATTERNS["nanochat"])
+    assert tokens_of(counted(texts, "nanochat").merges(32_768)) == expected
+    expected = huggingface_merges(texts[:1], 8000, GPT2)
+    assert counted(texts[:1], GPT2).merges(8000, tie="hf") == expected

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import io
-import itertools
 import os
 import pickle
 import random
 import re
 import zipfile
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import streamtok
 from streamtok import Trainer
-from streamtok._core.train import MergeLoop, PretokenTable
+from streamtok.patterns.named import PATTERNS
 from streamtok.reference import bpe as reference
-from streamtok.training.trainer import PATTERNS
 
 from ..doc_blocks import block_that_has, run_shell
 from ..trained import counted, rustbpe_tokens, some_text
@@ -35,7 +30,7 @@ def large_text(size: int = 3_000_000) -> str:
     return " ".join(rng.choices(words, k=size // 17))
 
 
-@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", r"[\s\S]{1,40}"])
+@pytest.mark.parametrize("pattern", ["cl100k", r"[\s\S]{1,40}"])
 def test_threads_count_the_same(pattern):
     text = large_text()
     one = counted([text], pattern, num_threads=1)
@@ -50,72 +45,6 @@ def test_threads_count_the_same(pattern):
         chunks.update(data[start : start + 1_100_003])
     chunks.end_document()
     assert list(chunks.piece_counts().items()) == list(one.piece_counts().items())
-
-
-def test_long_pretokens():
-    trainer = Trainer(r"[a-z]+|[^a-z]+")
-    for size in (15, 16, 17, 1000, 70_000):
-        for _ in range(3):
-            for chunk in ("x" * (size // 2), "x" * (size - size // 2), "\n"):
-                trainer.update(chunk)
-    trainer.end_document()
-    assert trainer.piece_counts() == {
-        b"x" * 15: 3, b"\n": 15, b"x" * 16: 3, b"x" * 17: 3, b"x" * 1000: 3, b"x" * 70_000: 3
-    }  # fmt: skip
-
-
-@settings(max_examples=60)
-@given(
-    pieces=st.lists(
-        st.binary(min_size=1, max_size=40) | st.integers(0, 3000).map(lambda i: b"%d" % i),
-        min_size=1, max_size=400,
-    )
-)  # fmt: skip
-def test_tables_export_and_load(pieces):
-    expected = Counter(pieces)
-    table = PretokenTable()
-
-    def contents(table: PretokenTable) -> dict[bytes, int]:
-        data, sizes, counts, _ = table.export()
-        ends = np.cumsum(sizes, dtype=np.int64).tolist()
-        blob = data.tobytes()
-        rows = [blob[a:b] for a, b in itertools.pairwise([0, *ends])]
-        assert len(set(rows)) == len(rows)
-        return dict(zip(rows, counts.tolist(), strict=True))
-
-    for part in pieces[: len(pieces) // 2], pieces[len(pieces) // 2 :]:
-        other = PretokenTable()
-        other.load(
-            np.frombuffer(b"".join(part), np.uint8),
-            np.array([len(piece) for piece in part], np.uint32),
-            np.ones(len(part), np.uint64),
-            np.arange(len(part), dtype=np.uint64),
-        )
-        table.absorb(other)
-    assert contents(table) == expected
-    assert len(table) == len(expected)
-
-
-def test_arrays_that_do_not_fit():
-    table = PretokenTable()
-    with pytest.raises(ValueError, match="sum to 3"):
-        table.load(
-            np.zeros(2, np.uint8), np.array([3], np.uint32), np.ones(1, np.uint64),
-            np.zeros(1, np.uint64),
-        )  # fmt: skip
-    with pytest.raises(ValueError, match="pre-token 0 is empty"):
-        table.load(
-            np.zeros(0, np.uint8), np.zeros(1, np.uint32), np.ones(1, np.uint64),
-            np.zeros(1, np.uint64),
-        )  # fmt: skip
-    one, sizes, counts = np.zeros(1, np.uint8), np.ones(1, np.uint32), np.ones(1, np.uint64)
-    order = np.arange(256, dtype=np.uint32)
-    with pytest.raises(ValueError, match="sum to 1"):
-        MergeLoop(np.zeros(3, np.uint8), sizes, counts, order, 5, 1, False)
-    with pytest.raises(ValueError, match="as many counts"):
-        MergeLoop(one, sizes, np.ones(2, np.uint64), order, 5, 1, False)
-    with pytest.raises(ValueError, match="0 … 255"):
-        MergeLoop(one, sizes, counts, order + np.uint32(1), 5, 1, False)
 
 
 # State

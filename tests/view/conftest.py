@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import struct
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -174,26 +172,7 @@ def picture(page: Any, name: str, first: str | None = None, last: str = "") -> N
         top = page.locator(first).bounding_box()["y"]
         box = page.locator(last).bounding_box()
         clip |= {"y": top - 8, "height": box["y"] + box["height"] - top + 16}
-    Path(folder).joinpath(f"{name}.png").write_bytes(packed(page.screenshot(clip=clip)))
-
-
-def packed(picture: bytes) -> bytes:
-    """A PNG whose pixels are compressed as well as zlib can."""
-    at, data, kept = 8, b"", []
-    while at < len(picture):
-        (size,) = struct.unpack(">I", picture[at : at + 4])
-        kind = picture[at + 4 : at + 8]
-        if kind == b"IDAT":
-            data += picture[at + 8 : at + 8 + size]
-        elif kind in (b"IHDR", b"IEND"):
-            kept.append((kind, picture[at + 8 : at + 8 + size]))
-        at += 12 + size
-    kept.insert(1, (b"IDAT", zlib.compress(zlib.decompress(data), 9)))
-    chunks = [
-        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-        for kind, body in kept
-    ]
-    return picture[:8] + b"".join(chunks)
+    page.screenshot(clip=clip, path=Path(folder, f"{name}.png"))
 
 
 def violations(page: Any) -> list[str]:

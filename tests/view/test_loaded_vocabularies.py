@@ -49,4 +49,4 @@ def test_large_and_other_bodies(client: httpx.Client, monkeypatch: pytest.Monkey
     monkeypatch.setattr(app, "MAX_VOCABULARY", 1 << 20)
     response = send(client, "a.json", b"{" + b" " * (1 << 20))
     assert response.status_code == 413
-    assert "at most 1 MiB" in response.json()["error"]
+    assert "at most 1,048,576 bytes" in response.json()["error"]

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.engines.rules import TextRules
 from streamtok.views.comparison import compare_encodings
 from streamtok.views.languages import compare_languages
 from streamtok.views.merges import trace_merges
@@ -23,7 +22,6 @@ from .conftest import (
     ready,
     token_ids,
     until,
-    violations,
 )
 
 ENC = streamtok.get_encoding("cl100k_base")
@@ -136,23 +134,6 @@ def test_the_longest_pretokens(open_page: Open, url: str) -> None:
     excuse(page, " 400 ")
 
 
-def test_merges_of_an_encoding_that_changes_its_text(open_page: Open, serve: Serve) -> None:
-    tokens = {bytes([byte]): byte for byte in range(256)} | {
-        "▁".encode()[:2]: 256,
-        "▁".encode(): 257,
-    }
-    rules = TextRules(normalizer="spaces", space_first=True)
-    mine = streamtok.Encoding(
-        "mine", pat_str=r"\S+|\s+", mergeable_ranks=tokens, special_tokens={}, rules=rules
-    )
-    url = serve(encoding=mine, text="a b")
-    page = open_page(url)
-    page.click("#tab-merges")
-    page.wait_for_selector("#panel-merges[data-state=failed]")
-    assert "mine changes" in page.inner_text("#error")
-    excuse(page, " 422 ")
-
-
 def test_languages(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "languages")
     names = ["cl100k_base", "r50k_base", "o200k_base"]
@@ -184,14 +165,11 @@ def test_a_table_is_sorted(open_page: Open, url: str) -> None:
         ).all_inner_texts()
         return cells
 
-    for number, name in ((6, "r50k_base"), (7, "o200k_base")):
-        page.click(f"#languages-table th button:text-is('{name}')")
-        values = [float(one) for one in column(number)]
-        assert values == sorted(values, reverse=True)
-        assert page.locator("th[aria-sort=descending]").inner_text().startswith(name)
-        page.click("#languages-table th[aria-sort] button")
-        values = [float(one) for one in column(number)]
-        assert values == sorted(values)
+    page.click("#languages-table th button:text-is('r50k_base')")
+    values = [float(one) for one in column(6)]
+    assert values == sorted(values, reverse=True)
+    page.click("#languages-table th[aria-sort=descending] button")
+    assert column(6) == [f"{one:.3f}" for one in sorted(values)]
     page.click("#languages-table th button:text-is('language')")
     assert column(1)[0] < column(1)[-1]
     # The chart has the order of the table.
@@ -202,11 +180,6 @@ def test_a_table_is_sorted(open_page: Open, url: str) -> None:
     until(page, "!document.querySelector('#languages-table thead').textContent.includes('r50k')")
     page.select_option("#encoding", "p50k_base")
     until(page, "document.querySelector('#languages-caption').textContent.includes('p50k_base')")
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate(
-        "[...document.querySelectorAll('.bars *')]"
-        ".every((one) => one.getBoundingClientRect().right <= innerWidth)"
-    )
 
 
 def test_search_a_vocabulary(open_page: Open, url: str) -> None:
@@ -247,9 +220,7 @@ def test_what_is_not_found(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "vocabulary")
     for by, query, message in [
         ("id", "1000000", "has no token with the id 1000000"),
-        ("id", "ten", "is not an id"),
         ("bytes", "xy", "must be bytes in hexadecimal"),
-        ("text", "", "type what to search for"),
     ]:
         page.select_option("#vocabulary-by", by)
         page.fill("#vocabulary-query", query)
@@ -257,21 +228,4 @@ def test_what_is_not_found(open_page: Open, url: str) -> None:
         until(page, f"document.querySelector('#error').textContent.includes({message!r})")
         assert page.locator("#vocabulary-found li").count() == 0
         assert "press Search" in page.inner_text("#vocabulary-about")
-    excuse(page, " 400 ", " 404 ", " 422 ")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("tab", ["compare", "merges", "languages", "vocabulary"])
-def test_anybody_can_use_it(open_page: Open, url: str, scheme: str, tab: str) -> None:
-    page = opened(open_page, url, tab, color_scheme=scheme)
-    if tab == "merges":
-        page.click("#merges-step")
-    elif tab == "vocabulary":
-        page.fill("#vocabulary-query", "token")
-        page.press("#vocabulary-query", "Enter")
-        ready(page, tab)
-        page.click("#vocabulary-found li:nth-child(2) button")
-        page.wait_for_selector("#vocabulary-token .tree")
-    assert violations(page) == []
-    page.set_viewport_size({"width": 360, "height": 640})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    excuse(page, " 404 ", " 422 ")

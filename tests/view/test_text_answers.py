@@ -10,7 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import streamtok
+from streamtok.engines.rules import TextRules
 from streamtok.view import tab_answers
+from streamtok.view.chat import chat_template
+
+from .page_server import client_of, served
 
 WORDS = [
     "a", " ", "\n", "don't", "12345", "日本語", "é", "🎉", "<|endoftext|>", "<|endof", "text|>",
@@ -86,16 +90,38 @@ def test_wrong_questions(
     assert message in response.json()["error"]
 
 
-def test_a_question_is_json(client: httpx.Client) -> None:
+def test_chat_templates() -> None:
+    old = {"<s>", "</s>", "[INST]", "[/INST]"}
+    assert chat_template(old) == {
+        "name": "Mistral",
+        "turns": {"user": ["[INST]", "[/INST]"], "assistant": ["", "</s>"]},
+    }
+    new = chat_template(old | {"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"})
+    assert new is not None
+    assert list(new["turns"]) == ["system", "user", "assistant"]
+    assert chat_template(old - {"[/INST]"}) is None
+
+
+def test_merges_of_an_encoding_that_changes_its_text() -> None:
+    tokens = {bytes([byte]): byte for byte in range(256)}
+    tokens |= {"▁".encode()[:2]: 256, "▁".encode(): 257}
+    rules = TextRules(normalizer="spaces", space_first=True)
+    mine = streamtok.Encoding(
+        "mine", pat_str=r"\S+|\s+", mergeable_ranks=tokens, special_tokens={}, rules=rules
+    )
+    question = {"encoding": "mine", "special": "plain", "text": "a b"}
+    with served(encoding=mine) as url, client_of(url) as client:
+        response = client.post("api/pretokens", json=question)
+    assert response.status_code == 422
+    assert "changes" in response.json()["error"]
+
+
+def test_a_question_is_json_and_small(client: httpx.Client) -> None:
+    response = client.post("api/text", json={**QUESTION, "text": "x" * (8 << 20)})
+    assert response.status_code == 413
+    assert "at most 8,388,608 bytes" in response.json()["error"]
     response = client.post("api/text", content=b"{}", headers={"Content-Type": "text/plain"})
     assert response.status_code == 415  # another site could send it without being asked before
     headers = {"Content-Type": "application/json"}
     for content in (b"", b"{", b"[1]", b"\xff", b"[" * 100_000):
         assert client.post("api/text", content=content, headers=headers).status_code == 400
-
-
-def test_questions_are_small(client: httpx.Client) -> None:
-    for path in ("text", "stream", "compare"):
-        response = client.post(f"api/{path}", json={**QUESTION, "text": "x" * (8 << 20)})
-        assert response.status_code == 413
-        assert "at most 8 MiB are taken at once" in response.json()["error"]

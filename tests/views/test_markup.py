@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 import pytest
 
 import streamtok
-from streamtok.views.tokens import show_tokens
 
 EVIL = """<script>alert("1")</script><img src=x onerror='alert(1)'>&lt;&amp;"></span><!--]]>"""
 
@@ -74,18 +73,3 @@ def test_tokens_and_names_that_are_html():
     assert {*table.tags} == {"table", "tr", "th", "td"}
     assert EVIL in table.text
     assert r"<script>|[^z]+|z" in table.text
-
-
-def test_show_is_show_tokens(enc):
-    shown = enc.show("naïve <|endoftext|>", allowed_special="all")
-    assert shown == show_tokens(enc, "naïve <|endoftext|>", allowed_special="all")
-    assert shown.as_json()["n_tokens"] == len(shown.ids)
-    assert str(enc.show("a b")) == "a|·b"
-    assert repr(enc.show("a b")).startswith("<2 tokens of 3 characters")
-
-
-def test_encodings(enc):
-    reader = read(enc._repr_html_())
-    assert enc.name in reader.text
-    assert f"{enc.n_vocab:,}" in reader.text
-    assert enc._pat_str in reader.text

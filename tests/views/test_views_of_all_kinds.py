@@ -57,28 +57,28 @@ def test_tokens_lanes_and_merges(subject: Subject) -> None:
         lanes = make_lanes(enc, text, 5)
         assert [one.token.id for chunk in lanes.chunks for one in chunk.exact] == ids
         check_naive(subject, lanes, text.encode())
-        if enc._vocabulary.model is not None:
+        if enc.definition.vocabulary.model is not None:
             with pytest.raises(ValueError, match="merges nothing"):
                 trace_merges(enc, text[:9])
             continue
-        if not (enc._is_plain or enc.pattern is None):
+        if not (enc.definition.texts.is_plain or enc.pattern is None):
             with pytest.raises(ValueError, match="changes its text"):
                 pretokens(enc, text)
             continue
         parts = pretokens(enc, text)
-        if not enc._specials.added:
+        if not enc.definition.specials.added:
             assert [id for part in parts for id in trace_merges(enc, part).ids] == ids
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=NAMES)
 def test_any_bytes_can_be_traced(subject: Subject) -> None:
     enc = subject.encoding
-    if enc._vocabulary.model is not None:  # pieces are not merged
+    if enc.definition.vocabulary.model is not None:  # pieces are not merged
         return
     rng = random.Random(4)
     for size in (1, 2, 5, 30):
         data = bytes(rng.choices([*subject.letters, 0xE2, 0xFF], k=size))
-        assert trace_merges(enc, data).ids == enc._encoder.encode_pretoken(data)
+        assert trace_merges(enc, data).ids == enc.definition.encoder.encode_pretoken(data)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=NAMES)

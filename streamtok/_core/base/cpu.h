@@ -1,8 +1,9 @@
 /* What the compiler can make for x86-64, and how much of it this processor has.
  *
- * Processors are of four levels. Each has what the one before it has, and a kernel is compiled for all
+ * Processors are of five levels. Each has what the one before it has, and a kernel is compiled for all
  * of its level. A level is asked of the processor with cpuid, which works with every compiler; GCC and
- * clang must be told for which functions they may use its instructions (ST_FOR_...), MSVC need not.
+ * clang must be told for which functions they may use its instructions (ST_FOR_..., ST_TARGET_BEGIN),
+ * MSVC need not. An arm64 processor has NEON: all there is, or plain C.
  */
 #ifndef STREAMTOK_CPU_H
 #define STREAMTOK_CPU_H
@@ -11,6 +12,7 @@
 
 enum {
     ST_PLAIN,  /* C; on x86-64 that is SSE2 */
+    ST_SSE4,   /* SSE4.2 with POPCNT: Nehalem, Bulldozer, and small processors without AVX2 to this day */
     ST_AVX2,   /* with BMI, BMI2, LZCNT, POPCNT: Haswell, Zen */
     ST_AVX512, /* with BW, VL, DQ, CD: Skylake-X, Cascade Lake */
     ST_VBMI2,  /* with VBMI: Ice Lake, Zen 4 */
@@ -40,11 +42,28 @@ enum {
 #include <cpuid.h>
 #define ST_TARGET(features) __attribute__((target(features)))
 #endif
+#define ST_FEATURES_SSE4 "ssse3,sse4.1,sse4.2,popcnt"
 #define ST_FEATURES_AVX2 "avx2,bmi,bmi2,lzcnt,popcnt"
 #define ST_FEATURES_AVX512 ST_FEATURES_AVX2 ",avx512f,avx512bw,avx512vl,avx512dq,avx512cd"
+#define ST_FEATURES_VBMI2 ST_FEATURES_AVX512 ",avx512vbmi,avx512vbmi2"
+#define ST_FOR_SSE4 ST_TARGET(ST_FEATURES_SSE4)
 #define ST_FOR_AVX2 ST_TARGET(ST_FEATURES_AVX2)
 #define ST_FOR_AVX512 ST_TARGET(ST_FEATURES_AVX512)
-#define ST_FOR_VBMI2 ST_TARGET(ST_FEATURES_AVX512 ",avx512vbmi,avx512vbmi2")
+#define ST_FOR_VBMI2 ST_TARGET(ST_FEATURES_VBMI2)
+
+/* The same for all functions between the two. */
+#define ST_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define ST_TARGET_BEGIN(features) \
+    ST_PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
+#define ST_TARGET_END ST_PRAGMA(clang attribute pop)
+#elif defined(_MSC_VER)
+#define ST_TARGET_BEGIN(features)
+#define ST_TARGET_END
+#else
+#define ST_TARGET_BEGIN(features) ST_PRAGMA(GCC push_options) ST_PRAGMA(GCC target(features))
+#define ST_TARGET_END ST_PRAGMA(GCC pop_options)
+#endif
 
 static inline void st_cpuid(unsigned leaf, unsigned found[4]) {
 #if defined(_MSC_VER)
@@ -77,15 +96,17 @@ static int st_level_of_processor(void) {
     st_cpuid(0, more);
     if (more[A] < 7) return ST_PLAIN;
     st_cpuid(1, features);
-    if (!st_all_of(features[C], 1u << 27 | 1u << 23)) return ST_PLAIN; /* OSXSAVE, POPCNT */
+    if (!st_all_of(features[C], 1u << 9 | 1u << 19 | 1u << 20 | 1u << 23)) /* SSSE3, SSE4.1, SSE4.2, POPCNT */
+        return ST_PLAIN;
+    if (!st_all_of(features[C], 1u << 27)) return ST_SSE4; /* OSXSAVE */
     saved = st_saved_registers();
     st_cpuid(7, extended);
     st_cpuid(0x80000000u, more);
-    if (more[A] < 0x80000001u) return ST_PLAIN;
+    if (more[A] < 0x80000001u) return ST_SSE4;
     st_cpuid(0x80000001u, more);
     if (!st_all_of(saved, 0x6) || !(more[C] & 1u << 5)                    /* YMM; LZCNT */
         || !st_all_of(extended[B], 1u << 3 | 1u << 5 | 1u << 8))          /* BMI, AVX2, BMI2 */
-        return ST_PLAIN;
+        return ST_SSE4;
     if (!st_all_of(saved, 0xE6)                                           /* ZMM */
         || !st_all_of(extended[B], 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31)) /* F DQ CD BW VL */
         return ST_AVX2;
@@ -101,19 +122,34 @@ static inline int st_level(int most) {
     if (level < 0) known = level = st_level_of_processor();
     if (level > ST_MOST) level = ST_MOST;
     return level < most ? level : most;
+#elif defined(ST_NEON)
+    return most > ST_PLAIN && ST_MOST > ST_PLAIN ? ST_ANY : ST_PLAIN;
 #else
     (void)most;
     return ST_PLAIN;
 #endif
 }
 
-/* What benchmarks call the kernels that this build uses here. */
-static inline const char *st_tier(void) {
-#if defined(ST_NEON)
-    return "neon";
+/* The version that is used, at most of level `most`, of a kernel that is written over vector/. */
+#if defined(ST_X86)
+#define ST_BEST(most, name) \
+    (st_level(most) >= ST_VBMI2  ? name##_avx512 \
+     : st_level(most) >= ST_AVX2 ? name##_avx2   \
+     : st_level(most) >= ST_SSE4 ? name##_sse4   \
+                                 : name##_plain)
+#elif defined(ST_NEON)
+#define ST_BEST(most, name) (st_level(most) > ST_PLAIN ? name##_neon : name##_plain)
 #else
-    static const char *const names[] = {"plain", "avx2", "skylake", "avx512"};
-    return names[st_level(ST_ANY)];
+#define ST_BEST(most, name) ((void)(most), name##_plain)
+#endif
+
+/* The name of a level that st_level gives: of STREAMTOK_SIMD, and of what benchmarks measured. */
+static inline const char *st_level_name(int level) {
+#if defined(ST_NEON)
+    return level > ST_PLAIN ? "neon" : "plain";
+#else
+    static const char *const names[] = {"plain", "sse4", "avx2", "skylake", "avx512"};
+    return names[level];
 #endif
 }
 

@@ -16,6 +16,52 @@ cdef enum Form:             # how ids are given
     AS_PLACES
 
 
+@cython.final
+@cython.freelist(4)
+cdef class Output:
+    """How a call gives ids: LIST, ARRAY (numpy.uint32), COUNT (their number), PLACES ((array, int64
+    [n, 3]), see `Tail.encode`), or `Output.into`.
+    """
+
+    cdef Form form
+    cdef object out             # of `into`
+    cdef size_t start
+
+    @staticmethod
+    def into(out, size_t start=0):
+        """Output: ids go to a writable buffer of uint16 or uint32, from `start` on; their number."""
+        return output_into(out, start)
+
+    def of(self, ids):
+        """Ids that there are already (numpy.uint32), as this gives them."""
+        if self.form == AS_LIST:
+            return ids.tolist()
+        if self.form == AS_COUNT:
+            return len(ids)
+        if self.form == IN_BUFFER:
+            return fill(self, <const u32*>array_memory(ids, UINT32), len(ids))
+        return ids
+
+
+cdef Output output_of(Form form):
+    cdef Output output = Output.__new__(Output)
+    output.form = form
+    return output
+
+
+cdef Output output_into(object out, size_t start):
+    cdef Output output = output_of(IN_BUFFER)
+    output.out, output.start = out, start
+    return output
+
+
+LIST = output_of(AS_LIST)
+ARRAY = output_of(AS_ARRAY)
+COUNT = output_of(AS_COUNT)
+PLACES = output_of(AS_PLACES)
+cdef list outputs = [LIST, ARRAY, COUNT]    # by form
+
+
 cnp.import_array()
 
 
@@ -147,42 +193,14 @@ cdef object ids_to_array(Spares spares, Work* w):
     return array
 
 
-@cython.final
-@cython.freelist(4)
-cdef class FromItem:
-    """A buffer of which the first items are left as they are."""
-
-    cdef object out
-    cdef size_t start
-
-
-cdef FromItem from_item(object out, size_t start):
-    cdef FromItem rest = FromItem.__new__(FromItem)
-    rest.out, rest.start = out, start
-    return rest
-
-
-cdef object items_from(object out, size_t start):
-    """The buffer without its first items, for those who do not know a FromItem."""
-    view = memoryview(out)
-    if view.ndim != 1:
-        raise ValueError("out must be one contiguous row")
-    return view[start:]
-
-
-def fill_ids(out, ids):
-    """int: the number of `ids` (numpy.uint32), copied into a writable buffer of uint16 or uint32."""
-    return fill(out, <const u32*>array_memory(ids, UINT32), len(ids))
-
-
 cdef object fill(object out, const u32* ids, size_t count):
-    """Copy the ids into a writable buffer of uint16 or uint32; their number."""
+    """Copy the ids into a writable buffer of uint16 or uint32, or an `Output.into`; their number."""
     cdef cnp.ndarray array
     cdef Py_buffer view
     cdef bytes format
     cdef size_t start = 0
-    if type(out) is FromItem:
-        start, out = (<FromItem>out).start, (<FromItem>out).out
+    if type(out) is Output:
+        start, out = (<Output>out).start, (<Output>out).out
     if cnp.PyArray_CheckExact(out):         # without the buffer that NumPy would describe anew
         array = out
         if (cnp.PyArray_NDIM(array) == 1 and cnp.PyArray_ISCARRAY(array)
@@ -223,36 +241,16 @@ cdef object fill_memory(void* memory, size_t item_size, size_t size, size_t star
     return count
 
 
-cdef str name_of(Form form):
-    """As `form_of` knows it."""
-    return ("list", "array", "count", "buffer", "places")[<int>form]
-
-
-cdef Form form_of(str into) except *:
-    """What callers in Python call it."""
-    if into == "list":
-        return AS_LIST
-    if into == "array":
-        return AS_ARRAY
-    if into == "count":
-        return AS_COUNT
-    if into == "buffer":
-        return IN_BUFFER
-    if into == "places":
-        return AS_PLACES
-    raise ValueError(f"into is 'list', 'array', 'count', 'buffer' or 'places', not {into!r}")
-
-
 cdef object ids_with_places(Spares spares, Work* w):
-    """[the ids, int64 [n, 3]: the number of each id whose place is known, where it begins and ends]."""
+    """(the ids, int64 [n, 3]: the number of each id whose place is known, where it begins and ends)."""
     places = np.empty(3 * w.n_places, np.int64)
     if w.n_places:
         memcpy(array_memory(places, INT64), w.places, w.n_places * sizeof(Place))
-    return [ids_to_array(spares, w), places.reshape(-1, 3)]
+    return ids_to_array(spares, w), places.reshape(-1, 3)
 
 
 cdef object ids_as(Form form, TokenTable table, Spares spares, Work* w, object out):
-    """The ids in `w.out`, or their number. out: the buffer, for IN_BUFFER."""
+    """The ids in `w.out`, or their number. out: the buffer, for IN_BUFFER, or an `Output.into`."""
     if form == AS_LIST:
         return ids_to_list(table, w.out, w.count)
     if form == AS_COUNT:

@@ -72,7 +72,7 @@ cdef inline u64 place_at(u64 home, u64 step, u64 mask) noexcept nogil:
     """The cell to try at a step: the home, the other cell of its cache line, which is loaded with it,
     then those of the next lines.
     """
-    return ((home & ~<u64>1) + step ^ home & 1) & mask
+    return (((home & ~<u64>1) + step) ^ (home & 1)) & mask
 
 
 cdef inline bint is_long(u64 high) noexcept nogil:

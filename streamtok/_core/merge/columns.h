@@ -233,6 +233,7 @@ static inline st_merge_batch_function *st_merge_batch_tier(int most) {
 #if defined(ST_X86)
     if (st_level(most) >= ST_AVX512) return st_merge_batch_512; /* and lzcnt, which older compilers cannot ask for */
     if (st_level(most) >= ST_AVX2) return st_merge_batch_256;
+    if (st_level(most) >= ST_SSE4) return st_merge_batch_sse4;
 #else
     (void)most;
 #endif

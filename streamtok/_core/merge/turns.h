@@ -164,6 +164,14 @@ static void st_merge_batch_plain(const st_pairs *pairs, const uint32_t *byte_tok
 }
 
 #if defined(ST_X86)
+ST_FOR_SSE4 static void st_merge_batch_sse4(
+    const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs, const uint8_t *bytes,
+    const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out, const uint16_t *places,
+    uint8_t *counts) {
+    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts,
+                     st_answer_plain);
+}
+
 ST_FOR_AVX2 static void st_merge_batch_256(
     const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs, const uint8_t *bytes,
     const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out, const uint16_t *places,

@@ -231,7 +231,6 @@ cdef class Scanner:
 
     def __cinit__(self, pattern, substitutes):
         cdef ScanTables* t = &self.c
-        cdef const char* tier = NULL
         states, classes = pattern.n_states, pattern.n_classes
         if states > 32767 or classes > 256:
             raise ValueError(f"{states} states and {classes} classes do not fit")
@@ -267,7 +266,8 @@ cdef class Scanner:
             substitutes[0x80:][substitutes[0x80:] == 0] = ST_NO_SUBSTITUTE
             t.substitutes = <const u8*>self.own(substitutes, UINT8, "substitutes", 1)
         if pattern.windows is not None:
-            t.mark = st_mark_tier(0, &tier, &t.marked_from, &t.extra_from)
+            t.mark = st_mark_tier(ST_ANY)
+            t.marked_from = st_marked_from(ST_ANY, &t.extra_from)
             closed = pattern.closed
             closed_steps = make_steps(np.asarray(closed.accepts, dtype=bool),
                                       np.asarray(closed.transitions, dtype=np.uint32))

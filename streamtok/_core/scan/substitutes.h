@@ -1,5 +1,6 @@
 /* Text with one byte for each character, so that windows can decide about characters that are not ASCII:
    ASCII itself, and an ASCII substitute of the same class for others (patterns/substitutes.py). */
+#ifndef ST_TIER
 #ifndef STREAMTOK_SUBSTITUTES_H
 #define STREAMTOK_SUBSTITUTES_H
 
@@ -144,117 +145,16 @@ static inline int st_squeeze_before(const uint8_t *substitutes, const uint8_t *p
 }
 
 #if defined(ST_X86)
-
-/* For each eight bits: where the bytes are that these keep, the first of them lowest. */
-static uint64_t st_kept_places[256];
-
-static void st_squeeze_begin(void) { /* any thread that does it writes the same */
-    for (int bits = 0; bits < 256; bits++) {
-        uint64_t places = 0;
-        int n = 0;
-        for (uint64_t i = 0; i < 8; i++)
-            if (bits >> i & 1) places |= i << 8 * n++;
-        st_kept_places[bits] = places;
-    }
-}
-
-/* The bits of 64 bytes of a comparison. */
-ST_FOR_AVX2 static ST_ALWAYS_INLINE uint64_t st_bits_of(__m256i low, __m256i high) {
-    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
-}
-
-/* Which of the bytes are at least `least`, unsigned. */
-ST_FOR_AVX2 static ST_ALWAYS_INLINE uint64_t st_at_least(__m256i low, __m256i high, int least) {
-    const __m256i limit = _mm256_set1_epi8((char)least);
-    return st_bits_of(_mm256_cmpeq_epi8(_mm256_max_epu8(low, limit), low),
-                      _mm256_cmpeq_epi8(_mm256_max_epu8(high, limit), high));
-}
-
-/* Which of 32 bytes at p begin three that are too many or a surrogate: E0 and at most 9F, ED and more. */
-ST_FOR_AVX2 static ST_ALWAYS_INLINE __m256i st_no_three(__m256i bytes, const uint8_t *p) {
-    const __m256i limit = _mm256_set1_epi8((char)0x9F);
-    __m256i next = _mm256_loadu_si256((const __m256i *)(p + 1));
-    __m256i is_low = _mm256_cmpeq_epi8(_mm256_min_epu8(next, limit), next);
-    return _mm256_or_si256(_mm256_and_si256(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8((char)0xE0)), is_low),
-                           _mm256_andnot_si256(is_low, _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8((char)0xED))));
-}
-
-/* The code points that would begin at each of the 16 bytes at p, if characters of two or three did. */
-ST_FOR_AVX2 static ST_ALWAYS_INLINE void st_sixteen_codes(const uint8_t *p, uint16_t *codes) {
-    const __m256i two_bits = _mm256_set1_epi16(0x3F1F), three_bits = _mm256_set1_epi16(0x3F3F);
-    const __m256i by = _mm256_set1_epi16(0x0140), wide = _mm256_set1_epi16(0xDF);
-    /* The first eight bytes in the low halves, the others in the high ones. */
-    __m256i a = _mm256_permute4x64_epi64(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)p)), 0x10);
-    __m256i b = _mm256_permute4x64_epi64(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(p + 1))), 0x10);
-    __m256i c = _mm256_permute4x64_epi64(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(p + 2))), 0x10);
-    __m256i two = _mm256_maddubs_epi16(_mm256_and_si256(_mm256_unpacklo_epi8(a, b), two_bits), by);
-    __m256i three = _mm256_maddubs_epi16(_mm256_and_si256(_mm256_unpacklo_epi8(b, c), three_bits), by);
-    __m256i lead = _mm256_unpacklo_epi8(a, _mm256_setzero_si256());
-    three = _mm256_or_si256(three, _mm256_slli_epi16(lead, 12));
-    _mm256_storeu_si256((__m256i *)codes, _mm256_blendv_epi8(two, three, _mm256_cmpgt_epi16(lead, wide)));
-}
-
-/* Where all of a block is ASCII or characters of two and three bytes, each byte that begins one gets its
-   substitute, whichever size it has; then the bytes that begin none go. */
-ST_FOR_AVX2 static size_t st_squeeze_256(const uint8_t *substitutes, const uint8_t *p, size_t blocks,
-                                         size_t readable, unsigned *skip, uint8_t *to, uint64_t *kept) {
-    uint8_t *begin = to;
-    size_t rest = *skip, k = 0;
-    for (; k < blocks && 64 * k + 66 <= readable; k++, p += 64) {
-        __m256i low = _mm256_loadu_si256((const __m256i *)p), high = _mm256_loadu_si256((const __m256i *)(p + 32));
-        ST_ALIGNED(32) uint8_t bytes[64];
-        ST_ALIGNED(32) uint16_t codes[64];
-        uint64_t wide = st_bits_of(low, high), leads = st_at_least(low, high, 0xC2);
-        uint64_t begins = st_at_least(low, high, 0xC0);
-        uint64_t threes = st_at_least(low, high, 0xE0), rests = ((uint64_t)1 << rest) - 1;
-        uint64_t expected = rests | leads << 1 | threes << 2, next = leads >> 63 | threes >> 62;
-        uint64_t bad = (wide ^ begins ^ expected) | st_at_least(low, high, 0xF0)
-                       | st_bits_of(st_no_three(low, p), st_no_three(high, p + 32));
-        if (ST_RARELY(bad || (next && ((p[64] & 0xC0) != 0x80 || (next > 1 && (p[65] & 0xC0) != 0x80))))) {
-            rest = st_squeeze_block(substitutes, p, readable - 64 * k, rest, &to, kept + k);
-            continue;
-        }
-        _mm256_store_si256((__m256i *)bytes, low);
-        _mm256_store_si256((__m256i *)(bytes + 32), high);
-        if (leads) {
-            for (int i = 0; i < 64; i += 16) st_sixteen_codes(p + i, codes + i);
-            for (uint64_t left = leads; left; left &= left - 1) {
-                int i = st_lowest(left);
-                bytes[i] = substitutes[codes[i]];
-            }
-        }
-        kept[k] = ~expected;
-        for (int i = 0; i < 64; i += 8) {
-            uint64_t here = ~expected >> i & 0xFF;
-            __m128i places = _mm_loadl_epi64((const __m128i *)(st_kept_places + here));
-            _mm_storel_epi64((__m128i *)to,
-                             _mm_shuffle_epi8(_mm_loadl_epi64((const __m128i *)(bytes + i)), places));
-            to += st_ones(here);
-        }
-        rest = (size_t)st_ones(next);
-    }
-    *skip = (unsigned)rest;
-    return (size_t)(to - begin)
-           + st_squeeze_plain(substitutes, p, blocks - k, readable - 64 * k, skip, to, kept + k);
-}
-
 ST_FOR_AVX2 static void st_deposit_bmi2(uint64_t *bits, uint64_t *others, uint64_t places) {
     *bits = _pdep_u64(*bits, places);
     *others = _pdep_u64(*others, places);
 }
 #endif
 
-static inline st_squeeze_function *st_squeeze_tier(int most) {
-#if defined(ST_X86)
-    if (st_level(most) >= ST_AVX2) {
-        st_squeeze_begin();
-        return st_squeeze_256;
-    }
-#else
-    (void)most;
-#endif
-    return st_squeeze_plain;
-}
+#define ST_KERNEL "scan/substitutes.h"
+#include "vector/each_tier.h"
+
+static inline st_squeeze_function *st_squeeze_tier(int most) { return ST_BEST(most, st_squeeze); }
 
 static inline st_deposit_function *st_deposit_tier(int most) {
 #if defined(ST_X86)
@@ -265,4 +165,52 @@ static inline st_deposit_function *st_deposit_tier(int most) {
     return st_deposit_plain;
 }
 
+#endif
+#else /* for each tier */
+
+/* Where all of a block is ASCII or characters of two and three bytes, each byte that begins one gets its
+   substitute; then the bytes that begin none go. */
+static size_t ST_OWN(st_squeeze)(const uint8_t *substitutes, const uint8_t *p, size_t blocks, size_t readable,
+                                 unsigned *skip, uint8_t *to, uint64_t *kept) {
+    uint8_t *begin = to;
+    size_t rest = *skip, k = 0;
+    for (; k < blocks && 64 * k + 67 <= readable; k++, p += 64) { /* a word of four bytes from the last one on */
+        ST_ALIGNED(64) uint8_t bytes[64];
+        vmask is_wide[PARTS], is_first[PARTS], is_lead[PARTS], is_three[PARTS], is_bad[PARTS];
+        for (int i = 0; i < PARTS; i++) {
+            vec here = v_load(p + LANES * i);
+            vmask is_high = v_at_least(v_load(p + LANES * i + 1), v_splat(0xA0));
+            v_store(bytes + LANES * i, here);
+            is_wide[i] = v_tops(here);
+            is_first[i] = v_at_least(here, v_splat(0xC0));
+            is_lead[i] = v_at_least(here, v_splat(0xC2));
+            is_three[i] = v_at_least(here, v_splat(0xE0));
+            /* four bytes; three bytes that are too many, or a surrogate: E0 and at most 9F, ED and more */
+            is_bad[i] = m_or(m_without(v_equal(here, v_splat(0xE0)), is_high),
+                             m_and(v_equal(here, v_splat(0xED)), is_high));
+            is_bad[i] = m_or(is_bad[i], v_at_least(here, v_splat(0xF0)));
+        }
+        uint64_t leads = m_bits(is_lead), threes = m_bits(is_three), rests = ((uint64_t)1 << rest) - 1;
+        uint64_t expected = rests | leads << 1 | threes << 2, next = leads >> 63 | threes >> 62;
+        uint64_t bad = (m_bits(is_wide) ^ m_bits(is_first) ^ expected) | m_bits(is_bad);
+        if (ST_RARELY(bad || (next && ((p[64] & 0xC0) != 0x80 || (next > 1 && (p[65] & 0xC0) != 0x80))))) {
+            rest = st_squeeze_block(substitutes, p, readable - 64 * k, rest, &to, kept + k);
+            continue;
+        }
+        for (uint64_t left = leads; left; left &= left - 1) {
+            int i = st_lowest(left);
+            uint32_t word, two, three;
+            memcpy(&word, p + i, 4);
+            two = (word & 0x1F) << 6 | (word >> 8 & 0x3F);
+            three = (word & 0x0F) << 12 | (word >> 2 & 0xFC0) | (word >> 16 & 0x3F);
+            bytes[i] = substitutes[word & 0x20 ? three : two];
+        }
+        kept[k] = ~expected;
+        to = v_compress(to, bytes, ~expected);
+        rest = (size_t)st_ones(next);
+    }
+    *skip = (unsigned)rest;
+    return (size_t)(to - begin)
+           + st_squeeze_plain(substitutes, p, blocks - k, readable - 64 * k, skip, to, kept + k);
+}
 #endif

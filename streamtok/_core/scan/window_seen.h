@@ -20,15 +20,12 @@ typedef struct {
     uint8_t counted;        /* a class; 255: none */
     uint8_t count;
     /* What follows is made of it by `st_fill_tables`. */
-    uint8_t n_classes, n_lefts, n_rights;
-    uint8_t pitch; /* 8 or 9: `lefts` and `rights` by class * pitch + next class, and `decisions` by the
-                      sum of both, are in the small tables; 16: they do not fit there */
-    uint8_t small_lefts[128], small_rights[128], small_decisions[128];
-    uint8_t pairs[256];       /* by class << 4 | next class: left << 4 | right */
-    uint8_t class_steps[128]; /* rows of 16, each but the first as the difference (xor) to the one before */
-    uint8_t times[16];        /* by class: class * n_classes */
-    uint8_t numbered_pairs[256]; /* the same by class * n_classes + next class */
-    uint8_t pair_steps[256];  /* of these; two halves of rows like `class_steps` */
+    uint8_t n_classes, n_rights;
+    uint8_t first_counted, last_counted; /* the characters of that class; 255: none */
+    uint8_t pairs[256];          /* by class << 4 | next class: left << 4 | right */
+    uint8_t times[16];           /* by class: class * n_classes */
+    uint8_t numbered_pairs[256]; /* as `pairs`, by class * n_classes + next class */
+    uint8_t of_two[0x7F7F + 1];  /* as `pairs`, by character | next character << 8 */
     uint8_t right_bits[2][16], begin_sets[2][16], open_sets[2][16]; /* a bit for each of 8 rights; by left:
                                                                        which of these begin, or are open */
 } st_windows;
@@ -45,17 +42,25 @@ static inline uint8_t st_number_of(const uint8_t *table, size_t size, uint8_t ma
     return (uint8_t)(most + 1);
 }
 
-/* Fills in what AVX2 and NEON look up, 16 bytes at a time, and what plain C does. */
-static inline void st_fill_steps(st_windows *w) {
-    uint8_t *pairs = w->numbered_pairs;
-    memset(w->numbered_pairs, 0, sizeof w->numbered_pairs);
+/* Fills in all that is made of the tables that a pattern has. */
+static inline void st_fill_tables(st_windows *w) {
+    w->n_classes = st_number_of(w->classes, 128, ST_CLASS);
+    w->n_rights = st_number_of(w->rights, 256, 15);
+    w->first_counted = w->last_counted = 255;
+    for (uint8_t c = 0; c < 128; c++)
+        if ((w->classes[c] & ST_CLASS) == w->counted) {
+            if (w->first_counted == 255) w->first_counted = c;
+            w->last_counted = c;
+        }
     for (int k = 0; k < 256; k++) w->pairs[k] = (uint8_t)(w->lefts[k] << 4 | w->rights[k]);
+    memset(w->numbered_pairs, 0, sizeof w->numbered_pairs);
     for (int c = 0; c < w->n_classes; c++) {
         w->times[c] = (uint8_t)(c * w->n_classes);
-        for (int d = 0; d < w->n_classes; d++) pairs[c * w->n_classes + d] = w->pairs[c << 4 | d];
+        for (int d = 0; d < w->n_classes; d++) w->numbered_pairs[w->times[c] + d] = w->pairs[c << 4 | d];
     }
-    for (int k = 0; k < 256; k++) w->pair_steps[k] = pairs[k] ^ (k & 112 ? pairs[k - 16] : 0);
-    for (int k = 0; k < 128; k++) w->class_steps[k] = w->classes[k] ^ (k & 112 ? w->classes[k - 16] : 0);
+    for (int d = 0; d < 128; d++)
+        for (int c = 0; c < 128; c++)
+            w->of_two[c | d << 8] = w->pairs[(w->classes[c] & ST_CLASS) << 4 | (w->classes[d] & ST_CLASS)];
     memset(w->begin_sets, 0, sizeof w->begin_sets);
     memset(w->open_sets, 0, sizeof w->open_sets);
     for (int left = 0; left < 16; left++)
@@ -66,34 +71,6 @@ static inline void st_fill_steps(st_windows *w) {
             if (decision & 1) w->begin_sets[right >> 3][left] |= bit;
             if (decision & 2) w->open_sets[right >> 3][left] |= bit;
         }
-}
-
-/* Fills in the small tables, if all fits there: one look-up in 64 or 128 bytes is one instruction. */
-static inline void st_fill_small(st_windows *w) {
-    uint32_t n_rights = w->n_rights;
-    w->pitch = 16;
-    memset(w->small_lefts, 0, sizeof w->small_lefts);
-    memset(w->small_rights, 0, sizeof w->small_rights);
-    memset(w->small_decisions, 0, sizeof w->small_decisions);
-    if (w->n_classes > 9 || w->n_lefts * n_rights > 128) return;
-    w->pitch = w->n_classes > 8 ? 9 : 8;
-    for (int c = 0; c < w->n_classes; c++)
-        for (int d = 0; d < w->n_classes; d++) {
-            w->small_lefts[c * w->pitch + d] = (uint8_t)(w->lefts[c << 4 | d] * n_rights);
-            w->small_rights[c * w->pitch + d] = w->rights[c << 4 | d];
-        }
-    for (uint32_t left = 0; left < w->n_lefts; left++)
-        for (uint32_t right = 0; right < n_rights; right++)
-            w->small_decisions[left * n_rights + right] = w->decisions[left << 4 | right];
-}
-
-/* Fills in all that is made of the tables that a pattern has. */
-static inline void st_fill_tables(st_windows *w) {
-    w->n_classes = st_number_of(w->classes, 128, ST_CLASS);
-    w->n_lefts = st_number_of(w->lefts, 256, 15);
-    w->n_rights = st_number_of(w->rights, 256, 15);
-    st_fill_small(w);
-    st_fill_steps(w);
 }
 
 /* What the windows of 64 positions say, before what they cannot see is added. */
@@ -135,16 +112,29 @@ static inline int st_is_harmless(const st_windows *w, uint8_t before) {
     return before < 0x80 && w->classes[before] & ST_HARMLESS;
 }
 
+/* Bit i: bit 7 of byte i. */
+static inline uint64_t st_tops_of_eight(uint64_t bytes) {
+    return ((bytes & 0x8080808080808080ull) * 0x0002040810204081ull) >> 56;
+}
+
+/* Bit i: whether first <= byte i <= last < 128. No addition carries into the next byte. */
+static inline uint64_t st_between_of_eight(uint64_t bytes, uint8_t first, uint8_t last) {
+    const uint64_t every = 0x0101010101010101ull, low = bytes & (0x7F * every);
+    return st_tops_of_eight((low + every * (128u - first)) & ~(low + every * (127u - last)) & ~bytes);
+}
+
 static inline st_carry st_carry_before(const st_windows *w, const uint8_t *p) {
     st_carry carry = {0, 0, 0, 0, 0, 0, 0, 0};
-    for (int k = 1; k <= ST_MARGIN; k++) {
-        uint8_t here = p[-k], next = p[1 - k];
-        int is_pair = here == w->trigger && st_is_follower(w, next);
-        if (k < ST_MARGIN) is_pair = is_pair && !st_is_harmless(w, p[-k - 1]);
-        carry.found |= (uint64_t)(is_pair || here >= 0x80) << (64 - k);
-        carry.counted |= (uint64_t)(here < 0x80 && (w->classes[here] & ST_CLASS) == w->counted)
-                         << (64 - k);
+    uint64_t bytes = st_load64(p - ST_MARGIN), found = st_tops_of_eight(bytes), triggers = 0, counted = 0;
+    if (w->trigger < 128) triggers = st_between_of_eight(bytes, w->trigger, w->trigger);
+    if (w->first_counted < 128) counted = st_between_of_eight(bytes, w->first_counted, w->last_counted);
+    for (; triggers; triggers &= triggers - 1) {
+        const uint8_t *at = p - ST_MARGIN + st_lowest(triggers);
+        int is_after_harmless = at > p - ST_MARGIN && st_is_harmless(w, at[-1]);
+        if (st_is_follower(w, at[1]) && !is_after_harmless) found |= triggers & (0 - triggers);
     }
+    carry.found = found << (64 - ST_MARGIN);
+    carry.counted = counted << (64 - ST_MARGIN);
     return carry;
 }
 

@@ -1,215 +1,154 @@
-/* Window tables (patterns/windows.py) applied to 64 bytes at a time, in the widest way that the
-   processor has: AVX-512 with VBMI, AVX2, NEON or plain C. All give the same masks; the plain one
-   says what they are. */
+/* Window tables (patterns/windows.py) applied to 64 bytes at a time. The plain version says what the masks are. */
+#ifndef ST_TIER
 #ifndef STREAMTOK_WINDOWS_H
 #define STREAMTOK_WINDOWS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/native.h"
-#include "scan/window_group.h"
 #include "scan/window_seen.h"
-#include "scan/windows_512.h"
 
 /* For each i < 64 * blocks: bit i of `begins` if a pre-token begins at p[i], of `open` if that cannot
    be told from the window. Reads p[-ST_MARGIN] .. p[64 * blocks]. */
 typedef void st_mark_function(const st_windows *w, const uint8_t *p, size_t blocks,
                               uint64_t *begins, uint64_t *open);
 
+#define ST_GROUP 32
+#define ST_BEFORE 64 /* bytes before the first position, so that this one is aligned */
+
+/* What the window tables say of up to ST_GROUP blocks of 64 positions. */
+typedef struct {
+    ST_ALIGNED(64) uint8_t classes[ST_BEFORE + 64 * ST_GROUP + 64]; /* two before the first position, and one
+                                                                       after the last; any for non-ASCII */
+    ST_ALIGNED(64) uint8_t pairs[ST_BEFORE + 64 * ST_GROUP];        /* left << 4 | right of each with the next */
+    uint64_t high[ST_GROUP + 1];                                    /* bytes that are not ASCII */
+    uint64_t triggers[ST_GROUP], counted[ST_GROUP], begins[ST_GROUP], undecided[ST_GROUP];
+} st_group;
+
+/* Fills in a group from p on; reads p[-2] .. p[64 * blocks]. */
+typedef void st_fill_function(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g);
+
+/* Bit i: whether p[i] and q[i] are alike in the bits of `mask`. */
+typedef uint64_t st_alike_function(const uint8_t *p, const uint8_t *q, uint8_t mask);
+
+/* The masks of all tiers: how the tables become those of st_group is the tier's part, what they mean is the
+   same. has_classes: whether `fill` fills in classes, of which only blocks with triggers or rows have need. */
+static ST_ALWAYS_INLINE void st_mark_in_groups(st_fill_function *fill, int has_classes, st_alike_function *alike,
+                                               const st_windows *w, const uint8_t *p, size_t blocks,
+                                               uint64_t *begins, uint64_t *open) {
+    st_group g;
+    uint8_t ones[64];
+    st_carry carry = st_carry_before(w, p);
+    uint64_t high_before = (uint64_t)(p[-2] >> 7) << 62 | (uint64_t)(p[-1] >> 7) << 63;
+    memset(ones, 0xFF, sizeof ones);
+    while (blocks) {
+        size_t here = blocks < ST_GROUP ? blocks : ST_GROUP;
+        uint8_t *classes = g.classes + ST_BEFORE;
+        for (int k = -2; k < 0; k++) classes[k] = w->classes[p[k] & 127];
+        classes[64 * here] = w->classes[p[64 * here] & 127];
+        fill(w, p, here, &g);
+        g.high[here] = p[64 * here] >> 7;
+        for (size_t k = 0; k < here; k++, classes += 64) {
+            uint64_t high = g.high[k], next_high = high >> 1 | g.high[k + 1] << 63;
+            uint64_t earlier_high = st_shifted(high, high_before, 1);
+            st_seen seen = {0, 0, 0, 0, 0, 0, 0, 0};
+            seen.high = high;
+            seen.open = high | earlier_high | next_high | st_shifted(high, high_before, 2);
+            seen.begins = g.begins[k];
+            seen.rows = g.undecided[k] & ~seen.open;
+            seen.open |= g.undecided[k];
+            seen.counted = g.counted[k] & ~high;
+            seen.found = g.triggers[k];
+            if (!has_classes && (seen.found | seen.rows | carry.row))
+                for (int i = -1; i < 65; i++) classes[i] = w->classes[p[64 * k + i] & 127];
+            if (seen.found) {
+                seen.found &= alike(classes + 1, ones, ST_FOLLOWER) | next_high;
+                seen.found &= ~alike(classes - 1, ones, ST_HARMLESS) | earlier_high;
+            }
+            if (seen.rows | carry.row) {
+                seen.same = alike(classes, classes + 1, ST_CLASS) & ~(high | next_high);
+                seen.rows &= seen.same & alike(classes, ones, ST_RUN);
+                seen.ends = alike(classes, ones, ST_ENDS_RUN) & ~high;
+            }
+            st_finish(w, &seen, &carry, begins + k, open + k);
+            high_before = high;
+        }
+        p += 64 * here;
+        begins += here;
+        open += here;
+        blocks -= here;
+    }
+}
+
+/* Bit i: bit 7 of p[i]. */
+static inline uint64_t st_top_bits(const uint8_t *p) {
+    uint64_t tops = 0;
+#if defined(ST_X86)
+    for (int i = 0; i < 64; i += 16)
+        tops |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(p + i))) << i;
+#else
+    for (int i = 0; i < 64; i += 8) tops |= st_tops_of_eight(st_load64(p + i)) << i;
+#endif
+    return tops;
+}
+
+static uint64_t st_alike_plain(const uint8_t *p, const uint8_t *q, uint8_t mask) {
+    uint8_t is[64];
+    for (int i = 0; i < 64; i++) is[i] = (p[i] ^ q[i]) & mask ? 0 : 0xFF;
+    return st_top_bits(is);
+}
+
+/* Two characters are looked up together: the left pair of a window was the right one two windows before. */
 static void st_fill_plain(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g) {
-    uint8_t *classes = g->classes + ST_BEFORE, *pairs = g->pairs + ST_BEFORE, decisions[64], trigger[64], counted[64];
-    int size = (int)(64 * blocks);
+    uint8_t decisions[64], trigger[64], is[64];
+    uint8_t left = w->of_two[(p[-2] | p[-1] << 8) & 0x7F7F], next_left = w->of_two[(p[-1] | p[0] << 8) & 0x7F7F];
     memset(trigger, w->trigger, sizeof trigger);
-    memset(counted, w->counted, sizeof counted);
-    for (int i = 0; i < size; i++) classes[i] = w->classes[p[i] & 127];
-    for (int i = -2; i < size; i++) pairs[i] = w->pairs[(classes[i] & ST_CLASS) << 4 | (classes[i + 1] & ST_CLASS)];
-    for (size_t k = 0; k < blocks; k++, p += 64, classes += 64, pairs += 64) {
-        for (int i = 0; i < 64; i++) decisions[i] = w->decisions[(pairs[i - 2] & 0xF0) | (pairs[i] & 15)];
-        g->high[k] = st_tops(p, 0);
-        g->triggers[k] = st_alike(p, trigger, 0xFF);
-        g->counted[k] = st_alike(classes, counted, ST_CLASS);
-        g->begins[k] = st_tops(decisions, 7);
-        g->undecided[k] = st_tops(decisions, 6);
+    for (size_t k = 0; k < blocks; k++, p += 64) {
+        for (int i = 0; i < 64; i++) {
+            uint16_t two;
+            memcpy(&two, p + i, 2);
+            uint8_t right = w->of_two[two & 0x7F7F];
+            decisions[i] = w->decisions[(left & 0xF0) | (right & 15)];
+            left = next_left;
+            next_left = right;
+        }
+        g->high[k] = st_top_bits(p);
+        g->triggers[k] = st_alike_plain(p, trigger, 0xFF);
+        for (int i = 0; i < 64; i++)
+            is[i] = (uint8_t)(p[i] - w->first_counted) <= w->last_counted - w->first_counted ? 0xFF : 0;
+        g->counted[k] = st_top_bits(is);
+        for (int i = 0; i < 64; i++) is[i] = (uint8_t)(decisions[i] << 7);
+        g->begins[k] = st_top_bits(is);
+        for (int i = 0; i < 64; i++) is[i] = (uint8_t)(decisions[i] << 6);
+        g->undecided[k] = st_top_bits(is);
     }
 }
 
 static void st_mark_plain(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins, uint64_t *open) {
-    st_mark_in_groups(st_fill_plain, w, p, blocks, begins, open);
+    st_mark_in_groups(st_fill_plain, 0, st_alike_plain, w, p, blocks, begins, open);
 }
 
-#if defined(ST_X86)
+#define ST_KERNEL "scan/windows.h"
+#include "vector/each_tier.h"
 
-#define ST_TABLE_256(p) _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(p)))
-#define ST_LOAD_256(p) _mm256_loadu_si256((const __m256i *)(p))
+static inline st_mark_function *st_mark_tier(int most) { return ST_BEST(most, st_mark); }
 
-/* table[index] for 32 indices below 16 * rows, rows <= 8, and 0 for those from 128 on. `steps` are the rows of
-   the table, each but the first as the difference to the one before: an index reaches all rows up to its own,
-   and beyond, where it is below zero, a shuffle gives 0. */
-ST_FOR_AVX2 static ST_ALWAYS_INLINE __m256i st_steps_256(const uint8_t *steps, int rows, __m256i index) {
-    __m256i result = _mm256_shuffle_epi8(ST_TABLE_256(steps), index);
-    for (int row = 1; row < rows; row++) {
-        index = _mm256_subs_epi8(index, _mm256_set1_epi8(16));
-        result = _mm256_xor_si256(result, _mm256_shuffle_epi8(ST_TABLE_256(steps + 16 * row), index));
-    }
-    return result;
+/* The bytes from which marking is faster than walking, and `extra`: from which one more block is. */
+static inline size_t st_marked_from(int most, size_t *extra) {
+    int is_fast = st_level(most) >= ST_VBMI2;
+    *extra = is_fast ? 8 : 40;
+    return is_fast ? 40 : 128;
 }
-
-ST_FOR_AVX2 static ST_ALWAYS_INLINE uint64_t st_tops_256(const __m256i *halves) {
-    return (uint32_t)_mm256_movemask_epi8(halves[0]) | (uint64_t)(uint32_t)_mm256_movemask_epi8(halves[1]) << 32;
-}
-
-/* rows: of the numbers of pairs; sets: of eight kinds of right pairs each. */
-ST_FOR_AVX2 static ST_ALWAYS_INLINE void st_fill_in_256(int rows, int sets, const st_windows *w,
-                                                                         const uint8_t *p, size_t blocks,
-                                                                         st_group *g) {
-    const __m256i nibble = _mm256_set1_epi8(15), zero = _mm256_setzero_si256(), times = ST_TABLE_256(w->times);
-    const __m256i trigger = _mm256_set1_epi8((char)w->trigger), counted = _mm256_set1_epi8((char)w->counted);
-    uint8_t *classes = g->classes + ST_BEFORE, *pairs = g->pairs + ST_BEFORE;
-    __m256i is[2], has[2];
-    for (size_t k = 0; k < blocks; k++) {
-        for (int half = 0; half < 2; half++) {
-            __m256i bytes = ST_LOAD_256(p + 64 * k + 32 * half), found = st_steps_256(w->class_steps, 8, bytes);
-            _mm256_storeu_si256((__m256i *)(classes + 64 * k + 32 * half), found);
-            is[half] = _mm256_cmpeq_epi8(bytes, trigger);
-            has[half] = _mm256_cmpeq_epi8(_mm256_and_si256(found, nibble), counted);
-        }
-        g->high[k] = st_tops(p + 64 * k, 0);
-        g->triggers[k] = st_tops_256(is);
-        g->counted[k] = st_tops_256(has);
-    }
-    for (int k = -2; k < 0; k++) pairs[k] = w->pairs[(classes[k] & ST_CLASS) << 4 | (classes[k + 1] & ST_CLASS)];
-    for (size_t k = 0; k < 64 * blocks; k += 32) {
-        __m256i first = _mm256_and_si256(ST_LOAD_256(classes + k), nibble);
-        __m256i second = _mm256_and_si256(ST_LOAD_256(classes + k + 1), nibble);
-        __m256i pair = _mm256_add_epi8(_mm256_shuffle_epi8(times, first), second);
-        __m256i found = st_steps_256(w->pair_steps, rows < 8 ? rows : 8, pair);
-        if (rows > 8) {
-            pair = _mm256_xor_si256(pair, _mm256_set1_epi8((char)128));
-            found = _mm256_or_si256(found, st_steps_256(w->pair_steps + 128, 8, pair));
-        }
-        _mm256_storeu_si256((__m256i *)(pairs + k), found);
-    }
-    for (size_t k = 0; k < blocks; k++, pairs += 64) {
-        for (int half = 0; half < 2; half++) {
-            __m256i left = _mm256_and_si256(_mm256_srli_epi16(ST_LOAD_256(pairs + 32 * half - 2), 4), nibble);
-            __m256i right = _mm256_and_si256(ST_LOAD_256(pairs + 32 * half), nibble);
-            is[half] = has[half] = zero;
-            for (int set = 0; set < sets; set++) {
-                __m256i bit = _mm256_shuffle_epi8(ST_TABLE_256(w->right_bits[set]), right);
-                __m256i begin = _mm256_shuffle_epi8(ST_TABLE_256(w->begin_sets[set]), left);
-                __m256i open = _mm256_shuffle_epi8(ST_TABLE_256(w->open_sets[set]), left);
-                is[half] = _mm256_or_si256(is[half], _mm256_and_si256(begin, bit));
-                has[half] = _mm256_or_si256(has[half], _mm256_and_si256(open, bit));
-            }
-            is[half] = _mm256_cmpeq_epi8(is[half], zero);
-            has[half] = _mm256_cmpeq_epi8(has[half], zero);
-        }
-        g->begins[k] = ~st_tops_256(is);
-        g->undecided[k] = ~st_tops_256(has);
-    }
-}
-
-ST_FOR_AVX2 static void st_fill_256(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g) {
-    int rows = (w->n_classes * w->n_classes + 15) / 16;
-    if (rows <= 4 && w->n_rights <= 8)
-        st_fill_in_256(4, 1, w, p, blocks, g);
-    else if (rows <= 6)
-        st_fill_in_256(6, 2, w, p, blocks, g);
-    else
-        st_fill_in_256(16, 2, w, p, blocks, g);
-}
-
-static void st_mark_avx2(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins, uint64_t *open) {
-    st_mark_in_groups(st_fill_256, w, p, blocks, begins, open);
-}
-#endif
-
-#if defined(ST_NEON)
-
-/* table[index] for 16 indices below 64 * parts, of a table in `parts` times four registers; 0 for those that
-   are too large. */
-static ST_ALWAYS_INLINE uint8x16_t st_look_up_neon(const uint8x16x4_t *table, int parts, uint8x16_t index) {
-    uint8x16_t result = vqtbl4q_u8(table[0], index);
-    for (int part = 1; part < parts; part++)
-        result = vqtbx4q_u8(result, table[part], veorq_u8(index, vdupq_n_u8((uint8_t)(64 * part))));
-    return result;
-}
-
-/* parts: of the numbers of pairs, 64 each; sets: of eight kinds of right pairs each. */
-static ST_ALWAYS_INLINE void st_fill_in_neon(int parts, int sets, const st_windows *w, const uint8_t *p,
-                                             size_t blocks, st_group *g) {
-    const uint8x16_t nibble = vdupq_n_u8(15), times = vdupq_n_u8(w->n_classes);
-    const uint8x16_t trigger = vdupq_n_u8(w->trigger), counted = vdupq_n_u8(w->counted);
-    uint8_t *classes = g->classes + ST_BEFORE, *pairs = g->pairs + ST_BEFORE;
-    uint8x16x4_t class_table[2], pair_table[4];
-    uint8x16_t rights[2], begins[2], opens[2];
-    uint8x16x4_t is, has;
-    for (int part = 0; part < 2; part++) class_table[part] = vld1q_u8_x4(w->classes + 64 * part);
-    for (int part = 0; part < parts; part++) pair_table[part] = vld1q_u8_x4(w->numbered_pairs + 64 * part);
-    for (int set = 0; set < sets; set++) {
-        rights[set] = vld1q_u8(w->right_bits[set]);
-        begins[set] = vld1q_u8(w->begin_sets[set]);
-        opens[set] = vld1q_u8(w->open_sets[set]);
-    }
-    for (size_t k = 0; k < blocks; k++) {
-        uint8x16_t all = vdupq_n_u8(0);
-        for (int i = 0; i < 4; i++) {
-            uint8x16_t bytes = vld1q_u8(p + 64 * k + 16 * i), found = st_look_up_neon(class_table, 2, bytes);
-            vst1q_u8(classes + 64 * k + 16 * i, found);
-            all = vorrq_u8(all, bytes);
-            is.val[i] = vceqq_u8(bytes, trigger);
-            has.val[i] = vceqq_u8(vandq_u8(found, nibble), counted);
-        }
-        g->high[k] = vmaxvq_u8(all) < 0x80 ? 0 : st_tops(p + 64 * k, 0);
-        g->triggers[k] = st_mask_neon(is);
-        g->counted[k] = st_mask_neon(has);
-    }
-    for (int k = -2; k < 0; k++) pairs[k] = w->pairs[(classes[k] & ST_CLASS) << 4 | (classes[k + 1] & ST_CLASS)];
-    uint8x16_t before = vld1q_u8(pairs - 16), here = vandq_u8(vld1q_u8(classes), nibble);
-    for (size_t k = 0; k < blocks; k++) {
-        for (int i = 0; i < 4; i++) {
-            uint8x16_t next = vandq_u8(vld1q_u8(classes + 64 * k + 16 * i + 16), nibble);
-            uint8x16_t pair = vmlaq_u8(vextq_u8(here, next, 1), here, times);
-            uint8x16_t found = st_look_up_neon(pair_table, parts, pair);
-            uint8x16_t left = vshrq_n_u8(vextq_u8(before, found, 14), 4), right = vandq_u8(found, nibble);
-            here = next;
-            before = found;
-            is.val[i] = vtstq_u8(vqtbl1q_u8(begins[0], left), vqtbl1q_u8(rights[0], right));
-            has.val[i] = vtstq_u8(vqtbl1q_u8(opens[0], left), vqtbl1q_u8(rights[0], right));
-            if (sets > 1) {
-                uint8x16_t bit = vqtbl1q_u8(rights[1], right);
-                is.val[i] = vorrq_u8(is.val[i], vtstq_u8(vqtbl1q_u8(begins[1], left), bit));
-                has.val[i] = vorrq_u8(has.val[i], vtstq_u8(vqtbl1q_u8(opens[1], left), bit));
-            }
-        }
-        g->begins[k] = st_mask_neon(is);
-        g->undecided[k] = st_mask_neon(has);
-    }
-}
-
-static void st_fill_neon(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g) {
-    int numbers = w->n_classes * w->n_classes;
-    if (numbers <= 64 && w->n_rights <= 8)
-        st_fill_in_neon(1, 1, w, p, blocks, g);
-    else if (numbers <= 128)
-        st_fill_in_neon(2, 2, w, p, blocks, g);
-    else
-        st_fill_in_neon(4, 2, w, p, blocks, g);
-}
-
-static void st_mark_neon(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins, uint64_t *open) {
-    st_mark_in_groups(st_fill_neon, w, p, blocks, begins, open);
-}
-#endif
 
 #define ST_REST_BLOCKS 5
 #define ST_REST (64 * ST_REST_BLOCKS)
 #define ST_REST_SIZE (ST_REST + 3)
 
 /* Copies what is to be marked of the last n bytes that are there, or of the first of them; how many
-   blocks to mark. A last block is there for `extra` bytes, not for fewer. Three bytes behind the blocks
-   are there, too. What stands for the bytes behind p[:n] is not ASCII: so each place to which they could
+   blocks to mark. A last block is there for `extra` bytes, not for fewer. Three bytes after the blocks
+   are there, too. The bytes after p[:n] become bytes that are not ASCII: so each position to which they could
    matter is open, and the others are as they are whatever follows. */
 static inline size_t st_copy_rest(uint8_t *to, const uint8_t *p, size_t n, size_t extra) {
     size_t blocks = n < ST_REST ? (n + 64 - extra) >> 6 : ST_REST_BLOCKS, most = 64 * blocks + 3;
@@ -219,36 +158,88 @@ static inline size_t st_copy_rest(uint8_t *to, const uint8_t *p, size_t n, size_
     return blocks;
 }
 
-/* The tiers that this processor can run, the fastest first; NULL ends the list. from: the bytes from
-   which marking is faster than walking; extra: the same of one more block. */
-static inline st_mark_function *st_mark_tier(int number, const char **name, size_t *from,
-                                             size_t *extra) {
-    int k = 0;
-    *from = 128;
-    *extra = 40;
-#if defined(ST_X86)
-    if (st_level(ST_ANY) >= ST_VBMI2 && k++ == number) {
-        *name = "avx512";
-        *from = 40;
-        *extra = 8;
-        return st_mark_avx512;
-    }
-    if (st_level(ST_ANY) >= ST_AVX2 && k++ == number) {
-        *name = "avx2";
-        return st_mark_avx2;
-    }
 #endif
-#if defined(ST_NEON)
-    if (k++ == number) {
-        *name = "neon";
-        return st_mark_neon;
-    }
-#endif
-    if (k == number) {
-        *name = "plain";
-        return st_mark_plain;
-    }
-    return NULL;
+#else /* for each tier */
+
+static ST_ALWAYS_INLINE uint64_t ST_OWN(st_alike)(const uint8_t *p, const uint8_t *q, uint8_t mask) {
+    const vec compared = v_splat(mask);
+    vmask is_alike[PARTS];
+    for (int i = 0; i < PARTS; i++)
+        is_alike[i] = v_equal(v_and(v_load(p + LANES * i), compared), v_and(v_load(q + LANES * i), compared));
+    return m_bits(is_alike);
 }
 
+/* The classes of all characters first, looked up once for each, then pairs of them, then decisions.
+   entries: of pairs of classes; sets: of eight kinds of right pairs each. */
+static ST_ALWAYS_INLINE void ST_OWN(st_fill_in)(int entries, int sets, const st_windows *w, const uint8_t *p,
+                                                size_t blocks, st_group *g) {
+    const vec nibble = v_splat(15), zero = v_splat(0), times = v_row(w->times);
+    const vec trigger = v_splat(w->trigger), counted = v_splat(w->counted);
+    uint8_t *classes = g->classes + ST_BEFORE, *pairs = g->pairs + ST_BEFORE;
+    vtable class_of, pair_of;
+    vec rights[2], begins[2], opens[2];
+    v_fill(&class_of, w->classes, 128);
+    v_fill(&pair_of, w->numbered_pairs, entries);
+    for (int set = 0; set < sets; set++) {
+        rights[set] = v_row(w->right_bits[set]);
+        begins[set] = v_row(w->begin_sets[set]);
+        opens[set] = v_row(w->open_sets[set]);
+    }
+    for (size_t k = 0; k < blocks; k++) {
+        vmask is_high[PARTS], is_trigger[PARTS], is_counted[PARTS];
+        for (int i = 0; i < PARTS; i++) {
+            size_t at = 64 * k + LANES * (size_t)i;
+            vec bytes = v_load(p + at), found = v_look(&class_of, 128, bytes);
+            v_store(classes + at, found);
+            is_high[i] = v_tops(bytes);
+            is_trigger[i] = v_equal(bytes, trigger);
+            is_counted[i] = v_equal(v_and(found, nibble), counted);
+        }
+        g->high[k] = m_bits(is_high);
+        g->triggers[k] = m_bits(is_trigger);
+        g->counted[k] = m_bits(is_counted);
+    }
+    /* Neighbours come from registers: a load of parts of two vectors that were just stored waits for both. */
+    vec here = v_and(v_load(classes), nibble), pair_before;
+    v_store(classes + 64 * blocks, v_splat(classes[64 * blocks]));
+    for (size_t k = 0; k < 64 * blocks; k += LANES) {
+        vec next = v_and(v_load(classes + k + LANES), nibble), second = v_next(here, next);
+        v_store(pairs + k, v_look(&pair_of, entries, v_add(v_look_16(times, here), second)));
+        here = next;
+    }
+    pair_before = v_next(v_splat(w->pairs[(classes[-2] & ST_CLASS) << 4 | (classes[-1] & ST_CLASS)]),
+                         v_splat(w->pairs[(classes[-1] & ST_CLASS) << 4 | (classes[0] & ST_CLASS)]));
+    for (size_t k = 0; k < blocks; k++, pairs += 64) {
+        vmask no_begin[PARTS], is_decided[PARTS];
+        for (int i = 0; i < PARTS; i++) {
+            vec pair = v_load(pairs + LANES * i);
+            vec left = v_upper(v_two_before(pair_before, pair)), right = v_and(pair, nibble);
+            vec begin = zero, undecided = zero;
+            for (int set = 0; set < sets; set++) {
+                vec bit = v_look_16(rights[set], right);
+                begin = v_or(begin, v_and(v_look_16(begins[set], left), bit));
+                undecided = v_or(undecided, v_and(v_look_16(opens[set], left), bit));
+            }
+            no_begin[i] = v_equal(begin, zero);
+            is_decided[i] = v_equal(undecided, zero);
+            pair_before = pair;
+        }
+        g->begins[k] = ~m_bits(no_begin);
+        g->undecided[k] = ~m_bits(is_decided);
+    }
+}
+
+static void ST_OWN(st_fill)(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g) {
+    int entries = w->n_classes * w->n_classes;
+    if (entries <= 64 && w->n_rights <= 8)
+        ST_OWN(st_fill_in)(64, 1, w, p, blocks, g);
+    else if (entries <= 96)
+        ST_OWN(st_fill_in)(96, 2, w, p, blocks, g);
+    else
+        ST_OWN(st_fill_in)(256, 2, w, p, blocks, g);
+}
+
+static void ST_OWN(st_mark)(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins, uint64_t *open) {
+    st_mark_in_groups(ST_OWN(st_fill), 1, ST_OWN(st_alike), w, p, blocks, begins, open);
+}
 #endif

@@ -54,12 +54,12 @@ cdef ChangedNote AT_THE_BEGINNING = ChangedNote(b"", 0, 0, 0, None, AT_BEGIN | A
 
 
 def feed_changed(Transform transform not None, Tail tail not None, chunk, bint final,
-                 str into not None, out, size_t limit):
-    """As `Tail.encode`; None: the chunk is left to the caller. "places" come with a list: of each stretch
+                 Output output not None, size_t limit):
+    """As `Tail.encode`; None: the chunk is left to the caller. PLACES come with a list: of each stretch
     the rows, as bytes of int64 (characters, bytes of each now, bytes of each before), and of each token
     between them its size.
     """
-    return feed_chunk(transform, tail, chunk, final, form_of(into), out, limit)
+    return feed_chunk(transform, tail, chunk, final, output.form, output, limit)
 
 
 cdef object feed_chunk(Transform t, Tail tail, object chunk, bint final, Form form, object out,
@@ -139,7 +139,7 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
         while True:
             tail.matcher.search(&w.watch, p, begin, n, final, &found)
             if found.kind == DISALLOWED:
-                return base + note.grown + found.start, p[found.start:found.end].decode("utf-8")
+                refuse(&found, p, <i64>(base + note.grown))
             stop = found.start
             ends = final or found.kind == ALLOWED
             pass_through(t, &x, p + begin, stop - begin, where, ends, follows)
@@ -178,7 +178,7 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
         draft.tokens_out += w.count
         result = ids_as(form, tail.encoder.table, tail.encoder._spares, w, out)
         if follows:
-            result.append(rows)
+            result = *result, rows
     finally:
         passage_free(&x)
         tail.encoder.give(workspace)

@@ -1,7 +1,9 @@
 """The fast path of streams: `encode` of a small chunk. See `texts/fast_path.pxi`."""
 
 cdef class FastStreamEncoder(OneCall):
-    """The base class of `StreamEncoder`: its calls that have a fast path."""
+    """The base class of `StreamEncoder`: its calls that have a fast path. Of a derived class, it
+    calls `take` only.
+    """
 
     cdef readonly Tail _tail        # where the stream stands
     cdef readonly object _chain     # what is done before the tail, see engines/protocol.py
@@ -67,7 +69,11 @@ cdef class FastStreamEncoder(OneCall):
             return self.feed_fast(chunk, final, IN_BUFFER, out)
         if start < 0:
             raise ValueError(f"start must not be negative: {start}")
-        return self.feed_fast(chunk, final, IN_BUFFER, from_item(out, start))
+        return self.feed_fast(chunk, final, IN_BUFFER, output_into(out, start))
+
+    def take(self, chunk, final, output):
+        """As `encode`, as `output` gives ids, of any chunk, by any chain. A derived class has it."""
+        raise NotImplementedError
 
     cdef object feed_fast(self, object chunk, object final, Form form, object out):
         cdef object ids, limit
@@ -77,15 +83,14 @@ cdef class FastStreamEncoder(OneCall):
         with cython.critical_section(self):
             tail, transform, limit = self._tail, self.transform, self._max_pending
             is_direct = self.is_direct
-        # Where these give no ids, they have not changed anything.
-        if transform is not None:
+        if is_direct:
+            return tail.feed(chunk, final, form, out, limit)
+        if transform is not None:       # where it gives no ids, it has not changed anything
             ids = feed_chunk(transform, tail, chunk, final, form, out, limit)
-            if ids is not None and type(ids) is not tuple:
+            if ids is not None:
                 return ids
-        elif is_direct:
-            ids = tail.feed(chunk, final, form, out, limit)
-            if type(ids) is not tuple:
-                return ids
-        if type(out) is FromItem:
-            out = items_from((<FromItem>out).out, (<FromItem>out).start)
-        return self._feed(chunk, final, name_of(form), out)
+        if form != IN_BUFFER:
+            out = outputs[<int>form]
+        elif type(out) is not Output:
+            out = output_into(out, 0)
+        return self.take(chunk, final, out)

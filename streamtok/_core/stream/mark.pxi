@@ -23,10 +23,12 @@ cdef int check_mark(Tail tail, const Mark* m) except -1:
         raise damaged("it counts more bytes or ids than any stream has")
     if not (fits(tail, &m.scan, m.searched) and m.searched <= m.size):
         raise damaged("positions are beyond its bytes, or not in order")
+    if <u32>m.has_other > 1:
+        raise damaged("it has neither one hypothesis nor two")
     if m.has_other and not (m.scan.committed and fits(tail, &m.other, m.scan.position)
                             and m.scan.start == m.scan.accept == m.other.start):
         raise damaged("its two hypotheses do not begin at the same place")
-    if m.scan.score - m.scan.score != 0:        # of what is no number, too
+    if m.scan.score - m.scan.score + m.other.score - m.other.score != 0:    # of what is no number, too
         raise damaged("its score is not finite")
     if m.retry_at < SECTION or m.fork_at < SECTION:
         raise damaged("it would look for stable tokens too soon")
@@ -52,7 +54,7 @@ cdef bint may_be_held(Tail tail, const u8* p, size_t n, u64 offset):
 
 
 cdef bint fits(Tail tail, const Scan* s, size_t end):
-    return (s.start <= s.accept <= s.position <= end and s.committed <= 1
+    return (s.start <= s.accept <= s.position <= end and <u32>s.committed <= 1
             and 0 < s.state < tail.encoder.scanner.n_states)
 
 

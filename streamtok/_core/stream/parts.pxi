@@ -36,8 +36,7 @@ cdef object feed_parts(Tail tail, list parts, bint final, Form form, object out,
             put_before(tail, &draft, &workspace.c)
             take_stretches(tail, &draft, &workspace.c, parts, final, &refused)
             if refused.kind == DISALLOWED:
-                return (<i64>(draft.offset + refused.start - tail.mark.bytes_in),
-                        tail.bytes[refused.start:refused.end].decode("utf-8"))
+                refuse(&refused, tail.bytes, <i64>(draft.offset - tail.mark.bytes_in))
             if final:
                 put_ids(&workspace.c, tail.after)
             note = settle(pending(&draft))

@@ -19,14 +19,16 @@ on the bytes behind those. When the ids are there and nothing can fail any more,
 copy in the place of the mark.
 """
 
-cdef struct Mark:           # all of a tail but its bytes; positions are relative to `bytes`
+# All of a tail but its bytes; positions are relative to `bytes`. A saved state is this and the bytes
+# held: there is no gap between fields, and each is of as many bytes on every machine of 64 bits.
+cdef struct Mark:
     size_t size             # bytes held, well-formed unless they are kept as they are
     size_t searched         # of these, known to begin no special token
     u8[3] partial           # the bytes behind them: those of a character that is not complete
     u8 partial_size
+    bint has_other
     Scan scan
     Scan other              # the second hypothesis, see stream/tail.pxi
-    bint has_other
     size_t retry_at         # see encoder.commit_open
     size_t fork_at          # bytes beyond the last acceptance from which a fork is worth trying
     u64 offset              # place of bytes[0] in the stream
@@ -38,9 +40,6 @@ cdef enum Policy:           # what to do with bytes that are no UTF-8
     REFUSE
     REPAIR
     KEEP
-
-
-import struct
 
 
 cdef enum:
@@ -173,16 +172,14 @@ cdef class Tail:
             st_leave(&self.busy)
         return twin
 
-    def encode(self, chunk, bint final, str into not None, out, size_t limit):
-        """Take `chunk` in; the ids that became certain.
+    def encode(self, chunk, bint final, Output output not None, size_t limit):
+        """Take `chunk` in; the ids that became certain, as `output` gives them.
 
-        into: "list", "array", "count" (their number), "buffer" (then `out` is a writable uint16 or
-        uint32 buffer, and the number of ids is returned) or "places": [array, int64 [n, 3]], the
-        number of an id, and where its text begins and ends in the stream: of all ids of a model
-        that is no merges, of special tokens else. limit: bytes that may be left waiting. Returns
-        (offset, text) where a disallowed special token stands; the stream is then as before.
+        PLACES have the number of an id, and where its text begins and ends in the stream: of all
+        ids of a model that is no merges, of special tokens else. limit: bytes that may be left
+        waiting. Raises DisallowedSpecialError, PendingLimitExceeded; the stream is then as before.
         """
-        return self.feed(chunk, final, form_of(into), out, limit)
+        return self.feed(chunk, final, output.form, output, limit)
 
     cdef object feed(self, object chunk, bint final, Form form, object out, size_t limit):
         cdef Mark draft
@@ -191,9 +188,8 @@ cdef class Tail:
         try:
             draft = self.mark
             result = self.encode_draft(&draft, chunk, final, form, out, limit)
-            if type(result) is not tuple:       # nothing below can fail
-                with cython.critical_section(self):
-                    commit(self, &draft, final)
+            with cython.critical_section(self):     # nothing from here on can fail
+                commit(self, &draft, final)
             return result
         finally:
             st_leave(&self.busy)
@@ -237,8 +233,7 @@ cdef class Tail:
             finally:
                 text_close(&text)
             if refused.kind == DISALLOWED:
-                return (m.offset + refused.start,
-                        self.bytes[refused.start:refused.end].decode("utf-8"))
+                refuse(&refused, self.bytes, m.offset)
             if pending(m) > limit:
                 raise PendingLimitExceeded(
                     f"{pending(m)} bytes from offset {m.offset + m.scan.start} of the stream would "
@@ -250,9 +245,10 @@ cdef class Tail:
         finally:
             self.encoder.give(workspace)
 
-    def encode_parts(self, list parts not None, bint final, str into not None, out, settle, expected=None):
+    def encode_parts(self, list parts not None, bint final, Output output not None, settle,
+                     expected=None):
         """`encode` of a text that someone has cut into stretches: see `stream/parts.pxi`."""
-        return feed_parts(self, parts, final, form_of(into), out, settle, expected)
+        return feed_parts(self, parts, final, output.form, output, settle, expected)
 
     def getstate(self, expected=None):
         """bytes: everything that the next call depends on but the settings and the note.
@@ -267,65 +263,36 @@ cdef class Tail:
             m = self.mark
             if not m.has_other:                 # nobody looks at it then
                 m.other = m.scan
+            memset(m.partial + m.partial_size, 0, sizeof(m.partial) - m.partial_size)
             check_mark(self, &m)
-            return STATE.pack(
-                m.size, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
-                m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
-                m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
-                m.has_other,
-            ) + self.bytes[:m.size] + m.partial[:m.partial_size] + saved_score(self, &m)
+            return (<const char*>&m)[:sizeof(Mark)] + self.bytes[:m.size]
         finally:
             st_leave(&self.busy)
 
     def setstate(self, bytes state not None, note=None):
         """Continue where `getstate` was called. StateError if the bytes are damaged."""
         cdef Mark m
-        cdef size_t held = len(state), i
-        if held < <size_t>STATE.size:
-            raise StateError(f"a saved stream state has at least {STATE.size} bytes, not {held}")
-        (m.size, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
-         m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
-         m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
-         m.has_other) = STATE.unpack_from(state)
-        held -= STATE.size
-        m.scan.score = m.other.score = 0
-        if has_score(self):
-            if held < <size_t>SCORE.size:
-                raise damaged("it has no score")
-            held -= SCORE.size
-            m.scan.score = SCORE.unpack_from(state, STATE.size + held)[0]
-        if m.size > held or held - m.size > sizeof(m.partial):
+        cdef const u8* held = <const u8*><const char*>state + sizeof(Mark)
+        cdef size_t size = len(state)
+        if size < sizeof(Mark):
+            raise StateError(f"a saved stream state has at least {sizeof(Mark)} bytes, not {size}")
+        memcpy(&m, <const char*>state, sizeof(Mark))
+        if m.size != size - sizeof(Mark) or m.partial_size > sizeof(m.partial):
             raise damaged("it does not hold the bytes that it speaks of")
-        m.partial_size = <u8>(held - m.size)
-        for i in range(m.partial_size):
-            m.partial[i] = <u8>state[STATE.size + m.size + i]
         check_mark(self, &m)
-        if not may_be_held(self, <const u8*><const char*>state + <size_t>STATE.size, m.size, m.offset):
+        if not may_be_held(self, held, m.size, m.offset):
             raise damaged("the bytes that it holds are not UTF-8")
-        if self.before and not m.tokens_out and (m.bytes_in or held):
+        if self.before and not m.tokens_out and (m.bytes_in or m.size or m.partial_size):
             raise damaged("it has text before its beginning")
         enter(&self.busy)
         try:
             grow(self, m.size)
-            memcpy(self.bytes, <const u8*><const char*>state + <size_t>STATE.size, m.size)
+            memcpy(self.bytes, held, m.size)
             with cython.critical_section(self):
                 self.mark = m
                 self._note = note
         finally:
             st_leave(&self.busy)
-
-
-STATE = struct.Struct("<7Q3QIB3QIBB")
-SCORE = struct.Struct("<d")                     # at the end, of Unigram
-
-
-cdef bint has_score(Tail tail):
-    cdef const Model* model = tail.encoder.table.tokens().model
-    return model != NULL and model.kind == UNIGRAM
-
-
-cdef bytes saved_score(Tail tail, const Mark* m):
-    return SCORE.pack(m.scan.score) if has_score(tail) else b""
 
 
 cdef object damaged(str why):

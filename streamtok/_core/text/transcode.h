@@ -335,7 +335,7 @@ static inline st_transcode_function *st_transcode_tier(int most) {
         return st_transcode_256;
     }
 #elif defined(ST_NEON)
-    if (most > ST_PLAIN && ST_MOST > ST_PLAIN) {
+    if (st_level(most) > ST_PLAIN) {
         st_fill_packings();
         return st_transcode_neon;
     }

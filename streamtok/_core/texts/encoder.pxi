@@ -196,6 +196,13 @@ cdef int encode_stretch(Encoder encoder, Work* w, const u8* p, size_t n, size_t 
     return 0
 
 
+cdef int refuse(const Found* refused, const u8* p, i64 offset) except -1:
+    """DisallowedSpecialError for a special token in p, which begins at byte `offset`."""
+    raise DisallowedSpecialError(
+        offset + <i64>refused.start, p[refused.start:refused.end].decode("utf-8")
+    )
+
+
 cdef int need_scanner(Encoder encoder) except -1:
     """ValueError for an encoder whose text must be cut by others: see `Encoder.encode_split`."""
     if encoder.scanner is None:
@@ -276,19 +283,19 @@ cdef class Encoder:
         self.give(workspace)
         return total
 
-    def encode(self, data, SpecialMatcher matcher not None, str errors not None, str into not None,
-               Transform transform=None, SpecialMatcher inner=None):
+    def encode(self, data, SpecialMatcher matcher not None, str errors not None,
+               Output output not None, Transform transform=None, SpecialMatcher inner=None):
         """The ids of a whole text.
 
-        data: str or bytes-like; into: "list", "array" (numpy.uint32) or "count". transform: changes
-        the text, and `inner` finds more special tokens in what comes out. Raises UnicodeDecodeError, or returns (start, text) of a
-        disallowed special; None: the transform cannot do this text.
+        data: str or bytes-like; output: LIST, ARRAY or COUNT. transform: changes the text, and
+        `inner` finds more special tokens in what comes out. Raises UnicodeDecodeError,
+        DisallowedSpecialError; None: the transform cannot do this text.
         """
         cdef Text text
         cdef Workspace workspace
         cdef Found refused
         cdef size_t total
-        cdef Form form = form_of(into)
+        cdef Form form = output.form
         cdef bint count_only = form == AS_COUNT
         cdef i32 why
         cdef int length
@@ -315,7 +322,7 @@ cdef class Encoder:
                     encode_whole(self, &workspace.c, matcher, text.data, text.size, count_only,
                                  &total, &refused)
                 if refused.kind == DISALLOWED:
-                    return (refused.start, text.data[refused.start:refused.end].decode("utf-8"))
+                    refuse(&refused, text.data, 0)
                 if count_only:
                     return total
                 return ids_as(form, self.table, self._spares, &workspace.c, None)
@@ -324,7 +331,7 @@ cdef class Encoder:
         finally:
             self.give(workspace)
 
-    def encode_split(self, data, ends, str into not None):
+    def encode_split(self, data, ends, Output output not None):
         """The ids of pre-tokens that the caller found: data[0:ends[0]], data[ends[0]:ends[1]], ….
 
         data: bytes-like; ends: int64 [n], not beyond the data and, but for their signs,
@@ -347,7 +354,7 @@ cdef class Encoder:
                         look(&workspace.c.watch)
                     start = <size_t>(closed[done - 1] if closed[done - 1] >= 0 else -closed[done - 1])
                 settle(self.table, &workspace.c)
-            return ids_as(form_of(into), self.table, self._spares, &workspace.c, None)
+            return ids_as(output.form, self.table, self._spares, &workspace.c, None)
         finally:
             self.give(workspace)
 
@@ -355,4 +362,4 @@ cdef class Encoder:
         """list[int]: the ids of one pre-token, whole-pre-token look-up first."""
         pretoken = bytes(pretoken)        # nobody writes to it
         cdef i64 end = len(pretoken)
-        return self.encode_split(pretoken, np.array([end] if end else [], dtype=np.int64), "list")
+        return self.encode_split(pretoken, np.array([end] if end else [], dtype=np.int64), LIST)

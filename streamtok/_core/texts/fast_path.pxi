@@ -3,8 +3,8 @@
 Encoding a prompt or a log line of 100 bytes takes less time than a few Python calls. So
 `Encoding.encode`, `encode_ordinary`, `encode_to_numpy`, `count` and `decode` are defined here. They
 first check for the usual case: a small, well-formed text without special tokens, and default
-settings. All other texts go to the `TextEncoder` that the encoding has, which takes any text and
-raises the errors.
+settings. All other texts go to the `_encode_any` that the derived class has, which takes any text
+and raises the errors.
 """
 
 cdef enum:
@@ -24,8 +24,8 @@ cdef str NOT_READY = "this Encoding was not made by its own __init__"
 
 
 cdef class FastEncoding:
-    """The base of `Encoding`: its calls that have a fast path, and what they need. It calls no
-    method of a derived class.
+    """The base of `Encoding`: its calls that have a fast path, and what they need. Of a derived
+    class, it calls `_encode_any` only.
     """
 
     cdef Encoder encoder            # None: there is no fast path
@@ -33,19 +33,20 @@ cdef class FastEncoding:
     cdef SpecialMatcher ordinary    # all text is plain text
     cdef Decoder decoder
     cdef bint drops_space           # the text begins with a space that decoding leaves out
-    cdef object texts               # a `TextEncoder`, for any text
 
-    def _set_parts(self, texts not None, Decoder decoder not None, bint drops_space):
-        """Raise ValueError the second time: calls of other threads may be using the parts."""
-        cdef Encoder encoder
-        if self.texts is not None:
+    def _set_parts(self, Decoder decoder not None, bint drops_space, Encoder encoder=None,
+                   SpecialMatcher default=None, SpecialMatcher ordinary=None):
+        """encoder: None for an encoding that changes text, or whose pattern has no tables; it needs
+        no matchers.
+
+        Raises ValueError the second time: calls of other threads may be using the parts.
+        """
+        if self.decoder is not None:
             raise ValueError("this Encoding is made already: call __init__ once")
-        if texts.is_plain:
-            encoder = texts.encoder
+        if encoder is not None:
             need_scanner(encoder)
-            self.ordinary, self.default = texts.specials.ordinary, texts.specials.default
-            self.encoder = encoder
-        self.texts, self.decoder, self.drops_space = texts, decoder, drops_space
+        self.default, self.ordinary = default, ordinary
+        self.encoder, self.decoder, self.drops_space = encoder, decoder, drops_space
 
     def encode_ordinary(self, text, *, errors="strict", max_tokens=None):
         """list[int]: the ids of `text`; special tokens in it are plain text.
@@ -131,10 +132,10 @@ cdef class FastEncoding:
     cdef object slowly(self, object text, object allowed_special, object disallowed_special,
                        object errors, Form form, object add_special_tokens, object num_threads,
                        object max_tokens):
-        if self.texts is None:
+        if self.decoder is None:
             raise ValueError(NOT_READY)
-        return self.texts.encode(text, allowed_special, disallowed_special, errors, name_of(form),
-                                 add_special_tokens, num_threads, max_tokens)
+        return self._encode_any(text, allowed_special, disallowed_special, errors, outputs[<int>form],
+                                add_special_tokens, num_threads, max_tokens)
 
     def decode_bytes(self, tokens):
         """bytes: the tokens in a row; any iterable of int or integer array.

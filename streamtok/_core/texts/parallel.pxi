@@ -65,8 +65,9 @@ cdef class LargeText:
     cdef PyThread_type_lock lock
 
     def __cinit__(self, Encoder encoder not None, Cuts cuts not None,
-                  SpecialMatcher matcher not None, text, str errors not None, str into not None, size_t part_size):
-        """part_size: characters or bytes of a part, about. into: as for `Encoder.encode`."""
+                  SpecialMatcher matcher not None, text, str errors not None,
+                  Output output not None, size_t part_size):
+        """part_size: characters or bytes of a part, about. output: as for `Encoder.encode`."""
         cdef size_t most, place, i
         cdef Watch watch
         watch.looked = 0
@@ -76,7 +77,7 @@ cdef class LargeText:
         self.encoder = encoder
         self.matcher = matcher
         self.text = text
-        self.form = form_of(into)
+        self.form = output.form
         self.count_only = self.form == AS_COUNT
         self.lock = PyThread_allocate_lock()
         if self.lock == NULL:

@@ -96,7 +96,6 @@ cdef class PretokenCounter:
         whole character.
         """
         cdef Text text
-        cdef Units units
         cdef size_t end
         cdef u64 before = self.bytes_in
         cdef int room
@@ -113,31 +112,13 @@ cdef class PretokenCounter:
                 )
             if not checked:
                 self.check(text.data + start, end - start, final, self.bytes_in)
-            units.data, units.size, units.kind = text.data + start, end - start, 0
             with nogil:
-                room = count_units(self, &units, final)
+                room = count_slices(self, text.data + start, end - start, final)
             if self.errors == "strict" and self.bytes_in > before:
                 self.unfinished = unfinished_at_end(self.bytes, self.size)
             raise_unless_fits(self, room)
         finally:
             text_close(&text)
-
-    def feed_characters(self, str text not None, size_t start, size_t stop, bint final=False):
-        """`feed` for characters start:stop, without UTF-8 of all of them.
-
-        None of them is a surrogate (ValueError), and no bytes of an unfinished character wait.
-        """
-        cdef Units units
-        cdef int room
-        if (not start <= stop <= <size_t>PyUnicode_GET_LENGTH(text) or self.unfinished
-                or has_surrogate(text, start, stop)):
-            raise ValueError(f"no characters {start}:{stop} in {len(text)}, or one is not complete")
-        units.kind = PyUnicode_KIND(text)
-        units.data = <const u8*>PyUnicode_DATA(text) + start * units.kind
-        units.size = stop - start
-        with nogil:
-            room = count_units(self, &units, final)
-        raise_unless_fits(self, room)
 
     def check_bytes(self, chunk, size_t start, size_t stop, bint final, u64 base):
         """Raise what `feed` would raise for bytes start:stop, without taking them in.

@@ -50,7 +50,8 @@ cdef int count_next(PretokenCounter counter, const Document* texts, size_t n,
         data, size = document.data, document.size
         readable = size
         if document.kind:
-            room = grow_counter(counter, utf8_room(document.kind, size))
+            # The most bytes of UTF-8, apart from the SLACK that may be written after them.
+            room = grow_counter(counter, size * (4 if document.kind == 4 else document.kind + 1))
             if room != FITS:
                 return room
             size = strategy.transcode(data, document.kind, size, counter.bytes)

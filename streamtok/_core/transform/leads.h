@@ -1,11 +1,12 @@
 /* Which bytes of UTF-8 may begin a character that matters, 64 at a time. */
+#ifndef ST_TIER
 #ifndef STREAMTOK_LEADS_H
 #define STREAMTOK_LEADS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/cpu.h"
+#include "base/native.h"
 
 #define ST_TOGETHER 64 /* bytes that are looked at together */
 
@@ -39,38 +40,26 @@ static uint64_t st_leads_plain(const st_leads *set, const uint8_t *p) {
     return found;
 }
 
-#if defined(ST_X86)
+#define ST_KERNEL "transform/leads.h"
+#include "vector/each_tier.h"
 
-ST_FOR_AVX2 static uint64_t st_leads_avx2(const st_leads *set, const uint8_t *p) {
-    const __m256i ascii = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)set->ascii));
-    const __m256i lead = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)set->lead));
-    const __m256i bit = _mm256_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128,
-                                         1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128);
-    const __m256i half = _mm256_set1_epi8(15);
-    uint64_t found = 0;
-    for (int k = 0; k < 2; k++) {
-        __m256i here = _mm256_loadu_si256((const __m256i *)(p + 32 * k));
-        if (set->leaves_ascii && _mm256_movemask_epi8(here) == 0) continue;
-        __m256i low = _mm256_and_si256(here, half);
-        __m256i high = _mm256_and_si256(_mm256_srli_epi16(here, 4), half);
-        __m256i wanted = _mm256_shuffle_epi8(bit, high);
-        /* The highest bit of a byte chooses its table. */
-        __m256i bits = _mm256_blendv_epi8(_mm256_shuffle_epi8(ascii, low),
-                                          _mm256_shuffle_epi8(lead, low), here);
-        __m256i in = _mm256_cmpeq_epi8(_mm256_and_si256(bits, wanted), wanted);
-        found |= (uint64_t)(uint32_t)_mm256_movemask_epi8(in) << (32 * k);
+static inline st_leads_function *st_leads_tier(int most) { return ST_BEST(most, st_leads); }
+
+#endif
+#else /* for each tier */
+
+static uint64_t ST_OWN(st_leads)(const st_leads *set, const uint8_t *p) {
+    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    const vec ascii = v_row(set->ascii), lead = v_row(set->lead), bit = v_row(bits);
+    vmask is_in[PARTS];
+    for (int k = 0; k < PARTS; k++) is_in[k] = v_tops(v_load(p + LANES * k));
+    if (set->leaves_ascii && !m_any(is_in)) return 0;
+    for (int k = 0; k < PARTS; k++) {
+        vec here = v_load(p + LANES * k), lower = v_and(here, v_splat(15));
+        vec wanted = v_look_16(bit, v_upper(here));
+        vec has = v_select(here, v_look_16(lead, lower), v_look_16(ascii, lower));
+        is_in[k] = v_equal(v_and(has, wanted), wanted);
     }
-    return found;
+    return m_bits(is_in);
 }
-#endif
-
-static inline st_leads_function *st_leads_tier(int most) {
-#if defined(ST_X86)
-    if (st_level(most) >= ST_AVX2) return st_leads_avx2;
-#else
-    (void)most;
-#endif
-    return st_leads_plain;
-}
-
 #endif

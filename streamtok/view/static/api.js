@@ -1,49 +1,25 @@
 // Questions to the server that the page came from. Nothing else is ever asked.
 
-// Answers may come in another order than their questions. next() begins a question; what it gives
-// says whether the question is still the last one, so whether its answer is the one to show.
-export class Questions {
-  #last = 0;
-
-  next() {
-    this.#last += 1;
-    const mine = this.#last;
-    return () => mine === this.#last;
-  }
-}
-
-async function checked(response) {
-  if (response.ok) return response;
-  let message = response.statusText;
-  const text = await response.text();
-  try {
-    message = JSON.parse(text).error;
-  } catch {
-    message = text.trim() || message;
-  }
-  throw new Error(message);
-}
-
-async function send(path, options) {
+async function ask(path, options) {
   let response;
   try {
     response = await fetch(`api/${path}`, { credentials: "same-origin", ...options });
   } catch {
     throw new Error("the server does not answer: is streamtok view still running?");
   }
-  return checked(response);
+  if (response.ok) return response.json();
+  const text = await response.text();
+  let message = text.trim() || response.statusText;
+  try {
+    message = JSON.parse(text).error;
+  } catch { /* it is plain text */ }
+  throw new Error(message);
 }
 
-export async function get(path) {
-  return (await send(path, {})).json();
-}
+export const get = (path) => ask(path, {});
 
-export async function post(path, question) {
-  const headers = { "Content-Type": "application/json" };
-  return (await send(path, { method: "POST", headers, body: JSON.stringify(question) })).json();
-}
+const send = (path, type, body) => ask(path, { method: "POST", headers: { "Content-Type": type }, body });
 
-export async function postBytes(path, bytes) {
-  const headers = { "Content-Type": "application/octet-stream" };
-  return (await send(path, { method: "POST", headers, body: bytes })).json();
-}
+export const post = (path, question) => send(path, "application/json", JSON.stringify(question));
+
+export const postBytes = (path, bytes) => send(path, "application/octet-stream", bytes);

@@ -3,7 +3,7 @@
 import { post } from "./api.js";
 import { $, decimal, make, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
-import { fromJson, TokenList, tokenBox, wholeCharacters } from "./tokens.js";
+import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
 const MOST = 4;
 
@@ -42,7 +42,7 @@ export class CompareTab extends Tab {
       const title = make("h2", { id: `compare-title-${i}` }, column.encoding);
       const list = make("div", { class: "tokens small", "aria-labelledby": title.id });
       list.append(...wholeCharacters(column.tokens.map((token, at) => {
-        const box = tokenBox(fromJson(token), at, token.is_same ? "" : "differs");
+        const box = tokenBox({ ...token }, at, token.is_same ? "" : "differs");
         box.token.why = token.is_same ? "the same token in each encoding" : "not a token here in each encoding";
         return box;
       })));

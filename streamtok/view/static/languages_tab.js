@@ -1,7 +1,6 @@
 // The tab Languages: the tokens of the same text in each language, as a chart and as a table.
 
 import { post } from "./api.js";
-import { barChart } from "./chart.js";
 import { $, decimal, make, whole } from "./elements.js";
 import { Tab } from "./tab.js";
 
@@ -101,4 +100,20 @@ export class LanguagesTab extends Tab {
     this.show();
     $("languages-table").tHead.querySelectorAll("button")[column].focus();
   }
+}
+
+// Bars in HTML, which wrap and shrink with the window.
+// rows: {name, values}, one bar for each value. say(value): its text. label: the chart in words.
+function barChart(rows, say, label) {
+  const most = Math.max(...rows.flatMap((row) => row.values), 1e-9);
+  const chart = make("div", { class: "bars", role: "img", "aria-label": label });
+  for (const row of rows) {
+    const bars = row.values.map((value, which) => {
+      const length = make("span", { class: `length bar${which % 4}` });
+      length.style.setProperty("--share", value / most);
+      return make("div", { class: "bar" }, length, make("span", { class: "said" }, say(value)));
+    });
+    chart.append(make("div", { class: "name" }, row.name), make("div", {}, ...bars));
+  }
+  return chart;
 }

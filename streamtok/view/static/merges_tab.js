@@ -35,10 +35,10 @@ export class MergesTab extends Tab {
     return this.asking(async (isLast) => {
       const { pretokens } = await post("pretokens", { encoding, special, text });
       if (!isLast()) return;
-      $("merges-pretokens").replaceChildren(...pretokens.map(([bytes, shown, ids, isSpecial], i) =>
-        tokenBox({ noun: "pre-token", id: ids.join(", "), shown, bytes, isSpecial }, i)));
+      $("merges-pretokens").replaceChildren(...pretokens.map(([bytes, shown, ids, is_special], i) =>
+        tokenBox({ noun: "pre-token", id: ids.join(", "), shown, bytes, is_special }, i)));
       this.pretokens.refresh();
-      const boxes = this.pretokens.boxes().filter((box) => !box.token.isSpecial);
+      const boxes = this.pretokens.boxes().filter((box) => !box.token.is_special);
       const first = boxes.find((box) => box.token.id.includes(",")) ?? boxes[0];
       if (first) await this.trace(first, isLast);
       else this.show(null);
@@ -51,7 +51,7 @@ export class MergesTab extends Tab {
 
   async trace(box, isLast) {
     for (const one of this.pretokens.boxes()) one.classList.toggle("chosen", one === box);
-    const { bytes, isSpecial } = box.token;
+    const { bytes, is_special: isSpecial } = box.token;
     if (isSpecial) {
       this.show(null);
       $("merges-what").textContent = "A special token is one id: nothing merges.";

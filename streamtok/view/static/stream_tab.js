@@ -4,7 +4,7 @@
 import { post } from "./api.js";
 import { $, decimal, make, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
-import { appendWhole, fromJson, TokenList, tokenBox, wholeCharacters } from "./tokens.js";
+import { appendWhole, TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
 const PACE = 250; // milliseconds between two steps
 const MOST = 1500; // boxes of a lane that are kept
@@ -107,7 +107,7 @@ export class StreamTab extends Tab {
     this.exact.list.querySelector(".pending")?.remove();
     const chunkNumber = this.at;
     const boxes = chunk.naive.map((token) => {
-      const box = tokenBox(fromJson(token), totals.naive, token.is_wrong ? "wrong" : "");
+      const box = tokenBox({ ...token }, totals.naive, token.is_wrong ? "wrong" : "");
       box.classList.add("new");
       box.token.why = token.is_wrong ? "wrong: the whole text does not have this id here" : "";
       box.classList.toggle("edge", chunkNumber > 0 && token === chunk.naive[0]);
@@ -117,7 +117,7 @@ export class StreamTab extends Tab {
     });
     this.naive.list.append(...wholeCharacters(boxes));
     const emitted = chunk.exact.map((token) => {
-      const box = tokenBox(fromJson(token), totals.exact, token.reason === "certificate" ? "certified" : "");
+      const box = tokenBox({ ...token }, totals.exact, token.reason === "certificate" ? "certified" : "");
       box.classList.add("new");
       box.token.why = REASONS[token.reason];
       totals.exact += 1;

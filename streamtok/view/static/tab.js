@@ -1,6 +1,5 @@
 // What the tabs share that ask about the text, or about an encoding, and show the answer.
 
-import { Questions } from "./api.js";
 import { $, setState, whole } from "./elements.js";
 
 // A tab has load(), which asks anew, and clear(), which shows nothing.
@@ -8,7 +7,7 @@ export class Tab {
   constructor(page, name) {
     this.page = page;
     this.panel = $(`panel-${name}`);
-    this.questions = new Questions();
+    this.lastQuestion = 0;
   }
 
   onShow() {
@@ -19,9 +18,17 @@ export class Tab {
     this.load();
   }
 
+  // Answers may come in another order than their questions. This begins a question, and gives a
+  // function: is it still the last one, so that its answer is to be shown?
+  next() {
+    this.lastQuestion += 1;
+    const mine = this.lastQuestion;
+    return () => mine === this.lastQuestion;
+  }
+
   // work(isLast) asks, and shows the answers as long as nothing else was asked.
   async asking(work) {
-    const isLast = this.questions.next();
+    const isLast = this.next();
     setState(this.panel, "busy");
     try {
       await work(isLast);
@@ -38,7 +45,7 @@ export class Tab {
 
   // What is shown is what would be asked for: an answer that is under way is not wanted any more.
   stay() {
-    this.questions.next();
+    this.next();
     setState(this.panel, "ready");
   }
 

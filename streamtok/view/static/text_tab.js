@@ -172,8 +172,8 @@ export class TextTab extends Tab {
 // A row for each line; a token is in the row in which it starts.
 function makeRows(tokens, first) {
   const lines = [[]];
-  tokens.forEach(([offset, id, shown, bytes, rank, isSpecial], i) => {
-    const box = tokenBox({ id, shown, bytes, rank, isSpecial }, first + i);
+  tokens.forEach(([offset, id, shown, bytes, rank, is_special], i) => {
+    const box = tokenBox({ id, shown, bytes, rank, is_special }, first + i);
     box.offset = offset;
     lines[lines.length - 1].push(box);
     if (bytes.endsWith("0a")) lines.push([]);

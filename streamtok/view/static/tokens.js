@@ -7,11 +7,11 @@ const MOST_JOINED = 64; // tokens that are tried as one character
 
 const EMPTY = make("span", { class: "t", role: "option", "aria-selected": "false", tabindex: "-1" });
 
-// token: {id, shown, bytes, rank, isSpecial}; at: its number in its text.
+// token: what `Token.as_json` of the library has, {id, shown, bytes, rank, is_special}; at: its number in its text.
 export function tokenBox(token, at, more = "") {
   const box = EMPTY.cloneNode(false);
   box.classList.add(`c${at % 5}`);
-  if (token.isSpecial) box.classList.add("special");
+  if (token.is_special) box.classList.add("special");
   if (more) box.classList.add(more);
   box.textContent = token.shown;
   box.token = token;
@@ -19,11 +19,8 @@ export function tokenBox(token, at, more = "") {
   return box;
 }
 
-// token: what `Token.as_json` of the library has.
-export const fromJson = (token) => ({ ...token, isSpecial: token.is_special });
-
-export function sayToken(token, index) {
-  const rank = token.isSpecial ? ", special token"
+function sayToken(token, index) {
+  const rank = token.is_special ? ", special token"
     : token.rank === undefined ? "" : token.rank === null ? ", no rank" : `, rank ${token.rank}`;
   const size = token.bytes.length / 2;
   return [
@@ -108,14 +105,6 @@ export class TokenList {
     list.addEventListener("click", (event) => {
       const box = event.target.closest(".t");
       if (box) onChosen(box);
-    });
-    // A box that is drawn anew between press and release gets no click.
-    let pressed = null;
-    list.addEventListener("pointerdown", (event) => { pressed = event.target.closest(".t"); });
-    list.addEventListener("pointerup", (event) => {
-      const box = event.target.closest(".t");
-      if (box && pressed && !pressed.isConnected) onChosen(box);
-      pressed = null;
     });
     list.addEventListener("keydown", (event) => this.onKey(event, onChosen));
   }

@@ -18,7 +18,7 @@ export class VocabularyTab extends Tab {
   }
 
   clear() {
-    this.questions.next(); // an answer that is under way is not wanted any more
+    this.next(); // an answer that is under way is not wanted any more
     $("vocabulary-token").replaceChildren();
     $("vocabulary-found").replaceChildren();
     $("vocabulary-about").textContent = "Type a part of a token and press Search.";

@@ -1,4 +1,4 @@
-"""Random `tokenizer.json` files: streamtok, its reference and `tokenizers` must give the same ids.
+"""Random `tokenizer.json` files: streamtok and `tokenizers` must give the same ids.
 
     python -m tests.long.random_tokenizers --cases 100_000 --seed 1 --workers 2
     python -m tests.long.random_tokenizers --pieces
@@ -9,8 +9,7 @@ A case is the file of one seed, made by `tests/tokenizer_files.py`, and four tex
 goes through `tokenizers` and through `streamtok.load`. If streamtok refuses it, the case ends there
 and is counted by the message. Else each text is
 
-- encoded whole: the ids of `tokenizers`, of the reference (where it knows the file) and of
-  streamtok must be equal; and counted;
+- encoded whole: the ids of `tokenizers` and of streamtok must be equal; and counted;
 - streamed as bytes: cut once, at every place and byte by byte if it is of 16 bytes or less; else at
   five random places, and one text in two byte by byte; twice at two to six random places; and as a
   str at three random places. Before one chunk in ten the state is loaded into another stream;

@@ -1,4 +1,4 @@
-"""What is checked of one random file: that streamtok, its reference and `tokenizers` agree.
+"""What is checked of one random file: that streamtok and `tokenizers` agree.
 
 `check_seed` does one case; `__init__.py` says what a case is. Not here: making files and texts
 (`tests/tokenizer_files.py`), making a find small (`finds.py`), many cases at once (`workers.py`).
@@ -19,11 +19,10 @@ from tokenizers import Tokenizer
 
 import streamtok
 
-from ...reference import tokenizer_json as reference
-from ...tokenizer_files import File, random_file, random_text
+from ...tokenizer_files import BYTE_SYMBOLS, File, random_file, random_text
 
 MARK = "\u2581"
-SYMBOLS = frozenset(reference.BYTE_SYMBOLS.values())
+SYMBOLS = frozenset(BYTE_SYMBOLS.values())
 TEXTS = 4  # a file
 SHORT = 16  # bytes: a text that is cut everywhere
 SAMPLED_CUTS = 5  # of a longer one
@@ -31,7 +30,7 @@ OPTIONS: dict[str, Any] = {"allowed_special": "all"}
 
 
 class Difference(NamedTuple):
-    kind: str  # load, encode, count, stream, decode, reference or written
+    kind: str  # load, encode, count, stream, decode or written
     text: str
     expected: Any
     found: Any
@@ -96,12 +95,6 @@ def check_text(
     ids = expected_ids(tokenizer, text)
     if ids is None:
         return
-    try:
-        plain = reference.encode(file, text)
-        if plain != ids:
-            yield Difference("reference", text, ids, plain)
-    except NotImplementedError:
-        pass
     found = attempt(lambda: enc.encode(text, **OPTIONS))
     counts["whole texts"] += 1
     if found != ids:

@@ -33,7 +33,6 @@ from streamtok.vocabulary.table import Vocabulary
 
 from ...api.test_laws import PATTERNS
 from ...conftest import PACKED, encoding_of
-from ..fuzz import random_encoding
 
 SINGLES = [bytes([i]) for i in range(256)]
 SPECIALS = {"<|endoftext|>": 5000, "<|eot_id|>": 5001, "<|eot_id|>\n": 5002}
@@ -92,7 +91,10 @@ def made(kind: str, number: int) -> Subject:
     """One encoding of this kind, always the same for the same number."""
     rng = random.Random(f"{kind} {number}")
     if kind == "random":
-        return Subject(kind, random_encoding(rng), b"abetoin =1\n")
+        letters = rng.choice([b"ab", b"ab \n", b"etaoin ", b"a=1 \xe6\x97\xa5"])
+        step = rng.randint(1, 3)  # holes
+        ranks = {token: id * step for token, id in random_ranks(rng, letters).items()}
+        return Subject(kind, encoding(kind, rng.choice(PATTERNS), ranks), b"abetoin =1\n")
     if kind == "far":
         pattern, letters, is_linear = FAR[number % len(FAR)]
         ranks = random_ranks(rng, letters)

@@ -1,37 +1,16 @@
-"""Signal handlers that raise, at places that can be repeated."""
+"""A signal handler that raises, at a place that can be repeated."""
 
 from __future__ import annotations
 
-import _thread
-import gc
-import operator
 import os
-import signal
 import sys
 from collections.abc import Callable
-from functools import partial
 from types import CodeType, FrameType
 from typing import Any
 
 import streamtok
 
 PACKAGE = os.path.dirname(streamtok.__file__)
-
-
-def in_the_core(call: partial[Any]) -> Any:
-    """Ctrl-C arrives when the core has the word; nothing of Python runs in between.
-
-    Nor does the collector of garbage: it may call Python (Hypothesis measures it), and what is
-    raised there is lost.
-    """
-    both = [_thread.interrupt_main, call]
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        list(map(operator.methodcaller("__call__"), both))
-    finally:
-        if collects:
-            gc.enable()
 
 
 class AtInstruction:
@@ -84,31 +63,3 @@ class AtInstruction:
 
 def is_ours(code: CodeType) -> bool:
     return code.co_filename.startswith(PACKAGE)
-
-
-class AfterTime:
-    """A real signal, whose handler raises, so many seconds after the call has begun.
-
-    Where the call is over before that, nothing happens.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def __repr__(self) -> str:
-        return f"KeyboardInterrupt after {1e6 * self.seconds:.0f} us"
-
-    def __call__(self, call: Callable[[], Any]) -> Any:
-        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-        collects = gc.isenabled()
-        gc.disable()  # what a handler raises in a finalizer is lost
-        try:
-            try:
-                signal.setitimer(signal.ITIMER_REAL, self.seconds)
-                return call()
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-        finally:
-            signal.signal(signal.SIGALRM, before)
-            if collects:
-                gc.enable()

@@ -6,6 +6,7 @@ Nothing here knows how a stream works. Whether bytes are UTF-8 is asked of Pytho
 from __future__ import annotations
 
 import codecs
+import random
 import re
 from typing import NamedTuple
 
@@ -78,6 +79,21 @@ def decode_open(data: bytes | bytearray, errors: str) -> tuple[str, bytes]:
         # Python waits for the end of a surrogate, which is no UTF-8 whatever follows.
         return bytes(data).decode("utf-8", errors), b""
     return text, rest
+
+
+def damaged(rng: random.Random, state: bytes, foreign: list[bytes]) -> bytes:
+    """A state that lost or changed some bytes, or one of these, which are of something else."""
+    bad = bytearray(state)
+    kind = rng.randrange(4)
+    if kind == 0:
+        bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
+    elif kind == 1:
+        del bad[rng.randrange(len(bad)) :]
+    elif kind == 2:
+        bad += rng.choice([b"\0", b"x", bad[:10]])
+    else:
+        bad = bytearray(rng.choice(foreign))
+    return bytes(bad)
 
 
 class Model:

@@ -77,7 +77,7 @@ class PipelineMachine:
             done = "; ".join([*self.log, rule.__name__])
             raise AssertionError(f"{self.scenario.name}: {error}\nafter: {done}") from error
         self.log.append(done)
-        return done
+        return done.partition(" at call ")[0].partition(" ")[0]
 
     def finish(self) -> None:
         """Complete what was begun, compare, and remove all files."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import pickle
 import random
-import signal
 import zlib
 from functools import partial
 from typing import Any, NoReturn
@@ -18,9 +17,7 @@ import streamtok
 from streamtok import chunker
 
 from .doors import BAD_CHUNKS, BAD_OUT_ERRORS, bad_out, through
-from .elsewhere import finished_elsewhere
-from .interrupts import AfterTime, AtInstruction, in_the_core
-from .model import Model, completion
+from .model import Model, completion, damaged
 from .starving import CAN_STARVE
 from .texts import HEADS, Chunk, Supply
 from .watched import Setup, Stream, Watched
@@ -32,16 +29,13 @@ MAX_BYTES = 1 << 20  # of one stream; then it ends and begins again
 class StreamMachine:
     """One encoding, one choice of settings, up to four streams, and the states they saved."""
 
-    slowest: float | None = None  # see `Setup`
-    without: frozenset[str] = frozenset()  # rules that are left out
-    is_light = False  # whether what takes long comes a tenth as often
-
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, measures: bool = False) -> None:
+        """measures: see `Setup`."""
         self.rng = rng
-        self.setup = setup = Setup(rng, self.slowest)
+        self.setup = setup = Setup(rng, measures)
         is_clean = setup.errors == "strict" or setup.refuses
         big_share = 0.2 if setup.subject.kind == "far" else 0.025
-        big_share *= setup.subject.is_linear * (0.1 if self.is_light else 1)
+        big_share *= setup.subject.is_linear
         self.supply = Supply(rng, setup.subject.letters, is_clean, big_share)
         self.text_share = rng.choice([0.0, 0.05, 0.3, 0.9])
         self.after_each = rng.choice([None] * 7 + ["reload", "move"])
@@ -49,17 +43,11 @@ class StreamMachine:
         self.others: list[Watched] = []
         self.saved: list[tuple[bytes, Model]] = []
         weights = [weight * rng.choice([0.2, 1, 1, 4]) for weight in RULES.values()]
-        weights = [0 if n in self.without else w for n, w in zip(NAMES, weights, strict=True)]
-        if self.is_light:
-            weights = [w / 10 if n in HEAVY else w for n, w in zip(NAMES, weights, strict=True)]
         self.weights = [*itertools.accumulate(weights)]
 
     def step(self) -> str:
         """Do one thing. Returns what; raises AssertionError, with the story, at a difference."""
-        return self.run(self.rng.choices(NAMES, cum_weights=self.weights)[0])
-
-    def run(self, name: str) -> str:
-        """Do this one thing."""
+        name = self.rng.choices(NAMES, cum_weights=self.weights)[0]
         try:
             getattr(self, name)()
             if self.after_each:
@@ -214,48 +202,6 @@ class StreamMachine:
     def refuse_bytes(self) -> None:
         self.call(self.rng.choice([b"x", b"", b"\xe4", b"\xb8\xad", b"\xed\xa0\xbd"]))
 
-    def interrupt(self) -> None:
-        """Ctrl-C: before, in, or after the call. Then the call has happened, or it has not."""
-        chunk, final = self.any_chunk(), self.rng.random() < 0.1
-        kept, model = self.now, self.now.model
-        expected = model.foresee(chunk, final)
-        before = kept.stream.getstate()
-        twin = kept.stream.copy()
-        twin.max_pending = kept.stream.max_pending
-        door = self.rng.choice(["list", "array", "into"])
-        out = memoryview(bytearray(4 * kept.most_ids(expected))).cast("I")
-        error: Exception | None = None
-        try:
-            ids = twin.encode(chunk, final)
-        except (ValueError, streamtok.PendingLimitExceeded) as refused:
-            error = refused
-        call = {
-            "list": partial(kept.stream.encode, chunk, final),
-            "array": partial(kept.stream.encode_to_numpy, chunk, final),
-            "into": partial(kept.stream.encode_into, chunk, out, final),
-        }[door]
-        ways = [in_the_core, AtInstruction(self.rng.randint(0, 200))]
-        if hasattr(signal, "setitimer"):
-            ways.append(AfterTime(self.rng.uniform(1e-6, 1e-4)))
-        how = self.rng.choice(ways)
-        self.setup.note(f"{how} in {door}({{}}, final={final})", chunk)
-        try:
-            try:
-                how(call)
-            except (ValueError, streamtok.PendingLimitExceeded) as refused:
-                if type(refused) is not type(error):
-                    raise AssertionError(f"refused: {refused}") from refused
-            for _ in range(10):  # a signal that has not been seen yet is seen here
-                pass
-        except KeyboardInterrupt:
-            self.setup.note_end("KeyboardInterrupt")
-        state = kept.stream.getstate()
-        if state == before:
-            return
-        assert error is None, "an interrupted call that fails changed the stream"
-        assert state == twin.getstate(), "an interrupted call has happened in part"
-        kept.accepted(expected, ids, final)
-
     def starve(self) -> None:
         """A call for which there is no memory."""
         if not CAN_STARVE:
@@ -326,43 +272,16 @@ class StreamMachine:
         assert stream.max_pending == self.now.stream.max_pending, "max_pending is lost"
         self.now = self.loaded(stream, self.now.stream.getstate(), self.now.model)
 
-    def elsewhere(self) -> None:
-        """The rest of the stream in another process."""
-        rest = completion(self.now.model.waiting) if self.now.model.waiting else b""
-        rest += b"the end"
-        self.setup.note("encode({}, final=True) in another process", rest)
-        done = finished_elsewhere(self.now.stream, rest)
-        expected = self.now.model.foresee(rest, True)
-        if done.returncode:
-            assert self.whole_fails(expected.data), done.stderr.decode()
-            return self.reset()
-        size, ids = pickle.loads(done.stdout)
-        assert size == self.now.stream.bytes_in, f"bytes_in is {size} there"
-        self.now.stream.reset()
-        self.now.accepted(expected, ids, True)
-
-    def whole_fails(self, data: bytes) -> bool:
-        return bool(self.now.whole_raises(bytes(self.now.model.accepted) + data, ValueError))
-
     def damage(self) -> None:
         """A state that lost or changed some bytes, or is of something else."""
         stream, state = self.now.stream, self.now.stream.getstate()
-        bad = bytearray(state)
-        kind = self.rng.randrange(5)
-        if kind == 0:
-            bad[self.rng.randrange(len(bad))] ^= 1 << self.rng.randrange(8)
-        elif kind == 1:
-            del bad[self.rng.randrange(len(bad)) :]
-        elif kind == 2:
-            bad += self.rng.choice([b"\0", b"x", bad[:10]])
-        elif kind == 3:
-            other = {**self.setup.settings, "allowed_special": {"<|nobody|>"}}
-            bad = bytearray(self.setup.encoding.stream_encoder(**other).getstate())
-        else:
-            bad = bytearray(self.setup.encoding.stream_decoder().getstate())
-        self.setup.note("setstate({})", bytes(bad))
+        other = {**self.setup.settings, "allowed_special": {"<|nobody|>"}}
+        foreign = [self.setup.encoding.stream_encoder(**other).getstate()]
+        foreign.append(self.setup.encoding.stream_decoder().getstate())
+        bad = damaged(self.rng, state, foreign)
+        self.setup.note("setstate({})", bad)
         try:
-            stream.setstate(bytes(bad))
+            stream.setstate(bad)
         except streamtok.StateError:
             self.now.unchanged(state)
         else:
@@ -399,10 +318,10 @@ class StreamMachine:
 RULES = {
     "feed": 40, "feed_little": 20, "feed_last": 3, "flush": 2, "check": 3,
     "refuse_utf8": 4, "refuse_special": 4, "refuse_out": 3, "refuse_limit": 3, "refuse_chunk": 1,
-    "refuse_much": 0.6, "refuse_text": 2, "refuse_bytes": 2, "interrupt": 1.5,
+    "refuse_much": 0.6, "refuse_text": 2, "refuse_bytes": 2,
     "starve": 4 if CAN_STARVE else 0,
     "copy": 3, "switch": 3, "reset": 0.6, "reload": 4, "move": 3, "save": 1.5, "load": 1.5,
-    "pickle": 0.5, "elsewhere": 0.002, "damage": 2, "forge": 2,
+    "pickle": 0.5, "damage": 2, "forge": 2,
 }  # fmt: skip
 NAMES = list(RULES)
-HEAVY = {"refuse_much", "pickle", "elsewhere"}
+TimedMachine = partial(StreamMachine, measures=True)

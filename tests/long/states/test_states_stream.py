@@ -1,9 +1,8 @@
-"""What the machine of streams and its runner rest on, and work that must not grow."""
+"""What the model of streams rests on, and work that must not grow."""
 
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -11,19 +10,9 @@ from pathlib import Path
 import pytest
 
 from .model import completion, unfinished, utf8_of
-from .runner import run_machine
-from .shrink import Spec, shrunk
-from .stream import StreamMachine
 
 IS_SLOW_BUILD = os.environ.get("HYPOTHESIS_PROFILE") == "sanitize"
 ROOT = Path(__file__).resolve().parents[3]
-
-
-def test_another_process_goes_on():
-    machine = StreamMachine(random.Random(3))
-    for _ in range(3):
-        machine.feed()
-        machine.elsewhere()
 
 
 def test_what_a_str_stands_for():
@@ -37,37 +26,6 @@ def test_what_a_str_stands_for():
             (data[:size] + completion(data[:size])).decode()
         assert unfinished(data) == b""
     assert unfinished(b"\xff") == unfinished(b"\xed\xa0") == unfinished(b"\x80") == b""
-
-
-def test_a_difference_is_told_and_made_small():
-    """The runner finds a stream that forgets a byte, and the few steps that show it."""
-
-    class Machine:
-        def __init__(self, rng):
-            self.rng, self.sum = rng, 0
-
-        def step(self):
-            self.sum += self.rng.random() < 0.2
-            assert self.sum < 3, "three"
-            return "step"
-
-        def finish(self):
-            pass
-
-    def fails(spec):
-        try:
-            for _ in run_machine(Machine, spec.seed, spec.steps, lambda step: None):
-                pass
-        except AssertionError:
-            return True
-        return False
-
-    spec = Spec("stream", 5, range(60))
-    small = shrunk(spec, fails)
-    assert fails(small)
-    assert len(small.steps) == 3
-    assert Spec.parse(str(small)) == small
-    assert str(Spec("stream", 5, [0, 1, 2, 7])) == "stream:5:0-2,7"
 
 
 # Work that must not grow with what waits. Each takes a second or a few, and more than the limit

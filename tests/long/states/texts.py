@@ -10,11 +10,12 @@ import random
 from typing import TypeAlias
 
 from ...nasty import BLANKS, MALFORMED, SPECIALS, TEXTS
-from ..fuzz import random_code_point, random_text
 from .model import completion
 
 Chunk: TypeAlias = "str | bytes | bytearray | memoryview"
 
+WORDS = b"the of and to in is you that it he was for on are as with his they I at be this".split()
+ROWS = [" ", "-", "=", "01", "\u00a0", "─", "……", "日"]
 SURROGATES = ["\ud83d", "\udc4d", "\ud800", "\udcff", "\udc80", "\udbff\udfff", "a", " ", "é", "👍"]
 UNITS = [b" ", b"\n", b"a", b"-", b"=", b"\t", b"ab", "日".encode(), "\u3000".encode(), b"\xc2\xa0"]
 HEADS = [b"\n", b"\r\n", b"x\n", b"\x0b", b"\xc2\xa0", "\u3000".encode(), b"!!\n", b"", b"x", b'"']
@@ -23,6 +24,41 @@ MODES = {"letters": 30, "nasty": 20, "words": 10, "blanks": 12, "runs": 16, "mal
 RUNS = [3, 17, 60, 130]
 MIDDLE = [130, 500, 1023, 1024, 1025, 1150, 2047, 2048, 2049, 2300, 4097, 6000]
 BIG = [6000, 20_000, 65_535, 65_536, 70_000, 131_072, 270_000]
+
+
+def random_text(rng: random.Random, size: int) -> bytes:
+    """About `size` bytes that a tokenizer will not like."""
+    parts: list[bytes] = []
+    length = 0
+    while length < size:
+        kind = rng.random()
+        if kind < 0.35:
+            part = b" ".join(rng.choices(WORDS, k=rng.randint(1, 30)))
+        elif kind < 0.6:
+            part = b"".join(rng.choices(TEXTS, k=rng.randint(1, 5)))
+        elif kind < 0.7:
+            part = rng.choice([b" ", b"\n", b"a", b"=", b"\t", b"ab", "日".encode(), b"1"])
+            part *= rng.choice([3, 17, 130, 1000, 9000])
+        elif kind < 0.73:  # a table or a frame: rows of the same width
+            row = rng.choice(ROWS).encode() * rng.randint(1, 70)
+            part = (row + rng.choice([b"\n", b"\r\n", b"", b"|"])) * rng.randint(2, 20)
+        elif kind < 0.8:
+            part = "".join(chr(random_code_point(rng)) for _ in range(rng.randint(1, 40))).encode()
+        elif kind < 0.85:
+            part = bytes(rng.choices(b"abcdefghijklmnopqrstuvwxyz", k=rng.choice([5, 50, 6000])))
+        elif kind < 0.9:
+            part = rng.randbytes(rng.randint(1, 30))
+        else:
+            part = rng.choice([b" ", b"\n", b"\r\n", b"\n    ", b", ", b"'s ", b". "])
+        parts.append(part)
+        length += len(part)
+    return b"".join(parts)
+
+
+def random_code_point(rng: random.Random) -> int:
+    top = rng.choice([0x80, 0x300, 0x3000, 0xD800, 0x10000, 0x110000])
+    code = rng.randrange(top)
+    return code if not 0xD800 <= code < 0xE000 else 0x41
 
 
 class Supply:
@@ -132,30 +168,7 @@ def any_bytes(rng: random.Random, data: bytes) -> Chunk:
 
 def short(chunk: object) -> str:
     """A chunk as a story tells it."""
-    if isinstance(chunk, memoryview):
-        return f"memoryview({short(bytes(chunk))})" if chunk.c_contiguous else repr(chunk)
-    if not isinstance(chunk, str | bytes | bytearray) or len(chunk) <= 120:
-        return repr(chunk)
-    return shown_runs(bytes(chunk) if isinstance(chunk, bytearray) else chunk)
-
-
-def shown_runs(text: str | bytes) -> str:
-    """A long text, with its runs counted: `b'ab' + b' ' * 4000`."""
-    parts: list[str] = []
-    start = at = 0
-    while at < len(text) and len(parts) < 6:
-        end = at
-        while end < len(text) and text[end] == text[at]:
-            end += 1
-        if end - at > 8:
-            parts += [repr(text[start:at])] * (start < at)
-            parts.append(f"{text[at : at + 1]!r} * {end - at}")
-            start = end
-        elif end - start > 120:
-            parts.append(repr(text[start:end]))
-            start = end
-        at = end
-    if start < at and at == len(text):
-        parts.append(repr(text[start:at]))
-    rest = f" + ... ({len(text)} in all)" if at < len(text) else ""
-    return " + ".join(parts) + rest
+    if isinstance(chunk, memoryview) and chunk.c_contiguous:
+        return f"memoryview({short(bytes(chunk))})"
+    shown = repr(chunk)
+    return shown if len(shown) <= 300 else f"{shown[:150]} ... {shown[-50:]}"

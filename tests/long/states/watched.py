@@ -19,19 +19,20 @@ from .texts import Chunk, short
 Stream = streamtok.StreamEncoder
 NEVER_REACHED = 1 << 26  # of max_pending
 GIVEN_LATER: Any = object()
+SLOWEST = 12.0  # times as long as the whole text
 FAST_ENOUGH = 2.5e6  # bytes a second, whatever the whole text takes
 
 
 class Setup:
     """An encoding and the settings of the streams of one machine, and what they were called with.
 
-    slowest: a call this many times slower than the whole text, in processor time of this thread, is
-    a difference; None: nothing is measured, as in tests.
+    measures: a call `SLOWEST` times slower than the whole text, in processor time of this thread,
+    is a difference. Tests do not measure.
     """
 
-    def __init__(self, rng: random.Random, slowest: float | None) -> None:
+    def __init__(self, rng: random.Random, measures: bool) -> None:
         self.rng = rng
-        self.slowest = slowest
+        self.measures = measures
         self.subject = any_subject(rng)
         self.encoding = self.subject.encoding
         names = sorted(self.encoding.special_tokens_set)
@@ -103,7 +104,7 @@ class Watched:
                 may_raise = (*may_raise, OverflowError)
         before = stream.getstate()
         self.setup.note(f"{door}({{}}, final={final})", chunk)
-        start = time.thread_time() if self.setup.slowest else 0.0
+        start = time.thread_time()
         try:
             ids = through(door, stream, chunk, final, out, self.setup.arrays, hungry)
         except may_raise as error:
@@ -115,7 +116,7 @@ class Watched:
             self.check_refusal(error, expected, final)
             self.unchanged(before)
             return False
-        if self.setup.slowest:
+        if self.setup.measures:
             self.check_speed(before, chunk, final, time.thread_time() - start)
         self.accepted(expected, ids, final)
         return True
@@ -270,7 +271,7 @@ class Watched:
 
     def check_speed(self, before: bytes, chunk: Chunk, final: bool, seconds: float) -> None:
         """The work of a call is that of the whole text, but for a factor."""
-        if seconds < 0.02 or self.setup.slowest is None:
+        if seconds < 0.02:
             return
         chunk = chunk if isinstance(chunk, str) else bytes(chunk)
         stream = self.setup.new_stream()
@@ -289,7 +290,7 @@ class Watched:
             self.setup.encoding.encode(text, **plain)
             times.append((middle - start, time.thread_time() - middle))
         mine, whole = min(t[0] for t in times), min(t[1] for t in times)
-        enough = max(0.01, self.setup.slowest * whole, len(text) / FAST_ENOUGH)
+        enough = max(0.01, SLOWEST * whole, len(text) / FAST_ENOUGH)
         assert mine < enough, (
             f"slow, {self.setup.subject.kind}, {self.setup.errors}: "
             f"{1000 * mine:.1f} ms for a chunk of {len(chunk)}, "

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 import streamtok
-from streamtok._core.encode import encode_documents
-from streamtok.engines.protocol import encode_whole
+from streamtok._core.encode import ARRAY, encode_documents
 from streamtok.hf import batches
 from streamtok.parallel import texts as whole_texts
 from streamtok.pipeline import documents
@@ -25,10 +24,6 @@ from .subjects import Subject
 from .texts import cut
 
 Ids = Any  # list, tuple or array of ids, or their number
-
-
-class DifferentIds(Exception):
-    """A call gave other ids than the plainest one."""
 
 
 @dataclass
@@ -47,27 +42,26 @@ class Ask:
         """The ids of a whole text, at once, on one thread: an array."""
         if text not in self.known:
             encoding = self.subject.encoding
-            matcher = encoding._matcher(
+            matcher = encoding.definition.specials.matcher(
                 self.options["allowed_special"], self.options["disallowed_special"]
             )
-            self.known[text] = encode_whole(
-                encoding._engine, text, matcher, self.options["errors"], "array"
-            )
+            errors = self.options["errors"]
+            self.known[text] = encoding.definition.engine.encode(text, matcher, errors, ARRAY)
         return self.known[text]
 
     def same(self, name: str, found: Ids, text: str | bytes | None = None) -> None:
-        """Raise DifferentIds unless these are the ids of the text, or their number."""
+        """AssertionError unless these are the ids of the text, or their number."""
         expected = self.plain(self.text if text is None else text)
         self.asked += 1
         if isinstance(found, int):
             if found != len(expected):
-                raise DifferentIds(f"{name}: {found} ids, not {len(expected)}")
+                raise AssertionError(f"{name}: {found} ids, not {len(expected)}")
             return
         found = np.asarray(found, np.int64)
         if len(found) != len(expected) or (found != expected).any():
             n = min(len(found), len(expected))
             at = next((i for i in range(n) if found[i] != expected[i]), n)
-            raise DifferentIds(
+            raise AssertionError(
                 f"{name}: {len(found)} ids, expected {len(expected)}; from {at} on "
                 f"{found[at : at + 8].tolist()}, expected {expected[at : at + 8].tolist()}"
             )
@@ -81,6 +75,30 @@ def whole(ask: Ask) -> None:
     data = text.encode() if isinstance(text, str) else text
     for other in (data, bytearray(data), memoryview(data)):
         ask.same(f"encode {type(other).__name__}", enc.encode_to_numpy(other, **options))
+
+
+def cuts(ask: Ask) -> None:
+    """Each cut that is found is one, in str and in bytes."""
+    enc, rng, text = ask.subject.encoding, ask.rng, ask.text
+    found = enc.definition.texts.cuts
+    if found is None or not isinstance(text, str) or len(text) > 3000:
+        return
+    matcher = enc.definition.specials.matcher(
+        ask.options["allowed_special"], ask.options["disallowed_special"]
+    )
+    data = text.encode()
+    at = in_bytes = 0
+    for _ in range(rng.choice([1, 20, 200])):
+        at = found.find(text, matcher, at + 1, len(text))
+        in_bytes = found.find(data, matcher, in_bytes + 1, len(data))
+        expected = len(text[:at].encode()) if at >= 0 else -1
+        assert in_bytes == expected, f"the cut {at} of the str is {in_bytes} of its bytes"
+        if at < 0:
+            break
+        back = found.find(text, matcher, 0, at + 1, from_end=True)
+        assert back == at, f"the last cut before {at + 1} is {back}"
+        if rng.random() < 0.2:
+            ask.same(f"cut at {at}", [*ask.plain(text[:at]), *ask.plain(text[at:])])
 
 
 def on_threads(ask: Ask) -> None:
@@ -117,7 +135,11 @@ def in_documents(ask: Ask) -> None:
     _same_documents(ask, f"documents, {n} threads", found, texts, frame)
     if rng.random() < 0.5:
         how = ask.options["errors"], frame["prepend"] or -1, frame["append"] or -1
-        ids = encode_documents(enc._encoder, stream._matcher, texts, *how) if _cuts(ask) else None
+        ids = (
+            encode_documents(enc.definition.encoder, stream.matcher, texts, *how)
+            if _cuts(ask)
+            else None
+        )
         if ids is not None:
             _same_documents(ask, "a list of documents", ids[:2], texts, frame)
 
@@ -161,7 +183,7 @@ def _same_documents(
 ) -> None:
     ids, ends = found
     if len(ends) != len(texts):
-        raise DifferentIds(f"{name}: {len(ends)} documents, not {len(texts)}")
+        raise AssertionError(f"{name}: {len(ends)} documents, not {len(texts)}")
     start = 0
     for text, end in zip(texts, ends, strict=True):
         row = ids[start:end]
@@ -215,7 +237,7 @@ def offsets(ask: Ask) -> None:
         return
     ask.same("stream.encode_with_offsets", np.concatenate([part[0] for part in parts]))
     if not np.array_equal(np.concatenate([part[1] for part in parts]), spans):
-        raise DifferentIds(f"the offsets of a stream in {unit}s")
+        raise AssertionError(f"the offsets of a stream in {unit}s")
 
 
 def decoding(ask: Ask) -> None:
@@ -228,7 +250,7 @@ def decoding(ask: Ask) -> None:
     stream.reset()
     text = "".join([stream.decode(part) for part in parts]) + stream.flush()
     if any(one != expected for one in found) or text != expected.decode("utf-8", "replace"):
-        raise DifferentIds("decoded text")
+        raise AssertionError("decoded text")
     ask.asked += 1
 
 
@@ -275,7 +297,7 @@ def in_hf(ask: Ask) -> None:
         expected = ids[max(0, len(ids) - most) :] if cuts else ids[:most]
         ends = mask[:1] if pads else mask[-1:]
         if kept.tolist() != expected.tolist() or (len(kept) < len(mask) and ends.any()):
-            raise DifferentIds("hf.encode_batch with truncation and padding")
+            raise AssertionError("hf.encode_batch with truncation and padding")
     _through_transformers(ask, hf, texts, most)
 
 
@@ -307,12 +329,12 @@ def _through_transformers(ask: Ask, hf: Any, texts: list[str], most: int) -> Non
         cuts = tokenizer.truncation_side == "left"
         expected = ids[max(0, len(ids) - most) :] if cuts else ids[:most]
         if kept.tolist() != expected.tolist():
-            raise DifferentIds(f"transformers, return_tensors={tensors!r}")
+            raise AssertionError(f"transformers, return_tensors={tensors!r}")
     ask.asked += len(texts)
 
 
 CALLS: dict[str, Callable[[Ask], None]] = {
-    "whole": whole, "threads": on_threads, "batch": batch, "documents": in_documents,
+    "whole": whole, "cuts": cuts, "threads": on_threads, "batch": batch, "documents": in_documents,
     "delimited": delimited, "streams": streams, "offsets": offsets, "decoding": decoding,
     "tokenizers": in_tokenizers, "hf": in_hf,
 }  # fmt: skip
@@ -347,8 +369,8 @@ def narrow_paths(rng: random.Random, threads: int) -> Iterator[None]:
 
 
 def _cuts(ask: Ask) -> bool:
-    return ask.subject.encoding._cuts is not None
+    return ask.subject.encoding.definition.texts.cuts is not None
 
 
 def _is_small(encoding: streamtok.Encoding) -> bool:
-    return len(encoding._vocabulary) < 2000
+    return len(encoding.definition.vocabulary) < 2000

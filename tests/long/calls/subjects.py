@@ -14,10 +14,10 @@ from streamtok.formats.json_value import JsonValue, parse_json
 from streamtok.formats.sentencepiece import read_sentencepiece
 
 from ...conftest import PACKED, encoding_of
-from ...reference.tokenizer_json import BYTE_SYMBOLS
 from ...tokenizer_files import (
     ALPHABETS,
     BEHAVIORS,
+    BYTE_SYMBOLS,
     PATTERNS,
     File,
     byte_level,
@@ -37,8 +37,8 @@ from ...tokenizer_files import (
 from ..states.encodings import SPECIALS, made
 
 FAMILIES = {
-    "stages": 40, "file": 14, "pieces file": 14, "sentencepiece": 10, "bundled": 8,
-    "random": 4, "merges": 3, "long": 2, "spaces": 2, "added": 2, "rewriting": 4, "pieces": 4,
+    "stages": 40, "file": 14, "pieces file": 14, "sentencepiece": 10, "bundled": 20,
+    "random": 8, "merges": 3, "long": 2, "spaces": 2, "added": 2, "rewriting": 4, "pieces": 4,
 }  # fmt: skip
 # What cuts text into many pieces, so that what stages add to each is much.
 CUTS = [r"a", r"[\s\S]", r"[ab]", r"\s", r"aa|b", *PATTERNS]
@@ -56,7 +56,7 @@ class Subject:
     @cached_property
     def special(self) -> list[str]:
         """Texts of special and added tokens."""
-        return sorted(self.encoding._specials.every)
+        return sorted(self.encoding.definition.specials.every)
 
     @cached_property
     def json(self) -> str:
@@ -103,7 +103,9 @@ def of_family(rng: random.Random, family: str) -> Subject | None:
         return of_sentencepiece(rng)
     if family == "bundled":
         encoding = encoding_of(rng.choice([*PACKED, "llama3_style"]))
-        return Subject(family, encoding, [*"ab 1é日\n'", " the", "ing", "=", "😀"])
+        return Subject(
+            family, encoding, [*"ab 1é日\n'\u3000", " the", "ing", "=", "😀", " 日本", "中。"]
+        )
     subject = made(family, rng.randrange(36 if family != "long" else 6))
     letters = [*subject.letters.decode("utf-8", "ignore"), *SPECIALS]
     return Subject(family, subject.encoding, letters)

@@ -1,0 +1,203 @@
+"""Files with the sections that well-known families of models have, trained here on a few texts.
+
+The sections are those of the published `tokenizer.json` files, and of what transformers writes.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, trainers
+from tokenizers import pre_tokenizers as pre
+
+from streamtok import formats
+from streamtok.normalizers.charsmap import write_charsmap
+
+from ..oracles import PLAIN, corpus_texts
+
+SPECIAL = ["<unk>", "<s>", "</s>", "<pad>", "[MASK]"]
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+MAP = write_charsmap(
+    {"ﬁ": "fi", "½": "1/2", "①": "1", "Ⅷ": "VIII", "\u3000": " ", "\u00a0": " ", "\u200b": " ",
+     "\t": " ", "\n": " ", "\r": " ", "e\u0301": "é", "カ": "カ"}
+)  # fmt: skip
+PRECOMPILED = normalizers.Precompiled(MAP)
+GPT2 = pre.ByteLevel(add_prefix_space=False)
+LAST = pre.ByteLevel(add_prefix_space=False, use_regex=False)
+
+
+DEEPSEEK = [
+    r"\p{N}{1,3}",
+    r"[一-龥぀-ゟ゠-ヿ]+",
+    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+    r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+]
+
+
+def regex(pattern: str, behavior: str = "isolated", invert: bool = False) -> pre.Split:
+    return pre.Split(Regex(pattern), behavior, invert)
+
+
+def replaced(pattern: str, content: str) -> normalizers.Replace:
+    return normalizers.Replace(Regex(pattern), content)
+
+
+MARKS = pre.Metaspace()
+WORDS = pre.Sequence([pre.WhitespaceSplit(), MARKS])
+QUOTES = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
+FOLDS = [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]
+SPACES = replaced(" {2,}", " ")
+BLANKS = replaced(r"\s{2,}|[\n\r\t]", " ")
+RIGHT = normalizers.Strip(left=False, right=True)
+TO_MARKS = normalizers.Replace(" ", "▁")
+# family: (normalizer, pre-tokenizer), None where there is none
+BYTE_LEVEL = {
+    "GPT-2, OPT, MPT, Phi-2, CodeGen, Whisper, RoBERTa, BART": (None, GPT2),
+    "GPT-NeoX, Pythia, OLMo, Mamba, ModernBERT": (normalizers.NFC(), GPT2),
+    "Falcon": (
+        None,
+        pre.Sequence(
+            [pre.Punctuation("contiguous"), GPT2, pre.Digits(False), regex("[0-9][0-9][0-9]")]
+        ),
+    ),
+    "DeepSeek": (None, pre.Sequence([*map(regex, DEEPSEEK), LAST])),
+    "without a pattern": (None, LAST),
+    "BLOOM": (None, pre.Sequence([regex(r" ?[^(\s|[.,!?…。，、।۔،])]+"), LAST])),
+    "StarCoder, SmolLM, Granite": (None, pre.Sequence([pre.Digits(True), GPT2])),
+    "Command R": (normalizers.NFC(), pre.Sequence([pre.Digits(True), GPT2])),
+    "Llama 3, GLM-4": (None, pre.Sequence([regex(formats.PATTERNS["llama3"]), LAST])),
+    "Qwen 2 to 3": (normalizers.NFC(), pre.Sequence([regex(formats.PATTERNS["qwen2"]), LAST])),
+    "Llama 4, gpt-oss": (None, pre.Sequence([regex(formats.PATTERNS["o200k"]), LAST])),
+    "Phi-4": (None, pre.Sequence([regex(
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+        r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+", "removed", invert=True), LAST])),
+    "Mistral Nemo": (None, pre.Sequence([regex(
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+        r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}"
+        r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"), LAST])),
+}  # fmt: skip
+CHARACTERS = {
+    "Llama 2, Mistral 7B, Phi-3, TinyLlama": (
+        normalizers.Sequence([normalizers.Prepend("▁"), TO_MARKS]), None,
+    ),
+    "Gemma": (TO_MARKS, pre.Split(" ", "merged_with_previous")),
+    "SigLIP 2": (
+        normalizers.Sequence([normalizers.Lowercase(), TO_MARKS]),
+        pre.Split(" ", "merged_with_previous"),
+    ),
+    "Yi, Baichuan": (TO_MARKS, None),
+    "NFKC": (normalizers.Sequence([normalizers.NFKC(), TO_MARKS]), None),
+    "Metaspace always": (None, pre.Metaspace(split=False)),
+    "Metaspace first": (None, pre.Metaspace(prepend_scheme="first")),
+    "Metaspace never": (None, pre.Metaspace(prepend_scheme="never")),
+    "Digits": (None, pre.Sequence([pre.Metaspace(prepend_scheme="never"), pre.Digits(True)])),
+}  # fmt: skip
+# Merges of characters, and others are unknown.
+UNKNOWN = {"NLLB": (normalizers.Sequence([PRECOMPILED, SPACES]), MARKS)}
+UNIGRAM = {
+    "T5, mT5, FLAN, XLM-R, BGE-M3, mE5, mBART, CamemBERT": (PRECOMPILED, WORDS),
+    "mBART-50, Pegasus": (normalizers.Sequence([PRECOMPILED, SPACES]), MARKS),
+    "ALBERT, XLNet": (normalizers.Sequence([*QUOTES, *FOLDS, PRECOMPILED]), WORDS),
+    "RemBERT": (normalizers.Sequence([*QUOTES, SPACES, PRECOMPILED]), MARKS),
+    "DeBERTa-v3": (
+        normalizers.Sequence([normalizers.Strip(), PRECOMPILED, SPACES]),
+        pre.Sequence([MARKS]),
+    ),
+    "DeBERTa-v3 of transformers 5, BARThez": (
+        normalizers.Sequence([BLANKS, normalizers.NFC(), RIGHT]),
+        pre.Sequence([MARKS]),
+    ),
+    "Big Bird": (
+        normalizers.Sequence([normalizers.Strip(left=False, right=False), replaced(" {2,}", "▁")]),
+        MARKS,
+    ),
+}
+WORD_PIECE = {
+    "BERT, MiniLM, BGE, E5, GTE, DistilBERT, ELECTRA": normalizers.BertNormalizer(),
+    "BERT cased, LaBSE, multilingual": normalizers.BertNormalizer(lowercase=False),
+    "MPNet": normalizers.BertNormalizer(strip_accents=None),
+}
+FAMILIES = {
+    **{name: ("byte level", *parts) for name, parts in BYTE_LEVEL.items()},
+    **{name: ("characters", *parts) for name, parts in CHARACTERS.items()},
+    **{name: ("unknown", *parts) for name, parts in UNKNOWN.items()},
+    **{name: ("Unigram", *parts) for name, parts in UNIGRAM.items()},
+    **{name: ("WordPiece", one, pre.BertPreTokenizer()) for name, one in WORD_PIECE.items()},
+}
+
+
+@functools.cache
+def trained(kind: str, size: int | None = None) -> str:
+    """A file with a model of this kind, and without normalizer and pre-tokenizer."""
+    texts = [text[:4000] for text in (*PLAIN, *corpus_texts()) if text]
+    trainer: Any
+    if kind == "byte level":
+        made = Tokenizer(models.BPE())
+        made.pre_tokenizer = GPT2
+        alphabet = pre.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(
+            vocab_size=size or 900, special_tokens=["<|endoftext|>"], initial_alphabet=alphabet
+        )
+        decoder = decoders.ByteLevel()
+    elif kind in ("characters", "unknown"):
+        made = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
+        made.pre_tokenizer = MARKS
+        more = BYTES if kind == "characters" else []
+        trainer = trainers.BpeTrainer(
+            vocab_size=1400, special_tokens=[*SPECIAL, *more], limit_alphabet=500
+        )
+        decoder = decoders.Metaspace()
+        if kind == "characters":
+            marks = decoders.Replace("▁", " ")
+            decoder = decoders.Sequence([marks, decoders.ByteFallback(), decoders.Fuse()])
+    elif kind == "Unigram":
+        made = Tokenizer(models.Unigram())
+        made.pre_tokenizer = MARKS
+        trainer = trainers.UnigramTrainer(
+            vocab_size=6000, special_tokens=[*SPECIAL], unk_token="<unk>"
+        )
+        decoder = decoders.Metaspace()
+    else:
+        made = Tokenizer(models.WordPiece(unk_token="<unk>"))
+        made.pre_tokenizer = pre.BertPreTokenizer()
+        trainer = trainers.WordPieceTrainer(vocab_size=900, special_tokens=SPECIAL)
+        decoder = decoders.WordPiece()
+    made.train_from_iterator(texts, trainer)
+    made.decoder = decoder
+    file = json.loads(made.to_str())
+    file["pre_tokenizer"] = None
+    if kind == "characters":
+        file["model"]["byte_fallback"] = True
+        file["added_tokens"] = [t for t in file["added_tokens"] if t["content"] not in BYTES]
+    return json.dumps(file)
+
+
+def family(name: str, size: int | None = None) -> Tokenizer:
+    """The first family whose name begins like that; size: of a byte-level vocabulary."""
+    name, (kind, normalizer, pre_tokenizer) = next(
+        row for row in FAMILIES.items() if row[0].startswith(name)
+    )
+    made = Tokenizer.from_str(trained(kind, size))
+    if normalizer is not None:
+        made.normalizer = normalizer
+    if pre_tokenizer is not None:
+        made.pre_tokenizer = pre_tokenizer
+    if kind == "characters" and isinstance(pre_tokenizer, pre.Metaspace):
+        marks = decoders.Metaspace(prepend_scheme=pre_tokenizer.prepend_scheme)
+        made.decoder = decoders.Sequence([marks, decoders.ByteFallback(), decoders.Fuse()])
+    elif name.startswith("Llama 2"):
+        marks = decoders.Replace("▁", " ")
+        made.decoder = decoders.Sequence(
+            [marks, decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        )
+    if "NeoX" in name:  # rows of spaces, as these models have them
+        made.add_tokens([AddedToken(" " * size, normalized=True) for size in range(24, 1, -1)])
+    return made
+
+
+def ids_of(tokenizer: Tokenizer) -> Callable[[str], list[int]]:
+    """What encodes a text without the template."""
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
