@@ -126,7 +126,7 @@ class SpanEncoder:
         self._open_input = open_input
         self._ends = ends
         self._encoder = job.open_encoder(encoding, num_threads)
-        has_cuts = encoding._cuts is not None and not job.is_split
+        has_cuts = encoding.definition.texts.cuts is not None and not job.is_split
         self._clean = CleanCuts(job.open_stream(encoding)) if has_cuts else None
         # Of other texts, units end where documents do.
         self._has_marks = job.follow or (not job.is_split and self._clean is None)

@@ -28,7 +28,7 @@ def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut | None:
     """Where the text of a plain file may be cut, or None if it cannot."""
     if job.end is not None:
         return cuts_behind(job.end) if job.can_cut else None
-    return None if encoding._cuts is None else CleanCuts(job.open_stream(encoding)).find
+    return None if encoding.definition.texts.cuts is None else CleanCuts(job.open_stream(encoding)).find
 
 
 def reader(file: BinaryIO, size: int) -> Callable[[int, int], bytes]:

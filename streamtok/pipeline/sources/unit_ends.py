@@ -52,8 +52,8 @@ class CleanCuts:
     """The clean cuts of an encoding, which must have some."""
 
     def __init__(self, stream: StreamEncoder):
-        self._cuts: Any = stream.encoding._cuts
-        self._matcher: Any = stream._matcher
+        self._cuts: Any = stream.encoding.definition.texts.cuts
+        self._matcher: Any = stream.matcher
         self.around = max(self._matcher.reach, _CHARACTER)  # bytes that decide about a place
 
     def in_data(self, data: bytes, start: int, stop: int) -> int:
