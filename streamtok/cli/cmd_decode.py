@@ -19,13 +19,14 @@ from .. import registry
 from ..chunker import StreamDecoder
 from ..encoding import Encoding
 from ..errors import SidecarError
-from ..parts.job_outputs import find_plan, outputs_of_job
-from ..parts.plan import PLAN_FILE
+from ..parts.commit import outputs_of
+from ..parts.plan import PLAN_FILE, Plan, find_plan
 from ..pipeline import sinks
 from ..pipeline.sinks.finished import Finished, first_file, read_documents
 from ..pipeline.sinks.parquet_sink import is_parquet
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources import check_file, open_blocks
+from ..stores import places
 from ..stores.urls import is_url
 from . import encoding_options, options, overwriting
 from .encoding_options import DEFAULT_ENCODING
@@ -97,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     ]
     read = [*given, *vocabulary_files(args.encoding or "-")]
     read += [sidecar_path(one) for one in given if one != "-"]
-    read += [one for one in plans if one is not None]
+    read += [places.join(one, PLAN_FILE) for one in plans if one is not None]
     overwriting.refuse_inputs([args.output], dict.fromkeys(read))
     overwriting.refuse_existing([args.output], args.force)
     with contextlib.ExitStack() as stack:
@@ -131,10 +132,10 @@ def _sources(
     args: argparse.Namespace, given: list[str], plans: list[str | None]
 ) -> Iterator[_Source]:
     """The inputs, and in place of a folder the outputs of its job."""
-    for file, plan_file in zip(given, plans, strict=True):
-        if plan_file is not None:
-            for one in outputs_of_job(plan_file):
-                yield _Source(one.path, True, one.about, plan_file)
+    for file, folder in zip(given, plans, strict=True):
+        if folder is not None:
+            for one in outputs_of(Plan.load(folder, is_moved=True)):
+                yield _Source(one.path, True, one.about, places.join(folder, PLAN_FILE))
             continue
         is_regular = file != "-" and check_file(file) is not None
         yield _Source(file, is_regular, _about(args, file) if is_regular else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
 from typing import Any
 
 from .._core.encode import set_cache_limit
@@ -16,8 +17,9 @@ from ..pipeline.record import Record, record_path
 from ..pipeline.rows import Row
 from ..pipeline.run import InThreads, Pool, Run
 from ..pipeline.skip_log import SkipLog, skip_log_path
-from ..pipeline.sources import BadRecord, unit_ends
-from ..pipeline.span_encoder import Span, SpanEncoder, group_ends
+from ..pipeline.sources import BadRecord
+from ..pipeline.span_encoder import Span, SpanEncoder
+from ..pipeline.spans import CACHE_BYTES, begin_encoder, find_cuts, spans_after
 from . import encode_output as outputs
 from . import encoding_options, open_inputs, options
 from .encode_output import Output
@@ -26,15 +28,13 @@ from .options import add_option
 from .progress import Made, Progress
 from .stop_signals import Signals
 
-CACHE_BYTES = 16 << 20  # for each thread: the pre-token cache, smaller than the default
-
 _EXAMPLES = [
     "@ book.txt -o book.npy",
     "@ -e gpt2 --append '<|endoftext|>' *.txt -o train.u16",
     "@ --jsonl text docs.jsonl.zst --append '<|endoftext|>' --format megatron -o corpus",
     "@ --follow app.log --lines --shard-tokens 100M --resume -o app.bin",
     "tail -f app.log | @ --format text",
-    "@ --lines huge.txt --workers 8 --format npy -o folder",
+    "@ --lines huge.txt --workers 8 -o huge.npy",
 ]
 
 
@@ -100,11 +100,15 @@ def run(args: argparse.Namespace) -> int:
         if job.workers is not None:
             if None in sizes:
                 raise Misused("--workers needs files as inputs")
-            from ..pipeline.worker_pool import InProcesses, Task
+            from ..pipeline.worker_pool import InProcesses
 
-            task = Task(job, output.family.about.job, names, group_ends(sizes), unit_ends.UNIT)
-            known = [size or 0 for size in sizes]
-            pool: Pool = InProcesses(task, known, job.workers, args.signals.heard)
+            digest, find = output.family.about.job, find_cuts(job, encoding)
+            pool: Pool = InProcesses(
+                functools.partial(begin_encoder, job, digest, names, sizes),
+                lambda row: spans_after(row, job, names, sizes, find),
+                job.workers,
+                args.signals.heard,
+            )
         else:
             # Only a signal ends a followed file. With --resume it is not an end either, because
             # the next process continues.
@@ -113,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
                 encoding,
                 output.family,
                 lambda number, span: opened[number],
-                group_ends(sizes),
+                sizes,
                 skipped,
                 num_threads=threads,
                 marks_every=job.checkpoint_every if job.resume else None,

@@ -15,7 +15,6 @@ from ..files.named_errors import is_folder
 from ..parts import counted_documents
 from ..parts.counted_files import CountedFiles, count_inputs
 from ..patterns.named import PATTERNS
-from ..pipeline import PART_SIZE
 from ..pipeline.argument_types import parse_count, parse_positive, parse_positive_size
 from ..pipeline.skip_log import SkipLog
 from ..pipeline.sources import MAX_LINE, Reading, check_file
@@ -126,15 +125,8 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         counting,
         "--workers N",
-        "count in N processes, files in parts; the vocabulary is the same",
+        "count in N processes; the vocabulary is the same",
         parse_positive,
-    )
-    add_option(
-        counting,
-        "--part-size SIZE",
-        f"approximate bytes of a file in a part (default: {PART_SIZE >> 20}MiB)",
-        parse_positive_size,
-        PART_SIZE,
     )
     add_option(
         counting,
@@ -333,11 +325,10 @@ def _count_in_parts(
             raise StreamtokError(f"parts need regular files: {shown(name)} is not one")
     total = sum(size or 0 for size in sizes)
     with show_bar(args.quiet, "counting", total, "B") as advance:
-        done = skipped = 0
+        skipped = 0
 
-        def count(size: int, bad: int) -> None:
-            nonlocal done, skipped
-            done += size
+        def count(done: int, bad: int) -> None:
+            nonlocal skipped
             skipped += bad
             if args.max_bad_lines is not None and skipped > args.max_bad_lines:
                 raise StreamtokError(
@@ -353,7 +344,6 @@ def _count_in_parts(
             args.pattern,
             args.workers,
             reading=reading,
-            part_size=args.part_size,
             advance=count,
         )
         return trainer, skipped

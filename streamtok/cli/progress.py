@@ -64,8 +64,7 @@ class Progress:
         self._stack.close()
 
     def advance(self, read: int, totals: Totals) -> None:
-        """Show the progress. read: bytes on the disk that this process has read."""
-        read += self._skipped
+        """Show the progress. read: bytes on the disk that have been read."""
         if self._has_bar:
             rate = self._rate(totals.tokens - self._before.tokens)
             self._move_bar(read, self._total or 0, f"{totals.tokens:,} tokens, {rate}")

@@ -5,22 +5,20 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 
 from ..errors import PlanError
+from ..pipeline import sinks
 from ..pipeline.rows import Totals
+from ..pipeline.sinks.finished import Finished, describes
 from ..pipeline.skip_log import reasons
 from ..stores import places
-from .part import Record, read_records
+from .part import Record, read_records, skipped_path
 from .plan import Plan
 
 MANIFEST = "manifest.jsonl"
 SKIP_LOG = "skipped.jsonl"
 _SHOWN = 10  # missing parts that an error names
-
-
-def missing_parts(plan: Plan) -> Iterator[int]:
-    """The parts that are not done, in order. Reads one record for each part."""
-    return (number for number, record in enumerate(read_records(plan)) if record is None)
 
 
 def commit(plan: Plan) -> Totals:
@@ -29,10 +27,10 @@ def commit(plan: Plan) -> Totals:
     If records were skipped, `skipped.jsonl` names them all, written first.
 
     Its first line holds the totals and the plan's digest, then comes a line for each part: its
-    files with sizes and SHA-256, its counts, and at which document and token of the whole it
-    begins. The same plan gives the same manifest, so it does not matter who commits, or how often.
-    Raises PlanError naming the parts that are missing, or if all records were skipped or more than
-    the plan allows; OSError.
+    files with their sizes, its counts, and at which document and token of the whole it begins. The
+    same plan gives the same manifest, so it does not matter who commits, or how often. Raises
+    PlanError naming the parts that are missing, or if all records were skipped or more than the
+    plan allows; OSError.
     """
     totals = Totals(inputs=len(plan.inputs))
     missing: list[int] = []
@@ -90,8 +88,8 @@ def _skipped(plan: Plan) -> Iterator[str]:
             raise PlanError(f"part {number} of {plan.output} has just been removed")
         if plan[number].start == 0:
             lines = 0
-        if record.skip_log is not None:
-            with places.open_lines(places.join(plan.output, record.skip_log.name)) as file:
+        if record.skipped:
+            with places.open_lines(places.join(plan.output, skipped_path(number))) as file:
                 for row in map(json.loads, file):
                     if "line" in row:
                         row["line"] += lines
@@ -135,6 +133,41 @@ def manifest_lines(plan: Plan, totals: Totals) -> Iterator[str]:
 
 
 def _row(record: Record, before: Totals) -> dict[str, object]:
-    row = record.as_json()
+    row = asdict(record)
     del row["plan"]
     return row | {"first_document": before.documents, "first_token": before.tokens}
+
+
+def outputs_of(plan: Plan) -> Iterator[Finished]:
+    """The outputs of a finished job, in order of its parts. Raises OSError, SidecarError, and
+    PlanError if a part is not done.
+    """
+    job = plan.job
+    for number, record in enumerate(read_records(plan)):
+        if record is None:
+            raise PlanError(
+                f"{plan.output}: part {number} is not done, or its files were changed: the same "
+                "encode command makes it"
+            )
+        names = data_files(record)
+        for name in names:
+            path = places.join(plan.output, name)
+            about = sinks.read_description(path)
+            if about is None:  # --no-sidecar: the plan and the record say it
+                about = sinks.Sidecar(
+                    encoding=job.encoding,
+                    digest=job.digest,
+                    format=job.chosen,
+                    dtype=None,
+                    tokens=record.tokens,
+                    documents=record.documents if len(names) == 1 else 0,
+                    size=places.size_of(path),
+                )
+            yield Finished(path, about, job.chosen)
+
+
+def data_files(record: Record) -> list[str]:
+    """The files of ids of a part."""
+    return [
+        name for name in record.files if not describes(name) and name != skipped_path(record.part)
+    ]

@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from ..errors import PlanError
 from ..pipeline.rows import Totals
 from ..pipeline.sinks.checked import Fault, OutputCheck, Report
-from ..pipeline.sinks.finished import describes, first_file
+from ..pipeline.sinks.finished import first_file
 from ..stores import places
-from .commit import MANIFEST, add_record, manifest_lines
-from .job_outputs import find_plan, folder_of
+from .commit import MANIFEST, add_record, data_files, manifest_lines
 from .part import Record, record_path
-from .plan import Plan
+from .plan import PLAN_FILE, Plan, find_plan
 
 __all__ = ["Fault", "Report"]  # of another module
 
@@ -37,26 +36,27 @@ def verify(outputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
         one = os.fspath(output)
         path = one.rstrip("/") or one
         try:
-            plan_file = find_plan(path)
-            path = first_file(path) if plan_file is None else folder_of(plan_file)
+            folder = find_plan(path)
+            path = folder or first_file(path)
         except OSError as error:
             report.faults.append(Fault(path, error.strerror or str(error)))
             continue
         if path in seen:
             continue
         seen.add(path)
-        if plan_file is None:
+        if folder is None:
             OutputCheck(report).check(path)
         else:
-            _check_job(path, plan_file, report)
+            _check_job(folder, report)
     return report
 
 
-def _check_job(folder: str, plan_file: str, report: Report) -> None:
+def _check_job(folder: str, report: Report) -> None:
     try:
-        plan = Plan.load(plan_file).in_folder(folder)
+        plan = Plan.load(folder, is_moved=True)
     except (PlanError, OSError) as error:
-        report.faults.append(Fault(plan_file, _said(error, plan_file)))
+        path = places.join(folder, PLAN_FILE)
+        report.faults.append(Fault(path, _said(error, path)))
         return
     before = len(report.faults)
     totals = Totals(inputs=len(plan.inputs))
@@ -91,7 +91,7 @@ def _check_part(plan: Plan, number: int, report: Report) -> Record | None:
         what = f"part {number} is not done: the same encode command goes on with it"
         report.faults.append(Fault(path, what))
         return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         what = f"the record of part {number} is damaged: {_said(error, path)}"
         report.faults.append(Fault(path, what))
         return None
@@ -100,18 +100,20 @@ def _check_part(plan: Plan, number: int, report: Report) -> Record | None:
         return None
     before = report.tokens
     check = OutputCheck(report)
-    for name, digests in record.files:
+    for name in data_files(record):
+        check.check(places.join(plan.output, name))
+    for name, size in record.files.items():
         where = places.join(plan.output, name)
-        if describes(name):
-            check.check_file(where, digests)
-        else:
-            check.check(where, digests)
-    if record.skip_log is not None:
-        log = record.skip_log
-        check.check_file(places.join(plan.output, log.name), log.digests)
-    names = {one.name for one in record.files}
+        try:
+            found = places.size_of(where)
+        except OSError as error:
+            report.faults.append(Fault(where, _said(error, where)))
+            continue
+        if found != size:
+            what = f"it has {found:,} bytes, not the {size:,} that were recorded"
+            report.faults.append(Fault(where, what))
     first = os.path.basename(plan.path(number).replace("/", os.sep))
-    if plan.job.shard_tokens is None and first not in names:
+    if plan.job.shard_tokens is None and first not in record.files:
         report.faults.append(Fault(path, f"it does not have {first}, the file of part {number}"))
     elif report.tokens - before != record.tokens:
         what = f"it says {record.tokens:,} tokens, but its files have {report.tokens - before:,}"

@@ -115,7 +115,7 @@ class EncodeJob(LiveReading):
     threads: int | None = said(
         "--threads N",
         "threads that encode; the output is the same (default: 2 if there are 2 cores; 1 for "
-        "Parquet, to save memory)",
+        "Parquet, to save memory, and in parts)",
         parse_positive,
         group=_SPEED,
     )
@@ -171,15 +171,14 @@ class EncodeJob(LiveReading):
         if self.shard_exactly and self.format and sinks.TABLE[self.format].keeps_documents:
             raise ValueError(f"--shard-exactly cuts documents, but {self.format} keeps them whole")
         if self.is_in_parts:
-            for name in ("follow", "resume"):
+            for name in ("follow", "resume", "workers"):
                 if getattr(self, name):
-                    raise ValueError(f"--{name} cannot be used with --ray and --task")
+                    more = "; for more cores run more tasks" if name == "workers" else ""
+                    raise ValueError(f"--{name} cannot be used with --ray and --task{more}")
         if self.workers is not None:
             for name in ("follow", "threads"):
                 if getattr(self, name):
                     raise ValueError(f"--{name} cannot be used with --workers")
-        if self.ray is not None and self.workers is not None:
-            raise ValueError("--ray has the workers of its cluster: give --ray or --workers")
         size: object = self.part_size
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ValueError(f"part_size must be a positive number of bytes, not {size!r}")

@@ -8,6 +8,7 @@ state.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -59,7 +60,7 @@ class Skipped(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What was read in the span so far: bytes on the disk; and the number of the next input."""
+    """What was read so far: bytes on the disk, of the inputs before, too; and the next input."""
 
     read: int
     inputs: int
@@ -107,7 +108,7 @@ class SpanEncoder:
         encoding: Encoding,
         family: Family,
         open_input: Callable[[int, Span], Input],
-        ends: Sequence[bool],
+        sizes: Sequence[int | None],
         skipped: list[BadRecord],
         *,
         num_threads: int = 1,
@@ -115,7 +116,7 @@ class SpanEncoder:
         ends_at: type[BaseException] | tuple[type[BaseException], ...] = (),
         pauses_at: type[BaseException] | tuple[type[BaseException], ...] = (),
     ):
-        """open_input: gives an input by its number, for a span. ends: of `group_ends`.
+        """open_input: gives an input by its number, for a span. sizes: of the inputs.
 
         skipped: what the inputs skip is put here. marks_every: seconds between marks, where there
         are any. ends_at: exceptions that end an input, such as that of a signal; pauses_at: those
@@ -124,7 +125,8 @@ class SpanEncoder:
         self._job = job
         self._family = family
         self._open_input = open_input
-        self._ends = ends
+        self._ends = group_ends(sizes)
+        self._before = [0, *itertools.accumulate(size or 0 for size in sizes)]
         self._encoder = job.open_encoder(encoding, num_threads)
         has_cuts = encoding.definition.texts.cuts is not None and not job.is_split
         self._clean = CleanCuts(job.open_stream(encoding)) if has_cuts else None
@@ -155,7 +157,6 @@ class SpanEncoder:
         encoder = self._encoder
         encoder.begin()
         self._is_relative = span.is_relative
-        read = 0
         for number in range(span.first, span.last):
             position = span.position if number == span.first else None
             one = self._input = self._open_input(number, span)
@@ -164,8 +165,7 @@ class SpanEncoder:
                 encoder.setstate(span.stream)
             elif position and not self._job.is_split:
                 encoder.begin_inside(position["at"])
-            ended = yield from self._run_input(one, number, position, read)
-            read += one.read
+            ended = yield from self._run_input(one, number, position)
             encoder.end_stretch()  # only a part of a document is still open
             yield from self._drain()
             if span.stop is not None:
@@ -173,13 +173,13 @@ class SpanEncoder:
                     yield UnitEnd(number, one.position(), span.is_relative)
             elif self._ends[number] or number + 1 == span.last:
                 yield UnitEnd(number + 1, None)
+            yield Progress(self._before[number] + one.read, number + (span.stop is None))
         self._input = None
-        yield Progress(read, span.last)
 
     def _run_input(
-        self, one: Input, number: int, position: dict[str, Any] | None, read: int
+        self, one: Input, number: int, position: dict[str, Any] | None
     ) -> Generator[Event, None, int]:
-        """Encode an input, or the rest of it; where its last unit ended. read: bytes before it."""
+        """Encode an input, or the rest of it; where its last unit ended."""
         encoder = self._encoder
         marked, covered, is_marked = time.monotonic(), -1, False
         said = ended = -1
@@ -194,7 +194,7 @@ class SpanEncoder:
                 if parts or one.read != said:  # not while nothing comes
                     self.is_idle = False
                     said = one.read
-                    yield Progress(read + said, number + one.is_done)
+                    yield Progress(self._before[number] + said, number + one.is_done)
                 if one.ends_unit and not one.is_done:
                     ended = one.position()["at"]
                     if encoder.is_open:

@@ -1,4 +1,4 @@
-"""What workers get: spans, which follow from the sizes of the inputs and the bytes around cuts.
+"""The spans of inputs, which follow from their sizes and the bytes around cuts.
 
 A span is a unit of a large plain file, or of rows of a Parquet file; inputs that share a unit; or a
 whole file that cannot be cut, such as a compressed one, with all its units.
@@ -6,32 +6,40 @@ whole file that cannot be cut, such as a compressed one, with all its units.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
+from .._core.encode import set_cache_limit
 from ..stores import places
-from .sources import FileInput, ParquetInput, is_compressed
+from .sources import FileInput, Input, ParquetInput, is_compressed, unit_ends
 from .sources.open_blocks import records_before
 from .sources.parquet_texts import ParquetTexts
-from .sources.unit_ends import CleanCuts, FindCut, cuts_behind, next_multiple
-from .span_encoder import Span
+from .sources.unit_ends import CleanCuts, FindCut, cuts_behind
+from .span_encoder import Span, SpanEncoder, group_ends
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .job import EncodeJob
     from .rows import Row
-    from .sources import OnBad, Reading, Splitter, Start
+    from .sources import BadRecord, OnBad, Reading, Splitter, Start
+
+CACHE_BYTES = (
+    16 << 20
+)  # for each thread that encodes: the pre-token cache, smaller than the default
 
 
 def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut | None:
-    """Where the text of a plain file may be cut, or None if it cannot."""
+    """What finds where the text of a plain file may be cut, or None if it cannot."""
     if job.end is not None:
         return cuts_behind(job.end) if job.can_cut else None
-    return None if encoding.definition.texts.cuts is None else CleanCuts(job.open_stream(encoding)).find
+    if encoding.definition.texts.cuts is None:
+        return None
+    return CleanCuts(job.open_stream(encoding)).find
 
 
-def reader(file: BinaryIO, size: int) -> Callable[[int, int], bytes]:
+def _reader(file: BinaryIO, size: int) -> Callable[[int, int], bytes]:
     """Reads the bytes of a file: a `Read`."""
 
     def read(start: int, stop: int) -> bytes:
@@ -41,47 +49,88 @@ def reader(file: BinaryIO, size: int) -> Callable[[int, int], bytes]:
     return read
 
 
-class Spans:
-    """The spans of a job, in order."""
+def spans_after(
+    row: Row,
+    reading: Reading,
+    paths: Sequence[str],
+    sizes: Sequence[int | None],
+    find: FindCut | None,
+    step: int | None = None,
+) -> Iterator[Span]:
+    """The spans of all that comes after a row, in order. Raises OSError.
 
-    def __init__(self, job: EncodeJob, paths: Sequence[str], ends: Sequence[bool]):
-        """ends: whether a unit ends where each input does; see `span_encoder.group_ends`."""
-        self._job = job
-        self._paths = paths
-        self._ends = ends
-        self._find = find_cuts(job, job.open_encoding())
+    step: bytes of a plain file in a span, about, if not those of a unit.
+    """
+    ends = group_ends(sizes)
+    first, position = row.input, row.position
+    while first < len(paths):
+        last = ends.index(True, first) + 1
+        if last == first + 1:
+            at = position["at"] if position else 0
+            for stop in _stops(paths[first], at, reading, find, step or unit_ends.UNIT):
+                yield Span(first, last, position, stop)
+                position = _inside(stop)
+        yield Span(first, last, position)
+        first, position = last, None
 
-    def after(self, row: Row) -> Iterator[Span]:
-        """The spans of what comes after a row. Raises OSError."""
-        first, position = row.input, row.position
-        while first < len(self._paths):
-            last = self._ends.index(True, first) + 1
-            if last == first + 1:
-                for stop in self._stops(self._paths[first], position["at"] if position else 0):
-                    yield Span(first, last, position, stop)
-                    # Who begins there does not know how many records were before.
-                    position = {"at": stop, "records": None, "crc": 0}
-            yield Span(first, last, position)
-            first, position = last, None
 
-    def _stops(self, path: str, at: int) -> Iterator[int]:
-        """Where spans of one input stop, before its end, from byte or row `at` on."""
-        if self._job.parquet is not None:
-            texts = ParquetTexts(path, self._job.parquet)
-            with contextlib.closing(texts):
-                yield from (stop for stop in texts.unit_ends[:-1] if stop > at)
-            return
-        if self._find is None or (self._job.unpack and is_compressed(path)):
-            return
-        size = places.size_of(path)
+def _inside(at: int) -> dict[str, int | None]:
+    """The position at a byte or row, of a process that does not know the records before it."""
+    return {"at": at, "records": None, "crc": 0}
+
+
+def _stops(path: str, at: int, reading: Reading, find: FindCut | None, step: int) -> Iterator[int]:
+    """Where spans of one input stop, before its end, from byte or row `at` on."""
+    if reading.parquet is not None:
+        with contextlib.closing(ParquetTexts(path, reading.parquet)) as texts:
+            yield from (stop for stop in texts.unit_ends[:-1] if stop > at)
+        return
+    if find is None or (reading.unpack and is_compressed(path)):
+        return
+    size = places.size_of(path)
+    with places.open_binary(path) as file:
+        read = _reader(file, size)
+        while (place := (at // step + 1) * step) < size:
+            stop = find(read, place)
+            if stop is None or stop >= size:
+                return
+            yield stop
+            at = stop
+
+
+def span_between(
+    path: str, start: int, stop: int, reading: Reading, find: FindCut | None
+) -> Span | None:
+    """What lies between the cuts for the bytes `start` and `stop` of an input, None if that is
+    nothing. Raises OSError; as ParquetInput.
+
+    Where it may be cut depends on a few bytes around each. So neighbours find the same cut, in
+    whatever process. A text without cuts belongs to what begins before it.
+    """
+    size = places.size_of(path)
+    if start == 0 and stop >= size:
+        return Span(0, 1)
+    if reading.parquet is not None:
+        with contextlib.closing(ParquetTexts(path, reading.parquet)) as texts:
+            starts = texts.group_starts()
+            groups = (
+                len(starts) if at >= size else bisect.bisect_left(starts, at)
+                for at in (start, stop)
+            )
+            first, last = (texts.first_rows[group] for group in groups)
+    else:
+        assert find is not None
         with places.open_binary(path) as file:
-            read = reader(file, size)
-            while (place := next_multiple(at)) < size:
-                stop = self._find(read, place)
-                if stop is None or stop >= size:
-                    return
-                yield stop
-                at = stop
+            read = _reader(file, size)
+
+            def cut(place: int) -> int:
+                found = find(read, place) if 0 < place < size else place
+                return size if found is None else found
+
+            first, last = cut(start), cut(stop)
+    if first == last and stop < size:
+        return None
+    return Span(0, 1, _inside(first) if first else None, None if stop >= size else last)
 
 
 def open_span(
@@ -111,3 +160,22 @@ def open_span(
         block_size=block_size,
         stop=span.stop,
     )
+
+
+def begin_encoder(
+    job: EncodeJob,
+    digest: str | None,
+    paths: Sequence[str],
+    sizes: Sequence[int | None],
+    num_threads: int = 1,
+) -> SpanEncoder:
+    """What encodes spans of files in a worker. digest: of the job."""
+    set_cache_limit(CACHE_BYTES)
+    encoding = job.open_encoding()
+    skipped: list[BadRecord] = []
+
+    def open_input(number: int, span: Span) -> Input:
+        return open_span(job, paths[number], span, skipped.append, job.chunk_size)
+
+    family = job.family(encoding, digest)
+    return SpanEncoder(job, encoding, family, open_input, sizes, skipped, num_threads=num_threads)

@@ -1,10 +1,10 @@
-"""A pool of processes of this machine: each encodes spans, and their events are given in order.
+"""A pool of processes of this machine: each works on spans, and their events are given in order.
 
-A worker gets the job, and then spans, through its standard input, and answers with events. They
-are kept until it is their turn, in memory and then in a temporary file, and only units that are
-complete are given out: so a worker that dies leaves nothing behind, and its span is encoded by
-another. If the process with the pool dies, its workers see the end of their input, or of their
-output, and leave.
+A worker gets a function that makes what works on spans, and then spans, through its standard input,
+and answers with events. They are kept until it is their turn, in memory and then in a temporary
+file, and only units that are complete are given out: so a worker that dies leaves nothing behind,
+and its span is given to another. If the process with the pool dies, its workers see the end of
+their input, or of their output, and leave.
 """
 
 from __future__ import annotations
@@ -14,26 +14,20 @@ import os
 import pickle
 import selectors
 import struct
+import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from .._core.encode import set_cache_limit
 from ..errors import DocumentError, PendingLimitExceeded, StreamtokError
-from ..parallel.worker_processes import ATTEMPTS, start_process
 from .documents import with_advice
-from .sources import Input, Waiting, unit_ends
-from .span_encoder import Event, Ids, Progress, Span, SpanEncoder, UnitEnd
-from .spans import Spans, open_span
+from .sources import Waiting, unit_ends
+from .span_encoder import Ids, Span, UnitEnd
 
 if TYPE_CHECKING:
-    from .job import EncodeJob
     from .rows import Row
-    from .sources import BadRecord
-
-CACHE_BYTES = 16 << 20  # for each thread: the pre-token cache, smaller than the default
 
 _PROGRAM = "from streamtok.pipeline.worker_pool import run_worker; run_worker()"
 _HEAD = struct.Struct("<cQ")  # what comes next: its kind, and its bytes
@@ -41,36 +35,48 @@ _EVENT, _END_OF_UNIT, _END, _ERROR = b"e", b"u", b"x", b"!"
 _BLOCK = 1 << 20
 _IN_MEMORY = 1 << 26  # bytes of a span's events; more are in a file
 _IN_FILES = 1 << 32  # bytes of all, after which only the first span goes on
+_ATTEMPTS = 3
 
 
-class Task(NamedTuple):
-    """What a worker needs to know. unit: see `unit_ends.UNIT`."""
+class Worker(Protocol):
+    """What works on spans, in each process. place: of an error that does not name it."""
 
-    job: EncodeJob
-    digest: str | None  # of the job
-    paths: Sequence[str]
-    ends: Sequence[bool]
-    unit: int
+    @property
+    def place(self) -> str: ...
+
+    def run(self, span: Span) -> Iterator[Any]:
+        """The events of a span, which can be pickled."""
 
 
 class InProcesses:
-    """Encodes spans of files in `workers` processes."""
+    """Works on spans in `workers` processes."""
 
-    def __init__(self, task: Task, sizes: Sequence[int], workers: int, waiting: Waiting):
-        """sizes: of the inputs, in bytes. waiting: a context to wait in, see `Waiting`."""
-        self._task = task
-        self._sizes = sizes
+    def __init__(
+        self,
+        begin: Callable[[], Worker],
+        spans: Callable[[Row], Iterator[Span]],
+        workers: int,
+        waiting: Waiting = contextlib.nullcontext,
+    ):
+        """begin: is pickled, and called in each process. spans: what comes after a row, in order.
+
+        waiting: a context to wait in, see `Waiting`.
+        """
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"workers must be a positive number, not {workers!r}")
+        self._begin = begin
+        self._spans = spans
         self._n_workers = workers
         self._waiting = waiting
         self._selector = selectors.DefaultSelector()
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
 
-    def run(self, after: Row) -> Iterator[Event]:
+    def run(self, after: Row) -> Iterator[Any]:
         """The events of all that comes after a row, in order. Raises DocumentError, OSError."""
-        spans = Spans(self._task.job, self._task.paths, self._task.ends).after(after)
+        spans = self._spans(after)
         begun: deque[_Answer] = deque()
-        again: deque[_Answer] = deque()  # whose worker has died
+        again: deque[_Answer] = deque()  # that no worker works on: new, or the worker has died
         is_over = False
         try:
             while True:
@@ -85,11 +91,7 @@ class InProcesses:
                 if not begun:
                     return
                 first = begun[0]
-                before = sum(self._sizes[after.input : first.span.first])
-                for event in first.events():
-                    if isinstance(event, Progress):
-                        event = Progress(before + event.read, event.inputs)
-                    yield event
+                yield from first.events()
                 if first.is_over:
                     first.close()
                     begun.popleft()
@@ -102,7 +104,7 @@ class InProcesses:
 
     def _has_idle(self) -> bool:
         if not self._idle and len(self._workers) < self._n_workers:
-            worker = _Worker(self._task)
+            worker = _Worker(self._begin)
             self._workers.add(worker)
             self._idle.append(worker)
             self._selector.register(worker.output, selectors.EVENT_READ, worker)
@@ -167,7 +169,7 @@ class _Answer:
         if kind != _EVENT:
             self._ready = self.size
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[Any]:
         """What is complete and was not given out. Raises what the worker has raised."""
         while self._given < self._ready:
             self._file.seek(self._given)
@@ -190,9 +192,9 @@ class _Answer:
     def lose(self) -> None:
         """The worker has died: forget what is incomplete. Raises DocumentError the third time."""
         self._attempts += 1
-        if self._attempts >= ATTEMPTS:
+        if self._attempts >= _ATTEMPTS:
             raise DocumentError(
-                f"the process that encoded input {self.span.first + 1} died {ATTEMPTS} times, "
+                f"the process that encoded input {self.span.first + 1} died {_ATTEMPTS} times, "
                 "perhaps for lack of memory"
             )
         # What is complete is encoded again, too: it was not given out.
@@ -210,14 +212,23 @@ def _error(kind: str, *said: Any) -> Exception:
 class _Worker:
     """A process, and the answer that it gives now."""
 
-    def __init__(self, task: Task):
-        self.process = start_process(_PROGRAM)
+    def __init__(self, begin: Callable[[], Worker]):
+        # The package may have been found through a changed sys.path.
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            start_new_session=True,  # Ctrl-C is for the process that gives the work out
+        )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self._input, self.output = self.process.stdin, self.process.stdout
         self.answer: _Answer | None = None
         self._data = bytearray()
-        self._send(task)
+        self._send((unit_ends.UNIT, begin))
 
     def _send(self, value: Any) -> None:
         with contextlib.suppress(BrokenPipeError):  # it is dead, which `receive` will see
@@ -269,15 +280,13 @@ def run_worker() -> None:
         output.flush()
 
     with contextlib.suppress(EOFError, BrokenPipeError):  # who gave the spans is dead
-        task: Task = pickle.load(sys.stdin.buffer)
-        unit_ends.UNIT = task.unit
-        set_cache_limit(CACHE_BYTES)
-        encoder = None
+        unit_ends.UNIT, begin = pickle.load(sys.stdin.buffer)
+        worker = None
         while True:
             span: Span = pickle.load(sys.stdin.buffer)
             try:
-                encoder = encoder or _encoder(task)
-                for event in encoder.run(span):
+                worker = worker or begin()
+                for event in worker.run(span):
                     if isinstance(event, Ids):  # a view cannot be sent
                         found = event.found._replace(data=bytes(event.found.data))
                         event = event._replace(found=found)
@@ -290,21 +299,9 @@ def run_worker() -> None:
             except OSError as error:
                 say(_ERROR, ("os", error.errno, error.strerror, error.filename))
             except Exception as error:
-                say(_ERROR, ("text", _explained(error, encoder.place if encoder else "")))
+                say(_ERROR, ("text", _explained(error, worker.place if worker else "")))
 
 
 def _explained(error: Exception, where: str) -> str:
     is_said = isinstance(error, StreamtokError) and not isinstance(error, PendingLimitExceeded)
     return str(error) if is_said or not where else f"{where}: {with_advice(error)}"
-
-
-def _encoder(task: Task) -> SpanEncoder:
-    job = task.job
-    encoding = job.open_encoding()
-    skipped: list[BadRecord] = []
-    family = job.family(encoding, task.digest)
-
-    def open_input(number: int, span: Span) -> Input:
-        return open_span(job, task.paths[number], span, skipped.append, job.chunk_size)
-
-    return SpanEncoder(job, encoding, family, open_input, task.ends, skipped)

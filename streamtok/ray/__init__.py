@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..errors import MissingLibraryError, StreamtokError
-from ..parts.commit import commit, missing_parts
-from ..parts.part import Record, run_part
+from ..parts.commit import commit
+from ..parts.part import Record, missing_parts, raise_errors, run_part
 from ..parts.plan import Plan
-from ..parts.workers import raise_errors
 from ..pipeline.rows import Totals
 
 __all__ = ["encode", "run_parts"]
@@ -49,7 +48,7 @@ def run_parts(
     *,
     advance: Callable[[Record], None] = lambda record: None,
 ) -> None:
-    """Run these parts as Ray tasks of one CPU; `advance` gets each record as it comes.
+    """Run these parts as Ray tasks; `advance` gets each record as it comes.
 
     Ray knows twice as many tasks at a time as the cluster has CPUs, so the memory of this process
     does not depend on the number of parts. Parts whose worker or node is lost are tried again; bad
@@ -67,7 +66,8 @@ def _run(
     numbers: Iterable[int],
     advance: Callable[[Record], None],
 ) -> None:
-    task = ray.remote(num_cpus=1, max_retries=_RETRIES, retry_exceptions=[OSError])(_work)
+    cpus = plan.job.threads or 1
+    task = ray.remote(num_cpus=cpus, max_retries=_RETRIES, retry_exceptions=[OSError])(_work)
     # Once, however many parts there are. In a list, so that each process takes it out once, too.
     shared = [ray.put(plan)]
     limit = _in_flight(ray)
@@ -88,17 +88,17 @@ def _run(
                 except ray.exceptions.RayError as error:
                     errors.append(_why_lost(number, error))
                     continue
-                if "error" in answer:
-                    errors.append(answer["error"])
+                if isinstance(answer, str):
+                    errors.append(answer)
                 else:
-                    advance(Record.from_json(answer))
+                    advance(answer)
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
     raise_errors(errors)
 
 
-def _work(shared: list[Any], number: int) -> dict[str, Any]:
+def _work(shared: list[Any], number: int) -> Record | str:
     """What a task does. Bad text is an answer and not an exception, which Ray would try again."""
     key = shared[0].hex()  # not the digest: the POLICY of a plan may change
     if key not in _plans:
@@ -107,9 +107,9 @@ def _work(shared: list[Any], number: int) -> dict[str, Any]:
         _plans.clear()
         _plans[key] = ray.get(shared[0])
     try:
-        return run_part(_plans[key], number).as_json()
+        return run_part(_plans[key], number)
     except (StreamtokError, ValueError) as error:
-        return {"error": str(error)}
+        return str(error)
 
 
 @contextlib.contextmanager

@@ -66,16 +66,13 @@ class OutputCheck:
         self._report = report
         self._path = ""
 
-    def check(self, path: str, recorded: Digests | None = None) -> None:
-        """Check the output that the file at `path` belongs to. Raises MissingLibraryError.
-
-        recorded: what the record of a part says of the file.
-        """
+    def check(self, path: str) -> None:
+        """Check the output that the file at `path` belongs to. Raises MissingLibraryError."""
         self._path = path
         try:
             one = find_finished(path)
             self._path = one.path
-            self._check(one, recorded)
+            self._check(one)
         except (SidecarError, ValueError) as error:
             self._fault(str(error).removeprefix(f"{self._path} "))
         except IsADirectoryError:
@@ -83,7 +80,7 @@ class OutputCheck:
         except OSError as error:
             self._fault(error.strerror or str(error), error.filename)
 
-    def check_file(self, path: str, recorded: Digests) -> None:
+    def _check_file(self, path: str, recorded: Digests) -> None:
         """Compare the size and the SHA-256 of the pieces of a file."""
         self._report.files += 1
         read = _Reading(path, recorded)
@@ -114,14 +111,12 @@ class OutputCheck:
                 path,
             )
 
-    def _check(self, one: Finished, recorded: Digests | None) -> None:
+    def _check(self, one: Finished) -> None:
         about = one.about
         if about is None:
             self._note("it has no sidecar: neither digests nor ids can be compared")
         format = TABLE[one.format]
-        if about is not None and recorded is not None and about.digests not in (None, recorded):
-            self._fault("its sidecar does not say what the record of its part does")
-        recorded = recorded or (about.digests if about is not None else None)
+        recorded = about.digests if about is not None else None
         read = _Reading(one.path, recorded)
         self._report.files += 1
         row = (read_metadata(one.path) or {}).get("pieces", {}) if format.has_schema else {}
@@ -142,9 +137,7 @@ class OutputCheck:
             self._fault(error.what, error.path)
         except ValueError as error:
             self._fault(str(error))
-        for _ in (
-            read.rest if recorded is not None or not format.has_schema else ()
-        ):  # the digests are of all
+        for _ in read.rest if not format.has_schema else ():  # the digests are of all
             pass
         if not has_index:
             count = read.size // (2 if one.raw_format == "u16" else 4)
@@ -165,7 +158,7 @@ class OutputCheck:
             self._fault(f"it has {count:,} ids, not the {about.tokens:,} recorded")
         for suffix, recorded_file in (about.files if about is not None else {}).items():
             if suffix in format.further:
-                self.check_file(one.further(suffix), recorded_file)
+                self._check_file(one.further(suffix), recorded_file)
         if one.format == "datatrove":
             self._check_metadata(one, count)
         if about is not None and format.keeps_documents and has_index:

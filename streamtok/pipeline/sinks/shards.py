@@ -14,7 +14,6 @@ them.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 from typing import TYPE_CHECKING
 
@@ -45,7 +44,7 @@ class Files:
 
     A shard ends with the first document that brings it to `shard_tokens` ids. With `is_exact`,
     every shard but the last has exactly that many, and documents may be cut. made: the names of
-    complete files, and what they have.
+    complete files, and their sizes.
     """
 
     def __init__(
@@ -56,19 +55,14 @@ class Files:
         shard_tokens: int | None = None,
         is_exact: bool = False,
         is_resumable: bool = False,
-        is_hashed: bool = False,
     ):
-        """path: a path or a URL. is_hashed: whether or not there are sidecars, pieces are hashed.
-
-        Call `begin` or `go_on` next.
-        """
+        """path: a path or a URL. Call `begin` or `go_on` next."""
         self._path = path
         self._family = family
         self._shard_tokens = shard_tokens
         self._is_exact = is_exact
         self._is_resumable = is_resumable
-        self._is_hashed = is_hashed or is_resumable
-        self.made: list[tuple[str, Digests]] = []
+        self.made: list[tuple[str, int]] = []
         self._shard = 0  # the number of the open shard, or of the next one
         self._documents = 0  # ended in earlier shards
         self._files: list[PartFile] = []  # of the open shard
@@ -134,7 +128,7 @@ class Files:
                     name,
                     is_resumable=self._is_resumable,
                     goes_on=row is not None,
-                    hashed_from=self._family.hashed_from(i, self._is_hashed),
+                    hashed_from=self._family.hashed_from(i, self._is_resumable),
                     writer=self._writer,
                     is_scratch=i >= kept,
                 )
@@ -252,19 +246,16 @@ class Files:
         self._writer.wait()
         kept = self._files[: len(self._files) - self._family.scratch]
         digests = [Digests(file.size, file.hashed_from or 0, tuple(file.pieces)) for file in kept]
-        self.made += zip((file.target for file in kept), digests, strict=True)
         if self._family.has_sidecar:
             name = self._family.kept_names(self._path, self._number(self._shard))[-1]
             sidecar = places.open_new(name, is_resumable=self._is_resumable)
             self._files.append(sidecar)
-            data = self._described(digests).to_json()
-            sidecar.write(data)
+            sidecar.write(self._described(digests).to_json())
             kept.append(sidecar)
-            piece = len(data), hashlib.sha256(data).hexdigest()
-            self.made.append((sidecar.target, Digests(len(data), 0, (piece,))))
         for file in kept:
             file.sync()
             file.close()
+        self.made += ((file.target, file.size) for file in kept)
         self._complete.append(self._family.in_order(kept))
         self._scratch.append([file for file in self._files if file.is_scratch])
         self._documents += self._sink.documents
