@@ -32,7 +32,7 @@ from typing import Any
 from streamtok import Plan, commit, plan
 from streamtok.parallel.worker_processes import answer_numbers
 from streamtok.parts import workers
-from streamtok.parts.commit import missing_parts
+from streamtok.parts.part import missing_parts
 from streamtok.parts.part import Record, read_record, record_path
 from streamtok.pipeline.argument_types import parse_positive_size
 

@@ -59,7 +59,7 @@ class Output:
             raise Misused("--resume needs a file: give one with -o")
         if job.resume and is_url(self._path):
             raise Misused(
-                "--resume keeps unfinished files, which stores cannot: --workers writes parts to "
+                "--resume keeps unfinished files, which stores cannot: --task writes parts to "
                 "a URL, and the same command continues them"
             )
         if job.shard_tokens is not None and is_stdout:

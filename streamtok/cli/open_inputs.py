@@ -11,9 +11,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import PendingLimitExceeded, StreamtokError
-from ..pipeline import sinks
-from ..pipeline.documents import with_advice
+from ..pipeline import documents, sinks
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources import (
     FileInput,
@@ -191,6 +189,5 @@ def explain(error: Exception, where: str) -> Exception:
 
     where: names it; offsets are those in it.
     """
-    if isinstance(error, StreamtokError) and not isinstance(error, PendingLimitExceeded):
-        return error
-    return Refused(f"{where}: {with_advice(error)}")
+    said = documents.explain(error, where)
+    return error if said == str(error) else Refused(said)

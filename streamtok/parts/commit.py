@@ -45,7 +45,7 @@ def commit(plan: Plan) -> Totals:
         shown = ", ".join(map(str, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
         raise PlanError(f"{plan.output} is not complete: these parts are missing: {shown}")
     if totals.skipped:
-        _write(places.join(plan.output, SKIP_LOG), lambda: _skipped(plan))
+        _write(places.join(plan.output, SKIP_LOG), lambda: skipped_lines(plan))
         _check_skipped(plan, totals)
     _write(places.join(plan.output, MANIFEST), lambda: manifest_lines(plan, totals))
     return totals
@@ -80,7 +80,7 @@ def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
     raise PlanError(f"{path} is there and says something else: remove it to commit again")
 
 
-def _skipped(plan: Plan) -> Iterator[str]:
+def skipped_lines(plan: Plan) -> Iterator[str]:
     """The lines of the parts' logs, with their lines in the inputs instead of the parts."""
     lines = 0  # of the parts before, in this input
     for number, record in enumerate(read_records(plan)):

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..errors import DocumentError, PlanError, StreamtokError
+from ..errors import PlanError, StreamtokError
 from ..parallel.threads import map_in_threads
 from ..pipeline import sinks
-from ..pipeline.documents import with_advice
+from ..pipeline.documents import explain
 from ..pipeline.run import InThreads, Run
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources.open_blocks import records_before
@@ -81,14 +81,17 @@ def read_record(plan: Plan, number: int) -> Record | None:
     path = record_path(plan, number)
     try:
         found = Record.from_json(json.loads(places.read_whole(path)))
-        if found.plan != plan.digest:
-            raise PlanError(f"{path} is the record of another plan: remove {plan.output}")
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, AttributeError, RecursionError):  # damaged: it runs again
+        return None
+    if found.plan != plan.digest:
+        raise PlanError(f"{path} is the record of another plan: remove {plan.output}")
+    try:
         for name, size in found.files.items():
             if places.size_of(places.join(plan.output, name)) != size:
                 return None
     except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, AttributeError, RecursionError):  # damaged: it runs again
         return None
     return found
 
@@ -146,7 +149,7 @@ def run_part(plan: Plan, number: int) -> Record:
     if (done := read_record(plan, number)) is not None:
         return done
     job = plan.job
-    family = job.family(job.open_encoding(), plan.job_digest)
+    family = job.family(job.open_encoding(), plan.digest)
     with _locked(family.kept_names(plan.path(number), None)):
         # Another process may just have finished it.
         if not is_url(plan.output) and (done := read_record(plan, number)) is not None:
@@ -180,7 +183,7 @@ def _encode(plan: Plan, part: Part, family: sinks.Family) -> Record:
     files = sinks.Files(
         plan.path(part.number), family, shard_tokens=job.shard_tokens, is_exact=job.shard_exactly
     )
-    encoder = begin_encoder(job, plan.job_digest, [path], [part.input.size], job.threads or 1)
+    encoder = begin_encoder(job, plan.digest, [path], [part.input.size], job.threads or 1)
     with contextlib.ExitStack() as stack:
         stack.callback(encoder.release)
         stack.callback(files.discard)  # does nothing after a complete run
@@ -196,19 +199,12 @@ def _encode(plan: Plan, part: Part, family: sinks.Family) -> Record:
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:
             part.input.check()  # a file that was cut off looks damaged
-            raise _named(error, part, encoder.place) from error
+            where = encoder.place or path
+            where += f", part {part.number} (bytes {part.start} … {part.stop})"
+            raise PlanError(explain(error, where)) from error
     sizes = {os.path.basename(name.replace("/", os.sep)): size for name, size in files.made}
     if skip_log.because:
         sizes[log] = places.size_of(places.join(plan.output, log))
     counts = asdict(run.totals)
     del counts["inputs"]
     return Record(part.number, plan.digest, sizes, lines=run.records, **counts)
-
-
-def _named(error: Exception, part: Part, place: str) -> Exception:
-    """The error, after the names of the input, the document and the part."""
-    if isinstance(error, DocumentError):  # has them, except for the part
-        return PlanError(str(error))
-    where = place or part.input.path
-    where += f", part {part.number} (bytes {part.start} … {part.stop})"
-    return PlanError(f"{where}: {with_advice(error)}")

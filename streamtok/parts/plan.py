@@ -77,9 +77,9 @@ class Part(NamedTuple):
 class Plan:
     """The parts of one job: `len(plan)` of them, `plan[i]` is part number i.
 
-    output: the folder. `job_digest` (SHA-256) stands for all that the ids of finished parts depend
-    on, `digest` (SHA-256) for that and the output. Plans with one digest are equal, though what
-    they do with text that has not been read may differ.
+    output: the folder. `digest` (SHA-256) stands for all that the files of finished parts depend
+    on. Plans with one digest and output are equal, though what they do with text that has not been
+    read may differ.
     """
 
     output: str
@@ -94,17 +94,12 @@ class Plan:
         return list(accumulate(counts, initial=0))
 
     @cached_property
-    def job_digest(self) -> str:
-        """See the class."""
-        row = self._as_json()
-        for one, _ in said_fields(self.job, UNREAD):
-            del row["job"][one.name]
-        return _sha256(json.dumps(row | {"output": None}))
-
-    @cached_property
     def digest(self) -> str:
         """See the class."""
-        return _sha256(self.job_digest + self.output)
+        row = self._as_json() | {"output": None}
+        for one, _ in said_fields(self.job, UNREAD):
+            del row["job"][one.name]
+        return hashlib.sha256(json.dumps(row).encode()).hexdigest()
 
     def __len__(self) -> int:
         return self._firsts[-1]
@@ -123,7 +118,9 @@ class Plan:
         return map(self.__getitem__, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and self.digest == other.digest
+        if not isinstance(other, Plan):
+            return NotImplemented
+        return (self.output, self.digest) == (other.output, other.digest)
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -223,10 +220,6 @@ def find_plan(path: str) -> str | None:
     folder = path.removesuffix(PLAN_FILE) if os.path.basename(path) == PLAN_FILE else path
     folder = folder.rstrip("/") or (os.curdir if not path.startswith("/") else "/")
     return folder if places.exists(places.join(folder, PLAN_FILE)) else None
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _difference(old: Plan, new: Plan) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ..errors import PlanError
 from ..pipeline.rows import Totals
 from ..pipeline.sinks.checked import Fault, OutputCheck, Report
 from ..pipeline.sinks.finished import first_file
 from ..stores import places
-from .commit import MANIFEST, add_record, data_files, manifest_lines
+from .commit import MANIFEST, SKIP_LOG, add_record, data_files, manifest_lines, skipped_lines
 from .part import Record, record_path
 from .plan import PLAN_FILE, Plan, find_plan
 
@@ -66,14 +66,18 @@ def _check_job(folder: str, report: Report) -> None:
             add_record(totals, record)
     if len(report.faults) > before:
         return  # the manifest is made of the records
-    path = places.join(folder, MANIFEST)
+    _compare(places.join(folder, MANIFEST), manifest_lines(plan, totals), report)
+    if totals.skipped:
+        _compare(places.join(folder, SKIP_LOG), skipped_lines(plan), report)
+
+
+def _compare(path: str, expected: Iterator[str], report: Report) -> None:
+    """Check a file that is made of what the parts have."""
     try:
         with places.open_lines(path) as file:
-            lines = itertools.zip_longest(file, manifest_lines(plan, totals))
-            for number, (found, expected) in enumerate(lines, 1):
-                if found != expected:
-                    what = f"line {number} is not what the records of the parts say"
-                    report.faults.append(Fault(path, what))
+            for number, (found, line) in enumerate(itertools.zip_longest(file, expected), 1):
+                if found != line:
+                    report.faults.append(Fault(path, f"line {number} is not what the parts say"))
                     break
     except FileNotFoundError:
         what = "it is missing, so the job is not finished: the same encode command writes it"

@@ -53,7 +53,7 @@ class Ids(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A record that was skipped. is_relative: its line is counted from where the span begins."""
+    """A record that was skipped. is_relative: its line is counted from where the unit begins."""
 
     bad: BadRecord
     is_relative: bool
@@ -69,7 +69,7 @@ class Progress(NamedTuple):
 class UnitEnd(NamedTuple):
     """A unit ends, or a mark is made. input, position: what comes next.
 
-    is_relative: its records are those of the span. stream: of a mark, see `Span`.
+    is_relative: its records are those of the unit. stream: of a mark, see `Span`.
     """
 
     input: int
@@ -138,6 +138,7 @@ class SpanEncoder:
         self._input: Input | None = None
         self._bad = skipped
         self._is_relative = False
+        self._records = 0  # of a relative span, at the end of its last unit
         self.is_idle = True  # nothing has been encoded
 
     def release(self) -> None:
@@ -156,7 +157,7 @@ class SpanEncoder:
         """Encode a span. Raises what inputs and encoder raise, after the ids before it."""
         encoder = self._encoder
         encoder.begin()
-        self._is_relative = span.is_relative
+        self._is_relative, self._records = span.is_relative, 0
         for number in range(span.first, span.last):
             position = span.position if number == span.first else None
             one = self._input = self._open_input(number, span)
@@ -170,7 +171,7 @@ class SpanEncoder:
             yield from self._drain()
             if span.stop is not None:
                 if ended != span.stop:
-                    yield UnitEnd(number, one.position(), span.is_relative)
+                    yield self._unit_end(number, one)
             elif self._ends[number] or number + 1 == span.last:
                 yield UnitEnd(number + 1, None)
             yield Progress(self._before[number] + one.read, number + (span.stop is None))
@@ -202,7 +203,7 @@ class SpanEncoder:
                         yield from self._drain()
                         encoder.begin_inside(ended)
                     yield from self._drain()
-                    yield UnitEnd(number, one.position(), self._is_relative)
+                    yield self._unit_end(number, one)
                 elif self._has_marks and self._marks_every is not None and not one.is_done:
                     is_due = time.monotonic() - marked >= self._marks_every
                     # A followed file may be rotated at any time.
@@ -220,6 +221,13 @@ class SpanEncoder:
         finally:
             groups.close()  # type: ignore[attr-defined]
         return ended
+
+    def _unit_end(self, number: int, one: Input) -> UnitEnd:
+        position = one.position()
+        if self._is_relative and "records" in position:
+            before, self._records = self._records, position["records"]
+            position["records"] -= before
+        return UnitEnd(number, position, self._is_relative)
 
     def _mark(self, one: Input, number: int) -> UnitEnd:
         return UnitEnd(number, one.position(), stream=self._encoder.getstate())
@@ -245,7 +253,10 @@ class SpanEncoder:
 
     def _take_bad(self) -> Iterator[Event]:
         while self._bad:
-            yield Skipped(self._bad.pop(0), self._is_relative)
+            bad = self._bad.pop(0)
+            if self._records and "line" in bad.place:
+                bad = bad._replace(place={**bad.place, "line": bad.place["line"] - self._records})
+            yield Skipped(bad, self._is_relative)
 
     def _drain(self) -> Iterator[Event]:
         """The ids of everything that was read."""

@@ -21,8 +21,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from ..errors import DocumentError, PendingLimitExceeded, StreamtokError
-from .documents import with_advice
+from ..errors import DocumentError
+from .documents import explain
 from .sources import Waiting, unit_ends
 from .span_encoder import Ids, Span, UnitEnd
 
@@ -194,7 +194,7 @@ class _Answer:
         self._attempts += 1
         if self._attempts >= _ATTEMPTS:
             raise DocumentError(
-                f"the process that encoded input {self.span.first + 1} died {_ATTEMPTS} times, "
+                f"the process that worked on input {self.span.first + 1} died {_ATTEMPTS} times, "
                 "perhaps for lack of memory"
             )
         # What is complete is encoded again, too: it was not given out.
@@ -299,9 +299,4 @@ def run_worker() -> None:
             except OSError as error:
                 say(_ERROR, ("os", error.errno, error.strerror, error.filename))
             except Exception as error:
-                say(_ERROR, ("text", _explained(error, worker.place if worker else "")))
-
-
-def _explained(error: Exception, where: str) -> str:
-    is_said = isinstance(error, StreamtokError) and not isinstance(error, PendingLimitExceeded)
-    return str(error) if is_said or not where else f"{where}: {with_advice(error)}"
+                say(_ERROR, ("text", explain(error, worker.place if worker else "")))

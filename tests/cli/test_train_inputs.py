@@ -97,7 +97,7 @@ def test_the_vocabulary_is_that_of_the_texts(inputs: Any, capsys: Any) -> None:
     expected = model(documents)
     vocabulary = expected.train(300, tie="first")
     for number, way in enumerate(
-        ([], ["--threads", "1"], ["--workers", "2", "--part-size", "500"], ["--errors", "replace"])
+        ([], ["--threads", "1"], ["--workers", "2"], ["--errors", "replace"])
     ):
         assert main(["train", *args, *way, "-q", "-o", f"{number}.tiktoken"]) == 0
         found = Path(f"{number}.tiktoken").read_bytes()

@@ -40,7 +40,7 @@ from .crash import POLICIES, make_text
 
 ROOT = Path(__file__).resolve().parents[2]
 PART = "20000"
-IN_PARTS = ["--part-size", PART, "--task", "0/1", "--workers", "2"]
+IN_PARTS = ["--part-size", PART, "--task", "0/1"]
 MOST = 12  # kills in a job
 FORMATS = ["megatron", "u16", "npy", "datatrove", "jsonl"]
 

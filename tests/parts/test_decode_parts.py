@@ -50,7 +50,7 @@ def test_parts_decode_to_the_text(
     else:
         expected_text = text.read_bytes().replace(b"\n", b"<|endoftext|>" if more else b"\n")
     capfdbinary.readouterr()
-    for given in ([job], firsts, [one], [job / "plan.jsonl"]):
+    for given in ([job], firsts, [one], [job / "job.json"]):
         assert main(["decode", *map(str, given)]) == 0
         assert capfdbinary.readouterr().out == expected_text
 

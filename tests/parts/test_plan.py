@@ -54,8 +54,6 @@ def test_saved_and_loaded(text: Path) -> None:
     assert Plan.load(path) == made == Plan.load(made.output)
     assert Plan.load(path).job.as_json() == made.job.as_json()
     assert made.save() == path  # again: the job goes on
-    lines = Path(path).read_text().splitlines()
-    assert len(lines) == 1 + len(made)
 
 
 def test_names_that_are_not_utf8(tmp_path: Path) -> None:
@@ -96,13 +94,13 @@ def test_a_folder_with_other_files_is_refused(text: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("streamtok plan 2", "streamtok plan 9"),
-        ('"part": 1', '"part": 2'),
-        ('"start": 500', '"start": "500"'),
-        ('"parts": 5', '"parts": 6'),
+        ('"streamtok": 1', '"streamtok": 9'),
+        ('"part_size": 500', '"part_size": "500"'),
+        ('"part_size": 500', '"part_size": 0'),
+        ('"inputs"', '"imputs"'),
         ('"errors"', '"eros"'),
-        ('"size"', '"sise"'),
-        ('"stop": 500', '"stop": 50000000000000000000'),
+        (" 2400,", ' "2400",'),
+        (", true]]", ", true, 1]]"),
         ("{", "["),
     ],
 )

@@ -13,9 +13,7 @@ from ray.cluster_utils import Cluster
 
 import streamtok.ray
 from streamtok import PlanError
-from streamtok.parts.commit import missing_parts
-from streamtok.parts.part import Record
-from streamtok.parts.workers import run_parts
+from streamtok.parts.part import Record, missing_parts, run_parts
 
 from .conftest import contents, make
 
@@ -44,7 +42,7 @@ def test_the_files_are_those_of_one_process(cluster: Any, text: Path) -> None:
     seen: list[Record] = []
     totals = streamtok.ray.encode(made, cluster.address, advance=seen.append)
     assert sorted(record.part for record in seen) == list(range(len(made)))
-    run_parts(other, range(len(other)), 1)
+    run_parts(other, range(len(other)))
     assert contents(made) == contents(other)
     assert totals == streamtok.commit(other)
     assert streamtok.ray.encode(made, cluster.address) == totals  # nothing is left to do
@@ -66,7 +64,7 @@ def test_a_node_that_is_killed(cluster: Any, text: Path) -> None:
         streamtok.ray.encode(made, cluster.address, advance=advance)
     finally:
         ray.shutdown()
-    run_parts(other, range(len(other)), 1)
+    run_parts(other, range(len(other)))
     assert contents(made) == contents(other)
 
 

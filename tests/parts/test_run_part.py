@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import random
@@ -58,7 +57,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("shard_tokens", [None, 20])
 @pytest.mark.parametrize("format", FILE_FORMATS)
-def test_a_record_has_the_digests_of_its_files(
+def test_a_record_has_the_sizes_of_its_files(
     tmp_path: Path, format: str, shard_tokens: int | None
 ) -> None:
     path = tmp_path / "in"
@@ -67,14 +66,10 @@ def test_a_record_has_the_digests_of_its_files(
                 append=50256, shard_tokens=shard_tokens)  # fmt: skip
     seen = 0
     for number in range(len(made)):
-        for name, (size, at, pieces) in run_part(made, number).files:
-            data = (tmp_path / "out" / name).read_bytes()
-            assert size == len(data)
-            for length, digest in pieces:
-                assert hashlib.sha256(data[at : at + length]).hexdigest() == digest
-                at += length
-            assert at == size
-            seen += 1
+        files = run_part(made, number).files
+        seen += len(files)
+        for name, size in files.items():
+            assert (tmp_path / "out" / name).stat().st_size == size
     assert seen >= (2 * len(made) if shard_tokens else len(made))
 
 

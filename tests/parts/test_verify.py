@@ -170,7 +170,7 @@ def test_a_job(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert report.documents == 300
     moved = job.rename(tmp_path / "elsewhere")
     monkeypatch.chdir(tmp_path)
-    for path in (moved, "elsewhere/", moved / "plan.jsonl"):
+    for path in (moved, "elsewhere/", moved / "job.json"):
         assert streamtok.verify(path).is_ok
 
 
@@ -179,7 +179,7 @@ def test_what_is_wrong_in_a_job(job: Path) -> None:
         data = file.read_bytes()
         file.unlink()
         found = " ".join(faults(job))
-        assert (file.name in found) or (file.name == "plan.jsonl" and found), file
+        assert (file.name in found) or (file.name == "job.json" and found), file
         file.write_bytes(data[:-2] + b"~" + data[-1:])
         assert faults(job), file
         file.write_bytes(data)
@@ -204,9 +204,8 @@ def test_the_log_of_skipped_lines_is_checked(tmp_path: Path) -> None:
     assert streamtok.verify(tmp_path / "job").is_ok
     (log,) = (tmp_path / "job" / "records").rglob("*.skipped.jsonl")
     log.write_bytes(log.read_bytes().replace(b"text", b"test"))
-    assert [one.partition(" is ")[0] for one in faults(tmp_path / "job")] == [
-        f"{log}: the SHA-256 of its bytes 0 to {log.stat().st_size}"
-    ]
+    merged = tmp_path / "job" / "skipped.jsonl"
+    assert faults(tmp_path / "job") == [f"{merged}: line 1 is not what the parts say"]
 
 
 def test_the_command(job: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -263,8 +263,6 @@ def test_an_input_may_be_given_twice(tmp_path: Path) -> None:
             size,
             "--task",
             "0/1",
-            "--workers",
-            "2",
             "-o",
             str(out),
             "--format",

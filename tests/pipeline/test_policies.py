@@ -135,7 +135,7 @@ def test_what_the_message_asks_for_lets_the_parts_go_on(
     assert encode(*then, "-o", other) == 0
     found, expected = files_of(one), files_of(other)
     for files in (found, expected):  # these have the digest of the plan, which has the folder
-        del files["plan.jsonl"], files["manifest.jsonl"]
+        del files["job.json"], files["manifest.jsonl"]
     assert found == expected
 
 
@@ -385,23 +385,6 @@ def test_a_log_of_an_earlier_run_goes(ours: str, tmp_path: Path) -> None:
     log.write_text(ours)
     assert encode(path, "--jsonl", "text", "--skip-bad-lines", "-o", out) == 0
     assert not log.exists()  # this one has skipped nothing
-
-
-def test_less_work_than_workers_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "input"
-    path.write_bytes(rows(*FINE))
-    args = ["encode", *ENC, str(path), "--jsonl", "text", "-o", str(tmp_path / "out")]
-    assert main([*args, "--task", "0/1", "--workers", "2"]) == 0
-    said = capsys.readouterr().err
-    assert "there is only 1 part for 2 workers: --part-size " in said
-    size = re.search(r"--part-size (\d+)", said)
-    assert size is not None
-    more = ["--part-size", size[1], "--task", "0/1", "--workers", "2"]
-    assert main([*args[:-1], str(tmp_path / "other"), *more]) == 0
-    assert "2 workers" not in capsys.readouterr().err
-    text = ["encode", *ENC, str(path), "-o", str(tmp_path / "third"), "--format", "jsonl"]
-    assert main([*text, "--task", "0/1", "--workers", "2"]) == 0
-    assert "the inputs cannot be cut into more" in capsys.readouterr().err
 
 
 def test_a_task_sums_up_its_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -317,7 +317,7 @@ def test_decoding_that_fails_leaves_nothing(
 def test_what_urls_cannot_do(memory: str, tmp_path: Path, capsys: Any) -> None:
     url, path = put(memory, "in.txt", b"text", tmp_path)
     assert main(["encode", path, "-o", f"{memory}/out.npy", "--resume"]) == 2
-    assert "--workers writes parts to a URL" in capsys.readouterr().err
+    assert "--task writes parts to a URL" in capsys.readouterr().err
     assert main(["encode", path, "-o", "http://127.0.0.1/out.npy"]) == 1
     assert "outputs can be paths, or URLs of s3://" in capsys.readouterr().err
     assert main(["encode", url, "--follow", "-o", str(tmp_path / "out")]) == 2
@@ -349,7 +349,7 @@ def test_the_command_line_of_a_job(s3: str, tmp_path: Path) -> None:
     done = run(*args, url, "-o", f"{s3}/out", "--task", "1/2")
     assert done.returncode == 0, done
     assert not places.exists(f"{s3}/out/{MANIFEST}")
-    done = run(*args, url, "-o", f"{s3}/out", "--task", "0/1", "--workers", "2")
+    done = run(*args, url, "-o", f"{s3}/out", "--task", "0/1")
     assert done.returncode == 0, done
     assert main([*args, path, "-o", str(tmp_path / "out"), "--task", "0/1"]) == 0
     assert files_of(f"{s3}/out") == files_of(str(tmp_path / "out"))
@@ -377,7 +377,7 @@ def test_training_on_s3(s3: str, tmp_path: Path) -> None:
     args = ["train", "-q", "--force", "--vocab-size", "300", "--pattern", "gpt2"]
     expected = tmp_path / "expected.tiktoken"
     assert main([*args, path, "-o", str(expected)]) == 0
-    for more in ([], ["--workers", "2", "--part-size", "10000"]):
+    for more in ([], ["--workers", "2"]):
         assert main([*args, url, *more, "-o", str(tmp_path / "made.tiktoken")]) == 0
         assert (tmp_path / "made.tiktoken").read_bytes() == expected.read_bytes()
     assert main([*args, url, "--save-counts", str(tmp_path / "c"), "-o", str(tmp_path / "m")]) == 1
