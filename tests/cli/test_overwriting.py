@@ -428,8 +428,10 @@ def test_a_file_with_the_name_of_a_shard_is_refused_and_stays(
 
 def test_a_file_that_comes_while_shards_are_written_stays(tmp_path: Path) -> None:
     about = sinks.About("none", "", 1000)
-    files = sinks.Files(str(tmp_path / "a.npy"), sinks.Family("npy", about, True), shard_tokens=5)
-    files.write(np.arange(5, dtype=np.uint32), [5])
+    family = sinks.Family("npy", about, True)
+    files = sinks.Files(str(tmp_path / "a.npy"), family, shard_tokens=5)
+    files.begin()
+    files.append(family.form(np.arange(5, dtype=np.uint32), np.array([5])))
     mine = tmp_path / "a_000007.npy"
     mine.write_bytes(b"mine")
     files.finish()

@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 import zstandard
 
 from streamtok.cli.main import main as streamtok_main
+from streamtok.pipeline.sources import unit_ends
 
 from ..nasty import MALFORMED
 from .calls.subjects import Subject, any_subject
@@ -321,8 +322,11 @@ def one_round(seed: int) -> collections.Counter[str]:
 
 
 def _way_to_run(rng: random.Random, size: int) -> list[str]:
-    """Options that decide about no ids. size: bytes of text; many checkpoints take long."""
-    how = rng.choice([[], ["--threads", "1"], ["--threads", "2"]])
+    """Options that decide about no ids, and a size of units. size: bytes of text; many checkpoints
+    take long.
+    """
+    unit_ends.UNIT = rng.choice([1 << 25, max(size // 50, 40), max(size // 4, 1000)])
+    how = rng.choice([[], ["--threads", "1"], ["--threads", "2"], ["--workers", rng.choice("23")]])
     if rng.random() < 0.6:
         how = [*how, "--chunk-size", rng.choice(["1", "7", "100", "4k", "64k", "300k"])]
         if size > 1 << 11 and how[-1] in ("1", "7", "100"):
