@@ -55,9 +55,7 @@ def errors_of(path: str) -> Iterator[None]:
     """Turn what is wrong with the text of a file into Refused, with its place."""
     try:
         yield
-    except StreamtokError:
-        raise
-    except ValueError as error:
+    except (StreamtokError, ValueError) as error:
         raise explain(error, input_name(path)) from None
 
 

@@ -112,7 +112,7 @@ def _from_tekken(given: Any, source: str, name: str | None) -> Encoding:
     return make_encoding(
         source,
         name or str(given._model.name),
-        pat_str=given._model.definition.pat_str,
+        pat_str=given._model._pat_str,
         mergeable_ranks=vocabulary,
         special_tokens=check_specials(specials, source),
     )

@@ -31,7 +31,7 @@ def any_encoding(rng: random.Random) -> tuple[streamtok.Encoding, bytes]:
 
 @functools.lru_cache(maxsize=64)
 def with_template(encoding: streamtok.Encoding) -> streamtok.Encoding:
-    pattern = encoding._pattern
+    pattern = encoding.pattern
     return make_encoding(
         pattern if pattern is not None and pattern.is_composed else encoding._pat_str,
         encoding.definition.vocabulary,

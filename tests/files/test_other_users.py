@@ -222,7 +222,7 @@ def test_an_old_file_of_ours_is_replaced_not_truncated(tmp_path: Path) -> None:
 
 def test_a_checkpoint_is_not_written_through_a_link_that_comes_later(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
-    record = Record(str(tmp_path / "c"), EncodeJob(), [])
+    record = Record(str(tmp_path / "c"), EncodeJob(encoding="gpt2"), [])
     record.load()
     assert not record.is_begun
     (tmp_path / "c").symlink_to(victim)
