@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from ..pipeline import documents, sinks
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources import (
-    FileInput,
     Follower,
     FollowInput,
     Input,
     LiveReading,
     OnBad,
-    ParquetInput,
     Reading,
     Waiting,
     check_regular,
     unpacked_name,
 )
+from ..pipeline.span_encoder import Span
+from ..pipeline.spans import open_span
 from ..stores.objects import expand
 from ..stores.urls import is_url
 from .messages import Misused, Refused, input_name, say, shown
@@ -129,21 +129,18 @@ class Opener:
             return [self._open_followed(names[0], on_bad, self.reading.accept_gap)]
         return [self.open(path, on_bad) for path in names]
 
-    def open(self, path: str, on_bad: OnBad) -> Input:
-        """Open one file. Raises as `open_all`."""
-        name = input_name(path)
+    def open(self, path: str, on_bad: OnBad, span: Span = Span(0, 1)) -> Input:  # noqa: B008
+        """Open one file, for a span of it. Raises as `open_all`."""
+        if self.reading.parquet is not None and path == "-":
+            raise Misused("--parquet needs a file: standard input cannot be read from its end")
         refuse_ids(path)
-        reading = self.reading
-        if reading.parquet is not None:
-            if path == "-":
-                raise Misused("--parquet needs a file: standard input cannot be read from its end")
-            return ParquetInput(path, name, reading, on_bad=on_bad, waiting=self.waiting)
-        return FileInput(
+        return open_span(
+            self.reading,
             path,
-            name,
-            functools.partial(reading.splitter, on_bad=on_bad),
-            may_be_compressed=reading.unpack,
-            block_size=self.block_size,
+            span,
+            on_bad,
+            self.block_size,
+            name=input_name(path),
             look=self._look,
             waiting=self.waiting,
         )

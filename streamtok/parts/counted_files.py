@@ -1,206 +1,232 @@
-"""Counts the documents of files for training, and records how far it has read each.
+"""Counts the documents of files for training, span by span, in this process or in several.
 
-The record is kept in the trainer's notes, with the counts, so that the two cannot disagree: for
-each file its fingerprint, the position of its input after the last batch of documents, and how much
-text after that is counted, too. `sources` reads the files and divides them into documents.
+Texts are cut where no pre-token lies across, so the counts of spans are together those of the text.
+They are merged in the order of the text, because one way to break ties asks which pair came first.
+After each span, the trainer's notes say which files are counted and how far, so that they can be
+saved with the counts at any moment.
 """
 
 from __future__ import annotations
 
-import itertools
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from .._core.encode import text_bytes
 from ..errors import StreamtokError
 from ..files.named_errors import shown
-from ..pipeline.sources import Documents, Input, Part, Reading, fingerprint
+from ..patterns.pattern import Pattern
+from ..pipeline import PART_SIZE
+from ..pipeline.rows import Row
+from ..pipeline.skip_log import SkipLog
+from ..pipeline.sources import Input, OnBad, Reading, check_file, fingerprint
+from ..pipeline.sources.unit_ends import CleanCuts, FindCut, cuts_behind
+from ..pipeline.span_encoder import Span
+from ..pipeline.spans import inside, open_span, spans_after
+from ..pipeline.worker_pool import InProcesses
 from ..stores.urls import is_url
+from ..training.trainer import Trainer
 from .counted_documents import DocumentCounter, batches
 
-if TYPE_CHECKING:
-    from ..training.trainer import Trainer
-
+_BLOCK = 1 << 20
 _MAY_CHANGE = "skip_bad_lines", "max_bad_lines", "max_pending", "skip_empty"
-_NOTHING = {
-    "fingerprint": None,
-    "position": None,  # of the input, where counting can go on
-    "at": 0,  # bytes of text before that position
-    "skip": 0,  # bytes of text after it that are counted
-    "documents": 0,  # that have ended before it
-    "is_open": False,  # whether it is inside a document
-    "is_done": False,
-}
 
 
-def count_inputs(
-    trainer: Trainer,
-    names: Sequence[str],
-    open_input: Callable[[str], Input],
-    *,
-    is_split: bool,
-    files: CountedFiles | None = None,
-    advance: Callable[[int, int], None] = lambda done, total: None,
-) -> None:
-    """Count the documents of the inputs with these names, all of which are opened at first.
+class Counted(NamedTuple):
+    """The counts of a span, and the input and the position that come next.
 
-    is_split: whether an input may hold several documents. files: what is counted already, and
-    takes a note of what is counted now. advance: called with the bytes that were read so far, and
-    those of all inputs, 0 if unknown. Raises StreamtokError that names the input and the place of
-    text that is none, and as `CountedFiles`; OSError.
+    read: bytes of all files up to there. skipped: records without a text.
     """
-    pairs = [(name, {}) for name in names] if files is None else files.in_order(names)
-    sources = [open_input(name) for name, _ in pairs]
-    sizes = [source.size or 0 for source in sources if source.size is not None]
-    total = sum(sizes) if len(sizes) == len(sources) else 0
-    seen = 0
-    for source, (name, entry) in zip(sources, pairs, strict=True):
-        if files is not None and (source.size is None or is_url(name)):
-            raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
-        begin = trainer.bytes_in - entry.get("at", 0) - entry.get("skip", 0)
-        counter = DocumentCounter(trainer)
-        if files is None:
-            found = batches(source.groups(None, False))
-        else:
-            found = files.batches(source, entry, counter)
-        try:
-            for batch in found:
-                counter.count(batch)
-                advance(seen + source.read, total)
-            trainer.end_document()
-        except UnicodeError as error:
-            what = counter.explain(error, source.name, None if is_split else begin)
-            raise StreamtokError(what) from None
-        seen += source.size or source.read
-        advance(seen, total)
+
+    trainer: Trainer
+    input: int
+    position: dict[str, Any] | None
+    read: int
+    skipped: int
 
 
-class CountedFiles:
-    """The files in the counts of a trainer. A file that is given twice is counted twice."""
+class SpanCounter:
+    """Counts spans of files."""
 
-    def __init__(self, trainer: Trainer, counts: str, reading: Reading):
-        """counts: the name of the file of counts, for errors. reading: how its files are read.
+    place = ""  # errors name it
 
-        Raises StreamtokError if the trainer's notes do not tell which files it has counted.
+    def __init__(
+        self,
+        pattern: Pattern,
+        reading: Reading,
+        paths: Sequence[str],
+        sizes: Sequence[int | None],
+        num_threads: int | None = 1,
+        open_input: Callable[[str, Span, OnBad], Input] | None = None,
+    ):
+        """open_input: another way to open an input, for a span."""
+        self._pattern = pattern
+        self._reading = reading
+        self._paths = paths
+        self._sizes = sizes
+        self._num_threads = num_threads
+        self._open = open_input or self._open_span
+
+    def _open_span(self, path: str, span: Span, on_bad: OnBad) -> Input:
+        return open_span(self._reading, path, span, on_bad, _BLOCK)
+
+    def run(
+        self, span: Span, advance: Callable[[int], None] = lambda read: None
+    ) -> Iterator[Counted]:
+        """The counts of a span. Raises StreamtokError for bytes that are not UTF-8; OSError."""
+        reading = self._reading
+        trainer = Trainer(self._pattern, errors=reading.errors, num_threads=self._num_threads)
+        skip_log = SkipLog()
+        read = sum(size or 0 for size in self._sizes[: span.first])
+        for number in range(span.first, span.last):
+            path = self._paths[number]
+            source = self._open(path, span, skip_log)
+            counter = DocumentCounter(trainer)
+            position = span.position if number == span.first else None
+            at = position["at"] if position else 0
+            begin = None if reading.is_split else trainer.bytes_in - at
+            try:
+                for parts in batches(source.groups(position, False)):
+                    counter.count(parts)
+                    advance(read + source.read)
+                trainer.end_document()
+            except UnicodeError as error:
+                where = f"{source.name}, after byte {at}" if at and begin is None else source.name
+                raise StreamtokError(counter.explain(error, where, begin)) from None
+            read += source.read if span.stop is not None else source.size or source.read
+        after = (span.last, None) if span.stop is None else (span.first, inside(span.stop))
+        yield Counted(trainer, *after, read, skip_log.skipped)
+
+
+class FileCounts:
+    """A trainer, and the files that it has counted or will; one that is given twice counts twice.
+
+    skipped: records without a text, in this process.
+    """
+
+    def __init__(
+        self, trainer: Trainer, names: Sequence[str], reading: Reading, saved: str | None = None
+    ):
+        """saved: the name of the file of counts that `trainer` comes from or goes to, if any.
+
+        Raises StreamtokError if the notes of the trainer do not tell which files it has counted, or
+        one is not in `names` or has changed; OSError.
         """
-        self._trainer = trainer
-        self._counts = shown(counts)
-        self._entries: Any = trainer.notes.setdefault("files", [])
-        self._check_reading(reading)
-        try:
-            is_known = all(one.keys() == {"path", *_NOTHING} for one in self._entries)
-            total = sum(one["at"] + one["skip"] for one in self._entries) if is_known else -1
-        except (TypeError, AttributeError):
-            total = -1
-        if total != trainer.bytes_in:
-            raise StreamtokError(
-                f"{self._counts} does not record which files it was counted from: "
-                "use another file for --save-counts"
-            )
+        self.trainer = trainer
+        self.skipped = 0
+        self._reading = reading
+        self._saved = saved
+        self._names = list(names)
+        self._row = Row()
+        if saved is not None:
+            self._continue(shown(saved))
+        self._sizes = [check_file(name) if name != "-" else None for name in self._names]
 
-    def _check_reading(self, reading: Reading) -> None:
-        row = reading.as_json()
-        plain = Reading(errors=reading.errors).as_json()
-        found = self._trainer.notes.setdefault("reading", row if not self._entries else plain)
+    def _continue(self, saved: str) -> None:
+        """Put the files that are counted first, and find out where to go on."""
+        row = self._reading.as_json()
+        notes: Any = self.trainer.notes
+        if not self.trainer.bytes_in and not notes:
+            notes |= {"reading": row, "files": [], "position": None}
+        try:
+            counted = [(str(path), list(found)) for path, found in notes["files"]]
+            position, before = notes["position"], notes["reading"]
+        except (TypeError, ValueError, LookupError):
+            raise StreamtokError(
+                f"{saved} does not record which files it was counted from: use another file for "
+                "--save-counts"
+            ) from None
         for name, value in row.items():
-            if found.get(name) != value and name not in _MAY_CHANGE:
+            if before.get(name) != value and name not in _MAY_CHANGE:
                 option = f"--{'no-unpack' if name == 'unpack' else name.replace('_', '-')}"
                 raise StreamtokError(
-                    f"{self._counts} was counted with another {option}: give the same, or use "
-                    "another file for --save-counts"
+                    f"{saved} was counted with another {option}: give the same, or use another "
+                    "file for --save-counts"
                 )
+        names = []
+        for path, found in counted:
+            name = next((one for one in self._names if os.path.realpath(one) == path), None)
+            if name is None:
+                raise StreamtokError(
+                    f"{saved} also has the counts of {shown(path)}: name all files that are "
+                    "counted there, or use another file for --save-counts"
+                )
+            if list(fingerprint(path)) != found:
+                raise StreamtokError(
+                    f"{shown(path)} has changed since it was counted in {saved}: use another file "
+                    "for --save-counts"
+                )
+            self._names.remove(name)
+            names.append(name)
+        self._names = names + self._names
+        self._row = Row(input=len(names) - (position is not None), position=position)
 
-    def in_order(self, names: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-        """Each name with the record of its counted part; a partly counted file comes first.
+    def count(
+        self,
+        num_threads: int | None = None,
+        open_input: Callable[[str, Span, OnBad], Input] | None = None,
+        advance: Callable[[int, int], None] = lambda read, total: None,
+    ) -> None:
+        """Count all that is left in this process. As `SpanCounter`.
 
-        Raises StreamtokError if the counts include a file that is not in `names`.
+        advance: called with the bytes that are counted so far, and those of all files, 0 if
+        unknown. Raises StreamtokError that names the place of text that is none; OSError.
         """
-        left = list(self._entries)
-        pairs = []
-        for name in names:
-            path = os.path.realpath(name)
-            entry = next((one for one in left if one["path"] == path), None)
-            if entry is None:
-                entry = {"path": path, **_NOTHING}
-            else:
-                left.remove(entry)
-            pairs.append((name, entry))
-        if left:
-            more = f" and of {len(left) - 1} more" if len(left) > 1 else ""
-            raise StreamtokError(
-                f"{self._counts} also has the counts of {shown(left[0]['path'])}{more}: name all "
-                "files that are counted there, or use another file for --save-counts"
-            )
-        return sorted(pairs, key=lambda pair: pair[1] not in self._entries or pair[1]["is_done"])
+        total = 0 if None in self._sizes else sum(size or 0 for size in self._sizes)
+        counter = SpanCounter(
+            self.trainer.pattern, self._reading, self._names, self._sizes, num_threads, open_input
+        )
+        for span in self._spans(self._row):
+            for counted in counter.run(span, lambda read: advance(read, total)):
+                self._add(counted)
+                advance(counted.read, total)
 
-    def batches(
-        self, source: Input, entry: dict[str, Any], counter: DocumentCounter
-    ) -> Iterator[list[Part]]:
-        """Yield the documents that have not been counted. `counter` must count each batch.
+    def count_in_processes(
+        self,
+        workers: int,
+        *,
+        part_size: int = PART_SIZE,
+        advance: Callable[[int, int], None] = lambda read, total: None,
+    ) -> None:
+        """Count all that is left in `workers` processes. Raises as `count`.
 
-        Raises StreamtokError if the counted text has changed; OSError, ArchiveError, DocumentError.
+        The counts of a few spans wait for their turn, large ones on the disk (`TMPDIR`).
         """
-        path = entry["path"]
-        found = list(fingerprint(path))
-        if entry["fingerprint"] not in (None, found):
+        for name, size in zip(self._names, self._sizes, strict=True):
+            if size is None:
+                raise StreamtokError(f"parts need regular files: {shown(name)} is not one")
+        about = self.trainer.pattern, self._reading, self._names, self._sizes
+        spans = functools.partial(self._spans, step=part_size)
+        pool = InProcesses(functools.partial(SpanCounter, *about), spans, workers)
+        for counted in pool.run(self._row):
+            self._add(counted)
+            advance(counted.read, sum(size or 0 for size in self._sizes))
+
+    def _spans(self, row: Row, step: int | None = None) -> Iterator[Span]:
+        reading = self._reading
+        find: FindCut | None = None
+        if reading.end is not None:
+            find = cuts_behind(reading.end) if reading.can_cut else None
+        elif not reading.is_split:
+            encoding = Trainer(self.trainer.pattern).train(256)
+            find = CleanCuts(encoding.stream_encoder(disallowed_special=())).find
+        return spans_after(row, reading, self._names, self._sizes, find, step)
+
+    def _add(self, counted: Counted) -> None:
+        self.skipped += counted.skipped
+        limit = self._reading.max_bad_lines
+        if limit is not None and self.skipped > limit:
             raise StreamtokError(
-                f"{shown(path)} has changed since it was counted in {self._counts}: use another "
-                "file for --save-counts"
+                f"{self.skipped:,} lines or rows without a text were skipped, and --max-bad-lines "
+                f"allows {limit:,}"
             )
-        if entry["is_done"]:
+        self.trainer.merge(counted.trainer)
+        if self._saved is None:
             return
-        entry["fingerprint"] = found
-        if not any(one is entry for one in self._entries):
-            self._entries.append(entry)
-        before = sum(one["at"] for one in self._entries if one is not entry)
-        counter.documents, counter.is_open = entry["documents"], entry["is_open"]
-        groups = source.groups(entry["position"], counter.is_open)
-        for batch in self._uncounted(batches(groups), entry["skip"], counter):
-            yield batch
-            # In one step, because a signal may come at any time.
-            entry.update(
-                position=source.position(),
-                at=self._trainer.bytes_in - before,
-                skip=0,
-                documents=counter.documents,
-                is_open=counter.is_open,
-            )
-        self._trainer.end_document()
-        entry["is_done"] = True
-
-    def _uncounted(
-        self, found: Iterator[list[Part]], size: int, counter: DocumentCounter
-    ) -> Iterator[list[Part]]:
-        """The batches without their first `size` bytes of text. `counter` is told of those."""
-        while size and (batch := next(found, None)) is not None:
-            rest: list[Part] = []
-            for text, is_end in itertools.chain.from_iterable(map(_single, batch)):
-                if not size:
-                    rest.append((text, is_end))
-                    continue
-                data = text if isinstance(text, bytes) else text_bytes(text, self._trainer.errors)
-                left = data[size:]
-                size -= len(data) - len(left)
-                counter.is_open = bool(left) or not is_end
-                counter.documents += not counter.is_open
-                if left:
-                    rest.append((left, is_end))
-            if not counter.is_open:
-                self._trainer.end_document()
-            if rest:
-                yield rest
-        yield from found
-
-    def note(self) -> None:
-        """Record how far the current file has been counted, even in the middle of a batch."""
-        for entry in self._entries:
-            if not entry["is_done"]:
-                entry["skip"] = self._trainer.bytes_in - sum(one["at"] for one in self._entries)
-
-
-def _single(part: Part) -> Sequence[tuple[str | bytes, bool]]:
-    """The texts of a part, each with whether the document ends there."""
-    if isinstance(part, Documents):
-        return [(text, True) for text in part.texts()]
-    return [part]
+        files: Any = self.trainer.notes["files"]
+        last = counted.input + (counted.position is not None)
+        for name in self._names[len(files) : last]:
+            if is_url(name) or not os.path.isfile(name):
+                raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
+            files.append([os.path.realpath(name), list(fingerprint(name))])
+        self.trainer.notes["position"] = counted.position

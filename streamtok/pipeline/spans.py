@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from .._core.encode import set_cache_limit
 from ..stores import places
-from .sources import FileInput, Input, ParquetInput, is_compressed, unit_ends
+from .sources import FileInput, Input, ParquetInput, Waiting, is_compressed, unit_ends
 from .sources.open_blocks import records_before
 from .sources.parquet_texts import ParquetTexts
 from .sources.unit_ends import CleanCuts, FindCut, cuts_behind
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .job import EncodeJob
     from .rows import Row
     from .sources import BadRecord, OnBad, Reading, Splitter, Start
+    from .sources.inputs import Look
 
 CACHE_BYTES = (
     16 << 20
@@ -65,16 +66,16 @@ def spans_after(
     first, position = row.input, row.position
     while first < len(paths):
         last = ends.index(True, first) + 1
-        if last == first + 1:
+        if last == first + 1 and sizes[first] is not None:
             at = position["at"] if position else 0
             for stop in _stops(paths[first], at, reading, find, step or unit_ends.UNIT):
                 yield Span(first, last, position, stop)
-                position = _inside(stop)
+                position = inside(stop)
         yield Span(first, last, position)
         first, position = last, None
 
 
-def _inside(at: int) -> dict[str, int | None]:
+def inside(at: int) -> dict[str, int | None]:
     """The position at a byte or row, of a process that does not know the records before it."""
     return {"at": at, "records": None, "crc": 0}
 
@@ -130,15 +131,24 @@ def span_between(
             first, last = cut(start), cut(stop)
     if first == last and stop < size:
         return None
-    return Span(0, 1, _inside(first) if first else None, None if stop >= size else last)
+    return Span(0, 1, inside(first) if first else None, None if stop >= size else last)
 
 
 def open_span(
-    reading: Reading, path: str, span: Span, on_bad: OnBad, block_size: int
+    reading: Reading,
+    path: str,
+    span: Span,
+    on_bad: OnBad,
+    block_size: int,
+    *,
+    name: str | None = None,
+    look: Look | None = None,
+    waiting: Waiting = contextlib.nullcontext,
 ) -> FileInput | ParquetInput:
-    """The input that reads a span of a file. Raises OSError; as ParquetInput."""
+    """The input that reads a span of a file. Raises OSError; as ParquetInput. Else as FileInput."""
+    name = name or path
     if reading.parquet is not None:
-        return ParquetInput(path, path, reading, on_bad=on_bad, stop=span.stop)
+        return ParquetInput(path, name, reading, on_bad=on_bad, waiting=waiting, stop=span.stop)
     end = reading.end
 
     def before() -> int:
@@ -151,13 +161,14 @@ def open_span(
         ends = span.stop is None
         return reading.splitter(name, start, on_bad=on_bad, ends=ends, before=before)
 
-    is_whole = span.stop is None and not span.is_relative
     return FileInput(
         path,
-        path,
+        name,
         splitter,
-        may_be_compressed=is_whole and reading.unpack and is_compressed(path),
+        may_be_compressed=reading.unpack and span.stop is None and not span.is_relative,
         block_size=block_size,
+        look=look,
+        waiting=waiting,
         stop=span.stop,
     )
 

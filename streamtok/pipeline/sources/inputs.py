@@ -42,10 +42,6 @@ Look: TypeAlias = Callable[[str, bytes], None]
 """Called with the name of an input and its first bytes, as many as came at once."""
 
 
-def _no_look(name: str, start: bytes) -> None:
-    pass
-
-
 class Input(ABC):
     """One input of a run.
 
@@ -103,7 +99,7 @@ class ByteInput(Input):
         name: str,
         make_splitter: MakeSplitter,
         size: int | None = None,
-        look: Look = _no_look,
+        look: Look | None = None,
     ):
         super().__init__(name, size)
         self._make_splitter = make_splitter
@@ -172,7 +168,8 @@ class ByteInput(Input):
             if len(start) >= len(mark) or not mark.startswith(start):
                 break
             yield b""
-        self._look(self.name, start)
+        if self._look is not None:
+            self._look(self.name, start)
         if splitter.strips_mark and start.startswith(mark):
             splitter.leave_out(mark)
             start = start[len(mark) :]
@@ -227,7 +224,7 @@ class FileInput(ByteInput):
         *,
         may_be_compressed: bool = True,
         block_size: int = BLOCK_SIZE,
-        look: Look = _no_look,
+        look: Look | None = None,
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
     ):
@@ -302,7 +299,7 @@ class FollowInput(ByteInput):
     """
 
     def __init__(
-        self, name: str, make_splitter: MakeSplitter, follower: Follower, look: Look = _no_look
+        self, name: str, make_splitter: MakeSplitter, follower: Follower, look: Look | None = None
     ):
         super().__init__(name, make_splitter, None, look)
         self._follower = follower
