@@ -15,7 +15,7 @@ from ..pipeline.argument_types import parse_seconds
 from ..pipeline.job import CHUNK_SIZE, EncodeJob
 from ..pipeline.record import Record, record_path
 from ..pipeline.rows import Row
-from ..pipeline.run import InThreads, Pool, Run
+from ..pipeline.run import Run
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import BadRecord
 from ..pipeline.span_encoder import Span, SpanEncoder
@@ -97,18 +97,19 @@ def run(args: argparse.Namespace) -> int:
         output.family = job.family(encoding, job.job_digest(inputs))
         output.refuse_inputs(names)
         sizes = [one.size for one in opened]
+        encoder = None
         if job.workers is not None:
             if None in sizes:
                 raise Misused("--workers needs files as inputs")
             from ..pipeline.worker_pool import InProcesses
 
             digest, find = output.family.about.job, find_cuts(job, encoding)
-            pool: Pool = InProcesses(
+            run_after = InProcesses(
                 functools.partial(begin_encoder, job, digest, names, sizes),
                 lambda row: spans_after(row, job, names, sizes, find),
                 job.workers,
                 args.signals.heard,
-            )
+            ).run
         else:
             # Only a signal ends a followed file. With --resume it is not an end either, because
             # the next process continues.
@@ -124,8 +125,7 @@ def run(args: argparse.Namespace) -> int:
                 ends_at=Signals.Paused if job.follow and not job.resume else (),
                 pauses_at=Signals.Paused,
             )
-            pool = InThreads(encoder, Span(0, len(opened)))
-        stack.callback(pool.release)
+            run_after = functools.partial(encoder.run_after, span=Span(0, len(opened)))
         record = None
         if output.is_file:
             stack.callback(sinks.Locks(output.family.kept_names(args.output, None)).close)
@@ -138,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
         output.refuse_foreign(record)
         out = output.open(record, stack, skip_log)
         with taking_up():
-            pipeline = Run(pool, out, skip_log, record, job.checkpoint_every)
+            pipeline = Run(run_after, out, skip_log, record, job.checkpoint_every)
             pipeline.begin()
             totals = pipeline.totals
             progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))
@@ -156,7 +156,7 @@ def run(args: argparse.Namespace) -> int:
                 args.when_stopped = f"stopped; the same command continues {args.output}"
             raise
         except (UnicodeDecodeError, RuntimeError, ValueError) as error:
-            raise open_inputs.explain(error, pool.place) from None
+            raise open_inputs.explain(error, encoder.place if encoder else "") from None
     if not args.quiet:
         warning = outputs.warn_of_no_template(args.add_special_tokens, encoding)
         warning = warning or output.warn_of_lost_ends(totals.documents)

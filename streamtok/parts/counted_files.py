@@ -94,8 +94,9 @@ class SpanCounter:
                 where = f"{source.name}, after byte {at}" if at and begin is None else source.name
                 raise StreamtokError(counter.explain(error, where, begin)) from None
             read += source.read if span.stop is not None else source.size or source.read
-        after = (span.last, None) if span.stop is None else (span.first, inside(span.stop))
-        yield Counted(trainer, *after, read, skip_log.skipped)
+        number = span.last if span.stop is None else span.first
+        position = None if span.stop is None else inside(span.stop)
+        yield Counted(trainer, number, position, read, skip_log.skipped)
 
 
 class FileCounts:
@@ -145,8 +146,8 @@ class FileCounts:
                 )
         names = []
         for path, found in counted:
-            name = next((one for one in self._names if os.path.realpath(one) == path), None)
-            if name is None:
+            known = [one for one in self._names if os.path.realpath(one) == path]
+            if not known:
                 raise StreamtokError(
                     f"{saved} also has the counts of {shown(path)}: name all files that are "
                     "counted there, or use another file for --save-counts"
@@ -156,8 +157,8 @@ class FileCounts:
                     f"{shown(path)} has changed since it was counted in {saved}: use another file "
                     "for --save-counts"
                 )
-            self._names.remove(name)
-            names.append(name)
+            self._names.remove(known[0])
+            names.append(known[0])
         self._names = names + self._names
         self._row = Row(input=len(names) - (position is not None), position=position)
 

@@ -20,7 +20,7 @@ from ..errors import PlanError, StreamtokError
 from ..parallel.threads import map_in_threads
 from ..pipeline import sinks
 from ..pipeline.documents import explain
-from ..pipeline.run import InThreads, Run
+from ..pipeline.run import Run
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources.open_blocks import records_before
 from ..pipeline.spans import begin_encoder, find_cuts, span_between
@@ -185,7 +185,6 @@ def _encode(plan: Plan, part: Part, family: sinks.Family) -> Record:
     )
     encoder = begin_encoder(job, plan.digest, [path], [part.input.size], job.threads or 1)
     with contextlib.ExitStack() as stack:
-        stack.callback(encoder.release)
         stack.callback(files.discard)  # does nothing after a complete run
         stack.callback(skip_log.discard)
         try:
@@ -194,7 +193,7 @@ def _encode(plan: Plan, part: Part, family: sinks.Family) -> Record:
             if span is not None and span.is_relative and job.end is not None:
                 begin, end = (span.position or {})["at"], job.end
                 skip_log.lines_before = lambda: records_before(path, begin, end)
-            run = Run(InThreads(encoder, span), files, skip_log)
+            run = Run(functools.partial(encoder.run_after, span=span), files, skip_log)
             run.begin()
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:

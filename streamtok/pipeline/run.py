@@ -12,56 +12,16 @@ import contextlib
 import copy
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from .record import Record
 from .rows import Row, Totals
 from .skip_log import SkipLog
-from .span_encoder import Event, Ids, Progress, Skipped, Span, SpanEncoder, UnitEnd
+from .span_encoder import Event, Ids, Progress, Skipped, UnitEnd
 
 if TYPE_CHECKING:
     from .sinks import Files
     from .sinks.flat import Sink
-
-
-class Pool(Protocol):
-    """Whoever encodes spans. place: the document or input of an error that does not name it."""
-
-    @property
-    def place(self) -> str: ...
-
-    def run(self, after: Row) -> Iterator[Event]:
-        """The events of all that comes after a row, in order."""
-
-    def release(self) -> None:
-        """End it, and free its memory."""
-
-
-class InThreads:
-    """A pool of the threads of this process: what is left is one span."""
-
-    def __init__(self, encoder: SpanEncoder, span: Span | None):
-        """span: all there is to do, or None if that is nothing."""
-        self._encoder = encoder
-        self._span = span
-
-    def run(self, after: Row) -> Iterator[Event]:
-        """The events of the span, from there on."""
-        span = self._span
-        if span is None:
-            return iter(())
-        if after != Row():
-            span = Span(after.input, span.last, after.position, span.stop, after.stream)
-        return self._encoder.run(span)
-
-    @property
-    def place(self) -> str:
-        """As `SpanEncoder.place`."""
-        return self._encoder.place
-
-    def release(self) -> None:
-        """As `SpanEncoder.release`."""
-        self._encoder.release()
 
 
 class Run:
@@ -69,16 +29,19 @@ class Run:
 
     def __init__(
         self,
-        pool: Pool,
+        events: Callable[[Row], Iterator[Event]],
         out: Files | Sink,
         skip_log: SkipLog,
         record: Record | None = None,
         every: float = 5.0,
     ):
-        """out: `Files`, or the sink of a pipe. every: seconds between commits."""
+        """events: gives those of all that comes after a row. out: `Files`, or the sink of a pipe.
+
+        every: seconds between commits.
+        """
         from .sinks import Files
 
-        self._pool = pool
+        self._events = events
         self._files = out if isinstance(out, Files) else None
         self._write = out.append if isinstance(out, Files) else out.write
         self._skip_log = skip_log
@@ -112,7 +75,7 @@ class Run:
     def go(self, advance: Callable[[int, Totals], None] = lambda read, totals: None) -> None:
         """Encode all that is left, then publish all files.
 
-        advance: called with the bytes read from the disk and the totals. Raises what the pool and
+        advance: called with the bytes read from the disk and the totals. Raises what the events and
         the files raise, and DocumentError if nothing was encoded because all records were skipped;
         then there is nothing to go on from.
         """
@@ -134,7 +97,6 @@ class Run:
             if record is not None:
                 record.remove()
             raise log.nothing_left()
-        self._pool.release()  # a Parquet table is built only now, and needs the memory
         if files is None:
             return
         done = files.finish() + log.finish()
@@ -147,24 +109,25 @@ class Run:
 
     def _take_all(self, advance: Callable[[int, Totals], None]) -> None:
         saved = time.monotonic()
-        for event in self._pool.run(self._last):
-            if isinstance(event, Ids):
-                self._write(event.found)
-                self.totals.tokens += event.found.n_ids
-                self.totals.documents += len(event.found.ends)
-                self.totals.bytes += event.bytes
-            elif isinstance(event, Progress):
-                self.totals.inputs = event.inputs
-                advance(event.read, self.totals)
-            elif isinstance(event, Skipped):
-                self._skip(event)
-            elif self._files is not None:
-                self._end_unit(event, self._files)
-                # A mark is made when it is due.
-                is_due = event.stream is not None or time.monotonic() - saved >= self._every
-                if self._files.has_complete or is_due:
-                    self._commit()
-                    saved = time.monotonic()
+        with contextlib.closing(self._events(self._last)) as events:  # type: ignore[type-var]
+            for event in events:
+                if isinstance(event, Ids):
+                    self._write(event.found)
+                    self.totals.tokens += event.found.n_ids
+                    self.totals.documents += len(event.found.ends)
+                    self.totals.bytes += event.bytes
+                elif isinstance(event, Progress):
+                    self.totals.inputs = event.inputs
+                    advance(event.read, self.totals)
+                elif isinstance(event, Skipped):
+                    self._skip(event)
+                elif self._files is not None:
+                    self._end_unit(event, self._files)
+                    # A mark is made when it is due.
+                    is_due = event.stream is not None or time.monotonic() - saved >= self._every
+                    if self._files.has_complete or is_due:
+                        self._commit()
+                        saved = time.monotonic()
 
     def _skip(self, event: Skipped) -> None:
         self._skip_log.add(event.bad, self.records if event.is_relative else 0)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .documents import Encoded
+from .rows import Row
 from .sources import unit_ends
 from .sources.unit_ends import CleanCuts
 
@@ -152,6 +153,16 @@ class SpanEncoder:
         if failed is not None:
             return failed
         return self._input.name if self._input is not None else ""
+
+    def run_after(self, row: Row, span: Span | None) -> Iterator[Event]:
+        """Encode what comes after a row of the record, and end. span: all there is, if anything."""
+        try:
+            if span is not None and row != Row():
+                span = Span(row.input, span.last, row.position, span.stop, row.stream)
+            if span is not None:
+                yield from self.run(span)
+        finally:
+            self.release()  # a Parquet table is built only now, and needs the memory
 
     def run(self, span: Span) -> Iterator[Event]:
         """Encode a span. Raises what inputs and encoder raise, after the ids before it."""

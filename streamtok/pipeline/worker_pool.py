@@ -138,11 +138,6 @@ class InProcesses:
             self._idle.remove(worker)
         worker.end()
 
-    @property
-    def place(self) -> str:
-        """Errors of workers name it themselves."""
-        return ""
-
     def release(self) -> None:
         """End all workers at once."""
         for worker in list(self._workers):
