@@ -49,6 +49,7 @@ POLICIES = [
     [], ["--max-bad-lines", "9000"], ["--special", "plain"], ["--errors", "replace"],
     ["--special", "allow"], ["--max-pending", "1M"],
 ]  # fmt: skip
+WORKERS = [[], ["--workers", "2"], ["--workers", "3"]]
 LARGE = ["--resume", "--chunk-size", "150k", "--threads", "2"]  # enough to be cut between threads
 WORDS = ["the", "of", "and", "12", "345", "x", "==", "naïve", "日本語", "🎉", "streaming"]
 WORDS += ["\ttokens", "  ", "\r\n"]
@@ -112,9 +113,10 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
     megatron = ["-e", "gpt2", "--format", "megatron", "--jsonl", "meta.text", "--skip-empty"]
     megatron.append("--skip-bad-lines")
     return [
-        Scenario("raw ids with a sidecar", [], "out.bin", plain),
+        Scenario("raw ids with a sidecar", [], "out.bin", plain, policies=WORKERS),
         Scenario("npy in shards, of packed files", [*pieces, *shards], "out.npy", packed),
         Scenario("exact shards", ["--shard-exactly", "--lines", *shards, *end], "out.npy", plain),
+        Scenario("JSONL, of lines", ["--lines", *end], "out.jsonl", large, policies=WORKERS),
         Scenario("Megatron, of JSONL", [*megatron, *shards], "out.bin", jsonl, policies=POLICIES),
         Scenario("datatrove, of lines", ["--lines", *shards, *end], "out.ds", plain),
         Scenario("JSONL, of paragraphs", ["--delimiter", r"\n\n", *end], "out.jsonl", packed),

