@@ -215,10 +215,11 @@ class _Packed:
         """The array in a member, read-only. Tables of a pattern have two axes, or one."""
         member = f"{name}.npy"
         file = io.BytesIO(self.member(member))
+        reader: Any = npy  # has types from NumPy 2.4 on only
         try:
-            if npy.read_magic(file) != (1, 0):  # type: ignore[no-untyped-call]
+            if reader.read_magic(file) != (1, 0):
                 raise ValueError("an array is written in version 1.0")
-            shape, _, dtype = npy.read_array_header_1_0(file)  # type: ignore[no-untyped-call]
+            shape, _, dtype = reader.read_array_header_1_0(file)
             if dtype != _little(name):
                 raise ValueError(f"expected {_little(name)}, found {dtype}")
             array = np.frombuffer(file.getbuffer(), dtype, offset=file.tell()).reshape(shape)
