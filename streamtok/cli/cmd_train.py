@@ -161,14 +161,12 @@ def run(args: argparse.Namespace) -> int:
     opener = Opener(reading, notes, args.signals.heard, counted_documents.BLOCK)
     try:
         with show_bar(args.quiet, "counting", None, "B") as advance:
-            if args.workers is None:
-                files.count(
-                    args.threads,
-                    lambda name, span, on_bad: opener.open(name, on_bad, span),
-                    advance,
-                )
-            else:
-                files.count_in_processes(args.workers, advance=advance)
+            files.count(
+                args.workers,
+                num_threads=args.threads,
+                open_input=lambda name, span, on_bad: opener.open(name, on_bad, span),
+                advance=advance,
+            )
     finally:  # whatever the reason, a later process can continue
         if args.save_counts is not None:
             trainer.save_counts(args.save_counts)

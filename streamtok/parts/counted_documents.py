@@ -39,10 +39,10 @@ class DocumentCounter:
     documents: how many have ended; is_open: inside a document, whose rest must come next.
     """
 
-    def __init__(self, trainer: Trainer, documents: int = 0, is_open: bool = False):
+    def __init__(self, trainer: Trainer):
         self._trainer = trainer
-        self.documents = documents
-        self.is_open = is_open
+        self.documents = 0
+        self.is_open = False
         self._begin: int | None = None  # where the open document begins in the trainer's text
 
     def count(self, batch: Iterable[Part]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import StreamtokError
 from ..files.named_errors import shown
@@ -30,6 +30,7 @@ from .counted_documents import DocumentCounter, batches
 
 _BLOCK = 1 << 20
 _MAY_CHANGE = "skip_bad_lines", "max_bad_lines", "max_pending", "skip_empty"
+OpenInput: TypeAlias = Callable[[str, Span, OnBad], Input]
 
 
 class Counted(NamedTuple):
@@ -57,22 +58,22 @@ class SpanCounter:
         paths: Sequence[str],
         sizes: Sequence[int | None],
         num_threads: int | None = 1,
-        open_input: Callable[[str, Span, OnBad], Input] | None = None,
+        open_input: OpenInput | None = None,
+        advance: Callable[[int], None] = lambda read: None,
     ):
-        """open_input: another way to open an input, for a span."""
+        """open_input: another way to open an input, for a span. advance: called with bytes read."""
         self._pattern = pattern
         self._reading = reading
         self._paths = paths
         self._sizes = sizes
         self._num_threads = num_threads
         self._open = open_input or self._open_span
+        self._advance = advance
 
     def _open_span(self, path: str, span: Span, on_bad: OnBad) -> Input:
         return open_span(self._reading, path, span, on_bad, _BLOCK)
 
-    def run(
-        self, span: Span, advance: Callable[[int], None] = lambda read: None
-    ) -> Iterator[Counted]:
+    def run(self, span: Span) -> Iterator[Counted]:
         """The counts of a span. Raises StreamtokError for bytes that are not UTF-8; OSError."""
         reading = self._reading
         trainer = Trainer(self._pattern, errors=reading.errors, num_threads=self._num_threads)
@@ -88,7 +89,7 @@ class SpanCounter:
             try:
                 for parts in batches(source.groups(position, False)):
                     counter.count(parts)
-                    advance(read + source.read)
+                    self._advance(read + source.read)
                 trainer.end_document()
             except UnicodeError as error:
                 where = f"{source.name}, after byte {at}" if at and begin is None else source.name
@@ -164,44 +165,37 @@ class FileCounts:
 
     def count(
         self,
-        num_threads: int | None = None,
-        open_input: Callable[[str, Span, OnBad], Input] | None = None,
-        advance: Callable[[int, int], None] = lambda read, total: None,
-    ) -> None:
-        """Count all that is left in this process. As `SpanCounter`.
-
-        advance: called with the bytes that are counted so far, and those of all files, 0 if
-        unknown. Raises StreamtokError that names the place of text that is none; OSError.
-        """
-        total = 0 if None in self._sizes else sum(size or 0 for size in self._sizes)
-        counter = SpanCounter(
-            self.trainer.pattern, self._reading, self._names, self._sizes, num_threads, open_input
-        )
-        for span in self._spans(self._row):
-            for counted in counter.run(span, lambda read: advance(read, total)):
-                self._add(counted)
-                advance(counted.read, total)
-
-    def count_in_processes(
-        self,
-        workers: int,
+        workers: int | None = None,
         *,
+        num_threads: int | None = 1,
+        open_input: OpenInput | None = None,
         part_size: int = PART_SIZE,
         advance: Callable[[int, int], None] = lambda read, total: None,
     ) -> None:
-        """Count all that is left in `workers` processes. Raises as `count`.
+        """Count all that is left, in this process or in `workers` processes.
 
-        The counts of a few spans wait for their turn, large ones on the disk (`TMPDIR`).
+        num_threads, open_input: as for `SpanCounter`, in this process. part_size: bytes of a span
+        in processes. The counts of a few spans wait for their turn, large ones on the disk
+        (`TMPDIR`). advance: called with the bytes that are counted so far, and those of all files,
+        0 if unknown. Raises StreamtokError that names the place of text that is none; OSError.
         """
-        for name, size in zip(self._names, self._sizes, strict=True):
-            if size is None:
-                raise StreamtokError(f"parts need regular files: {shown(name)} is not one")
+        total = 0 if None in self._sizes else sum(size or 0 for size in self._sizes)
         about = self.trainer.pattern, self._reading, self._names, self._sizes
-        spans = functools.partial(self._spans, step=part_size)
-        pool = InProcesses(functools.partial(SpanCounter, *about), spans, workers)
-        for counted in pool.run(self._row):
+        if workers is None:
+            counter = SpanCounter(*about, num_threads, open_input, lambda n: advance(n, total))
+            found: Iterator[Counted] = (
+                one for span in self._spans(self._row) for one in counter.run(span)
+            )
+        else:
+            for name, size in zip(self._names, self._sizes, strict=True):
+                if size is None:
+                    raise StreamtokError(f"parts need regular files: {shown(name)} is not one")
+            spans = functools.partial(self._spans, step=part_size)
+            pool = InProcesses(functools.partial(SpanCounter, *about), spans, workers)
+            found = pool.run(self._row)
+        for counted in found:
             self._add(counted)
-            advance(counted.read, sum(size or 0 for size in self._sizes))
+            advance(counted.read, total)
 
     def _spans(self, row: Row, step: int | None = None) -> Iterator[Span]:
         reading = self._reading

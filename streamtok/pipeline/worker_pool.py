@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _PROGRAM = "from streamtok.pipeline.worker_pool import run_worker; run_worker()"
 _HEAD = struct.Struct("<cQ")  # what comes next: its kind, and its bytes
 _EVENT, _END_OF_UNIT, _END, _ERROR = b"e", b"u", b"x", b"!"
-_BLOCK = 1 << 20
 _IN_MEMORY = 1 << 26  # bytes of a span's events; more are in a file
 _IN_FILES = 1 << 32  # bytes of all, after which only the first span goes on
 _ATTEMPTS = 3
@@ -222,7 +221,6 @@ class _Worker:
         assert self.process.stdout is not None
         self._input, self.output = self.process.stdin, self.process.stdout
         self.answer: _Answer | None = None
-        self._data = bytearray()
         self._send((unit_ends.UNIT, begin))
 
     def _send(self, value: Any) -> None:
@@ -235,22 +233,25 @@ class _Worker:
         self._send(answer.span)
 
     def receive(self) -> bool:
-        """Take what has come; False if the process has died."""
-        data = os.read(self.output.fileno(), _BLOCK)
-        if not data:
+        """Take an event that has begun to come; False if the process has died."""
+        head = self._read(_HEAD.size)
+        kind, size = _HEAD.unpack(head) if len(head) == _HEAD.size else (b"", 0)
+        data = self._read(size)
+        if not kind or len(data) < size:
             return False
-        self._data += data
-        while len(self._data) >= _HEAD.size:
-            kind, size = _HEAD.unpack_from(self._data)
-            stop = _HEAD.size + size
-            if len(self._data) < stop:
-                break
-            assert self.answer is not None
-            self.answer.add(kind, bytes(memoryview(self._data)[_HEAD.size : stop]))
-            del self._data[:stop]
-            if kind in (_END, _ERROR):
-                self.answer = None
+        assert self.answer is not None
+        self.answer.add(kind, data)
+        if kind in (_END, _ERROR):
+            self.answer = None
         return True
+
+    def _read(self, size: int) -> bytes:
+        """Not through a buffer, which `select` would not see."""
+        parts = []
+        while size and (data := os.read(self.output.fileno(), size)):
+            parts.append(data)
+            size -= len(data)
+        return b"".join(parts)
 
     def end(self) -> None:
         self.process.kill()

@@ -35,7 +35,7 @@ def count_in_parts(
     **how: Any,
 ) -> Trainer:
     counts = FileCounts(Trainer(pattern, errors=reading.errors), paths, reading)
-    counts.count_in_processes(workers, **how)
+    counts.count(workers, **how)
     return counts.trainer
 
 
