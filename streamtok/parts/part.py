@@ -59,7 +59,7 @@ class Record:
         counts = [made.part, made.documents, made.bytes, made.tokens, made.skipped, made.lines]
         counts += [*made.files.values(), *made.skipped_because.values()]
         if any(type(one) is not int or one < 0 for one in counts):
-            raise ValueError("a count is no number")
+            raise ValueError("a count is not a number")
         return made
 
 
