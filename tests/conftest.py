@@ -24,7 +24,9 @@ from streamtok._core.encode import Scanner
 
 PACKED = ["r50k_base", "cl100k_base", "o200k_base"]
 CORPORA = NAMES
-GIVEN_CORPUS = Path(os.environ.get("STREAMTOK_CORPUS", os.devnull))
+# The workers of pytest-xdist begin with the environment as it is after the first conftest.
+_given = os.environ.setdefault("_STREAMTOK_GIVEN", os.environ.get("STREAMTOK_CORPUS", os.devnull))
+GIVEN_CORPUS = Path(_given)
 os.environ["STREAMTOK_CORPUS"] = os.devnull  # benchmarks.corpus makes its texts, wherever we are
 
 # What `load` keeps stays away from the user's folder, and from other runs.

@@ -1,7 +1,9 @@
-"""The threads that a test has started and that run still, and systems that give no threads."""
+"""Threads of tests: calls at the same time, threads that run still, systems that give none."""
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +11,37 @@ from typing import Any
 import pytest
 
 from streamtok.parallel import threads
+
+
+def together(*calls: Callable[[], Any]) -> list[Any]:
+    """What the calls give, one thread each, all of them at the same time and often in turns.
+
+    Raises what one of them raises.
+    """
+    start = threading.Barrier(len(calls))
+    results: list[Any] = [None] * len(calls)
+    failures: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            start.wait()
+            results[number] = calls[number]()
+        except BaseException as error:
+            failures.append(error)
+
+    running = [threading.Thread(target=run, args=(number,)) for number in range(len(calls))]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)  # seconds; other threads get their turn a thousand times as often
+    try:
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    if failures:
+        raise failures[0]
+    return results
 
 
 def refused(work: Callable[[], Any], arguments: tuple[()]) -> int:

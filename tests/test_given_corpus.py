@@ -12,7 +12,7 @@ import pytest
 from .api.test_chunker import check_every_chunk_size
 from .conftest import CORPORA, GIVEN_CORPUS, PACKED, encoding_of
 from .patterns.test_pattern import check_split
-from .training.test_merging import check_against_hugging_face, check_against_rustbpe
+from .training.test_merging import check_against_both
 
 
 def given(name: str) -> bytes:
@@ -41,9 +41,5 @@ def test_split(name: str, text: str) -> None:
     check_split(name, given(text))
 
 
-def test_merges_equal_rustbpe() -> None:
-    check_against_rustbpe([given(name).decode() for name in CORPORA], 32_768)
-
-
-def test_merges_equal_hugging_face() -> None:
-    check_against_hugging_face([given("english").decode()])
+def test_merges() -> None:
+    check_against_both([given(name).decode() for name in CORPORA])

@@ -119,7 +119,7 @@ def characters_of(
 def _decode_begun(data: bytes, final: bool, errors: str) -> tuple[str, bytes]:
     """(text, rest): whole characters, decoded, and the bytes of a character that is not complete.
 
-    If `final`, there is no rest. `codecs.utf_8_decode` waits for the end of a
+    With `final`, the rest is empty. `codecs.utf_8_decode` waits for the end of a
     surrogate, which is never a character. Raises UnicodeDecodeError.
     """
     end = len(data) - (0 if final else unfinished_size(data))

@@ -72,8 +72,8 @@ def find_merges(names: Sequence[str], merges: list[Any], prefix: str = "") -> Nu
     """uint32 [m, 3]: of each merge the numbers of the two texts and of what they make.
 
     names: the texts by number. merges: as in a tokenizer.json, "left right" or ["left", "right"].
-    prefix: begins each right text, and is left out of what is made. Raises VocabularyError that
-    tells the place of a merge of other texts.
+    prefix: each right text begins with it; the text that the merge makes does not have it. Raises
+    VocabularyError, with its position, for a merge of other texts.
     """
     if len(merges) > MAX_MERGES or len(names) > MAX_MERGES:
         raise VocabularyError(

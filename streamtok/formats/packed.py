@@ -2,7 +2,7 @@
 
 Nothing in it is computed again: the tokens with the parts that they are made of, and the tables of
 the pattern, are arrays as the core reads them. It takes reading them and making the hash tables:
-milliseconds where a tokenizer.json of the same encoding takes hundreds. There is no code in it.
+milliseconds where a tokenizer.json of the same encoding takes hundreds. A file holds no code.
 
 A file is an uncompressed `.npz` archive, as `numpy.load` reads it: the arrays of `Vocabulary`,
 `Pattern` and, for models that are not merges, `Pieces`. One more member is JSON, `about.json`:

@@ -39,7 +39,7 @@ def rules_of(
     """The rules of a model, by its normalizer's settings and its user-defined symbols.
 
     unknown: what is done to unknown characters; None where they become the ids of bytes. symbols:
-    user-defined ones of a model that is no merges and finds them itself, in place of `added`.
+    user-defined ones of a model of pieces and finds them itself, in place of `added`.
     Missing settings have the defaults of sentencepiece_model.proto. By them, spaces at both ends
     and runs of spaces are removed, and a space is put before the text. Raises VocabularyError for
     settings that are not supported, and for a damaged map.

@@ -109,7 +109,7 @@ class Vocabulary:
 
     @classmethod
     def of_model(cls, model: Pieces, decode_only: Mapping[int, bytes]) -> Vocabulary:
-        """The vocabulary of a model that is no merges: its ids are all in `decode_only`."""
+        """The vocabulary of a model of pieces: its ids are all in `decode_only`."""
         none = np.full(256, NO_ID, np.uint32)
         bounds = np.arange(257, dtype=np.uint32)
         lefts = np.zeros(256, np.uint32)

@@ -6,9 +6,8 @@ interpreters with the global lock and without; `.ci/sanitize thread` looks for d
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,43 +18,11 @@ from streamtok import registry
 from streamtok.errors import StreamInUseError
 
 from ..conftest import PACKED, encoding_of
+from ..live_threads import together
 
 THREADS = 8
 TEXT = "It’s 1234 words: naïve façade, привет мир, 日本語 text;\n\n    x = [1, 2]\n"
 LONG = "ab" * 6000 + "日" * 3000 + " end"  # pre-tokens of which a stream holds but the end
-
-
-@pytest.fixture(autouse=True)
-def hurried() -> Iterator[None]:
-    """Other threads get their turn a thousand times as often as usual."""
-    before, limit = sys.getswitchinterval(), streamtok.cache_limit()
-    sys.setswitchinterval(5e-6)
-    yield
-    sys.setswitchinterval(before)
-    streamtok.set_cache_limit(limit)
-
-
-def together(*calls: Callable[[], Any]) -> list[Any]:
-    """What the calls give, one thread each, all of them at the same time."""
-    start = threading.Barrier(len(calls))
-    results: list[Any] = [None] * len(calls)
-    failures: list[BaseException] = []
-
-    def run(number: int) -> None:
-        try:
-            start.wait()
-            results[number] = calls[number]()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    return results
 
 
 def fresh(name: str = "cl100k_base") -> streamtok.Encoding:

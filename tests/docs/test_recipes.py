@@ -217,7 +217,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "More cores": check_numpy,
     "Lines from Windows": check_windows,
     "For scripts: counts and a summary in JSON": check_scripts,
-    "In Python: files, iterables, asyncio": lambda folder: None,  # they assert for themselves
+    "In Python": lambda folder: None,  # it asserts for itself
 }
 FOLLOWED = "A log that is rotated"
 

@@ -20,7 +20,7 @@ from streamtok.hf import (
 )
 from streamtok.hf.batches import answer
 
-from ..api.test_free_threads import together
+from ..live_threads import together
 from .shapes import TEXTS, raised
 from .test_transformers import folder, plain
 

@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerFast
 from streamtok._core.hf_rows import fill_rows, list_rows, pairs, span_rows
 from streamtok.hf import DecodeStream, Encoding, Tokenizer, accelerate
 
-from ..api.test_free_threads import together
+from ..live_threads import together
 from .shapes import said, told
 from .test_matrix import written
 from .test_tokenizer import pair_of

@@ -135,7 +135,10 @@ def test_merges_equal_both_on_random_texts(texts, vocab_size):
 
 
 def test_merges_equal_both_on_the_corpus():
-    texts = [corpus(name)[:500_000].decode("utf-8", "ignore") for name in CORPORA]
+    check_against_both([corpus(name)[:500_000].decode("utf-8", "ignore") for name in CORPORA])
+
+
+def check_against_both(texts):
     expected = rustbpe_tokens(texts, 32_768, PATTERNS["nanochat"])
     assert tokens_of(counted(texts, "nanochat").merges(32_768)) == expected
     expected = huggingface_merges(texts[:1], 8000, GPT2)

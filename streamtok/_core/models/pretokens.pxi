@@ -1,4 +1,4 @@
-"""Encodes pre-tokens by a model that is no merges: what the cache does not know, and what streams hold."""
+"""Encodes pre-tokens by a model of pieces: what the cache does not know, and what streams hold."""
 
 cdef enum:
     MORE_IDS = 4                # than bytes, of a pre-token that is remembered

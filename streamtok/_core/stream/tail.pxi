@@ -20,7 +20,7 @@ copy in the place of the mark.
 """
 
 # All of a tail but its bytes; positions are relative to `bytes`. A saved state is this and the bytes
-# held: there is no gap between fields, and each is of as many bytes on every machine of 64 bits.
+# held. The fields leave no gaps, and have the same sizes on all 64-bit machines.
 cdef struct Mark:
     size_t size             # bytes held, well-formed unless they are kept as they are
     size_t searched         # of these, known to begin no special token
@@ -175,9 +175,9 @@ cdef class Tail:
     def encode(self, chunk, bint final, Output output not None, size_t limit):
         """Take `chunk` in; the ids that became certain, as `output` gives them.
 
-        PLACES have the number of an id, and where its text begins and ends in the stream: of all
-        ids of a model that is no merges, of special tokens else. limit: bytes that may be left
-        waiting. Raises DisallowedSpecialError, PendingLimitExceeded; the stream is then as before.
+        PLACES are (index of the id, start, end of its text in the stream): for a model of pieces, of
+        every id; otherwise, of special tokens only. limit: bytes that may be left waiting. Raises
+        DisallowedSpecialError, PendingLimitExceeded; the stream is then as before.
         """
         return self.feed(chunk, final, output.form, output, limit)
 

@@ -7,7 +7,7 @@ call takes a workspace of its own.
 cdef enum:
     RELEASE_FROM = 4096     # bytes from which the GIL is released: below, handing it over costs more
     STEP = 1 << 20          # bytes between two looks at the clock
-    MODEL_STEP = 1 << 14    # of a model that is no merges
+    MODEL_STEP = 1 << 14    # of a model of pieces
 
 
 cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable, size_t end,

@@ -6,7 +6,7 @@ cdef enum:
 
 
 cdef int append_bytes(PretokenCounter counter, const u8* data, size_t size) noexcept nogil:
-    """Put bytes behind those that are pending. Unless it FITS, nothing has changed."""
+    """Append bytes to the pending ones. If the result is not FITS, nothing has changed."""
     if grow_counter(counter, counter.size + size) != FITS:
         return NO_MEMORY
     if size:                        # `data` may be NULL where there is nothing
@@ -17,9 +17,9 @@ cdef int append_bytes(PretokenCounter counter, const u8* data, size_t size) noex
 
 cdef int count_slices(PretokenCounter counter, const u8* data, size_t size,
                       bint final) noexcept nogil:
-    """Count what closes of a text, by slices of whole characters. final: the text ends behind it.
+    """Count the complete pre-tokens of a text, in slices of whole characters. final: the text ends.
 
-    Unless it FITS, part of it is not taken in, or not all that is closed is counted.
+    If the result is not FITS, a part of the text was not taken in, or not counted.
     """
     cdef size_t step, gone
     cdef int room

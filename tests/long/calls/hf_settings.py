@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import collections
+import functools
 import json
 import random
-import sys
 import threading
 import time
 from typing import Any
 
 import streamtok.hf
 
+from ...live_threads import together
 from ...tokenizer_files import File, ids_of
 from ..random_tokenizers.checks import theirs
 from .subjects import any_subject, of_file
@@ -19,7 +20,6 @@ from .subjects import any_subject, of_file
 THREADS = 4  # that encode, and that change settings
 SECONDS = 2.0  # of a round
 LENGTHS = [1, 3, 8, 100]  # of truncation, some of them too little for the ids around a text
-SWITCH = 1e-5  # seconds after which another thread may have its turn: settings change in between
 
 Row = tuple[int, ...]
 
@@ -41,12 +41,12 @@ def one_round(seed: int) -> collections.Counter[str]:
     possible = possible_rows(subject.real, texts)
     hf = streamtok.hf.Tokenizer.from_str(subject.json)
     counts: collections.Counter[str] = collections.Counter()
-    found: list[BaseException] = []
+    is_over = threading.Event()
     calls = [*calls_of(hf, texts), *transformers_calls(hf, theirs(file), texts)]
 
     def run(call: Any) -> None:
         try:
-            while time.monotonic() < stop and not found:
+            while time.monotonic() < stop and not is_over.is_set():
                 counts[call.__name__] += 1
                 try:
                     answers = call(random.Random(rng.random())) or ()
@@ -61,8 +61,9 @@ def one_round(seed: int) -> collections.Counter[str]:
                             f"{call.__name__}: {len(kept)} ids {kept[:8]}… of no setting\n"
                             f"  {json.dumps(texts)[:300]}"
                         )
-        except BaseException as error:
-            found.append(error)
+        except BaseException:
+            is_over.set()
+            raise
 
     rng.shuffle(calls)  # rarely all of them, so that each is found out by itself
     del calls[rng.randint(1, len(calls)) :]
@@ -77,19 +78,8 @@ def one_round(seed: int) -> collections.Counter[str]:
 
     work = [calls[i % len(calls)] for i in range(THREADS)]
     work += [changing(changes[i % len(changes)]) for i in range(THREADS)]
-    threads = [threading.Thread(target=run, args=(call,)) for call in work]
     stop = time.monotonic() + SECONDS
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH)
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
-    if found:
-        raise found[0]
+    together(*(functools.partial(run, call) for call in work))
     return counts
 
 
