@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     threads = job.threads
     if threads is None:
         # Each thread needs 12 to 20 MB, and pyarrow needs much memory.
-        is_arrow = job.parquet is not None or sinks.has_schema(output.family.chosen)
+        is_arrow = job.parquet is not None or output.family.chosen == "parquet"
         threads = 1 if is_arrow else min(2, usable_cores())
     set_cache_limit(CACHE_BYTES)
     skip_log = SkipLog(

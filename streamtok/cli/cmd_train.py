@@ -122,12 +122,6 @@ def add_parser(subparsers: Any) -> None:
     )
     add_option(
         counting,
-        "--workers N",
-        "count in N processes; the vocabulary is the same",
-        parse_positive,
-    )
-    add_option(
-        counting,
         "--save-counts FILE",
         "save the counts to FILE, also on Ctrl-C; the same command then continues from them "
         "and must name all files that they include",
@@ -154,7 +148,6 @@ def run(args: argparse.Namespace) -> int:
     notes = open_inputs.Notes(args.quiet)
     names = open_inputs.input_paths(args.files, args.glob, reading, notes)
     vocabulary_output.check_vocabulary([args.output], names, args.force, also)
-    _check_counting(args, names)
     trainer = _open_trainer(args, names)
     _check_format(args, trainer, format)
     files = FileCounts(trainer, names, reading, args.save_counts)
@@ -162,7 +155,6 @@ def run(args: argparse.Namespace) -> int:
     try:
         with show_bar(args.quiet, "counting", None, "B") as advance:
             files.count(
-                args.workers,
                 num_threads=args.threads,
                 open_input=lambda name, span, on_bad: opener.open(name, on_bad, span),
                 advance=advance,
@@ -292,16 +284,6 @@ def _open_trainer(args: argparse.Namespace, names: list[str]) -> Trainer:
             "use another file for --save-counts"
         )
     return trainer
-
-
-def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
-    """Raise Misused for options that do not go together."""
-    if args.workers is None:
-        return
-    if args.threads is not None:
-        raise Misused("--threads cannot be used with --workers")
-    if "-" in names:
-        raise Misused("--workers needs files: standard input cannot be read in parts")
 
 
 def _check_output(name: str, format: str) -> None:

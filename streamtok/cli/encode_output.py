@@ -12,7 +12,8 @@ from ..engines.template import NO_TEMPLATE
 from ..pipeline import sinks
 from ..pipeline.job import EncodeJob
 from ..pipeline.record import Record, record_path
-from ..pipeline.skip_log import SkipLog, is_skip_log, skip_log_path
+from ..pipeline.sinks.sidecar import has_sidecar
+from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..stores import places
 from ..stores.urls import is_url
 from . import overwriting
@@ -64,12 +65,6 @@ class Output:
             )
         if job.shard_tokens is not None and is_stdout:
             raise Misused("--shard-tokens needs a file: give one with -o")
-        if job.sidecar and not self.is_file:
-            raise Misused("--sidecar needs a file: give one with -o")
-        if job.sidecar and sinks.has_schema(chosen):
-            raise Misused(
-                f"--sidecar cannot be used with {chosen}, whose schema holds the same facts"
-            )
 
     def refuse_inputs(self, names: Sequence[str]) -> None:
         """Raise Refused if an output is also an input. names: of the inputs."""
@@ -114,10 +109,12 @@ class Output:
                 )
             if not self._is_forced:
                 raise overwriting.already_exists(*found)
-        if self._is_forced:
-            return
         log = skip_log_path(self.first)
-        if self._job.skips_bad and places.exists(log) and not is_skip_log(log):
+        if self._is_forced or not self._job.skips_bad or (record is not None and record.is_begun):
+            return
+        if places.exists(log) and not has_sidecar(
+            self.family.names(path, 0 if self._job.shard_tokens else None)[0]
+        ):
             raise overwriting.already_exists(log)
 
     def warn_of_lost_ends(self, documents: int) -> str | None:
@@ -153,7 +150,6 @@ class Output:
             self._path,
             self.family,
             shard_tokens=job.shard_tokens,
-            is_exact=job.shard_exactly,
             is_resumable=job.resume,
         )
 

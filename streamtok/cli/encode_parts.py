@@ -6,13 +6,12 @@ import argparse
 import os
 from array import array
 
-from ..parts.commit import add_record, commit
-from ..parts.part import RECORDS, Record, missing_parts, run_parts
+from ..parts.commit import commit
+from ..parts.part import missing_parts, run_parts
 from ..parts.plan import Plan, plan_job
 from ..pipeline.job import EncodeJob
 from ..pipeline.rows import Totals
 from ..pipeline.skip_log import reasons
-from ..stores import places
 from . import encoding_options, open_inputs, overwriting
 from .encode_output import resolve
 from .messages import Misused, Refused, shown
@@ -48,16 +47,16 @@ def run(args: argparse.Namespace, job: EncodeJob) -> int:
                 f"{args.output}: continuing; {done_before} of {len(share)} parts are done"
             )
 
-        def advance(record: Record) -> None:
+        def advance(number: int, totals: Totals) -> None:
             nonlocal read
-            read += _size(made, record.part)
-            add_record(done, record)
+            read += _size(made, number)
+            done.add(totals)
             progress.advance(read, done)
             if job.max_bad_lines is not None and done.skipped > job.max_bad_lines:
                 raise Refused(
                     f"{done.skipped:,} lines or rows were skipped, and --max-bad-lines allows "
-                    f"{job.max_bad_lines:,} ({reasons(done.skipped_because)}); the files in "
-                    f"{shown(places.join(made.output, RECORDS))} name them"
+                    f"{job.max_bad_lines:,} ({reasons(done.skipped_because)}); the .skipped.jsonl "
+                    f"files in {shown(made.output)} name them"
                 )
 
         if job.ray is not None:

@@ -200,14 +200,15 @@ class PartFile:
             self.pieces.append((self._in_piece, self._hash.hexdigest()))
             self._hash, self._in_piece = hashlib.sha256(), 0
 
-    def patch(self, offset: int, data: bytes) -> None:
-        """Overwrite bytes at `offset`. They must lie before the hashed part."""
-        assert self.hashed_from is None or offset + len(data) <= self.hashed_from
+    def patch(self, data: bytes) -> None:
+        """Overwrite the first bytes, those before `hashed_from`. They become the first piece."""
+        assert self.hashed_from in (None, len(data))
         self.wait()
         with named(self.name):
-            os.lseek(self._fd, offset, os.SEEK_SET)
+            os.lseek(self._fd, 0, os.SEEK_SET)
             write_all(self._fd, data, self.name)
             os.lseek(self._fd, 0, os.SEEK_END)
+        self.pieces.insert(0, (len(data), hashlib.sha256(data).hexdigest()))
 
     def reopened(self) -> BinaryIO:
         """All bytes written so far, as a file for reading."""

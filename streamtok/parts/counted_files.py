@@ -1,4 +1,4 @@
-"""Counts the documents of files for training, span by span, in this process or in several.
+"""Counts the documents of files for training, span by span.
 
 Texts are cut where no pre-token lies across, so the counts of spans are together those of the text.
 They are merged in the order of the text, because one way to break ties asks which pair came first.
@@ -8,22 +8,18 @@ saved with the counts at any moment.
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from ..errors import StreamtokError
 from ..files.named_errors import shown
-from ..patterns.pattern import Pattern
-from ..pipeline import PART_SIZE
 from ..pipeline.rows import Row
 from ..pipeline.skip_log import SkipLog
 from ..pipeline.sources import Input, OnBad, Reading, check_file, fingerprint
 from ..pipeline.sources.unit_ends import CleanCuts, FindCut, cuts_behind
 from ..pipeline.span_encoder import Span
 from ..pipeline.spans import inside, open_span, spans_after
-from ..pipeline.worker_pool import InProcesses
 from ..stores.urls import is_url
 from ..training.trainer import Trainer
 from .counted_documents import DocumentCounter, batches
@@ -31,73 +27,6 @@ from .counted_documents import DocumentCounter, batches
 _BLOCK = 1 << 20
 _MAY_CHANGE = "skip_bad_lines", "max_bad_lines", "max_pending", "skip_empty"
 OpenInput: TypeAlias = Callable[[str, Span, OnBad], Input]
-
-
-class Counted(NamedTuple):
-    """The counts of a span, and the input and the position that come next.
-
-    read: bytes of all files up to there. skipped: records without a text.
-    """
-
-    trainer: Trainer
-    input: int
-    position: dict[str, Any] | None
-    read: int
-    skipped: int
-
-
-class SpanCounter:
-    """Counts spans of files."""
-
-    place = ""  # errors name it
-
-    def __init__(
-        self,
-        pattern: Pattern,
-        reading: Reading,
-        paths: Sequence[str],
-        sizes: Sequence[int | None],
-        num_threads: int | None = 1,
-        open_input: OpenInput | None = None,
-        advance: Callable[[int], None] = lambda read: None,
-    ):
-        """open_input: another way to open an input, for a span. advance: called with bytes read."""
-        self._pattern = pattern
-        self._reading = reading
-        self._paths = paths
-        self._sizes = sizes
-        self._num_threads = num_threads
-        self._open = open_input or self._open_span
-        self._advance = advance
-
-    def _open_span(self, path: str, span: Span, on_bad: OnBad) -> Input:
-        return open_span(self._reading, path, span, on_bad, _BLOCK)
-
-    def run(self, span: Span) -> Iterator[Counted]:
-        """The counts of a span. Raises StreamtokError for bytes that are not UTF-8; OSError."""
-        reading = self._reading
-        trainer = Trainer(self._pattern, errors=reading.errors, num_threads=self._num_threads)
-        skip_log = SkipLog()
-        read = sum(size or 0 for size in self._sizes[: span.first])
-        for number in range(span.first, span.last):
-            path = self._paths[number]
-            source = self._open(path, span, skip_log)
-            counter = DocumentCounter(trainer)
-            position = span.position if number == span.first else None
-            at = position["at"] if position else 0
-            begin = None if reading.is_split else trainer.bytes_in - at
-            try:
-                for parts in batches(source.groups(position, False)):
-                    counter.count(parts)
-                    self._advance(read + source.read)
-                trainer.end_document()
-            except UnicodeError as error:
-                where = f"{source.name}, after byte {at}" if at and begin is None else source.name
-                raise StreamtokError(counter.explain(error, where, begin)) from None
-            read += source.read if span.stop is not None else source.size or source.read
-        number = span.last if span.stop is None else span.first
-        position = None if span.stop is None else inside(span.stop)
-        yield Counted(trainer, number, position, read, skip_log.skipped)
 
 
 class FileCounts:
@@ -165,39 +94,52 @@ class FileCounts:
 
     def count(
         self,
-        workers: int | None = None,
         *,
         num_threads: int | None = 1,
         open_input: OpenInput | None = None,
-        part_size: int = PART_SIZE,
         advance: Callable[[int, int], None] = lambda read, total: None,
     ) -> None:
-        """Count all that is left, in this process or in `workers` processes.
+        """Count all that is left.
 
-        num_threads, open_input: as for `SpanCounter`, in this process. part_size: bytes of a span
-        in processes. The counts of a few spans wait for their turn, large ones on the disk
-        (`TMPDIR`). advance: called with the bytes that are counted so far, and those of all files,
-        0 if unknown. Raises StreamtokError that names the place of text that is none; OSError.
+        open_input: another way to open an input, for a span. advance: called with the bytes that
+        are counted so far, and those of all files, 0 if unknown. Raises StreamtokError that names
+        the place of text that is none; OSError.
         """
         total = 0 if None in self._sizes else sum(size or 0 for size in self._sizes)
-        about = self.trainer.pattern, self._reading, self._names, self._sizes
-        if workers is None:
-            counter = SpanCounter(*about, num_threads, open_input, lambda n: advance(n, total))
-            found: Iterator[Counted] = (
-                one for span in self._spans(self._row) for one in counter.run(span)
+        for span in self._spans():
+            trainer = Trainer(
+                self.trainer.pattern, errors=self._reading.errors, num_threads=num_threads
             )
-        else:
-            for name, size in zip(self._names, self._sizes, strict=True):
-                if size is None:
-                    raise StreamtokError(f"parts need regular files: {shown(name)} is not one")
-            spans = functools.partial(self._spans, step=part_size)
-            pool = InProcesses(functools.partial(SpanCounter, *about), spans, workers)
-            found = pool.run(self._row)
-        for counted in found:
-            self._add(counted)
-            advance(counted.read, total)
+            skip_log = SkipLog()
+            position = span.position
+            for number in range(span.first, span.last):
+                source = (open_input or self._open_span)(self._names[number], span, skip_log)
+                read = sum(size or 0 for size in self._sizes[:number])
+                for _ in self._counted(trainer, source, position):
+                    advance(read + source.read, total)
+                position = None
+            self._add(trainer, span, skip_log.skipped)
 
-    def _spans(self, row: Row, step: int | None = None) -> Iterator[Span]:
+    def _open_span(self, path: str, span: Span, on_bad: OnBad) -> Input:
+        return open_span(self._reading, path, span, on_bad, _BLOCK)
+
+    def _counted(
+        self, trainer: Trainer, source: Input, position: dict[str, Any] | None
+    ) -> Iterator[None]:
+        """Count an input, or what a span has of it; yields now and then."""
+        counter = DocumentCounter(trainer)
+        at = position["at"] if position else 0
+        begin = None if self._reading.is_split else trainer.bytes_in - at
+        try:
+            for parts in batches(source.groups(position, False)):
+                counter.count(parts)
+                yield
+            trainer.end_document()
+        except UnicodeError as error:
+            where = f"{source.name}, after byte {at}" if at and begin is None else source.name
+            raise StreamtokError(counter.explain(error, where, begin)) from None
+
+    def _spans(self) -> Iterator[Span]:
         reading = self._reading
         find: FindCut | None = None
         if reading.end is not None:
@@ -205,23 +147,23 @@ class FileCounts:
         elif not reading.is_split:
             encoding = Trainer(self.trainer.pattern).train(256)
             find = CleanCuts(encoding.stream_encoder(disallowed_special=())).find
-        return spans_after(row, reading, self._names, self._sizes, find, step)
+        return spans_after(self._row, reading, self._names, self._sizes, find)
 
-    def _add(self, counted: Counted) -> None:
-        self.skipped += counted.skipped
+    def _add(self, trainer: Trainer, span: Span, skipped: int) -> None:
+        """Merge the counts of a span, and note which files are counted, and how far."""
+        self.skipped += skipped
         limit = self._reading.max_bad_lines
         if limit is not None and self.skipped > limit:
             raise StreamtokError(
                 f"{self.skipped:,} lines or rows without a text were skipped, and --max-bad-lines "
                 f"allows {limit:,}"
             )
-        self.trainer.merge(counted.trainer)
+        self.trainer.merge(trainer)
         if self._saved is None:
             return
         files: Any = self.trainer.notes["files"]
-        last = counted.input + (counted.position is not None)
-        for name in self._names[len(files) : last]:
+        for name in self._names[len(files) : span.last]:
             if is_url(name) or not os.path.isfile(name):
                 raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
             files.append([os.path.realpath(name), list(fingerprint(name))])
-        self.trainer.notes["position"] = counted.position
+        self.trainer.notes["position"] = None if span.stop is None else inside(span.stop)

@@ -182,8 +182,8 @@ class Plan:
         found = Plan.load(self.output)
         if found != self:
             raise PlanError(
-                f"{self.output} holds the parts of another plan: {_difference(found, self)}. "
-                "Give another output, or remove that folder"
+                f"{self.output} holds the parts of another plan, with other inputs or options: give "
+                "another output, or remove that folder"
             )
         return found
 
@@ -209,7 +209,6 @@ class Plan:
             )
             made = cls(output, job, inputs)
             len(made), made.digest  # raise what is wrong
-            return made
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise PlanError(f"{file} is not a plan, or damaged: {error}") from None
         return made
@@ -220,23 +219,6 @@ def find_plan(path: str) -> str | None:
     folder = path.removesuffix(PLAN_FILE) if os.path.basename(path) == PLAN_FILE else path
     folder = folder.rstrip("/") or (os.curdir if not path.startswith("/") else "/")
     return folder if places.exists(places.join(folder, PLAN_FILE)) else None
-
-
-def _difference(old: Plan, new: Plan) -> str:
-    if (found := new.job.difference(old.job.as_json(IDS))) is not None:
-        then, this = found
-        return f"that one is {then}, this one {this}"
-    if old.job.part_size != new.job.part_size:
-        then, this = (f"with --part-size {one.job.part_size}" for one in (old, new))
-        return f"that one is {then}, this one {this}"
-    for one, other in zip(old.inputs, new.inputs, strict=False):
-        if one != other:
-            what = "has changed since" if one.path == other.path else f"was {one.path}"
-            return f"the input {other.path} {what}"
-    return (
-        f"it has {len(old.inputs)} inputs and {len(old)} parts, not {len(new.inputs)} "
-        f"and {len(new)}"
-    )
 
 
 def plan(
@@ -277,6 +259,8 @@ def plan_job(
     job: EncodeJob,
 ) -> Plan:
     """As `plan`, for a job that is resolved."""
+    if job.shard_tokens is not None:
+        raise ValueError("parts have one output each: shard_tokens cannot be used, part_size can")
     loaded = job.open_encoding()
     job.open_encoder(loaded).release()  # raises for options that no stream accepts
     if isinstance(inputs, (str, os.PathLike)):

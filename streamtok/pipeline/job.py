@@ -89,26 +89,12 @@ class EncodeJob(LiveReading):
         group=_OUTPUT,
         choices=sinks.FILE_FORMATS,
     )
-    sidecar: bool | None = said(
-        "--sidecar",
-        "write OUTPUT.json with encoding, format, dtype and counts, for decode (default: yes; "
-        "Parquet holds this in its schema)",
-        decides=IDS,
-        group=_OUTPUT,
-    )
     shard_tokens: int | None = said(
         "--shard-tokens N",
         "write files OUTPUT_000000…; each ends with the document that brings it to N ids; "
         "with --force, files left from an earlier, longer run are removed",
         parse_count,
         decides=IDS,
-        group=_OUTPUT,
-    )
-    shard_exactly: bool = said(
-        "--shard-exactly",
-        "give each file but the last exactly N ids, and cut documents",
-        decides=IDS,
-        default=False,
         group=_OUTPUT,
     )
     chunk_size: int = said("--chunk-size SIZE", default=CHUNK_SIZE)
@@ -166,15 +152,12 @@ class EncodeJob(LiveReading):
             raise ValueError(f"format must be one of {formats}, not {self.format!r}")
         if self.add_special_tokens and (self.prepend is not None or self.append is not None):
             raise ValueError("give --add-special-tokens, or --prepend and --append, not both")
-        if self.shard_exactly and self.shard_tokens is None:
-            raise ValueError("--shard-exactly needs --shard-tokens")
-        if self.shard_exactly and self.format and sinks.TABLE[self.format].keeps_documents:
-            raise ValueError(f"--shard-exactly cuts documents, but {self.format} keeps them whole")
         if self.is_in_parts:
-            for name in ("follow", "resume", "workers"):
+            for name in ("follow", "resume", "workers", "shard_tokens"):
                 if getattr(self, name):
                     more = "; for more cores run more tasks" if name == "workers" else ""
-                    raise ValueError(f"--{name} cannot be used with --ray and --task{more}")
+                    option = name.replace("_", "-")
+                    raise ValueError(f"--{option} cannot be used with --ray and --task{more}")
         if self.workers is not None:
             for name in ("follow", "threads"):
                 if getattr(self, name):
@@ -216,7 +199,7 @@ class EncodeJob(LiveReading):
         decides = decides or (IDS, UNREAD)
         row = {one.name: to_json(getattr(self, one.name)) for one, _ in said_fields(self, *decides)}
         named = {"encoding": self.encoding} if UNREAD in decides else {}
-        return {**named, "digest": self.digest, **row, "sidecar": self.has_sidecar}
+        return {**named, "digest": self.digest, **row}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> EncodeJob:
@@ -254,11 +237,6 @@ class EncodeJob(LiveReading):
             return in_words(flag, before), in_words(flag, now)
         return None
 
-    @property
-    def has_sidecar(self) -> bool:
-        """Whether files get a sidecar, unless a schema holds the same facts."""
-        return self.sidecar is not False
-
     # What the options mean
 
     @property
@@ -276,7 +254,7 @@ class EncodeJob(LiveReading):
             vocabulary_of(self.encoding),
             digest,
         )
-        return sinks.Family(self.chosen, about, self.has_sidecar)
+        return sinks.Family(self.chosen, about)
 
     def open_encoding(self) -> Encoding:
         """The encoding, loaded once in a process. Raises PlanError if it is another one here."""

@@ -22,6 +22,16 @@ class Totals:
     skipped: int = 0
     skipped_because: dict[str, int] = field(default_factory=dict)
 
+    def add(self, other: Totals) -> None:
+        """Add what another run has done."""
+        self.inputs += other.inputs
+        self.documents += other.documents
+        self.bytes += other.bytes
+        self.tokens += other.tokens
+        self.skipped += other.skipped
+        for reason, count in other.skipped_because.items():
+            self.skipped_because[reason] = self.skipped_because.get(reason, 0) + count
+
 
 @dataclass(frozen=True)
 class Row:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from ..errors import DocumentError
 from .record import Record
 from .rows import Row, Totals
 from .skip_log import SkipLog
@@ -48,14 +49,12 @@ class Run:
         self._record = record
         self._every = every
         self._last = Row()
-        self.records = 0  # of the input, where its last unit ended
         self._waiting: list[Row] = []
         self._is_committing = False
         self.totals = Totals()
         if record is not None and record.is_begun:
             self._last = record.last
             self.totals = copy.deepcopy(record.last.totals)
-            self.records = (record.last.position or {}).get("records", 0)
 
     def begin(self) -> None:
         """Open the files, or go on with those that are there. Raises OSError, CheckpointError."""
@@ -93,17 +92,19 @@ class Run:
                     self._commit()
             raise
         self._commit()
-        if log.has_all(self.totals.documents):
+        try:
+            log.check_all(self.totals.documents)
+        except DocumentError:
             if record is not None:
                 record.remove()
-            raise log.nothing_left()
+            raise
         if files is None:
             return
-        done = files.finish() + log.finish()
+        done = files.finish(self.totals) + log.finish()
         if record is not None:
             record.finish(done)
-        files.publish()
         log.publish()
+        files.publish()
         if record is not None:
             record.remove()
 
@@ -130,19 +131,13 @@ class Run:
                         saved = time.monotonic()
 
     def _skip(self, event: Skipped) -> None:
-        self._skip_log.add(event.bad, self.records if event.is_relative else 0)
+        self._skip_log(event.bad)
         self.totals.skipped = self._skip_log.skipped
         self.totals.skipped_because = self._skip_log.because
 
     def _end_unit(self, event: UnitEnd, files: Files) -> None:
         self.totals.inputs = event.input
         shard, sizes, pieces = files.end_unit() if event.stream is None else files.mark()
-        if event.position is not None:
-            if event.is_relative and "records" in event.position:
-                event.position["records"] += self.records
-            self.records = event.position.get("records", 0)
-        else:
-            self.records = 0
         if self._record is None:
             return
         self._last = Row(

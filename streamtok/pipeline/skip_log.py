@@ -2,23 +2,20 @@
 
 It lies beside the output as OUTPUT.skipped.jsonl. It is written and published like the output, and
 its length is in the same record, so it holds each skipped line once, however often the run died.
-For an output in a store it is made on this machine, and uploaded at the end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
+from typing import Any
 
 from ..errors import DocumentError
 from ..files.part_file import PartFile, publish_left, remove_left
 from ..stores import places
 from ..stores.urls import is_url
+from .rows import Totals
 from .sources import BadRecord
-
-_LOOKED_AT = 1 << 16  # bytes of a file whose lines tell whether it is a log
-_PLACES = {("line", "offset"), ("row_group", "row")}
 
 
 def skip_log_path(output: str) -> str:
@@ -30,6 +27,23 @@ def reasons(because: dict[str, int]) -> str:
     """Counts by reason, the most frequent first, as in "no text: 12, invalid JSON: 1"."""
     ordered = sorted(because.items(), key=lambda one: -one[1])
     return ", ".join(f"{reason}: {count:,}" for reason, count in ordered)
+
+
+def check_skipped(totals: Totals, limit: int | None, log: str | None) -> None:
+    """Raise DocumentError if more records were skipped than may be, or all.
+
+    log: names them.
+    """
+    about = f"({reasons(totals.skipped_because)})" + (f"; {log} names them" if log else "")
+    if totals.skipped and not totals.documents:
+        raise DocumentError(
+            f"nothing was encoded: {totals.skipped:,} lines or rows were skipped {about}"
+        )
+    if limit is not None and totals.skipped > limit:
+        raise DocumentError(
+            f"{totals.skipped:,} lines or rows were skipped, and --max-bad-lines allows "
+            f"{limit:,} {about}"
+        )
 
 
 class SkipLog:
@@ -54,7 +68,6 @@ class SkipLog:
         self.path = path
         self._limit = limit
         self._is_part = is_part
-        self.lines_before: Callable[[], int] = lambda: 0  # of the part, for messages
         self._is_resumable = is_resumable
         self._file: PartFile | None = None
         self.because: dict[str, int] = {}
@@ -64,54 +77,43 @@ class SkipLog:
         """How many records were skipped."""
         return sum(self.because.values())
 
-    def add(self, bad: BadRecord, lines: int = 0) -> None:
-        """Take one record. lines: how many come before those that it counts.
-
-        Raises DocumentError if it is one too many, OSError.
-        """
+    def __call__(self, bad: BadRecord) -> None:
+        """Take one record. Raises DocumentError if it is one too many, OSError."""
         self.because[bad.kind] = self.because.get(bad.kind, 0) + 1
-        place = dict(bad.place)
-        if "line" in place:
-            place["line"] += lines
         if self.path is not None:
             if self._file is None:
                 self._file = self._open(False)
-            row = {"file": bad.file, **place, "reason": bad.reason}
+            row = {"file": bad.file, **bad.place, "reason": bad.reason}
             self._file.write(json.dumps(row).encode() + b"\n")
         if self._limit is not None and self.skipped > self._limit:
-            kept = self._keep()
-            if "line" in place:
-                place["line"] += self.lines_before()
-            raise DocumentError(
-                f"{_where(bad.file, place)}: {bad.reason}; it is bad line number "
-                f"{self.skipped:,}, and --max-bad-lines allows {self._limit:,} "
-                f"({reasons(self.because)}){kept}"
-            )
+            where = " ".join(f"{key.replace('_', ' ')} {n}" for key, n in bad.place.items())
+            self._keep()
+            try:
+                check_skipped(Totals(documents=1, **self._counts()), self._limit, self._kept_path)
+            except DocumentError as error:
+                raise DocumentError(f"{bad.file} {where}: {bad.reason}; {error}") from None
 
-    __call__ = add
+    def _counts(self) -> dict[str, Any]:
+        return {"skipped": self.skipped, "skipped_because": self.because}
 
-    def has_all(self, documents: int) -> bool:
-        """Whether records were skipped, and nothing is left."""
-        return bool(self.because) and not documents and not self._is_part
+    def check_all(self, documents: int) -> None:
+        """Raise DocumentError if records were skipped, and nothing is left; the log is kept."""
+        if self.because and not documents and not self._is_part:
+            self._keep()
+            check_skipped(Totals(**self._counts()), None, self._kept_path)
 
-    def nothing_left(self) -> DocumentError:
-        """The exception for a run that has skipped everything; the log is kept."""
-        kept = self._keep()
-        return DocumentError(
-            f"nothing was encoded: {self.skipped:,} lines or rows were skipped "
-            f"({reasons(self.because)}){kept}"
-        )
+    @property
+    def _kept_path(self) -> str | None:
+        return None if self._file is None else self.path
 
     def _open(self, goes_on: bool) -> PartFile:
         assert self.path is not None
         return places.open_new(self.path, is_resumable=self._is_resumable, goes_on=goes_on)
 
-    def _keep(self) -> str:
-        """Copy the log to its place although the run fails; return words that say so."""
-        if self._file is None or self.path is None:
-            return ""
-        places.create(self.path, self._file.contents())
-        return f"; {self.path} names them"
+    def _keep(self) -> None:
+        """Copy the log to its place although the run fails."""
+        if self._file is not None and self.path is not None:
+            places.create(self.path, self._file.contents())
 
     def sync(self) -> None:
         """Wait until all is on the disk."""
@@ -146,19 +148,16 @@ class SkipLog:
 
     def publish(self) -> None:
         """Give the log its name. Without skipped records, remove that of an earlier run."""
-        if self.path is None:
-            return
         if self._file is not None:
             file, self._file = self._file, None
             file.sync()
             file.close()
             file.publish()
-        elif not self.because:
+        elif self.path is not None and not self.because:
             if not is_url(self.path):
                 remove_left(self.path)
-            if is_skip_log(self.path):
-                with contextlib.suppress(FileNotFoundError):
-                    places.remove(self.path)
+            with contextlib.suppress(FileNotFoundError):
+                places.remove(self.path)
 
     def close(self) -> None:
         """Close the hidden file, and leave it for a later process."""
@@ -169,36 +168,3 @@ class SkipLog:
         """Remove the hidden file; does nothing after `publish`."""
         if self._file is not None:
             self._file.discard()
-
-
-def _where(file: str, place: dict[str, int]) -> str:
-    if "line" in place:
-        return f"{file} line {place['line']}"
-    return f"{file} row group {place['row_group']} row {place['row']}"
-
-
-def is_skip_log(path: str) -> bool:
-    """Whether the file is a log that we wrote: every line that is looked at is as ours are."""
-    try:
-        head = places.read_head(path, _LOOKED_AT)
-    except OSError:
-        return False
-    *lines, rest = head.split(b"\n")
-    is_whole = not rest or len(head) == _LOOKED_AT
-    return is_whole and bool(lines) and all(map(_is_row, lines))
-
-
-def _is_row(line: bytes) -> bool:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(row, dict) or json.dumps(row).encode() != line:
-        return False
-    first, *place, last = row if len(row) > 2 else ("", "")
-    kinds = [str, *(int for _ in place), str]
-    return (
-        (first, last) == ("file", "reason")
-        and tuple(place) in _PLACES
-        and list(map(type, row.values())) == kinds
-    )

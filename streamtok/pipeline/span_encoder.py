@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """Inputs first:last. position: where in the first one, None for its beginning; without a number
-    of records, what follows is counted from there (is_relative).
+    """Inputs first:last. position: where in the first one, None for its beginning.
 
     stop: where the only input's span ends, None for its end. stream: the encoder's state at the
     position, of a mark.
@@ -40,11 +39,6 @@ class Span(NamedTuple):
     stop: int | None = None
     stream: dict[str, Any] | None = None
 
-    @property
-    def is_relative(self) -> bool:
-        """Whether records are counted from the beginning of the span."""
-        return self.position is not None and self.position.get("records", 0) is None
-
 
 class Ids(NamedTuple):
     """Ids, as the files have them, of so many bytes of text."""
@@ -54,10 +48,9 @@ class Ids(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A record that was skipped. is_relative: its line is counted from where the unit begins."""
+    """A record that was skipped."""
 
     bad: BadRecord
-    is_relative: bool
 
 
 class Progress(NamedTuple):
@@ -68,14 +61,10 @@ class Progress(NamedTuple):
 
 
 class UnitEnd(NamedTuple):
-    """A unit ends, or a mark is made. input, position: what comes next.
-
-    is_relative: its records are those of the unit. stream: of a mark, see `Span`.
-    """
+    """A unit ends, or a mark is made. input, position: what comes next. stream: of a mark."""
 
     input: int
     position: dict[str, Any] | None
-    is_relative: bool = False
     stream: dict[str, Any] | None = None
 
 
@@ -138,8 +127,6 @@ class SpanEncoder:
         self._pauses_at = pauses_at
         self._input: Input | None = None
         self._bad = skipped
-        self._is_relative = False
-        self._records = 0  # of a relative span, at the end of its last unit
         self.is_idle = True  # nothing has been encoded
 
     def release(self) -> None:
@@ -168,7 +155,6 @@ class SpanEncoder:
         """Encode a span. Raises what inputs and encoder raise, after the ids before it."""
         encoder = self._encoder
         encoder.begin()
-        self._is_relative, self._records = span.is_relative, 0
         for number in range(span.first, span.last):
             position = span.position if number == span.first else None
             one = self._input = self._open_input(number, span)
@@ -182,7 +168,7 @@ class SpanEncoder:
             yield from self._drain()
             if span.stop is not None:
                 if ended != span.stop:
-                    yield self._unit_end(number, one)
+                    yield UnitEnd(number, one.position())
             elif self._ends[number] or number + 1 == span.last:
                 yield UnitEnd(number + 1, None)
             yield Progress(self._before[number] + one.read, number + (span.stop is None))
@@ -214,7 +200,7 @@ class SpanEncoder:
                         yield from self._drain()
                         encoder.begin_inside(ended)
                     yield from self._drain()
-                    yield self._unit_end(number, one)
+                    yield UnitEnd(number, one.position())
                 elif self._has_marks and self._marks_every is not None and not one.is_done:
                     is_due = time.monotonic() - marked >= self._marks_every
                     # A followed file may be rotated at any time.
@@ -232,13 +218,6 @@ class SpanEncoder:
         finally:
             groups.close()  # type: ignore[attr-defined]
         return ended
-
-    def _unit_end(self, number: int, one: Input) -> UnitEnd:
-        position = one.position()
-        if self._is_relative and "records" in position:
-            before, self._records = self._records, position["records"]
-            position["records"] -= before
-        return UnitEnd(number, position, self._is_relative)
 
     def _mark(self, one: Input, number: int) -> UnitEnd:
         return UnitEnd(number, one.position(), stream=self._encoder.getstate())
@@ -264,10 +243,7 @@ class SpanEncoder:
 
     def _take_bad(self) -> Iterator[Event]:
         while self._bad:
-            bad = self._bad.pop(0)
-            if self._records and "line" in bad.place:
-                bad = bad._replace(place={**bad.place, "line": bad.place["line"] - self._records})
-            yield Skipped(bad, self._is_relative)
+            yield Skipped(self._bad.pop(0))
 
     def _drain(self) -> Iterator[Event]:
         """The ids of everything that was read."""

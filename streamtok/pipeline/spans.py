@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, BinaryIO
 from .._core.encode import set_cache_limit
 from ..stores import places
 from .sources import FileInput, Input, ParquetInput, Waiting, is_compressed, unit_ends
-from .sources.open_blocks import records_before
 from .sources.parquet_texts import ParquetTexts
 from .sources.unit_ends import CleanCuts, FindCut, cuts_behind
 from .span_encoder import Span, SpanEncoder, group_ends
@@ -56,19 +55,15 @@ def spans_after(
     paths: Sequence[str],
     sizes: Sequence[int | None],
     find: FindCut | None,
-    step: int | None = None,
 ) -> Iterator[Span]:
-    """The spans of all that comes after a row, in order. Raises OSError.
-
-    step: bytes of a plain file in a span, about, if not those of a unit.
-    """
+    """The spans of all that comes after a row, in order. Raises OSError."""
     ends = group_ends(sizes)
     first, position = row.input, row.position
     while first < len(paths):
         last = ends.index(True, first) + 1
         if last == first + 1 and sizes[first] is not None:
             at = position["at"] if position else 0
-            for stop in _stops(paths[first], at, reading, find, step or unit_ends.UNIT):
+            for stop in _stops(paths[first], at, reading, find):
                 yield Span(first, last, position, stop)
                 position = inside(stop)
         yield Span(first, last, position)
@@ -80,7 +75,7 @@ def inside(at: int) -> dict[str, int | None]:
     return {"at": at, "records": None, "crc": 0}
 
 
-def _stops(path: str, at: int, reading: Reading, find: FindCut | None, step: int) -> Iterator[int]:
+def _stops(path: str, at: int, reading: Reading, find: FindCut | None) -> Iterator[int]:
     """Where spans of one input stop, before its end, from byte or row `at` on."""
     if reading.parquet is not None:
         with contextlib.closing(ParquetTexts(path, reading.parquet)) as texts:
@@ -91,7 +86,7 @@ def _stops(path: str, at: int, reading: Reading, find: FindCut | None, step: int
     size = places.size_of(path)
     with places.open_binary(path) as file:
         read = _reader(file, size)
-        while (place := (at // step + 1) * step) < size:
+        while (place := unit_ends.next_multiple(at)) < size:
             stop = find(read, place)
             if stop is None or stop >= size:
                 return
@@ -149,23 +144,16 @@ def open_span(
     name = name or path
     if reading.parquet is not None:
         return ParquetInput(path, name, reading, on_bad=on_bad, waiting=waiting, stop=span.stop)
-    end = reading.end
-
-    def before() -> int:
-        if not span.is_relative or end is None:
-            return 0
-        assert span.position is not None
-        return records_before(path, span.position["at"], end)
 
     def splitter(name: str, start: Start) -> Splitter:
         ends = span.stop is None
-        return reading.splitter(name, start, on_bad=on_bad, ends=ends, before=before)
+        return reading.splitter(name, start, on_bad=on_bad, ends=ends)
 
     return FileInput(
         path,
         name,
         splitter,
-        may_be_compressed=reading.unpack and span.stop is None and not span.is_relative,
+        may_be_compressed=reading.unpack and span.stop is None,
         block_size=block_size,
         look=look,
         waiting=waiting,

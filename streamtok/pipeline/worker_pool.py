@@ -175,7 +175,7 @@ class _Answer:
             elif kind == _ERROR:
                 raise _error(*said)
             else:
-                if isinstance(said, UnitEnd) and not said.is_relative:
+                if isinstance(said, UnitEnd):
                     self.span = self.span._replace(first=said.input, position=said.position)
                 yield said
         if self._given == self.size:

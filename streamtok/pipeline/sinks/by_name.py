@@ -28,23 +28,17 @@ _RAW_SUFFIXES = (".bin", "")  # u16 or u32, as the vocabulary needs
 class Family:
     """The files that one output in a format consists of: their names, and how to make their sink.
 
-    wants_sidecar: a JSON file beside them describes them, unless a schema does. The last `scratch`
-    names are temporary files of the sink, removed when it has finished.
+    A sidecar describes them. The last `scratch` names are temporary files of the sink, removed when
+    it has finished.
     """
 
     chosen: str
     about: About
-    wants_sidecar: bool = False
 
     @property
     def format(self) -> Format:
         """What there is to know of the format."""
         return TABLE[self.chosen]
-
-    @property
-    def has_sidecar(self) -> bool:
-        """Whether a sidecar is one of the files."""
-        return self.wants_sidecar and not self.format.has_schema
 
     @property
     def scratch(self) -> int:
@@ -56,17 +50,14 @@ class Family:
 
         is_kept: a record of the run needs the digests, too.
         """
-        if self.format.has_schema:
-            return 0 if number or is_kept else None  # ids and lengths that the table is made of
-        if not (self.has_sidecar or is_kept):
-            return None
+        if number > len(self.format.further):
+            return 0 if is_kept else None  # temporary
         return self.format.index_header if number else self.format.header_size
 
     def data_names(self, path: str, shard: int | None) -> list[str]:
         """As `names`, without the sidecar."""
         names = self.names(path, shard)
-        if self.has_sidecar:
-            del names[len(names) - self.scratch - 1]
+        del names[len(names) - self.scratch - 1]
         return names
 
     def form(self, ids: IdArray, ends: EndArray) -> Formed:
@@ -78,11 +69,11 @@ class Family:
 
         Data without a sidecar would not show whose it is, if the process dies in between.
         """
-        return [*files[-1:], *files[:-1]] if self.has_sidecar else list(files)
+        return [*files[-1:], *files[:-1]]
 
     @property
     def dtype(self) -> str | None:
-        """The type of the ids in the first file; None for text, and for files with a schema."""
+        """The type of the ids in the first file; None for text and tables."""
         return self.format.dtype(self.about)
 
     def names(self, path: str, shard: int | None) -> list[str]:
@@ -96,7 +87,7 @@ class Family:
         return [
             stem + suffix,
             *(base + one for one in self.format.further),
-            *([sidecar_path(stem + suffix)] if self.has_sidecar else []),
+            sidecar_path(stem + suffix),
             *(base + one for one in self.format.scratch),
         ]
 
@@ -165,7 +156,9 @@ def make_sink(output: Output, chosen: str, max_id: int) -> Sink:
             "give a file with -o, or use u16, u32 or text"
         )
     if not one.is_single:
-        *others, last = (name for name, one in TABLE.items() if one.is_single and not one.header)
+        *others, last = (
+            name for name, one in TABLE.items() if one.is_single and not one.header_size
+        )
         raise ValueError(
             f"{chosen} cannot be written to {output.name}: give a file with -o, or use "
             f"{', '.join(others)} or {last}"

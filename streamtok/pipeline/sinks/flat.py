@@ -95,11 +95,12 @@ def form_rows(ids: IdArray, ends: EndArray, width: int) -> Formed:
     return Formed(b"".join(parts), len(ids), ends, found)
 
 
-def divide(found: Formed, n_ends: int, at: int, place: int) -> tuple[Formed, Formed]:
-    """What is before a place and after it: at ids and n_ends ends, `place` bytes."""
+def divide(found: Formed, end: int) -> tuple[Formed, Formed]:
+    """What is before the document end with this number, and with it, and what is after it."""
+    n_ends, at, place = end + 1, int(found.ends[end]), int(found.places[end])
     view = memoryview(found.data)
     rest = view[place:]
-    if n_ends and rest[: len(JSONL_BEGIN)] == JSONL_BEGIN:
+    if rest[: len(JSONL_BEGIN)] == JSONL_BEGIN:
         rest = rest[len(JSONL_BEGIN) :]  # as `form_rows` has it
     before = Formed(bytes(view[:place]), at, found.ends[:n_ends], found.places[:n_ends])
     cut = len(view) - len(rest)
@@ -155,7 +156,7 @@ class NpySink(Sink):
         self._files[0].write(npy_header(self._about.width, 0))
 
     def finish(self) -> None:
-        self._files[0].patch(0, npy_header(self._about.width, self.tokens))
+        self._files[0].patch(npy_header(self._about.width, self.tokens))
 
 
 class JsonlSink(Sink):

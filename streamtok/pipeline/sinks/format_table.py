@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from .flat import (
     NPY_HEADER,
     About,
@@ -18,9 +16,8 @@ from .flat import (
     form_raw,
     form_rows,
     form_text,
-    npy_header,
 )
-from .id_reader import read_lines, read_npy, read_raw, read_rows, read_text_or_rows
+from .id_reader import read_npy, read_raw, read_rows, read_text_or_rows
 from .indexed import MEGATRON_HEADER, DatatroveSink, MegatronSink
 from .parquet_sink import ParquetSink
 
@@ -41,22 +38,20 @@ class Format:
     """One format.
 
     make: the sink; form: makes the bytes that it appends. read: the ids in the blocks of the
-    first file; None if `read_ids` cannot read it by itself. read_lines: the ids, and whether a
-    line, which is a document, ends after them. suffix: names that end so choose the format.
+    first file; None if `read_ids` cannot read it by itself. suffix: names that end so choose
+    the format.
     part_suffix: of a part's file. required: the suffix that its readers insist on. further:
     suffixes of the files beside the first one; replaces: they stand in place of its suffix, not
     after it. scratch: suffixes of temporary files of the sink. width: bytes of an id; None
-    where the ids have no type. wide: the type of 4 bytes. header: what begins the first file,
-    of `header_size` bytes, from width and count, and is rewritten at the end; index_header:
-    bytes of the header of a further file. keeps_documents: records where they end. has_schema:
-    holds what the sidecar of other formats does. is_single: the sink needs no more than one
-    output, perhaps a pipe.
+    where the ids have no type. wide: the type of 4 bytes. header_size: bytes of the
+    header of the first file, which is rewritten at the end; index_header: of a further file.
+    keeps_documents: records where they end. is_single: the sink needs no more than one output,
+    perhaps a pipe.
     """
 
     make: Make
     form: Form = form_raw
     read: Callable[[Iterator[bytes | memoryview]], Iterator[Ids]] | None = None
-    read_lines: Callable[[Iterator[bytes | memoryview]], Iterator[tuple[Ids, bool]]] | None = None
     suffix: str | None = None
     part_suffix: str | None = None
     required: str = ""
@@ -65,26 +60,17 @@ class Format:
     scratch: tuple[str, ...] = ()
     width: Callable[[About], int] | None = lambda about: about.width
     wide: str = "uint32"
-    header: Callable[[int, int], bytes] | None = None
     header_size: int = 0
     index_header: int = 0
     keeps_documents: bool = False
-    has_schema: bool = False
     is_single: bool = False
 
     def id_width(self, about: About) -> int:
         """Bytes of an id where ids are raw."""
         return 4 if self.width is None else self.width(about)
 
-    def place_of(self, found: Formed, at: int) -> int:
-        """The byte before id number `at`, in formats that do not keep documents."""
-        if self.width is not None:
-            return len(found.data) // found.n_ids * at
-        lines = np.flatnonzero(np.frombuffer(found.data, np.uint8) == ord("\n"))
-        return int(lines[at - 1]) + 1 if at else 0
-
     def dtype(self, about: About) -> str | None:
-        """The type of the ids in the first file; None for text, and for files with a schema."""
+        """The type of the ids in the first file; None for text and tables."""
         if self.width is None:
             return None
         return "uint16" if self.width(about) == 2 else self.wide
@@ -107,7 +93,6 @@ TABLE: dict[str, Format] = {
         NpySink,
         read=read_npy,
         suffix=".npy",
-        header=npy_header,
         header_size=NPY_HEADER,
         is_single=True,
     ),
@@ -124,7 +109,6 @@ TABLE: dict[str, Format] = {
         JsonlSink,
         form_rows,
         read_rows,
-        read_lines,
         suffix=".jsonl",
         width=None,
         keeps_documents=True,
@@ -155,14 +139,8 @@ TABLE: dict[str, Format] = {
         scratch=(".ids", ".lengths"),
         width=None,
         keeps_documents=True,
-        has_schema=True,
     ),
 }
-
-
-def has_schema(chosen: str) -> bool:
-    """Whether files of this format, which may be one that is not known, describe themselves."""
-    return chosen in TABLE and TABLE[chosen].has_schema
 
 
 def read_ids(blocks: Iterable[bytes | memoryview], chosen: str) -> Iterator[Ids]:

@@ -65,7 +65,7 @@ class MegatronSink(Sink):
             pointer = int(ends[-1])
         for start in range(0, count + 1, _BLOCK):
             index.write(np.arange(start, min(start + _BLOCK, count + 1), dtype="<i8").tobytes())
-        index.patch(0, self._header(count))
+        index.patch(self._header(count))
 
 
 class DatatroveSink(Sink):

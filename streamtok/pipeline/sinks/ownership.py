@@ -1,7 +1,7 @@
 """Tells whether a run may replace what is at its output path.
 
-It may if the same job made it, so that the same command can be run again: its sidecar, or the
-schema of a table, has the digest of the job. Anything else is somebody's work: a file of another
+It may if the same job made it, so that the same command can be run again: its sidecar has the
+digest of the job. Anything else is somebody's work: a file of another
 kind, ids of other inputs or settings, ids without a sidecar. Shards are removed, too, where a run
 writes fewer of them: --force allows that for outputs of any job, and for nothing else.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...stores import places
 from ...stores.urls import is_url
 from .by_name import Family
-from .sidecar import Sidecar, has_sidecar, matching_description, sidecar_path
+from .sidecar import Sidecar, has_sidecar, matching_sidecar, sidecar_path
 
 _OTHER_KIND = "exists and is not an earlier output of this command"
 
@@ -70,7 +70,7 @@ def _is_file(path: str) -> bool:
 def _why_foreign(family: Family, path: str, of_any_job: bool) -> str | None:
     if not _is_file(path):
         return "is not a regular file"
-    found = matching_description(path)
+    found = matching_sidecar(path)
     if found is None:
         return _OTHER_KIND
     if of_any_job or (found.job is not None and found.job == family.about.job):

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...files.part_file import PartFile
-from ...stores import places
-from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
+from ..optional_pyarrow import load_pyarrow
 from .flat import Formed, Sink, document_lengths
 
 METADATA = b"streamtok"  # the key in the schema's metadata
@@ -32,9 +31,8 @@ class ParquetSink(Sink):
     uint32).
 
     `part` is 0; it numbers the rows of a document of more than ROW_TOKENS ids. The schema's
-    metadata holds what the sidecar of other formats does, as JSON under the key "streamtok". Its
-    digests are those of pieces of all ids (little-endian uint32) and of the lengths of the
-    documents (int64). The files are the table and two temporary ones.
+    metadata names the encoding, as JSON under the key "streamtok". The files are the table and two
+    temporary ones: the ids (little-endian uint32), and the lengths of the documents (int64).
     """
 
     ids_at = 1
@@ -54,7 +52,6 @@ class ParquetSink(Sink):
         assert isinstance(ids_file, PartFile)
         assert isinstance(lengths_file, PartFile)
         for file in (ids_file, lengths_file):
-            file.end_piece()
             file.wait()
         from pyarrow.parquet import ParquetWriter
 
@@ -66,12 +63,7 @@ class ParquetSink(Sink):
             "documents": lengths_file.size // 8,
             "first_document": self._first,
             "tokens": ids_file.size // 4,
-            "max_id": about.max_id,
-            "vocabulary": about.vocabulary,
-            "job": about.job,
-            "pieces": {"ids": ids_file.pieces, "lengths": lengths_file.pieces},
         }
-        row = {key: value for key, value in row.items() if value is not None}
         schema = pa.schema(
             [*fields, ("input_ids", pa.list_(pa.uint32()))],
             metadata={METADATA: json.dumps(row).encode()},
@@ -139,27 +131,3 @@ class _Writable:
 
     def close(self) -> None:
         self.closed = True
-
-
-def read_metadata(path: str) -> dict[str, Any] | None:
-    """What the schema of the Parquet file at `path` says under the key "streamtok".
-
-    None if it says nothing, or the file is not Parquet. Raises MissingLibraryError, OSError.
-    """
-    if not is_parquet(path):
-        return None
-    pa = load_pyarrow()
-    from pyarrow.parquet import read_schema
-
-    try:
-        with open_for_pyarrow(path) as file:
-            schema = read_schema(file)
-        row = json.loads((schema.metadata or {}).get(METADATA, b"null"))
-    except (pa.ArrowException, ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
-
-
-def is_parquet(path: str) -> bool:
-    """Whether the first bytes of a file are those of Parquet. Raises OSError."""
-    return places.read_head(path, 4) == b"PAR1"

@@ -33,17 +33,16 @@ from ...stores.urls import is_url
 from .by_name import Family
 from .flat import Formed, Sink, divide
 from .ownership import left_shards
-from .sidecar import Digests, Sidecar, has_sidecar, sidecar_path
+from .sidecar import Digests, Sidecar, sidecar_path
 
 if TYPE_CHECKING:
-    from ..rows import Row
+    from ..rows import Row, Totals
 
 
 class Files:
     """The files of one family, or shards of about `shard_tokens` ids each.
 
-    A shard ends with the first document that brings it to `shard_tokens` ids. With `is_exact`,
-    every shard but the last has exactly that many, and documents may be cut. made: the names of
+    A shard ends with the first document that brings it to `shard_tokens` ids. made: the names of
     complete files, and their sizes.
     """
 
@@ -53,14 +52,12 @@ class Files:
         family: Family,
         *,
         shard_tokens: int | None = None,
-        is_exact: bool = False,
         is_resumable: bool = False,
     ):
         """path: a path or a URL. Call `begin` or `go_on` next."""
         self._path = path
         self._family = family
         self._shard_tokens = shard_tokens
-        self._is_exact = is_exact
         self._is_resumable = is_resumable
         self.made: list[tuple[str, int]] = []
         self._shard = 0  # the number of the open shard, or of the next one
@@ -101,7 +98,6 @@ class Files:
             before -= 1
         for shard in range(before, self._shard):
             names = self._kept_names(shard)
-            self._forget_sidecar(names[0])
             for name in self._family.in_order(names):
                 publish_left(name)
             for name in self._family.names(self._path, shard)[len(names) :]:
@@ -143,7 +139,7 @@ class Files:
             file.cut_back(size, row.pieces[i])
             self._said[i] = len(row.pieces[i])
         self._sink.tokens, self._sink.documents, self._sink.open = row.in_shard
-        if self._family.has_sidecar and not is_url(self._path):
+        if not is_url(self._path):
             remove_left(sidecar_path(names[0]))
 
     @property
@@ -153,49 +149,19 @@ class Files:
 
     def append(self, found: Formed) -> None:
         """Take ids. Raises OSError, FormatLimitError."""
-        while True:
-            if self._is_exact and self._tokens == self._shard_tokens and self._goes_on(found):
-                # Not earlier: a document end may follow in the next call, and shards must not
-                # depend on how the ids are divided into calls.
-                self._close()
+        while found.n_ids or len(found.ends):
             if self._sink is None:
                 self._open(None)
             assert self._sink is not None
-            at = self._cut(found)
-            if at is None:
+            last = len(found.ends)
+            if self._shard_tokens is not None:
+                last = int(np.searchsorted(found.ends, self._shard_tokens - self._sink.tokens))
+            if last == len(found.ends):
                 self._sink.write(found)
                 return
-            before, found = at
+            before, found = divide(found, last)
             self._sink.write(before)
-            if not self._is_exact:
-                self._close()
-            if not found.n_ids and not len(found.ends):
-                return
-
-    @property
-    def _tokens(self) -> int:
-        return self._sink.tokens if self._sink is not None else 0
-
-    @staticmethod
-    def _goes_on(found: Formed) -> bool:
-        """Whether an id comes next, and not the end of a document."""
-        return bool(found.n_ids) and not (len(found.ends) and found.ends[0] == 0)
-
-    def _cut(self, found: Formed) -> tuple[Formed, Formed] | None:
-        """The ids of the open shard, and those after them; None if all are of the open shard."""
-        if self._shard_tokens is None:
-            return None
-        room = self._shard_tokens - self._tokens
-        if not self._is_exact:
-            first = int(np.searchsorted(found.ends, room))
-            if first == len(found.ends):
-                return None
-            return divide(found, first + 1, int(found.ends[first]), int(found.places[first]))
-        if found.n_ids <= room:
-            # What ends at the very end of the shard is in it; the next id opens another one.
-            return None
-        inside = int(np.searchsorted(found.ends, room, "right"))
-        return divide(found, inside, room, self._family.format.place_of(found, room))
+            self._close()
 
     def end_unit(self) -> tuple[int, tuple[int, ...] | None, tuple[tuple[Piece, ...], ...]]:
         """A unit ends: the number of the open shard, its files' sizes, and their new pieces.
@@ -229,29 +195,28 @@ class Files:
         sink = self._sink
         return (0, 0, 0) if sink is None else (sink.tokens, sink.documents, sink.open)
 
-    def finish(self) -> list[tuple[str, int]]:
+    def finish(self, totals: Totals) -> list[tuple[str, int]]:
         """Complete the open shard; what is left to publish, and sizes: -1 for what is to go."""
         if self._sink is not None:
-            self._close()
+            self._close(totals if self._shard_tokens is None else None)
         self._writer.close()
         self._is_finished = True
         kept = [(file.target, file.size) for files in self._complete for file in files]
         return kept + [(file.target, -1) for files in self._scratch for file in files]
 
-    def _close(self) -> None:
+    def _close(self, totals: Totals | None = None) -> None:
         assert self._sink is not None
         self._sink.finish()
         for file in self._files:
             file.end_piece()
         self._writer.wait()
         kept = self._files[: len(self._files) - self._family.scratch]
-        digests = [Digests(file.size, file.hashed_from or 0, tuple(file.pieces)) for file in kept]
-        if self._family.has_sidecar:
-            name = self._family.kept_names(self._path, self._number(self._shard))[-1]
-            sidecar = places.open_new(name, is_resumable=self._is_resumable)
-            self._files.append(sidecar)
-            sidecar.write(self._described(digests).to_json())
-            kept.append(sidecar)
+        digests = [Digests(file.size, tuple(file.pieces)) for file in kept]
+        name = self._family.kept_names(self._path, self._number(self._shard))[-1]
+        sidecar = places.open_new(name, is_resumable=self._is_resumable)
+        self._files.append(sidecar)
+        sidecar.write(self._described(digests, totals).to_json())
+        kept.append(sidecar)
         for file in kept:
             file.sync()
             file.close()
@@ -262,7 +227,7 @@ class Files:
         self._files, self._sink = [], None
         self._shard += 1
 
-    def _described(self, digests: list[Digests]) -> Sidecar:
+    def _described(self, digests: list[Digests], totals: Totals | None) -> Sidecar:
         assert self._sink is not None
         family, about = self._family, self._family.about
         return Sidecar(
@@ -274,11 +239,12 @@ class Files:
             documents=self._sink.documents,
             size=digests[0].size,
             pieces=digests[0].pieces,
-            header_size=digests[0].header_size,
             files=dict(zip(family.format.further, digests[1:], strict=True)),
             max_id=about.max_id,
             vocabulary=about.vocabulary,
             job=about.job,
+            text_bytes=None if totals is None else totals.bytes,
+            skipped={} if totals is None else totals.skipped_because,
         )
 
     def sync(self) -> None:
@@ -295,7 +261,6 @@ class Files:
             if before is not None and self._shard - len(self._complete) >= before:
                 return
             files = self._complete[0]
-            self._forget_sidecar(files[0].target)  # there is no new one, so the ids come first
             publish_together(files)
             for file in self._scratch[0]:
                 file.discard()
@@ -303,18 +268,12 @@ class Files:
         if self._is_finished and self._shard_tokens is not None:
             self.remove_leftovers()
 
-    def _forget_sidecar(self, name: str) -> None:
-        """Remove the sidecar of an older file called `name`, if this run writes no sidecars."""
-        if not self._family.has_sidecar and has_sidecar(name):
-            places.remove(sidecar_path(name))
-
     def publish_left(self, done: list[tuple[str, int]]) -> None:
         """Publish what an earlier process has finished. Raises OSError, CheckpointError."""
         for name, size in done:
             if size < 0:
                 remove_left(name)
             else:
-                self._forget_sidecar(name)
                 publish_left(name, size)
 
     def remove_leftovers(self) -> None:
@@ -323,9 +282,7 @@ class Files:
         A reader of all files of this name would take them for a part of this output.
         """
         for shard in left_shards(self._family, self._path, self._shard):
-            names = self._family.kept_names(self._path, shard)
-            self._forget_sidecar(names[0])
-            for name in names:
+            for name in self._family.kept_names(self._path, shard):
                 with contextlib.suppress(FileNotFoundError):
                     places.remove(name)
 

@@ -3,8 +3,7 @@
 It names the encoding (with the digest of its vocabulary), the format, the type of the ids, the
 counts, and the sizes and digests of the file and of its indexes. A reader takes the encoding from
 it and detects a file that does not belong to its sidecar; `streamtok verify` compares the digests.
-The digest of the job tells whether the same command made the file. Parquet files have no sidecar:
-their schema holds the same facts.
+The digest of the job tells whether the same command made the file.
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from ...errors import SidecarError
 from ...files.part_file import Piece
 from ...stores import places
-from .parquet_sink import is_parquet, read_metadata
 
 _T = TypeVar("_T")
 _SUFFIX = ".json"
@@ -29,19 +27,19 @@ _MOST_BYTES = 1 << 16  # of a sidecar, but for the digests of many pieces
 
 
 class Digests(NamedTuple):
-    """What a sidecar says of a file: its bytes, those of a header, and the pieces after it."""
+    """What a sidecar says of a file: its bytes, and the pieces that they are."""
 
     size: int
-    header_size: int
     pieces: tuple[Piece, ...]
 
 
 @dataclass(frozen=True)
 class Sidecar:
-    """The contents of a sidecar. dtype: the type of the ids in the file, None for text.
+    """The contents of a sidecar. dtype: the type of the ids in the file, None for text and tables.
 
-    pieces: the digests of the bytes after the header, which has `header_size` bytes; None for a
-    table. files: further files, by what follows the common beginning of the names, such as ".idx".
+    pieces: the digests of the file. files: further files, by what follows the common beginning of
+    the names, such as ".idx". text_bytes, skipped: the bytes of text of an output without shards,
+    and how many records were skipped for each reason.
     """
 
     encoding: str
@@ -51,12 +49,13 @@ class Sidecar:
     tokens: int
     documents: int
     size: int  # bytes of the file
-    pieces: tuple[Piece, ...] | None = None
-    header_size: int = 0
+    pieces: tuple[Piece, ...]
     files: Mapping[str, Digests] = field(default_factory=dict)
     max_id: int | None = None
     vocabulary: str | None = None
     job: str | None = None
+    text_bytes: int | None = None
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
@@ -64,11 +63,9 @@ class Sidecar:
         return self.vocabulary or self.encoding
 
     @property
-    def digests(self) -> Digests | None:
-        """What it says of the first file; None of a table."""
-        if self.pieces is None:
-            return None
-        return Digests(self.size, self.header_size, self.pieces)
+    def digests(self) -> Digests:
+        """What it says of the first file."""
+        return Digests(self.size, self.pieces)
 
     def to_json(self) -> bytes:
         """The bytes of the sidecar file."""
@@ -81,14 +78,14 @@ class Sidecar:
             "tokens": self.tokens,
             "documents": self.documents,
             "bytes": self.size,
-            "header_bytes": self.header_size or None,
             "max_id": self.max_id,
             "vocabulary": self.vocabulary,
             "job": self.job,
+            "text_bytes": self.text_bytes,
+            "skipped": self.skipped or None,
             "pieces": self.pieces,
             "files": {
-                name: {"bytes": one.size, "header_bytes": one.header_size, "pieces": one.pieces}
-                for name, one in self.files.items()
+                name: {"bytes": one.size, "pieces": one.pieces} for name, one in self.files.items()
             }
             or None,
         }
@@ -128,31 +125,12 @@ def read_sidecar(path: str) -> Sidecar | None:
     return _parsed(row, path, name)
 
 
-def read_description(path: str) -> Sidecar | None:
-    """What the sidecar of the file at `path` says, or its schema if it is a Parquet file of ours.
-
-    Raises as `read_sidecar`, and MissingLibraryError for a table.
-    """
-    found = read_sidecar(path)
-    if found is not None or not is_parquet(path):
-        return found
-    row = read_metadata(path)
-    if row is None or "vocabulary_sha256" not in row:
-        return None
-    about = (
-        {"tokens": 0, "documents": 0} | row | {"format": "parquet", "bytes": places.size_of(path)}
-    )
-    return _parsed(about, path, path)
-
-
 def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
-    kind_of = "schema" if name == path else "sidecar"
-
     def field(key: str, kind: type[_T], default: Any = None, row: dict[str, Any] = row) -> _T:
         value = row.get(key, default)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise SidecarError(
-                f"{name}: the {kind_of} of {path} is damaged: its {key!r} is {value!r}; "
+                f"{name}: the sidecar of {path} is damaged: its {key!r} is {value!r}; "
                 "--force ignores it"
             )
         return value
@@ -166,8 +144,7 @@ def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
             is_piece = isinstance(one, list) and list(map(type, one)) == [int, str]
             if not is_piece:
                 field("pieces", dict, row=row)  # raises
-        header_size = field("header_bytes", int, 0, row=row)
-        return Digests(field("bytes", int, row=row), header_size, tuple(map(tuple, found)))
+        return Digests(field("bytes", int, row=row), tuple(map(tuple, found)))
 
     files = {
         one: digests(about if isinstance(about, dict) else {})
@@ -181,12 +158,13 @@ def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
         tokens=field("tokens", int),
         documents=field("documents", int),
         size=field("bytes", int),
-        pieces=None if name == path else digests(row).pieces,
-        header_size=field("header_bytes", int, 0),
+        pieces=digests(row).pieces,
         files=files,
         max_id=field("max_id", int),
         vocabulary=text("vocabulary"),
         job=text("job"),
+        text_bytes=None if row.get("text_bytes") is None else field("text_bytes", int),
+        skipped={str(why): int(count) for why, count in field("skipped", dict, {}).items()},
     )
 
 
@@ -202,17 +180,8 @@ def check_sidecar(sidecar: Sidecar, path: str) -> None:
 
 def matching_sidecar(path: str) -> Sidecar | None:
     """The sidecar of the file at `path`, or None if none can be read or none fits the file."""
-    return _fitting(read_sidecar, path)
-
-
-def matching_description(path: str) -> Sidecar | None:
-    """As `matching_sidecar`, for tables as well."""
-    return _fitting(read_description, path)
-
-
-def _fitting(read: Callable[[str], Sidecar | None], path: str) -> Sidecar | None:
     try:
-        found = read(path)
+        found = read_sidecar(path)
         if found is not None:
             check_sidecar(found, path)
     except (SidecarError, OSError):

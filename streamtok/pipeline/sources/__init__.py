@@ -23,7 +23,6 @@ from .json_lines import MAX_LINE, JsonLines
 from .open_blocks import is_compressed, open_blocks
 from .reading import LiveReading, Reading
 from .records import BadRecord, OnBad, Places
-from .replaced_bytes import ReplacedBytes
 from .splitters import Delimited, Documents, Part, Splitter, Start, Whole, unescape
 
 __all__ = [
@@ -44,7 +43,6 @@ __all__ = [
     "Part",
     "Places",
     "Reading",
-    "ReplacedBytes",
     "Splitter",
     "Start",
     "Waiting",

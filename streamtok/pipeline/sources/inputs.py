@@ -65,11 +65,6 @@ class Input(ABC):
         """Which records the documents of the last group are."""
 
     @property
-    def replaced(self) -> int:
-        """How many bytes became U+FFFD in records."""
-        return 0
-
-    @property
     def may_wait(self) -> bool:
         """Whether the next group may take a while to arrive."""
         return False
@@ -114,8 +109,7 @@ class ByteInput(Input):
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
         start = Start(is_open=is_open)
         if position:
-            records = position["records"] or 0
-            start = Start(position["at"], records, position["crc"], is_open)
+            start = Start(position["at"], position["records"], position["crc"], is_open)
         splitter = self._splitter = self._make_splitter(self.name, start)
         self._divider = None  # made when a byte order mark is left out
         blocks = self._blocks(position)
@@ -200,15 +194,11 @@ class ByteInput(Input):
             return Places(lambda number: self.name)
         return self._splitter.places
 
-    @property
-    def replaced(self) -> int:
-        return self._splitter.replaced if self._splitter is not None else 0
-
     def position(self) -> dict[str, Any]:
         assert self._splitter is not None
         return {
             "at": self._splitter.consumed,
-            "records": self._splitter.records,
+            "records": None if self._splitter.counted_from else self._splitter.records,
             "crc": self._splitter.crc,
         }
 

@@ -14,7 +14,6 @@ from ..._core.encode import has_surrogate, text_bytes
 from ...errors import DocumentError
 from ...files.named_errors import json_reason
 from .records import BadRecord, OnBad
-from .replaced_bytes import count_replaced
 from .splitters import BEGINNING, Part, Splitter, Start, together
 
 MAX_LINE = 1 << 26  # bytes
@@ -153,7 +152,7 @@ class JsonLines(Splitter):
 
     def _refuse(self, line: int, why: _BadLine, offset: int = 0) -> None:
         """Skip a line, or raise DocumentError."""
-        bad = BadRecord(self.name, {"line": line, "offset": offset}, why.kind, why.detail)
+        bad = BadRecord(self.name, {"offset": offset}, why.kind, why.detail)
         if self._on_bad is None:
             hint = f"{why.hint}; " if why.hint else ""
             raise DocumentError(
@@ -204,8 +203,6 @@ class JsonLines(Splitter):
             if len(line) > self._max_line:
                 raise self._too_long()
             texts.append(self._text_of(line))
-            if self._errors == "replace":
-                self.replaced += count_replaced(line)
         except _BadLine as why:
             self._holes.append(self.records)
             self._refuse(self.records, why, self._offset() if self._on_bad else 0)

@@ -14,8 +14,6 @@ from ...stores.urls import is_url
 from .blocks import BLOCK_SIZE, STDIN, Waiting, read_descriptor, up_to
 from .compression import START_SIZE, detect
 
-_LARGE = 1 << 20  # bytes
-
 
 def open_blocks(
     place: str,
@@ -60,13 +58,3 @@ def open_blocks(
 def is_compressed(place: str) -> bool:
     """Whether a file or an object begins as compressed data does. Raises OSError."""
     return detect(places.read_head(place, START_SIZE)) is not None
-
-
-def records_before(path: str, stop: int, end: bytes) -> int:
-    """How many records, each with `end`, end before byte `stop` of a file. Reads what is there."""
-    count, held = 0, b""
-    for block in open_blocks(path, stop=stop, size=_LARGE):
-        data = held + block
-        count += data.count(end)
-        held = data[len(data) - len(end) + 1 :] if len(end) > 1 else b""
-    return count

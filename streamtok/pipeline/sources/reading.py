@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -132,12 +132,10 @@ class Reading:
         *,
         on_bad: OnBad | None = None,
         ends: bool = True,
-        before: Callable[[], int] | None = None,
     ) -> Splitter:
         """The splitter of an input of bytes. on_bad: takes the bad lines that are skipped.
 
-        name: the input, for errors. ends: that one document ends where the input does. before: as
-        for `Splitter`.
+        name: the input, for errors. ends: that one document ends where the input does.
         """
         made: Splitter
         if self.jsonl is not None:
@@ -153,7 +151,7 @@ class Reading:
             made = Delimited(self.end, start)
         else:
             made = Whole(start, ends=ends)
-        made.name, made.before = name, before
+        made.name = name
         made.strips_mark = self.strip_bom and self.jsonl is None
         return made
 
