@@ -1,7 +1,8 @@
 """`streamtok decode`: decodes ids to bytes.
 
-The sidecar of the ids names their encoding and format. Options that contradict it are an error, unless --force is given. Files that are named together, and the parts of
-a job, are decoded as one: a part may end inside a character.
+The sidecar of the ids names their encoding and format. Options that contradict it are an error,
+unless --force is given. Files that are named together, and the parts of a job, are decoded as one:
+a part may end inside a character.
 """
 
 from __future__ import annotations

@@ -182,8 +182,8 @@ class Plan:
         found = Plan.load(self.output)
         if found != self:
             raise PlanError(
-                f"{self.output} holds the parts of another plan, with other inputs or options: give "
-                "another output, or remove that folder"
+                f"{self.output} holds the parts of another plan, with other inputs or options: "
+                "give another output, or remove that folder"
             )
         return found
 

@@ -2,7 +2,8 @@
 
 u16, u32: little-endian ids and nothing else. npy: a one-dimensional numpy array. text: decimal, one
 id a line. jsonl, parquet: one row for each document. megatron, datatrove: the files that these
-programs read. The sidecar of each output records the encoding of its ids. This package does not encode or decode.
+programs read. The sidecar of each output records the encoding of its ids. This package does not
+encode or decode.
 """
 
 from .by_name import (
