@@ -133,15 +133,12 @@ def run(args: argparse.Namespace) -> int:
             record = Record(record_path(output.first), job, inputs)
             record.load()
             stack.callback(record.close)
-        goes_on = record is not None and record.is_begun
-        taking_up = record.taking_up if record and goes_on else contextlib.nullcontext
         output.refuse_foreign(record)
         out = output.open(record, stack, skip_log)
-        with taking_up():
-            pipeline = Run(run_after, out, skip_log, record, job.checkpoint_every)
-            pipeline.begin()
-            totals = pipeline.totals
-            progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))
+        pipeline = Run(run_after, out, skip_log, record, job.checkpoint_every)
+        pipeline.begin()
+        totals = pipeline.totals
+        progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))
         if record is not None and record.last != Row():
             progress.note(
                 f"{args.output}: continuing after {totals.documents:,} documents, "
@@ -149,8 +146,7 @@ def run(args: argparse.Namespace) -> int:
             )
         args.continues = job.resume
         try:
-            with taking_up(True):
-                pipeline.go(progress.advance)
+            pipeline.go(progress.advance)
         except Signals.Paused:
             if job.resume:
                 args.when_stopped = f"stopped; the same command continues {args.output}"

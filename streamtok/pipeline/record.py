@@ -4,14 +4,13 @@ It is a file of lines that is only appended to: JSON, a tab, the CRC-32 of the J
 that is not whole was never written. The first line says what the ids depend on: the job, and
 fingerprints of the inputs. Each further line says where a unit ended: in the inputs, and in the
 files of the output, which have at least these lengths then. The last line says that nothing is left
-to do but to publish the files. Only this user can write the file, so fields are not checked one by
-one. It lies beside the real output file, however the path of that was spelled. The caller must hold
+to do but to publish the files. Only this user can write the file, so a line with the right CRC is
+one of ours, and its fields are not checked. It lies beside the real output file, however the path of that was spelled. The caller must hold
 the locks of the run's outputs (`sinks.Locks`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import zlib
@@ -29,9 +28,6 @@ from .rows import Row
 _FORMAT = 1
 _BEGIN = b'{"record": '
 _LARGE = 1 << 20  # bytes, after which a record is written anew if most of it is old
-_STATE_ERRORS = (
-    ValueError, TypeError, LookupError, AttributeError, OverflowError, AssertionError
-)  # fmt: skip
 
 
 def record_path(output: str) -> str:
@@ -59,7 +55,7 @@ class Record:
         self.done: list[tuple[str, int]] | None = None
         self.is_begun = False
         self._fd = -1
-        self._size = self._alive = 0
+        self._size = 0
 
     def load(self) -> None:
         """Read what there is; `is_begun` tells whether there is something to go on from.
@@ -78,31 +74,24 @@ class Record:
         is_torn = len(lines) <= 1 and not (lines and lines[0].endswith(b"\n"))
         if is_torn and _BEGIN.startswith(begin):
             return  # the process died before the first line was there
-        with self.taking_up():
-            head = rows[0] if rows else {}
-            if head.get("record") != _FORMAT:
-                raise CheckpointError(
-                    f"{self.path} is damaged, or not a record of streamtok; remove it to start "
-                    "again"
-                )
-            self._compare(head["job"], head["inputs"])
-            if len(rows) < len(lines) - 1:
-                raise CheckpointError(f"{self.path} is damaged; remove it to start again")
-            pieces: list[list[Piece]] = []
-            for row in rows[1:]:
-                if "done" in row:
-                    self.done = [(name, size) for name, size in row["done"]]
-                    continue
-                found = Row.from_json(row)
-                if not 0 <= found.input <= len(self._inputs):
-                    raise ValueError(f"input {found.input} of {len(self._inputs)}")
-                if found.shard != self.last.shard or not pieces:
-                    pieces = [[] for _ in found.pieces]
-                for all_of, one in zip(pieces, found.pieces, strict=True):
-                    all_of += one
-                self.last = replace(found, pieces=tuple(map(tuple, pieces)))
+        if not rows or rows[0].get("record") != _FORMAT or len(rows) < len(lines) - 1:
+            raise CheckpointError(
+                f"{self.path} is damaged, or not a record of streamtok; remove it to start again"
+            )
+        self._compare(rows[0]["job"], rows[0]["inputs"])
+        pieces: list[list[Piece]] = []
+        for row in rows[1:]:
+            if "done" in row:
+                self.done = [(name, size) for name, size in row["done"]]
+                continue
+            found = Row.from_json(row)
+            if found.shard != self.last.shard or not pieces:
+                pieces = [[] for _ in found.pieces]
+            for all_of, one in zip(pieces, found.pieces, strict=True):
+                all_of += one
+            self.last = replace(found, pieces=tuple(map(tuple, pieces)))
         self.is_begun = True
-        self._size = self._alive = sum(map(len, lines[: len(rows)]))
+        self._size = sum(map(len, lines[: len(rows)]))
 
     def begin(self) -> None:
         """Open the file for `add`; without rows yet, write the first line. Raises OSError."""
@@ -173,23 +162,6 @@ class Record:
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             os.close(fd)
-
-    @contextlib.contextmanager
-    def taking_up(self, is_begun: bool = False) -> Iterator[None]:
-        """Go on from a row in this block: what no run has saved raises CheckpointError.
-
-        is_begun: the run goes on from it, and a ValueError comes from a text.
-        """
-        try:
-            yield
-        except (CheckpointError, OSError):
-            raise
-        except _STATE_ERRORS as error:
-            if is_begun and isinstance(error, ValueError):
-                raise
-            raise CheckpointError(
-                f"{self.path} is damaged ({error!r}); remove it to start again"
-            ) from None
 
     def _compare(self, job: dict[str, Any], inputs: list[dict[str, Any]]) -> None:
         if inputs != self._inputs:

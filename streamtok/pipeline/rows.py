@@ -56,21 +56,14 @@ class Row:
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> Row:
-        """The row of its fields as JSON values. Raises ValueError, TypeError, KeyError."""
+        """The row of its fields as JSON values."""
         pieces = tuple(tuple((size, sha) for size, sha in one) for one in row["pieces"])
-        tokens, documents, is_open = row["in_shard"]
-        totals = Totals(**row["totals"])
-        counts = [totals.inputs, totals.documents, totals.bytes, totals.tokens, totals.skipped]
-        counts += totals.skipped_because.values()
-        counts += [row["input"], row["shard"], *row["in_shard"], *(row["sizes"] or ())]
-        if not all(type(one) is int and one >= 0 for one in counts):
-            raise ValueError("a count that is none")
         return cls(
             **row
             | {
                 "pieces": pieces,
                 "sizes": None if row["sizes"] is None else tuple(row["sizes"]),
-                "in_shard": (tokens, documents, is_open),
-                "totals": totals,
+                "in_shard": tuple(row["in_shard"]),
+                "totals": Totals(**row["totals"]),
             }
         )

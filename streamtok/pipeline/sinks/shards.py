@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 class Files:
     """The files of one family, or shards of about `shard_tokens` ids each.
 
-    A shard ends with the first document that brings it to `shard_tokens` ids. made: the names of
-    complete files, and their sizes.
+    A shard ends with the first document that brings it to `shard_tokens` ids.
     """
 
     def __init__(
@@ -59,7 +58,6 @@ class Files:
         self._family = family
         self._shard_tokens = shard_tokens
         self._is_resumable = is_resumable
-        self.made: list[tuple[str, int]] = []
         self._shard = 0  # the number of the open shard, or of the next one
         self._documents = 0  # ended in earlier shards
         self._files: list[PartFile] = []  # of the open shard
@@ -220,7 +218,6 @@ class Files:
         for file in kept:
             file.sync()
             file.close()
-        self.made += ((file.target, file.size) for file in kept)
         self._complete.append(self._family.in_order(kept))
         self._scratch.append([file for file in self._files if file.is_scratch])
         self._documents += self._sink.documents
