@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from ..argument_types import parse_delimiter, parse_natural
-from ..option_fields import IDS, UNREAD, from_json, said, to_json
+from ..option_fields import IDS, UNREAD, said, to_json
 from .json_lines import MAX_LINE, JsonLines
 from .records import OnBad
 from .splitters import Delimited, Splitter, Start, Whole
@@ -158,11 +157,6 @@ class Reading:
     def as_json(self) -> dict[str, Any]:
         """The fields of `Reading` as JSON values."""
         return {one.name: to_json(getattr(self, one.name)) for one in fields(Reading)}
-
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> Reading:
-        """The value of `as_json`. Raises KeyError, TypeError, ValueError."""
-        return cls(**{one.name: from_json(one, row[one.name]) for one in fields(cls)})
 
 
 @dataclass(frozen=True, kw_only=True)
