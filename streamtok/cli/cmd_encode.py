@@ -103,9 +103,9 @@ def run(args: argparse.Namespace) -> int:
                 raise Misused("--workers needs files as inputs")
             from ..pipeline.worker_pool import InProcesses
 
-            digest, find = output.family.about.job, find_cuts(job, encoding)
+            find = find_cuts(job, encoding)
             run_after = InProcesses(
-                functools.partial(begin_encoder, job, digest, names, sizes),
+                functools.partial(begin_encoder, job, names, sizes),
                 lambda row: spans_after(row, job, names, sizes, find),
                 job.workers,
                 args.signals.heard,

@@ -37,7 +37,7 @@ def read_part(plan: Plan, number: int) -> sinks.Sidecar | None:
         found = sinks.read_sidecar(path)
         if found is None:
             return None
-        if found.job != plan.digest:
+        if found.job != plan.part_digest(number):
             raise PlanError(f"{path} is the file of another plan: remove {plan.output}")
         files = [(path, found.size)]
         files += ((sinks.further_file(path, found, one), about.size)
@@ -119,10 +119,10 @@ def run_part(plan: Plan, number: int) -> Totals:
 def _encode(plan: Plan, part: Part) -> Totals:
     """Make the files of a part."""
     job, path, target = plan.job, part.input.path, plan.path(part.number)
-    family = job.family(job.open_encoding(), plan.digest)
+    family = job.family(job.open_encoding(), plan.part_digest(part.number))
     skip_log = SkipLog(skip_log_path(target), limit=job.max_bad_lines, is_part=True)
     files = sinks.Files(target, family)
-    encoder = begin_encoder(job, plan.digest, [path], [part.input.size], job.threads or 1)
+    encoder = begin_encoder(job, [path], [part.input.size], job.threads or 1)
     with contextlib.ExitStack() as stack:
         stack.callback(files.discard)  # does nothing after a complete run
         stack.callback(skip_log.discard)

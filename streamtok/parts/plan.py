@@ -101,6 +101,10 @@ class Plan:
             del row["job"][one.name]
         return hashlib.sha256(json.dumps(row).encode()).hexdigest()
 
+    def part_digest(self, number: int) -> str:
+        """The digest of a part, as its sidecar has it."""
+        return hashlib.sha256(f"{self.digest} {number}".encode()).hexdigest()
+
     def __len__(self) -> int:
         return self._firsts[-1]
 
@@ -181,9 +185,13 @@ class Plan:
             raise PlanError(f"{self.output} holds other files: give a new or an empty folder")
         found = Plan.load(self.output)
         if found != self:
+            difference = self.job.difference(found.job.as_json(IDS))
+            what = "it has other inputs, or parts of another size"
+            if difference is not None:
+                what = f"that one is {difference[0]}, this one {difference[1]}"
             raise PlanError(
-                f"{self.output} holds the parts of another plan, with other inputs or options: "
-                "give another output, or remove that folder"
+                f"{self.output} holds the parts of another plan: {what}. Give another output, or "
+                "remove that folder"
             )
         return found
 

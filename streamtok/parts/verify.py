@@ -59,7 +59,7 @@ def _check_job(folder: str, report: Report) -> None:
         if not places.exists(path):
             report.add(path, "it is missing: the same encode command goes on with it")
         elif (found := check_output(path, report)) is not None:
-            if found.job != plan.digest:
+            if found.job != plan.part_digest(number):
                 report.add(path, f"it is not part {number} of this plan")
             parts.append(found)
     if len(report.faults) > before:

@@ -162,13 +162,9 @@ def open_span(
 
 
 def begin_encoder(
-    job: EncodeJob,
-    digest: str | None,
-    paths: Sequence[str],
-    sizes: Sequence[int | None],
-    num_threads: int = 1,
+    job: EncodeJob, paths: Sequence[str], sizes: Sequence[int | None], num_threads: int = 1
 ) -> SpanEncoder:
-    """What encodes spans of files in a worker. digest: of the job."""
+    """What encodes spans of files in a worker."""
     set_cache_limit(CACHE_BYTES)
     encoding = job.open_encoding()
     skipped: list[BadRecord] = []
@@ -176,5 +172,5 @@ def begin_encoder(
     def open_input(number: int, span: Span) -> Input:
         return open_span(job, paths[number], span, skipped.append, job.chunk_size)
 
-    family = job.family(encoding, digest)
+    family = job.family(encoding)
     return SpanEncoder(job, encoding, family, open_input, sizes, skipped, num_threads=num_threads)

@@ -70,15 +70,15 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
 def test_another_plan_is_refused(text: Path) -> None:
     make(text).save()
     with pytest.raises(
-        PlanError, match="that one is with --part-size 500, this one with --part-size 400"
+        PlanError, match="another plan: it has other inputs, or parts of another size"
     ):
         make(text, part_size=400).save()
     text.write_text("other text")
-    with pytest.raises(PlanError, match=r"in\.txt has changed since"):
+    with pytest.raises(PlanError, match="it has other inputs"):
         make(text).save()
     other = text.with_name("other.txt")
     other.write_text("x")
-    with pytest.raises(PlanError, match=r"other\.txt was .*in\.txt"):
+    with pytest.raises(PlanError, match="it has other inputs"):
         make(other).save()
 
 
@@ -120,7 +120,7 @@ def test_damaged(text: Path, old: str, new: str) -> None:
         ({"part_size": True}, ValueError, "part_size must be a positive number"),
         ({"parts": 3}, TypeError, "'parts' is not an option of a plan"),
         ({"lines": True, "jsonl": "text"}, ValueError, "only one of lines"),
-        ({"shard_exactly": True}, ValueError, "--shard-exactly needs --shard-tokens"),
+        ({"shard_tokens": 5}, ValueError, "shard_tokens cannot be used"),
         ({"add_special_tokens": True, "append": 5}, ValueError, "not both"),
         ({"delimiter": b""}, ValueError, "at least one byte"),
         ({"errors": "ignore"}, ValueError, "ignore"),

@@ -50,12 +50,11 @@ def write(
     about: About = GPT2,
     *,
     step: int = 7,
-    has_sidecar: bool = False,
     **settings: Any,
 ) -> list[str]:
     """Write the documents. Returns the names of the files."""
     before = set(path.parent.iterdir())
-    family = Family(chosen, about, has_sidecar)
+    family = Family(chosen, about)
     files = Files(str(path), family, **settings)
     files.begin()
     for ids, ends in parts_of(documents, step):
@@ -170,14 +169,15 @@ def test_tables(folder: Path, documents: list[list[int]], step: int) -> None:
     assert read_table(str(path)) == documents
 
 
-def pieces_of(data: bytes) -> list[list[object]]:
-    return [[len(data), hashlib.sha256(data).hexdigest()]]
+def pieces_of(data: bytes, header: int = 0) -> list[list[object]]:
+    pieces = [one for one in (data[:header], data[header:]) if one]
+    return [[len(one), hashlib.sha256(one).hexdigest()] for one in pieces]
 
 
 @pytest.mark.parametrize(("chosen", "dtype"), [("u16", "uint16"), ("u32", "uint32")])
 def test_raw_ids_and_their_sidecar(tmp_path: Path, chosen: str, dtype: str) -> None:
     documents = [[1, 2, 3], [], [50_000]]
-    names = write(tmp_path / "a.bin", chosen, documents, has_sidecar=True)
+    names = write(tmp_path / "a.bin", chosen, documents)
     assert names == ["a.bin", "a.bin.json"]
     row = json.loads((tmp_path / "a.bin.json").read_text())
     assert np.memmap(tmp_path / "a.bin", row["dtype"], "r").tolist() == [1, 2, 3, 50_000]
@@ -208,15 +208,14 @@ def test_raw_ids_and_their_sidecar(tmp_path: Path, chosen: str, dtype: str) -> N
 def test_a_sidecar_has_the_digests_of_all_files(
     tmp_path: Path, chosen: str, header: int, further: list[str]
 ) -> None:
-    names = write(tmp_path / "a", chosen, [[1, 2, 3], [], [50_000]], has_sidecar=True)
+    names = write(tmp_path / "a", chosen, [[1, 2, 3], [], [50_000]])
     first = tmp_path / names[0]
     row = json.loads(Path(f"{first}.json").read_text())
-    assert row["pieces"] == pieces_of(first.read_bytes()[header:])
-    assert row.get("header_bytes", 0) == header
+    assert row["pieces"] == pieces_of(first.read_bytes(), header)
     base = tmp_path / "a" if chosen == "megatron" else first
     contents = {one: Path(f"{base}{one}").read_bytes() for one in further}
     assert row.get("files", {}) == {
-        one: {"bytes": len(data), "header_bytes": begin, "pieces": pieces_of(data[begin:])}
+        one: {"bytes": len(data), "pieces": pieces_of(data, begin)}
         for one, data in contents.items()
         for begin in [34 if chosen == "megatron" else 0]
     }
@@ -286,22 +285,6 @@ def test_shards_end_with_documents(
     assert [one for name in names for one in read_datatrove(name)] == documents
 
 
-@FOLDER
-@given(documents=DOCUMENTS, size=st.integers(1, 30), step=st.integers(1, 40))
-def test_exact_shards(folder: Path, documents: list[list[int]], size: int, step: int) -> None:
-    path = fresh(folder)
-    write(
-        path / "a.u32", "u32", documents, step=step, has_sidecar=True, shard_tokens=size,
-        is_exact=True,
-    )  # fmt: skip
-    ids = [one for document in documents for one in document]
-    assert shards_of(path) == [ids[i : i + size] for i in range(0, max(1, len(ids)), size)]
-    found = [json.loads(one.read_text())["documents"] for one in sorted(path.glob("*.json"))]
-    ends = np.cumsum([len(document) for document in documents]).tolist()
-    shard = [max(0, -(-end // size) - 1) for end in ends]
-    assert found == [shard.count(i) for i in range(len(found))]
-
-
 def test_a_shard_is_published_when_it_is_full(tmp_path: Path) -> None:
     family = Family("u32", GPT2)
     files = Files(str(tmp_path / "a.u32"), family, shard_tokens=3)
@@ -323,7 +306,7 @@ def test_a_row_goes_on_elsewhere(tmp_path: Path, chosen: str, shard_tokens: int 
     rng = np.random.default_rng(3)
     documents = [rng.integers(0, 50_000, n).tolist() for n in (3, 0, 5, 9, 1, 12, 0, 4)]
     parts = parts_of(documents, 4)
-    family = Family(chosen, GPT2, wants_sidecar=chosen == "u32")
+    family = Family(chosen, GPT2)
     Parts = Sequence[tuple[list[int], list[int]]]
 
     def feed(files: Files, some: Parts, row: Row = Row()) -> Row:  # noqa: B008 (immutable)

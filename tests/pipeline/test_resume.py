@@ -336,7 +336,7 @@ def test_what_appeared_since_is_not_replaced(text: Path, tmp_path: Path) -> None
 
 def test_shards_that_were_complete_are_published(tmp_path: Path) -> None:
     """What was complete and not yet published when the process died is, with its sidecar."""
-    family = Family("npy", About("none", "", 100), wants_sidecar=True)
+    family = Family("npy", About("none", "", 100))
     path = str(tmp_path / "a.npy")
 
     def opened() -> Files:

@@ -211,7 +211,7 @@ def test_a_failing_write_names_the_file_and_leaves_nothing(
 ) -> None:
     path = tmp_path / "a.x"
     monkeypatch.setattr(os, "write", failing(50_000, OSError(number, os.strerror(number))))
-    family = Family(chosen, ABOUT, chosen == "u32")
+    family = Family(chosen, ABOUT)
     files = Files(str(path), family)
     files.begin()
 

@@ -193,7 +193,7 @@ class Files:
         sink = self._sink
         return (0, 0, 0) if sink is None else (sink.tokens, sink.documents, sink.open)
 
-    def finish(self, totals: Totals) -> list[tuple[str, int]]:
+    def finish(self, totals: Totals | None = None) -> list[tuple[str, int]]:
         """Complete the open shard; what is left to publish, and sizes: -1 for what is to go."""
         if self._sink is not None:
             self._close(totals if self._shard_tokens is None else None)
@@ -237,7 +237,6 @@ class Files:
             size=digests[0].size,
             pieces=digests[0].pieces,
             files=dict(zip(family.format.further, digests[1:], strict=True)),
-            max_id=about.max_id,
             vocabulary=about.vocabulary,
             job=about.job,
             text_bytes=None if totals is None else totals.bytes,

@@ -51,7 +51,6 @@ class Sidecar:
     size: int  # bytes of the file
     pieces: tuple[Piece, ...]
     files: Mapping[str, Digests] = field(default_factory=dict)
-    max_id: int | None = None
     vocabulary: str | None = None
     job: str | None = None
     text_bytes: int | None = None
@@ -78,7 +77,6 @@ class Sidecar:
             "tokens": self.tokens,
             "documents": self.documents,
             "bytes": self.size,
-            "max_id": self.max_id,
             "vocabulary": self.vocabulary,
             "job": self.job,
             "text_bytes": self.text_bytes,
@@ -160,7 +158,6 @@ def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
         size=field("bytes", int),
         pieces=digests(row).pieces,
         files=files,
-        max_id=field("max_id", int),
         vocabulary=text("vocabulary"),
         job=text("job"),
         text_bytes=None if row.get("text_bytes") is None else field("text_bytes", int),
