@@ -86,7 +86,8 @@ class SkipLog:
             row = {"file": bad.file, **bad.place, "reason": bad.reason}
             self._file.write(json.dumps(row).encode() + b"\n")
         if self._limit is not None and self.skipped > self._limit:
-            where = " ".join(f"{key.replace('_', ' ')} {n}" for key, n in bad.place.items())
+            names = {"offset": "byte", "row_group": "row group"}
+            where = " ".join(f"{names.get(key, key)} {n}" for key, n in bad.place.items())
             self._keep()
             try:
                 check_skipped(Totals(documents=1, **self._counts()), self._limit, self._kept_path)

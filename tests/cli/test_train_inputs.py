@@ -97,9 +97,7 @@ def test_the_vocabulary_is_that_of_the_texts(inputs: Any, capsys: Any) -> None:
     args, documents = inputs
     expected = model(documents)
     vocabulary = expected.train(300, tie="first")
-    for number, way in enumerate(
-        ([], ["--threads", "1"], ["--workers", "2"], ["--errors", "replace"])
-    ):
+    for number, way in enumerate(([], ["--threads", "1"], ["--errors", "replace"])):
         assert main(["train", *args, *way, "-q", "-o", f"{number}.tiktoken"]) == 0
         found = Path(f"{number}.tiktoken").read_bytes()
         if number == 0:
@@ -113,7 +111,7 @@ def test_the_vocabulary_is_that_of_the_texts(inputs: Any, capsys: Any) -> None:
 
 
 def test_counting_goes_on_where_it_was_stopped(inputs: Any, monkeypatch: Any) -> None:
-    """After Ctrl-C at any call, and with another number of processes."""
+    """After Ctrl-C at any call."""
     args, documents = inputs
     expected = model(documents)
     monkeypatch.setattr(unit_ends, "UNIT", 700)
@@ -140,9 +138,6 @@ def test_counting_goes_on_where_it_was_stopped(inputs: Any, monkeypatch: Any) ->
         if code == 0:
             break
         assert Trainer.load_counts("counts.npz").bytes_in < expected.bytes_in
-        if rng.random() < 0.1:
-            assert main([*command, "--workers", "2"]) == 0
-            break
     found = Trainer.load_counts("counts.npz")
     assert list(found.piece_counts().items()) == list(expected.piece_counts().items())
     assert found.bytes_in == expected.bytes_in
@@ -169,13 +164,12 @@ def test_bad_lines(tmp_path: Path, capsys: Any) -> None:
     path.write_text('{"text": "low low"}\n{"tex": 1}\nnot JSON\n{"text": "lower"}\n')
     out = str(tmp_path / "out.tiktoken")
     args = ["train", str(path), "--vocab-size", "257", "-o", out, "--force"]
-    for way in ([], ["--workers", "1"]):
-        assert main([*args, *way, "--jsonl", "text"]) == 1
-        assert "a.jsonl line 2: no field 'text'" in capsys.readouterr().err
-        assert main([*args, *way, "--jsonl", "text", "--skip-bad-lines"]) == 0
-        assert "2 lines or rows without a text were skipped" in capsys.readouterr().err
-        assert main([*args, *way, "--jsonl", "txet", "--skip-bad-lines"]) == 1
-        assert "no line or row has a text" in capsys.readouterr().err
+    assert main([*args, "--jsonl", "text"]) == 1
+    assert "a.jsonl line 2: no field 'text'" in capsys.readouterr().err
+    assert main([*args, "--jsonl", "text", "--skip-bad-lines"]) == 0
+    assert "2 lines or rows without a text were skipped" in capsys.readouterr().err
+    assert main([*args, "--jsonl", "txet", "--skip-bad-lines"]) == 1
+    assert "no line or row has a text" in capsys.readouterr().err
 
 
 def test_a_bad_text_is_named(tmp_path: Path, capsys: Any) -> None:
@@ -183,8 +177,6 @@ def test_a_bad_text_is_named(tmp_path: Path, capsys: Any) -> None:
     args = ["train", str(path), "--vocab-size", "257", "-o", out, "-q"]
     path.write_bytes(b"low\nlower\nlo\xffw\nlow\n")
     assert main([*args, "--lines"]) == 1
-    assert "a: document 3: byte 2 is not UTF-8 (invalid start byte)" in capsys.readouterr().err
-    assert main([*args, "--lines", "--workers", "1"]) == 1
     assert "a: document 3: byte 2 is not UTF-8 (invalid start byte)" in capsys.readouterr().err
 
 
@@ -199,7 +191,6 @@ def test_records_that_are_taken_as_plain_text(name: str, tmp_path: Path, capsys:
         ["encode", str(path), "-o", out],
         ["encode", str(path), "-o", f"{out}2", "--task", "0/1"],
         ["train", str(path), "--vocab-size", "257", "-o", f"{out}3"],
-        ["train", str(path), "--vocab-size", "257", "-o", f"{out}4", "--workers", "1"],
     )
     for command in commands:
         assert main(command) == 0

@@ -115,7 +115,6 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
     return [
         Scenario("raw ids with a sidecar", [], "out.bin", plain, policies=WORKERS),
         Scenario("npy in shards, of packed files", [*pieces, *shards], "out.npy", packed),
-        Scenario("exact shards", ["--shard-exactly", "--lines", *shards, *end], "out.npy", plain),
         Scenario("JSONL, of lines", ["--lines", *end], "out.jsonl", plain, policies=WORKERS),
         Scenario("Megatron, of JSONL", [*megatron, *shards], "out.bin", jsonl, policies=POLICIES),
         Scenario("datatrove, of lines", ["--lines", *shards, *end], "out.ds", plain),

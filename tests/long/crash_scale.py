@@ -28,7 +28,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streamtok.parts.commit import MANIFEST, SKIP_LOG
-from streamtok.parts.part import RECORDS
 from streamtok.parts.plan import PLAN_FILE
 from streamtok.pipeline.sources import open_blocks
 from streamtok.stores import places
@@ -77,10 +76,10 @@ def contents(out: str) -> dict[str, str]:
     """SHA-256 of every file that is not the plan or a record; the plan's digest is left out."""
     found = {}
     for name in sorted(places.names_in(out)):
-        if name in (PLAN_FILE, RECORDS) or name.startswith("."):  # a kill leaves hidden files
+        if name == PLAN_FILE or name.startswith("."):  # a kill leaves hidden files
             continue
         data = b"".join(open_blocks(places.join(out, name)))  # the last part may be empty
-        if name == SKIP_LOG:  # the same file may be an object
+        if name.endswith(SKIP_LOG):  # the same file may be an object
             rows = [json.loads(line) for line in data.splitlines()]
             data = json.dumps([{**row, "file": ""} for row in rows]).encode()
         if name == MANIFEST:

@@ -326,8 +326,6 @@ class Process:
         self.has_shards = rng.random() < 0.5
         if self.has_shards:
             self._args += ["--shard-tokens", rng.choice(["20", "300", "5000"])]
-            if rng.random() < 0.3:
-                self._args += ["--shard-exactly"]
         self._process: subprocess.Popen[bytes] | None = None
         self.said = ""
         self.accepts = False

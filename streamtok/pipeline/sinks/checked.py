@@ -12,7 +12,7 @@ from ...errors import SidecarError
 from ...stores import places
 from .finished import first_file, further_file
 from .format_table import TABLE
-from .sidecar import Digests, Sidecar, read_sidecar
+from .sidecar import Digests, Sidecar, read_sidecar, sidecar_path
 
 _BLOCK = 1 << 18  # bytes
 
@@ -60,7 +60,8 @@ def check_output(path: str, report: Report) -> Sidecar | None:
         places.read_head(first, 1)  # raises if it cannot be read
         about = read_sidecar(first)
         if about is None:
-            report.add(first, "it has no sidecar, so nothing tells what it should hold")
+            what = f"it has no sidecar {sidecar_path(first)}: nothing tells what it should hold"
+            report.add(first, what)
             return None
         if about.format not in TABLE:
             report.add(first, f"its sidecar names the format {about.format}, which is not known")
