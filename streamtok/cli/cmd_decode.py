@@ -129,7 +129,7 @@ def _sources(
     """The inputs, and in place of a folder the outputs of its job."""
     for file, folder in zip(given, plans, strict=True):
         if folder is not None:
-            plan = Plan.load(folder, is_moved=True)
+            plan = Plan.load(folder)
             for number in range(len(plan)):
                 about = read_part(plan, number)
                 if about is None:

@@ -155,8 +155,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         with show_bar(args.quiet, "counting", None, "B") as advance:
             files.count(
+                lambda name, span, on_bad: opener.open(name, on_bad, span),
                 num_threads=args.threads,
-                open_input=lambda name, span, on_bad: opener.open(name, on_bad, span),
                 advance=advance,
             )
     finally:  # whatever the reason, a later process can continue

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .._core.encode import text_bytes
+from ..pipeline.documents import explain
 from ..pipeline.sources import Documents, Part
 
 if TYPE_CHECKING:
@@ -97,10 +98,6 @@ class DocumentCounter:
         where = name if start is not None else f"{name}: document {self.documents + 1}"
         if start is None:
             start = self._begin if self.is_open else self._trainer.bytes_in
-        if isinstance(error, UnicodeDecodeError):
-            at = "a byte" if start is None else f"byte {error.start - start}"
-            what = f"{at} is not UTF-8 ({error.reason})"
-        else:
-            raise error
-        how = "--errors replace or --errors surrogateescape accepts it"
-        return f"{where}: {what}; {how}"
+        if isinstance(error, UnicodeDecodeError) and start is not None:
+            error.start -= start
+        return explain(error, where)

@@ -14,18 +14,17 @@ from typing import Any, TypeAlias
 
 from ..errors import StreamtokError
 from ..files.named_errors import shown
+from ..pipeline.option_fields import difference
 from ..pipeline.rows import Row
 from ..pipeline.skip_log import SkipLog
 from ..pipeline.sources import Input, OnBad, Reading, check_file, fingerprint
 from ..pipeline.sources.unit_ends import CleanCuts, FindCut, cuts_behind
 from ..pipeline.span_encoder import Span
-from ..pipeline.spans import inside, open_span, spans_after
+from ..pipeline.spans import inside, spans_after
 from ..stores.urls import is_url
 from ..training.trainer import Trainer
 from .counted_documents import DocumentCounter, batches
 
-_BLOCK = 1 << 20
-_MAY_CHANGE = "skip_bad_lines", "max_bad_lines", "max_pending", "skip_empty"
 OpenInput: TypeAlias = Callable[[str, Span, OnBad], Input]
 
 
@@ -67,13 +66,11 @@ class FileCounts:
                 f"{saved} does not record which files it was counted from: use another file for "
                 "--save-counts"
             ) from None
-        for name, value in row.items():
-            if before.get(name) != value and name not in _MAY_CHANGE:
-                option = f"--{'no-unpack' if name == 'unpack' else name.replace('_', '-')}"
-                raise StreamtokError(
-                    f"{saved} was counted with another {option}: give the same, or use another "
-                    "file for --save-counts"
-                )
+        if (differs := difference(self._reading, before)) is not None:
+            raise StreamtokError(
+                f"{saved} was counted {differs[0]}, not {differs[1]}: give the same, or use another "
+                "file for --save-counts"
+            )
         names = []
         for path, found in counted:
             known = [one for one in self._names if os.path.realpath(one) == path]
@@ -94,14 +91,14 @@ class FileCounts:
 
     def count(
         self,
+        open_input: OpenInput,
         *,
         num_threads: int | None = 1,
-        open_input: OpenInput | None = None,
         advance: Callable[[int, int], None] = lambda read, total: None,
     ) -> None:
         """Count all that is left.
 
-        open_input: another way to open an input, for a span. advance: called with the bytes that
+        open_input: opens an input, for a span. advance: called with the bytes that
         are counted so far, and those of all files, 0 if unknown. Raises StreamtokError that names
         the place of text that is none; OSError.
         """
@@ -113,15 +110,12 @@ class FileCounts:
             skip_log = SkipLog()
             position = span.position
             for number in range(span.first, span.last):
-                source = (open_input or self._open_span)(self._names[number], span, skip_log)
+                source = open_input(self._names[number], span, skip_log)
                 read = sum(size or 0 for size in self._sizes[:number])
                 for _ in self._counted(trainer, source, position):
                     advance(read + source.read, total)
                 position = None
             self._add(trainer, span, skip_log.skipped)
-
-    def _open_span(self, path: str, span: Span, on_bad: OnBad) -> Input:
-        return open_span(self._reading, path, span, on_bad, _BLOCK)
 
     def _counted(
         self, trainer: Trainer, source: Input, position: dict[str, Any] | None

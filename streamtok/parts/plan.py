@@ -67,11 +67,6 @@ class Part(NamedTuple):
     start: int
     stop: int
 
-    @property
-    def is_last(self) -> bool:
-        """Whether the input ends in this part."""
-        return self.stop == self.input.size
-
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -96,7 +91,7 @@ class Plan:
     @cached_property
     def digest(self) -> str:
         """See the class."""
-        row = self._as_json() | {"output": None}
+        row = self._as_json()
         for one, _ in said_fields(self.job, UNREAD):
             del row["job"][one.name]
         return hashlib.sha256(json.dumps(row).encode()).hexdigest()
@@ -144,7 +139,6 @@ class Plan:
     def _as_json(self) -> dict[str, Any]:
         return {
             "streamtok": _FORMAT,
-            "output": self.output,
             "part_size": self.job.part_size,
             "job": self.job.as_json(),
             "inputs": self.inputs,
@@ -196,11 +190,8 @@ class Plan:
         return found
 
     @classmethod
-    def load(cls, path: str, *, is_moved: bool = False) -> Plan:
-        """The plan in a file, or in the output folder that it is in. Raises OSError, PlanError.
-
-        is_moved: the output is the folder where the file is found.
-        """
+    def load(cls, path: str) -> Plan:
+        """The plan in an output folder, or in its file there. Raises OSError, PlanError."""
         file = path
         if os.path.basename(path) != PLAN_FILE and (is_url(path) or os.path.isdir(path)):
             file = places.join(path, PLAN_FILE)
@@ -210,12 +201,7 @@ class Plan:
                 raise ValueError(f"streamtok is {row['streamtok']!r}")
             job = replace(EncodeJob.from_json(row["job"]), part_size=row["part_size"])
             inputs = tuple(InputFile(*one) for one in row["inputs"])
-            output = (
-                (file.removesuffix(PLAN_FILE).rstrip("/") or os.curdir)
-                if is_moved
-                else row["output"]
-            )
-            made = cls(output, job, inputs)
+            made = cls(file.removesuffix(PLAN_FILE).rstrip("/") or os.curdir, job, inputs)
             len(made), made.digest  # raise what is wrong
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise PlanError(f"{file} is not a plan, or damaged: {error}") from None

@@ -48,7 +48,7 @@ def verify(outputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
 
 def _check_job(folder: str, report: Report) -> None:
     try:
-        plan = Plan.load(folder, is_moved=True)
+        plan = Plan.load(folder)
     except (PlanError, OSError) as error:
         report.add(places.join(folder, PLAN_FILE), error)
         return

@@ -29,7 +29,7 @@ from .argument_types import (
     parse_task,
 )
 from .documents import DocumentEncoder
-from .option_fields import IDS, UNREAD, from_json, in_words, said, said_fields, to_json
+from .option_fields import IDS, UNREAD, difference, from_json, in_words, said, said_fields, to_json
 from .sources.reading import LiveReading
 
 if TYPE_CHECKING:
@@ -223,18 +223,11 @@ class EncodeJob(LiveReading):
 
     def difference(self, saved: Mapping[str, Any]) -> tuple[str, str] | None:
         """In which option the ids differ from those of a job whose IDS are saved: (then, now)."""
-        own = self.as_json(IDS)
-        options = {one.name: option for one, option in said_fields(self, IDS)}
-        for name in sorted(own):
-            before, now = saved.get(name), own[name]
-            if before == now:
-                continue
-            flag = "--encoding" if name == "digest" else options[name].flag
-            if name in options and options[name].is_off:
-                before, now = not before, not now
-            elif name == "digest":
-                before, now = (one and one[:16] for one in (before, now))
-            return in_words(flag, before), in_words(flag, now)
+        if (found := difference(self, saved)) is not None:
+            return found
+        if saved.get("digest") != self.digest:
+            then, now = (str(one)[:16] for one in (saved.get("digest"), self.digest))
+            return in_words("--encoding", then), in_words("--encoding", now)
         return None
 
     # What the options mean

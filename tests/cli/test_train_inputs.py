@@ -131,8 +131,8 @@ def test_counting_goes_on_where_it_was_stopped(inputs: Any, monkeypatch: Any) ->
     command = ["train", *args, "-q", "-o", "out.tiktoken", "--save-counts", "counts.npz"]
     command.append("--force")
     rng = random.Random(3)
-    for _ in range(100):
-        left[0] = rng.randrange(6, 20)
+    for number in range(100):  # a packed file is counted in one run
+        left[0] = rng.randrange(6, 20 + 3 * number)
         code = main(command)
         assert code in (0, 130)
         if code == 0:
@@ -154,7 +154,7 @@ def test_counts_of_texts_that_were_read_in_another_way(tmp_path: Path, capsys: A
     assert main([*args, "--jsonl", "text"]) == 0
     for other in (["--jsonl", "more"], ["--lines"], []):
         assert main([*args, *other]) == 1
-        assert "was counted with another --" in capsys.readouterr().err
+        assert "was counted with" in capsys.readouterr().err
     assert main([*args, "--jsonl", "text", "--skip-bad-lines"]) == 0
     assert Trainer.load_counts(tmp_path / "counts").bytes_in == 3
 

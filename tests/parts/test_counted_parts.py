@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from streamtok import StreamtokError, Trainer
+from streamtok.cli.open_inputs import Notes, Opener
 from streamtok.parts.counted_files import FileCounts
 from streamtok.pipeline.sources import Reading, unit_ends
 
@@ -33,7 +35,8 @@ def count_in_parts(
     **how: Any,
 ) -> Trainer:
     counts = FileCounts(Trainer(pattern, errors=reading.errors), paths, reading)
-    counts.count(**how)
+    opener = Opener(reading, Notes(), contextlib.nullcontext, 1 << 10)
+    counts.count(lambda name, span, on_bad: opener.open(name, on_bad, span), **how)
     return counts.trainer
 
 

@@ -29,7 +29,6 @@ def test_the_parts_cover_the_input(text: Path) -> None:
     size = text.stat().st_size
     assert [part.start for part in made] == list(range(0, size, 500))
     assert [part.stop for part in made] == [*range(500, size, 500), size]
-    assert [part.is_last for part in made] == [False] * (len(made) - 1) + [True]
     assert made.path(3).endswith("part-000003-of-000005.u16")
     with pytest.raises(IndexError, match="parts 0 … 4, not 5"):
         made[5]

@@ -14,6 +14,7 @@ from ray.cluster_utils import Cluster
 import streamtok.ray
 from streamtok import PlanError
 from streamtok.parts.part import missing_parts, run_parts
+from streamtok.pipeline.rows import Totals
 
 from .conftest import contents, make
 
