@@ -12,12 +12,10 @@ from ..engines.template import NO_TEMPLATE
 from ..pipeline import sinks
 from ..pipeline.job import EncodeJob
 from ..pipeline.record import Record, record_path
-from ..pipeline.sinks.sidecar import has_sidecar
 from ..pipeline.skip_log import SkipLog, skip_log_path
-from ..stores import places
 from ..stores.urls import is_url
 from . import overwriting
-from .messages import Misused, Refused, is_terminal, shown
+from .messages import Misused, Refused, is_terminal
 from .vocabulary_output import vocabulary_files
 
 END = "<|endoftext|>"
@@ -83,13 +81,9 @@ class Output:
 
     def refuse_foreign(self, record: Record | None) -> None:
         """Raise Refused if the run would replace files that another job made, unless --force is
-        given.
-
-        Shards that no job made are refused even then: how many the run will replace, and whether
-        it removes the rest, is not known before its end. The shards that a run has published
-        before, as its record says, are its own.
+        given. The shards that a run has published before, as its record says, are its own.
         """
-        if not self.is_file:
+        if not self.is_file or self._is_forced:
             return
         family, path = self.family, self._path
         if record is not None and record.done is not None:
@@ -99,23 +93,8 @@ class Output:
         if self._job.shard_tokens is not None:
             shards = [one for one in family.shards_there(path) if one >= complete]
         for shard in shards:
-            if (found := sinks.find_foreign(family, path, shard)) is None:
-                continue
-            nobodys = shard is not None and sinks.find_foreign(family, path, shard, of_any_job=True)
-            if nobodys:
-                raise Refused(
-                    f"{shown(nobodys.path)} has the name of a shard of this output, and nothing "
-                    "shows that streamtok wrote it: move it away, or give another output"
-                )
-            if not self._is_forced:
+            if (found := sinks.find_foreign(family, path, shard)) is not None:
                 raise overwriting.already_exists(*found)
-        log = skip_log_path(self.first)
-        if self._is_forced or not self._job.skips_bad or (record is not None and record.is_begun):
-            return
-        if places.exists(log) and not has_sidecar(
-            self.family.names(path, 0 if self._job.shard_tokens else None)[0]
-        ):
-            raise overwriting.already_exists(log)
 
     def warn_of_lost_ends(self, documents: int) -> str | None:
         """A warning if nothing in the output tells where documents end, else None."""

@@ -96,8 +96,7 @@ def _warn_of_records(names: Sequence[str], reading: Reading, notes: Notes) -> No
     if reading.jsonl is not None or reading.parquet is not None:
         return
     for suffixes, kind, option in _RECORDS:
-        plain = unpacked_name if reading.unpack else str.lower
-        found = [one for one in names if plain(one).endswith(suffixes)]
+        found = [one for one in names if unpacked_name(one).endswith(suffixes)]
         if found and sinks.matching_sidecar(found[0]) is None:  # else it is refused: it holds ids
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             name = f"{input_name(found[0])}{more}"

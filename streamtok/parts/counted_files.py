@@ -68,8 +68,8 @@ class FileCounts:
             ) from None
         if (differs := difference(self._reading, before)) is not None:
             raise StreamtokError(
-                f"{saved} was counted {differs[0]}, not {differs[1]}: give the same, or use another "
-                "file for --save-counts"
+                f"{saved} was counted {differs[0]}, not {differs[1]}: give the same, or "
+                "use another file for --save-counts"
             )
         names = []
         for path, found in counted:

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -68,13 +68,12 @@ class Part(NamedTuple):
     stop: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Plan:
     """The parts of one job: `len(plan)` of them, `plan[i]` is part number i.
 
     output: the folder. `digest` (SHA-256) stands for all that the files of finished parts depend
-    on. Plans with one digest and output are equal, though what they do with text that has not been
-    read may differ.
+    on.
     """
 
     output: str
@@ -113,24 +112,13 @@ class Plan:
         start = (number - self._firsts[which]) * step
         return Part(number, one, start, min(start + step, one.size))
 
-    def __iter__(self) -> Iterator[Part]:
-        return map(self.__getitem__, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Plan):
-            return NotImplemented
-        return (self.output, self.digest) == (other.output, other.digest)
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
     def __repr__(self) -> str:
         return f"<Plan of {len(self)} parts for {self.output!r}>"
 
     def path(self, number: int) -> str:
         """The first file of a part."""
         chosen = self.job.chosen
-        suffix = sinks.TABLE[chosen].part_suffix or f".{chosen}"
+        suffix = sinks.TABLE[chosen].suffix or sinks.TABLE[chosen].required
         name = f"part-{number:06d}-of-{len(self):06d}{suffix}"
         return places.join(self.output, name)
 
@@ -178,7 +166,7 @@ class Plan:
         if PLAN_FILE not in there:
             raise PlanError(f"{self.output} holds other files: give a new or an empty folder")
         found = Plan.load(self.output)
-        if found != self:
+        if found.digest != self.digest:
             difference = self.job.difference(found.job.as_json(IDS))
             what = "it has other inputs, or parts of another size"
             if difference is not None:
@@ -268,13 +256,12 @@ def plan_job(
     else:  # inside a document, and only if nothing records where it ends
         has_cuts = loaded.definition.texts.cuts is not None
         is_cut = has_cuts and not sinks.TABLE[job.chosen].keeps_documents
-    may_be_packed = job.unpack and job.parquet is None
     files = []
     for path in [os.fspath(one) for one in inputs]:
         one = input_now(path)
         if sinks.matching_sidecar(path) is not None:
             raise PlanError(f"{path} holds ids, not text, as its sidecar says")
-        is_packed = may_be_packed and one.size > job.part_size and is_compressed(path)
+        is_packed = job.parquet is None and one.size > job.part_size and is_compressed(path)
         files.append(one._replace(is_cut=is_cut and not is_packed))
     if not files:
         raise PlanError("a plan needs at least one input")

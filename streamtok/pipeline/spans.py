@@ -81,7 +81,7 @@ def _stops(path: str, at: int, reading: Reading, find: FindCut | None) -> Iterat
         with contextlib.closing(ParquetTexts(path, reading.parquet)) as texts:
             yield from (stop for stop in texts.unit_ends[:-1] if stop > at)
         return
-    if find is None or (reading.unpack and is_compressed(path)):
+    if find is None or is_compressed(path):
         return
     size = places.size_of(path)
     with places.open_binary(path) as file:
@@ -153,7 +153,6 @@ def open_span(
         path,
         name,
         splitter,
-        may_be_compressed=reading.unpack and span.stop is None,
         block_size=block_size,
         look=look,
         waiting=waiting,

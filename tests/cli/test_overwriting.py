@@ -377,7 +377,7 @@ def test_a_shorter_run_with_force_removes_the_shards_behind_it(
     assert run(*command, *more, stdin=TEXT).returncode == 0
 
 
-@pytest.mark.parametrize("more", [[], ["--force"], ["--force", "--resume"]])
+@pytest.mark.parametrize("more", [[], ["--resume"]])
 @pytest.mark.parametrize(
     ("name", "chosen"),
     [
@@ -403,10 +403,18 @@ def test_a_file_with_the_name_of_a_shard_is_refused_and_stays(
     text.write_bytes(TEXT)
     before = contents(tmp_path)
     said = fails(*command, str(text))
-    assert f"{name} has the name of a shard of this output" in said
+    assert f"{name} exists and is not" in said
     assert contents(tmp_path) == before
     mine.unlink()
     assert run(*command, str(text)).returncode == 0
+
+
+def test_force_removes_no_shard_without_a_sidecar(tmp_path: Path) -> None:
+    mine = tmp_path / "a_000007.npy"
+    mine.write_bytes(b"mine")
+    command = ["encode", "-q", "-o", str(tmp_path / "a.npy"), "--shard-tokens", "9", "--force"]
+    assert run(*command, stdin=b"few words").returncode == 0
+    assert mine.read_bytes() == b"mine"
 
 
 def test_a_file_that_comes_while_shards_are_written_stays(tmp_path: Path) -> None:

@@ -168,7 +168,6 @@ def test_what_cannot_be_cut_is_one_part(tmp_path: Path, text: Path) -> None:
     packed = tmp_path / "in.gz"
     packed.write_bytes(gzip.compress(text.read_bytes()))
     assert len(make(packed, part_size=20)) == 1
-    assert len(make(packed, part_size=20, unpack=False)) > 1
     assert len(make(text, format="jsonl")) == 1  # a record is a document
     assert len(make(text, format="jsonl", lines=True)) > 1
     assert len(make(text, delimiter=b"aa")) == 1  # it overlaps with itself in "aaa"

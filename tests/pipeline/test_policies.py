@@ -127,7 +127,7 @@ def test_what_the_message_asks_for_lets_the_parts_go_on(
     then = [path, *instead(options, asked), *parts]
     assert encode(path, *options, *parts, "-o", one) == 1
     what = said.rpartition(": ")[2]
-    assert re.search(f"(line|byte) [0-9]+.*: .*{what}", capsys.readouterr().err)
+    assert re.search(f"(line|bytes?) [0-9]+.*: .*{what}", capsys.readouterr().err)
     done = {name: (one / name).stat() for name in files_of(one) if name.startswith("part-")}
     assert encode(*then, "-o", one) == 0
     for name, status in done.items():
@@ -144,7 +144,7 @@ def test_what_the_message_asks_for_lets_the_parts_go_on(
     [
         (["--append", TOKEN], "append"), (["--prepend", "1"], "prepend"),
         (["--skip-empty"], "skip_empty"), (["--strip-bom"], "strip_bom"),
-        (["--no-unpack"], "unpack"), (["--format", "u32"], "format"),
+        (["--format", "u32"], "format"),
         (["-e", "p50k_base"], "encoding"),
     ],
 )  # fmt: skip
@@ -164,7 +164,7 @@ def test_what_ids_depend_on_is_refused_by_name(
     assert encode(*args, *parts, *stop) == 1
     capsys.readouterr()
     assert main([*command, *map(str, [*args, *resume, *more])]) == 1
-    option = "no-unpack" if name == "unpack" else name.replace("_", "-")
+    option = name.replace("_", "-")
     said = capsys.readouterr().err
     assert re.search(rf"comes from a run with(out)? --{option}\b.*, this one is with", said)
     assert "None" not in said
@@ -332,22 +332,12 @@ def test_the_summary_counts_by_reason(tmp_path: Path, capsys: pytest.CaptureFixt
     }  # fmt: skip
 
 
-def test_a_log_beside_no_output_of_ours_stays(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_of_an_earlier_run_goes(tmp_path: Path) -> None:
     path, out = tmp_path / "input", tmp_path / "out.u16"
-    path.write_bytes(rows("one", 5))
-    log = tmp_path / "out.u16.skipped.jsonl"
-    log.write_text("mine")
-    args = [path, "--jsonl", "text", "--skip-bad-lines", "-o", out]
-    assert encode(*args) == 1
-    assert f"{log} exists" in capsys.readouterr().err
-    assert log.read_text() == "mine"
-    assert encode(*args, "--force") == 0
-    assert len(logged(log, path)) == 1
-    assert encode(*args) == 0
     path.write_bytes(rows("one"))
-    assert encode(*args, "--force") == 0
+    log = tmp_path / "out.u16.skipped.jsonl"
+    log.write_text("old")
+    assert encode(path, "--jsonl", "text", "--skip-bad-lines", "-o", out) == 0
     assert not log.exists()  # this run has skipped nothing
 
 

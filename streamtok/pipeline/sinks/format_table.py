@@ -39,21 +39,18 @@ class Format:
 
     make: the sink; form: makes the bytes that it appends. read: the ids in the blocks of the
     first file; None if `read_ids` cannot read it by itself. suffix: names that end so choose
-    the format.
-    part_suffix: of a part's file. required: the suffix that its readers insist on. further:
-    suffixes of the files beside the first one; replaces: they stand in place of its suffix, not
-    after it. scratch: suffixes of temporary files of the sink. width: bytes of an id; None
-    where the ids have no type. wide: the type of 4 bytes. header_size: bytes of the
-    header of the first file, which is rewritten at the end; index_header: of a further file.
-    keeps_documents: records where they end. is_single: the sink needs no more than one output,
-    perhaps a pipe.
+    the format. required: the suffix that its readers insist on. further: suffixes of the files
+    beside the first one; replaces: they stand in place of its suffix, not after it. scratch:
+    suffixes of temporary files of the sink. width: bytes of an id; None where the ids have no
+    type. wide: the type of 4 bytes. header_size: bytes of the header of the first file, which
+    is rewritten at the end; index_header: of a further file. keeps_documents: records where
+    they end. is_single: the sink needs no more than one output, perhaps a pipe.
     """
 
     make: Make
     form: Form = form_raw
     read: Callable[[Iterator[bytes | memoryview]], Iterator[Ids]] | None = None
     suffix: str | None = None
-    part_suffix: str | None = None
     required: str = ""
     further: tuple[str, ...] = ()
     replaces: bool = False
@@ -101,7 +98,6 @@ TABLE: dict[str, Format] = {
         form_text,
         read_text_or_rows,
         suffix=".txt",
-        part_suffix=".txt",
         width=None,
         is_single=True,
     ),
@@ -117,7 +113,6 @@ TABLE: dict[str, Format] = {
     "megatron": Format(
         MegatronSink,
         index_header=MEGATRON_HEADER,
-        part_suffix=".bin",
         required=".bin",
         further=(".idx",),
         replaces=True,
@@ -128,7 +123,6 @@ TABLE: dict[str, Format] = {
     "datatrove": Format(
         DatatroveSink,
         suffix=".ds",
-        part_suffix=".ds",
         required=".ds",
         further=(".index", ".metadata"),
         keeps_documents=True,

@@ -141,10 +141,10 @@ class ByteInput(Input):
         """
 
     def _unpacked(
-        self, blocks: Iterator[bytes], may_be_compressed: bool, position: dict[str, Any] | None
+        self, blocks: Iterator[bytes], position: dict[str, Any] | None
     ) -> Iterator[bytes]:
         """The blocks of an input, decompressed, from `position` on, which is read again."""
-        texts = unpack(blocks, self.name) if may_be_compressed else blocks
+        texts = unpack(blocks, self.name)
         if position:
             at = position["at"]
             changed = CheckpointError(
@@ -212,14 +212,13 @@ class FileInput(ByteInput):
         name: str,
         make_splitter: MakeSplitter,
         *,
-        may_be_compressed: bool = True,
         block_size: int = BLOCK_SIZE,
         look: Look | None = None,
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
     ):
-        """path: a path, a URL, or "-". may_be_compressed: detect and decompress. stop: end before
-        this byte of a file that is not compressed. Raises OSError if it cannot be read.
+        """path: a path, a URL, or "-". stop: end before this byte of a file that is not compressed.
+        Raises OSError if it cannot be read.
         """
         self._about = describe(path) if is_url(path) else None
         size = None if path == "-" else self._about.size if self._about else check_file(path)
@@ -229,7 +228,6 @@ class FileInput(ByteInput):
             self._watch = FileWatch(path, name)
             self.size = self._watch.size
         self._path = path
-        self._may_be_compressed = may_be_compressed
         self._block_size = block_size
         self._waiting = waiting
         self._stop = stop
@@ -252,10 +250,10 @@ class FileInput(ByteInput):
         at = position["at"] if position else 0
         if self._watch is not None and self._watch.size > self._block_size:
             self._watch.fingerprint()  # what is read by one call is of one moment
-        if self.size is None or (self._may_be_compressed and is_compressed(self._path)):
+        if self.size is None or is_compressed(self._path):
             # Closed here: an error of closing would be lost where the generator is collected.
             with contextlib.closing(self._counted(0)) as blocks:  # type: ignore[type-var]
-                yield from self._unpacked(blocks, self._may_be_compressed, position)
+                yield from self._unpacked(blocks, position)
             return
         assert self._splitter is not None
         self._splitter.has_crc = False  # `fingerprint` tells whether it is the same

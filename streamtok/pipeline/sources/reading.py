@@ -20,7 +20,7 @@ class Reading:
 
     Of lines, delimiter, jsonl (a field) and parquet (a column) at most one is given; without any,
     each input is one document. max_pending: bytes of a JSON line, among others. errors: for bytes
-    that are not UTF-8. unpack: decompress.
+    that are not UTF-8.
     """
 
     lines: bool = said(
@@ -77,14 +77,6 @@ class Reading:
         decides=IDS,
         default=False,
         group=_DOCUMENTS,
-    )
-    unpack: bool = said(
-        "--no-unpack",
-        "do not decompress: take the bytes as they are",
-        decides=IDS,
-        default=True,
-        group=_DOCUMENTS,
-        is_off=True,
     )
     errors: str = said("--errors HOW", decides=UNREAD, default="strict")
     max_pending: int = said("--max-pending SIZE", decides=UNREAD, default=MAX_LINE)
