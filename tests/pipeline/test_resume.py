@@ -83,7 +83,7 @@ def test_death_in_the_middle_of_a_system_call(
     assert deaths > 2
 
 
-@pytest.mark.parametrize("name", ["exact shards", "text, of standard input"])
+@pytest.mark.parametrize("name", ["npy in shards, of packed files", "text, of standard input"])
 def test_kill_9_of_a_real_process(name: str) -> None:
     """Standard input comes slowly, and again from its beginning after each kill."""
     scenario = next(one for one in crash.scenarios(9_000) if one.name == name)

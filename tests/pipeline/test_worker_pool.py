@@ -113,7 +113,7 @@ def test_an_error_names_the_line(
     for more in (["--workers", "2"], ["--workers", "2", "--resume", "--checkpoint-every", "0"], []):
         assert encode(path, out, "--jsonl", "text", *args, *more) == 1
         message = capsys.readouterr().err
-        if more or "byte" in message.partition(path.name)[2]:
+        if more or args:
             assert re.search(r"in\.jsonl (line [0-9]+ after )?byte [0-9]+: ", message)
         else:
             assert f"{path} line 701: " in message

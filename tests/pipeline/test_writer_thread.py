@@ -261,8 +261,8 @@ def test_the_disk_is_asked_for_every_byte_once_while_the_file_grows(
     files.finish()
     size = 3 * BLOCK.nbytes
     assert asked == {ids: [(0, size), (size, size), (2 * size, size)]}
-    assert len(synced) == 2  # the ids and the index
+    assert len(synced) == 3  # the ids, the index and the sidecar
     files.publish()
-    assert len(synced) == 3  # their folder, once
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.bin", "a.idx"]
+    assert len(synced) == 4  # their folder, once
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.bin", "a.bin.json", "a.idx"]
     assert threads.left() == 0
