@@ -104,9 +104,9 @@ class FileCounts:
         """
         total = 0 if None in self._sizes else sum(size or 0 for size in self._sizes)
         for span in self._spans():
-            trainer = Trainer(
-                self.trainer.pattern, errors=self._reading.errors, num_threads=num_threads
-            )
+            trainer = self.trainer
+            if self._saved is not None:  # only counts of whole spans may be saved
+                trainer = Trainer(trainer.pattern, errors=trainer.errors, num_threads=num_threads)
             skip_log = SkipLog()
             position = span.position
             for number in range(span.first, span.last):
@@ -152,9 +152,9 @@ class FileCounts:
                 f"{self.skipped:,} lines or rows without a text were skipped, and --max-bad-lines "
                 f"allows {limit:,}"
             )
-        self.trainer.merge(trainer)
         if self._saved is None:
             return
+        self.trainer.merge(trainer)
         files: Any = self.trainer.notes["files"]
         for name in self._names[len(files) : span.last]:
             if is_url(name) or not os.path.isfile(name):

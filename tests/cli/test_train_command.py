@@ -175,7 +175,6 @@ def test_a_changed_file_is_noticed(two, capsys):
 
 
 def test_a_counted_file_is_not_read_again(two, monkeypatch):
-    monkeypatch.setattr(counted_files, "open_span", None)
     monkeypatch.setattr(counted_files, "batches", None)
     assert run_cli("a", *two) == 0
 
