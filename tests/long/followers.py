@@ -364,8 +364,8 @@ class Process:
         return self._process is not None and self._process.poll() is None
 
     def _state(self) -> dict[str, Any]:
-        lines = (self._folder / "app.bin.checkpoint").read_bytes().splitlines()
-        row: dict[str, Any] = json.loads(lines[-1].rpartition(b"\t")[0])
+        lines = (self._folder / "app.bin.checkpoint").read_bytes().split(b"\n")[:-1]
+        row: dict[str, Any] = json.loads(lines[-1].rpartition(b"\t")[0]) if lines else {}
         return row
 
     @property
