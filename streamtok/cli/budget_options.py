@@ -23,7 +23,6 @@ def add_budget_options(parser: argparse.ArgumentParser, parse: Callable[[str], i
     encoding_options.add_template(parser)
     reading = parser.add_argument_group("reading")
     options.add_chunk_size(reading)
-    options.add_no_unpack(reading)
 
 
 def budget_settings(args: argparse.Namespace) -> dict[str, Any]:

@@ -48,7 +48,6 @@ def add_parser(subparsers: Any) -> None:
     add_color(group)
     text = parser.add_argument_group("text")
     options.add_errors(text)
-    options.add_no_unpack(text)
     parser.set_defaults(chunk_size=options.CHUNK_SIZE)
 
 

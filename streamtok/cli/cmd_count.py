@@ -18,7 +18,7 @@ from ..errors import StreamtokError
 from ..pipeline.argument_types import parse_positive_seconds
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.skip_log import SkipLog, reasons
-from ..pipeline.sources import Input, LiveReading, Part, Places, ReplacedBytes
+from ..pipeline.sources import Input, LiveReading, Part, Places
 from . import encoding_options, open_inputs, options
 from .intervals import Intervals
 from .messages import (
@@ -80,7 +80,6 @@ def run(args: argparse.Namespace) -> int:
     opener = open_inputs.Opener(reading, notes, waiting, args.chunk_size)
     rows: list[_Row] = []
     stopped: Signals.Paused | None = None
-    replaced = 0
     for name in names:
         stream.reset()
         template = encoding.definition.template if args.add_special_tokens else NO_TEMPLATE
@@ -97,7 +96,6 @@ def run(args: argparse.Namespace) -> int:
         except (Refused, StreamtokError, OSError) as error:  # count the other files, as wc does
             complain(describe(error) if isinstance(error, OSError) else str(error))
             continue
-        replaced += live.replaced.count + opened.replaced
         is_partial = stopped is not None and not args.follow
         rows.append(_Row(name, live.tokens, encoder.bytes, is_partial))
         if intervals is None and not args.each:
@@ -115,9 +113,6 @@ def run(args: argparse.Namespace) -> int:
             any(row.is_partial for row in rows),
         )
         _print_count(args, total, is_named=True)
-    if replaced:
-        what = "1 byte was" if replaced == 1 else f"{replaced:,} bytes were"
-        say(f"{what} not UTF-8 and counted as U+FFFD; --errors strict names the first")
     if stopped is not None and not args.follow:
         raise stopped
     return 0 if len(rows) == len(names) else 1
@@ -146,7 +141,6 @@ class _Live:
         self, args: argparse.Namespace, name: str, intervals: Intervals | None = None
     ) -> None:
         self.tokens = 0
-        self.replaced = ReplacedBytes()
         self._intervals = intervals
         self._args = args
         self._name = name
@@ -156,8 +150,6 @@ class _Live:
     def add(self, encoder: DocumentEncoder, parts: list[Part], places: Places) -> None:
         """Count the parts. Raises what the encoder raises."""
         ids, ends = encoder.encode(parts, places)
-        if self._args.errors == "replace":
-            self.replaced.add(parts)
         if self._args.each:
             for end in ends.tolist():
                 self._print_document(self.tokens + end - self._before)
@@ -198,8 +190,7 @@ def _count(
             with contextlib.suppress(UnicodeDecodeError):  # it stopped inside a character
                 live.add(encoder, opened.stop(), opened.places)
             return stop
-        if skip_log.has_all(encoder.documents):
-            raise skip_log.nothing_left()
+        skip_log.check_all(encoder.documents)
     except (UnicodeDecodeError, RuntimeError, ValueError) as error:
         raise open_inputs.explain(error, encoder.failed_place or opened.name) from None
     if skip_log.skipped:

@@ -1,8 +1,8 @@
 """`streamtok decode`: decodes ids to bytes.
 
-The sidecar of the ids, or the schema of a table, names their encoding and format. Options that
-contradict it are an error, unless --force is given. Files that are named together, and the parts of
-a job, are decoded as one: a part may end inside a character.
+The sidecar of the ids names their encoding and format. Options that contradict it are an error,
+unless --force is given. Files that are named together, and the parts of a job, are decoded as one:
+a part may end inside a character.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from .. import registry
 from ..chunker import StreamDecoder
 from ..encoding import Encoding
 from ..errors import SidecarError
-from ..parts.job_outputs import find_plan, outputs_of_job
-from ..parts.plan import PLAN_FILE
+from ..parts.part import read_part
+from ..parts.plan import PLAN_FILE, Plan, find_plan
 from ..pipeline import sinks
-from ..pipeline.sinks.finished import Finished, first_file, read_documents
-from ..pipeline.sinks.parquet_sink import is_parquet
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources import check_file, open_blocks
+from ..stores import places
 from ..stores.urls import is_url
 from . import encoding_options, options, overwriting
 from .encoding_options import DEFAULT_ENCODING
@@ -61,7 +60,7 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         parser,
         "--format",
-        "default: the one in the sidecar or schema, else by the suffix of the input, as for encode",
+        "default: the one in the sidecar, else by the suffix of the input, as for encode",
         choices=sinks.READ_FORMATS,
     )
     options.add_force(parser, ", and let -e and --format override the sidecar")
@@ -81,8 +80,6 @@ class _Source(NamedTuple):
     @property
     def says(self) -> str:
         """The source of the encoding's name, for messages."""
-        if self.about is None or sinks.has_schema(self.about.format):
-            return f"the schema of {shown(self.file)}"
         return shown(self.job or sidecar_path(self.file))
 
 
@@ -92,12 +89,12 @@ def run(args: argparse.Namespace) -> int:
         raise Misused("give files, or - alone")
     plans = [find_plan(one) if one != "-" and _is_folder(one) else None for one in given]
     given = [
-        one if one == "-" or plan is not None else first_file(one)
+        one if one == "-" or plan is not None else sinks.first_file(one)
         for one, plan in zip(given, plans, strict=True)
     ]
     read = [*given, *vocabulary_files(args.encoding or "-")]
     read += [sidecar_path(one) for one in given if one != "-"]
-    read += [one for one in plans if one is not None]
+    read += [places.join(one, PLAN_FILE) for one in plans if one is not None]
     overwriting.refuse_inputs([args.output], dict.fromkeys(read))
     overwriting.refuse_existing([args.output], args.force)
     with contextlib.ExitStack() as stack:
@@ -107,7 +104,6 @@ def run(args: argparse.Namespace) -> int:
         for source in _sources(args, given, plans):
             encoding = _encoding(args, source)
             chosen = _format(args, source, encoding)
-            _check_named(args, source, chosen)
             if first is None or decoder is None:
                 first, decoder = encoding, encoding.stream_decoder()
                 output = sinks.open_output(args.output)
@@ -131,20 +127,20 @@ def _sources(
     args: argparse.Namespace, given: list[str], plans: list[str | None]
 ) -> Iterator[_Source]:
     """The inputs, and in place of a folder the outputs of its job."""
-    for file, plan_file in zip(given, plans, strict=True):
-        if plan_file is not None:
-            for one in outputs_of_job(plan_file):
-                yield _Source(one.path, True, one.about, plan_file)
+    for file, folder in zip(given, plans, strict=True):
+        if folder is not None:
+            plan = Plan.load(folder)
+            for number in range(len(plan)):
+                about = read_part(plan, number)
+                if about is None:
+                    raise Refused(
+                        f"{folder}: part {number} is not done, or its files were changed: the same "
+                        "encode command makes it"
+                    )
+                yield _Source(plan.path(number), True, about, places.join(folder, PLAN_FILE))
             continue
         is_regular = file != "-" and check_file(file) is not None
         yield _Source(file, is_regular, _about(args, file) if is_regular else None)
-
-
-def _check_named(args: argparse.Namespace, source: _Source, chosen: str) -> None:
-    """Refuse a format that tells more than the default encoding can be."""
-    if args.encoding is None and source.about is None and sinks.has_schema(chosen):
-        name = input_name(source.file)
-        raise Refused(f"{name}: its schema does not name the encoding: give it with -e")
 
 
 def _decoded(
@@ -156,9 +152,8 @@ def _decoded(
 ) -> Iterator[bytes]:
     name, before = input_name(source.file), decoder.tokens_in
     is_known = source.about is not None or args.encoding is not None
-    if sinks.has_schema(chosen):
-        finished = Finished(source.file, source.about, chosen)
-        rows: Iterator[Any] = (ids for ids, _ in read_documents(finished, args.signals.heard))
+    if chosen == "parquet":
+        rows: Iterator[Any] = sinks.read_table(source.file, args.signals.heard)
     else:
         blocks = open_blocks(source.file, name, size=options.CHUNK_SIZE, waiting=args.signals.heard)
         rows = sinks.read_ids(blocks, chosen)
@@ -187,12 +182,12 @@ def _decoded(
 
 
 def _about(args: argparse.Namespace, file: str) -> sinks.Sidecar | None:
-    """What the sidecar or the schema of an input says, or None.
+    """What the sidecar of an input says, or None.
 
     Raises SidecarError if it is damaged or does not fit.
     """
     try:
-        found = sinks.read_description(file)
+        found = sinks.read_sidecar(file)
         if found is not None:
             sinks.check_sidecar(found, file)
     except SidecarError:
@@ -249,21 +244,18 @@ def _loaded(args: argparse.Namespace, name: str) -> Encoding:
 def _format(args: argparse.Namespace, source: _Source, encoding: Encoding) -> str:
     about = source.about
     if about is not None and not (args.format is not None and args.force):
-        found = about.format
-        found = Finished(source.file, about, found).raw_format  # of the first file by itself
+        found = sinks.raw_format(about)
         if args.format not in (None, found):
             raise Refused(
                 f"{source.says} says that the format is {about.format}, but --format is "
                 f"{args.format}; omit it, or override with --force"
             )
-        if found not in sinks.READ_FORMATS and not sinks.has_schema(found):
+        if found not in (*sinks.READ_FORMATS, "parquet"):
             raise Refused(
                 f"{source.says} says that the format is {about.format}, which cannot be decoded; "
                 f"supported are {', '.join(sinks.FILE_FORMATS)}"
             )
         return found
-    if args.format is None and source.is_regular and is_parquet(source.file):
-        return "parquet"
     try:
         return sinks.choose_format(
             args.format, source.file, encoding.max_token_value, sinks.READ_FORMATS

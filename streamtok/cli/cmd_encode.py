@@ -5,25 +5,28 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
 from typing import Any
 
 from .._core.encode import set_cache_limit
 from ..parallel.threads import usable_cores
 from ..pipeline import sinks
 from ..pipeline.argument_types import parse_seconds
-from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.job import CHUNK_SIZE, EncodeJob
+from ..pipeline.record import Record, record_path
+from ..pipeline.rows import Row
 from ..pipeline.run import Run
 from ..pipeline.skip_log import SkipLog, skip_log_path
-from ..pipeline.sources import Feed
+from ..pipeline.sources import BadRecord
+from ..pipeline.span_encoder import Span, SpanEncoder
+from ..pipeline.spans import CACHE_BYTES, begin_encoder, find_cuts, spans_after
 from . import encode_output as outputs
 from . import encoding_options, open_inputs, options
 from .encode_output import Output
+from .messages import Misused
 from .options import add_option
 from .progress import Made, Progress
 from .stop_signals import Signals
-
-CACHE_BYTES = 16 << 20  # for each thread: the pre-token cache, smaller than the default
 
 _EXAMPLES = [
     "@ book.txt -o book.npy",
@@ -31,7 +34,7 @@ _EXAMPLES = [
     "@ --jsonl text docs.jsonl.zst --append '<|endoftext|>' --format megatron -o corpus",
     "@ --follow app.log --lines --shard-tokens 100M --resume -o app.bin",
     "tail -f app.log | @ --format text",
-    "@ --lines huge.txt --workers 8 --format npy -o folder",
+    "@ --lines huge.txt --workers 8 -o huge.npy",
 ]
 
 
@@ -76,10 +79,9 @@ def run(args: argparse.Namespace) -> int:
     threads = job.threads
     if threads is None:
         # Each thread needs 12 to 20 MB, and pyarrow needs much memory.
-        is_arrow = job.parquet is not None or sinks.has_schema(output.family.chosen)
+        is_arrow = job.parquet is not None or output.family.chosen == "parquet"
         threads = 1 if is_arrow else min(2, usable_cores())
     set_cache_limit(CACHE_BYTES)
-    encoder = job.open_encoder(encoding, threads)
     skip_log = SkipLog(
         skip_log_path(output.first) if output.is_file and job.skips_bad else None,
         limit=job.max_bad_lines,
@@ -88,63 +90,72 @@ def run(args: argparse.Namespace) -> int:
     notes = open_inputs.Notes(args.quiet, args.json)
     names = open_inputs.input_paths(args.files, args.glob, job, notes)
     opener = open_inputs.Opener(job, notes, args.signals.heard, job.chunk_size)
-    opened = opener.open_all(names, skip_log)
+    skipped: list[BadRecord] = []
+    opened = opener.open_all(names, skipped.append)
     with contextlib.ExitStack() as stack:
-        stack.callback(encoder.release)
         inputs = [one.fingerprint() for one in opened]
         output.family = job.family(encoding, job.job_digest(inputs))
         output.refuse_inputs(names)
-        checkpoint = state = None
+        sizes = [one.size for one in opened]
+        encoder = None
+        if job.workers is not None:
+            if None in sizes:
+                raise Misused("--workers needs files as inputs")
+            from ..pipeline.worker_pool import InProcesses
+
+            find = find_cuts(job, encoding)
+            run_after = InProcesses(
+                functools.partial(begin_encoder, job, names, sizes),
+                lambda row: spans_after(row, job, names, sizes, find),
+                job.workers,
+                args.signals.heard,
+            ).run
+        else:
+            # Only a signal ends a followed file. With --resume it is not an end either, because
+            # the next process continues.
+            encoder = SpanEncoder(
+                job,
+                encoding,
+                output.family,
+                lambda number, span: opened[number],
+                sizes,
+                skipped,
+                num_threads=threads,
+                marks_every=job.checkpoint_every if job.resume else None,
+                ends_at=Signals.Paused if job.follow and not job.resume else (),
+                pauses_at=Signals.Paused,
+            )
+            run_after = functools.partial(encoder.run_after, span=Span(0, len(opened)))
+        record = None
         if output.is_file:
             stack.callback(sinks.Locks(output.family.kept_names(args.output, None)).close)
         if job.resume:
-            checkpoint = Checkpoint(checkpoint_path(output.first), job, inputs)
-            state = checkpoint.load()
-        taking_up = checkpoint.taking_up if checkpoint and state else contextlib.nullcontext
-        with taking_up():
-            output.refuse_foreign(state["files"] if state else None)
-        with taking_up():
-            sink = output.open_sink(checkpoint, state, stack, skip_log)
-            pipeline = Run(
-                Feed(opened),
-                encoder,
-                sink,
-                checkpoint=checkpoint,
-                every=job.checkpoint_every,
-                skip_log=skip_log,
+            record = Record(record_path(output.first), job, inputs)
+            record.load()
+            stack.callback(record.close)
+        output.refuse_foreign(record)
+        out = output.open(record, stack, skip_log)
+        pipeline = Run(run_after, out, skip_log, record, job.checkpoint_every)
+        pipeline.begin()
+        totals = pipeline.totals
+        progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))
+        if record is not None and record.last != Row():
+            progress.note(
+                f"{args.output}: continuing after {totals.documents:,} documents, "
+                f"{totals.bytes:,} bytes, {totals.tokens:,} tokens"
             )
-            if state:
-                pipeline.take_up(state)
-            totals = pipeline.totals
-            sizes = [one.size for one in opened]
-            progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))
-            if state:
-                progress.note(
-                    f"{args.output}: continuing after {totals.documents:,} documents, "
-                    f"{totals.bytes:,} bytes, {totals.tokens:,} tokens"
-                )
         args.continues = job.resume
-        with taking_up(True):
-            _go(args, job, pipeline, progress)
+        try:
+            pipeline.go(progress.advance)
+        except Signals.Paused:
+            if job.resume:
+                args.when_stopped = f"stopped; the same command continues {args.output}"
+            raise
+        except (UnicodeDecodeError, RuntimeError, ValueError) as error:
+            raise open_inputs.explain(error, encoder.place if encoder else "") from None
     if not args.quiet:
         warning = outputs.warn_of_no_template(args.add_special_tokens, encoding)
         warning = warning or output.warn_of_lost_ends(totals.documents)
         made = Made(encoding.name, output.family.chosen, output.family.dtype, args.output)
         progress.summary(totals, job.is_split, made, warning)
     return 0
-
-
-def _go(args: argparse.Namespace, job: EncodeJob, pipeline: Run, progress: Progress) -> None:
-    # Only a signal ends a followed file. With --resume it is not an end either, because the next
-    # process continues.
-    ends = Signals.Paused if job.follow and not job.resume else ()
-    try:
-        pipeline.go(progress.advance, ends)
-    except Signals.Paused:
-        if job.resume:
-            if pipeline.has_begun:
-                pipeline.save()
-            args.when_stopped = f"stopped; the same command continues {args.output}"
-        raise
-    except (UnicodeDecodeError, RuntimeError, ValueError) as error:
-        raise open_inputs.explain(error, pipeline.place) from None

@@ -56,7 +56,6 @@ def add_parser(subparsers: Any) -> None:
     encoding_options.add_text_options(parser)
     reading = parser.add_argument_group("reading")
     options.add_chunk_size(reading)
-    options.add_no_unpack(reading)
 
 
 def run(args: argparse.Namespace) -> int:

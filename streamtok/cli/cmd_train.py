@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import errno
 import os
 import tempfile
@@ -13,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ..errors import StreamtokError
 from ..files.named_errors import is_folder
 from ..parts import counted_documents
-from ..parts.counted_files import CountedFiles, count_inputs
+from ..parts.counted_files import FileCounts
 from ..patterns.named import PATTERNS
-from ..pipeline import PART_SIZE
 from ..pipeline.argument_types import parse_count, parse_positive, parse_positive_size
-from ..pipeline.skip_log import SkipLog
-from ..pipeline.sources import MAX_LINE, Reading, check_file
+from ..pipeline.sources import MAX_LINE, Reading
 from ..vocabulary.ranks_file import save_tiktoken
 from . import open_inputs, options, vocabulary_output
 from .messages import Misused, say, shown
@@ -125,19 +122,6 @@ def add_parser(subparsers: Any) -> None:
     )
     add_option(
         counting,
-        "--workers N",
-        "count in N processes, files in parts; the vocabulary is the same",
-        parse_positive,
-    )
-    add_option(
-        counting,
-        "--part-size SIZE",
-        f"approximate bytes of a file in a part (default: {PART_SIZE >> 20}MiB)",
-        parse_positive_size,
-        PART_SIZE,
-    )
-    add_option(
-        counting,
         "--save-counts FILE",
         "save the counts to FILE, also on Ctrl-C; the same command then continues from them "
         "and must name all files that they include",
@@ -164,33 +148,23 @@ def run(args: argparse.Namespace) -> int:
     notes = open_inputs.Notes(args.quiet)
     names = open_inputs.input_paths(args.files, args.glob, reading, notes)
     vocabulary_output.check_vocabulary([args.output], names, args.force, also)
-    _check_counting(args, names)
     trainer = _open_trainer(args, names)
     _check_format(args, trainer, format)
-    files = None
-    if args.save_counts is not None:
-        files = CountedFiles(trainer, args.save_counts, reading)
+    files = FileCounts(trainer, names, reading, args.save_counts)
+    opener = Opener(reading, notes, args.signals.heard, counted_documents.BLOCK)
     try:
-        if args.workers is None:
-            skip_log = SkipLog(limit=reading.max_bad_lines)
-            # Ctrl-C may come at any time.
-            opener = Opener(reading, notes, contextlib.nullcontext, counted_documents.BLOCK)
-            with show_bar(args.quiet, "counting", None, "B") as advance:
-                count_inputs(
-                    trainer,
-                    names,
-                    lambda name: opener.open(name, skip_log),
-                    is_split=reading.is_split,
-                    files=files,
-                    advance=advance,
-                )
-            skipped = skip_log.skipped
-        else:
-            trainer, skipped = _count_in_parts(args, names, reading)
-    except BaseException:  # whatever the reason, a later process can continue
-        _keep(args, trainer, files)
-        raise
-    _keep(args, trainer, files)
+        with show_bar(args.quiet, "counting", None, "B") as advance:
+            files.count(
+                lambda name, span, on_bad: opener.open(name, on_bad, span),
+                num_threads=args.threads,
+                advance=advance,
+            )
+    finally:  # whatever the reason, a later process can continue
+        if args.save_counts is not None:
+            trainer.save_counts(args.save_counts)
+            if not args.quiet:
+                say(f"{trainer.bytes_in:,} bytes are counted in {shown(args.save_counts)}")
+    skipped = files.skipped
     if skipped and not args.quiet:
         say(f"{skipped:,} lines or rows without a text were skipped (--skip-bad-lines)")
     if skipped and not trainer.bytes_in:
@@ -293,10 +267,9 @@ def _open_trainer(args: argparse.Namespace, names: list[str]) -> Trainer:
 
     if args.save_counts is None:
         return Trainer(args.pattern, errors=args.errors, num_threads=args.threads)
-    if args.errors == "replace" or "-" in names:
+    if "-" in names:
         raise StreamtokError(
-            "--save-counts records an offset in each file: it cannot be used with standard input "
-            "or --errors replace"
+            "--save-counts records an offset in each file: it cannot be used with standard input"
         )
     if not os.path.exists(args.save_counts):
         return Trainer(args.pattern, errors=args.errors, num_threads=args.threads)
@@ -311,61 +284,6 @@ def _open_trainer(args: argparse.Namespace, names: list[str]) -> Trainer:
             "use another file for --save-counts"
         )
     return trainer
-
-
-def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
-    """Raise Misused for options that do not go together."""
-    if args.workers is None:
-        return
-    for option, value in {"--threads": args.threads, "--save-counts": args.save_counts}.items():
-        if value is not None:
-            raise Misused(f"{option} cannot be used with --workers")
-    if "-" in names:
-        raise Misused("--workers needs files: standard input cannot be read in parts")
-
-
-def _count_in_parts(
-    args: argparse.Namespace, names: list[str], reading: Reading
-) -> tuple[Trainer, int]:
-    sizes = [check_file(name) for name in names]
-    for name, size in zip(names, sizes, strict=True):
-        if size is None:
-            raise StreamtokError(f"parts need regular files: {shown(name)} is not one")
-    total = sum(size or 0 for size in sizes)
-    with show_bar(args.quiet, "counting", total, "B") as advance:
-        done = skipped = 0
-
-        def count(size: int, bad: int) -> None:
-            nonlocal done, skipped
-            done += size
-            skipped += bad
-            if args.max_bad_lines is not None and skipped > args.max_bad_lines:
-                raise StreamtokError(
-                    f"{skipped:,} lines or rows without a text were skipped, and --max-bad-lines "
-                    f"allows {args.max_bad_lines:,}"
-                )
-            advance(done, total)
-
-        from ..parts.counted_parts import count_in_parts
-
-        trainer = count_in_parts(
-            names,
-            args.pattern,
-            args.workers,
-            reading=reading,
-            part_size=args.part_size,
-            advance=count,
-        )
-        return trainer, skipped
-
-
-def _keep(args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None) -> None:
-    if files is None:
-        return
-    files.note()
-    trainer.save_counts(args.save_counts)
-    if not args.quiet:
-        say(f"{trainer.bytes_in:,} bytes are counted in {shown(args.save_counts)}")
 
 
 def _check_output(name: str, format: str) -> None:

@@ -17,7 +17,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "verify",
         run,
-        "check finished outputs: digests, indexes, ids",
+        "check finished outputs by the digests in their sidecars",
         ["@ book.npy", "@ corpus_*.bin", "@ corpus", "@ s3://bucket/corpus --json"],
     )
     parser.add_argument(
@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="OUTPUT",
         help="files of ids, of any format; Megatron's prefix; folders of jobs in parts; URLs",
     )
-    add_option(parser, "-q --quiet", "print faults only, no notes and no summary")
+    add_option(parser, "-q --quiet", "print faults only, no summary")
     add_option(parser, "--json", "the report as one line of JSON on standard output")
 
 
@@ -39,15 +39,12 @@ def run(args: argparse.Namespace) -> int:
             "tokens": report.tokens,
             "documents": report.documents,
             "faults": [[one.path, one.what] for one in report.faults],
-            "notes": [[one.path, one.what] for one in report.notes],
         }
         print(json.dumps(row))
         return 0 if report.is_ok else 1
     for fault in report.faults:
         print(f"{shown(fault.path)}: {fault.what}")
     if not args.quiet:
-        for note in report.notes:
-            say(f"{shown(note.path)}: {note.what}")
         faults = len(report.faults)
         found = "no faults" if not faults else f"{faults:,} fault{'s' if faults > 1 else ''}"
         say(f"{found} in {report.files:,} files, {report.tokens:,} tokens")

@@ -6,18 +6,16 @@ import contextlib
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from ..encoding import Encoding
 from ..engines.template import NO_TEMPLATE
 from ..pipeline import sinks
-from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.job import EncodeJob
-from ..pipeline.skip_log import SkipLog, is_skip_log, skip_log_path
-from ..stores import places
+from ..pipeline.record import Record, record_path
+from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..stores.urls import is_url
 from . import overwriting
-from .messages import Misused, Refused, is_terminal, shown
+from .messages import Misused, Refused, is_terminal
 from .vocabulary_output import vocabulary_files
 
 END = "<|endoftext|>"
@@ -60,17 +58,11 @@ class Output:
             raise Misused("--resume needs a file: give one with -o")
         if job.resume and is_url(self._path):
             raise Misused(
-                "--resume keeps unfinished files, which stores cannot: --workers writes parts to "
+                "--resume keeps unfinished files, which stores cannot: --task writes parts to "
                 "a URL, and the same command continues them"
             )
         if job.shard_tokens is not None and is_stdout:
             raise Misused("--shard-tokens needs a file: give one with -o")
-        if job.sidecar and not self.is_file:
-            raise Misused("--sidecar needs a file: give one with -o")
-        if job.sidecar and sinks.has_schema(chosen):
-            raise Misused(
-                f"--sidecar cannot be used with {chosen}, whose schema holds the same facts"
-            )
 
     def refuse_inputs(self, names: Sequence[str]) -> None:
         """Raise Refused if an output is also an input. names: of the inputs."""
@@ -79,7 +71,7 @@ class Output:
         if self.is_file:
             outputs = self.family.kept_names(self._path, None)
             if self._job.resume:
-                outputs.append(checkpoint_path(outputs[0]))
+                outputs.append(record_path(outputs[0]))
             if self._job.skips_bad:
                 outputs.append(skip_log_path(outputs[0]))
             if self._job.shard_tokens is not None:
@@ -87,37 +79,22 @@ class Output:
                     outputs += self.family.kept_names(self._path, shard)
         overwriting.refuse_inputs(outputs, read)
 
-    def refuse_foreign(self, state: dict[str, Any] | None) -> None:
+    def refuse_foreign(self, record: Record | None) -> None:
         """Raise Refused if the run would replace files that another job made, unless --force is
-        given.
-
-        Shards that no job made are refused even then: how many the run will replace, and whether
-        it removes the rest, is not known before its end. state: that of the files if the run has
-        begun; the shards it has published are its own.
+        given. The shards that a run has published before, as its record says, are its own.
         """
-        if not self.is_file:
+        if not self.is_file or self._is_forced:
             return
         family, path = self.family, self._path
-        complete = state["shard"] - (state["open"] is not None) if state else 0
+        if record is not None and record.done is not None:
+            return
+        complete = 0 if record is None else record.last.shard
         shards: list[int | None] = [] if complete else [None]
         if self._job.shard_tokens is not None:
             shards = [one for one in family.shards_there(path) if one >= complete]
         for shard in shards:
-            if (found := sinks.find_foreign(family, path, shard)) is None:
-                continue
-            nobodys = shard is not None and sinks.find_foreign(family, path, shard, of_any_job=True)
-            if nobodys:
-                raise Refused(
-                    f"{shown(nobodys.path)} has the name of a shard of this output, and nothing "
-                    "shows that streamtok wrote it: move it away, or give another output"
-                )
-            if not self._is_forced:
+            if (found := sinks.find_foreign(family, path, shard)) is not None:
                 raise overwriting.already_exists(*found)
-        if self._is_forced:
-            return
-        log = skip_log_path(self.first)
-        if self._job.skips_bad and places.exists(log) and not is_skip_log(log):
-            raise overwriting.already_exists(log)
 
     def warn_of_lost_ends(self, documents: int) -> str | None:
         """A warning if nothing in the output tells where documents end, else None."""
@@ -132,14 +109,10 @@ class Output:
             f"{mark}--format jsonl keeps them separate"
         )
 
-    def open_sink(
-        self,
-        checkpoint: Checkpoint | None,
-        state: dict[str, Any] | None,
-        stack: contextlib.ExitStack,
-        skip_log: SkipLog,
-    ) -> Any:
-        """The sink; `sinks.Files` if the output is a file. Raises Refused and OSError."""
+    def open(
+        self, record: Record | None, stack: contextlib.ExitStack, skip_log: SkipLog
+    ) -> sinks.Files | sinks.Sink:
+        """The files, which are yet to begin; or a sink. Raises Refused and OSError."""
         job = self._job
         if not self.is_file:
             if job.resume or job.shard_tokens is not None:
@@ -156,18 +129,18 @@ class Output:
             self._path,
             self.family,
             shard_tokens=job.shard_tokens,
-            is_exact=job.shard_exactly,
             is_resumable=job.resume,
-            state=state["files"] if state else None,
         )
 
         def leave() -> None:  # does nothing after a complete run
-            if checkpoint is not None and checkpoint.exists:
+            if record is not None and record.is_begun:
                 files.close()
                 skip_log.close()
             else:  # no process could continue the files
                 files.discard()
                 skip_log.discard()
+                if record is not None:
+                    record.remove()
 
         stack.callback(leave)
         return files

@@ -1,4 +1,4 @@
-"""`streamtok encode --workers` and `--task`: the same job in parts, into a folder."""
+"""`streamtok encode --task` and `--ray`: the same job in parts, into a folder."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import argparse
 import os
 from array import array
 
-from ..parts.commit import add_record, commit, missing_parts
-from ..parts.part import RECORDS, Record
-from ..parts.plan import Plan, can_be_cut, plan_job
-from ..parts.workers import run_parts
+from ..parts.commit import commit
+from ..parts.part import missing_parts, run_parts
+from ..parts.plan import Plan, plan_job
 from ..pipeline.job import EncodeJob
-from ..pipeline.run import Totals
+from ..pipeline.rows import Totals
 from ..pipeline.skip_log import reasons
-from ..stores import places
 from . import encoding_options, open_inputs, overwriting
 from .encode_output import resolve
 from .messages import Misused, Refused, shown
@@ -26,38 +24,39 @@ def run(args: argparse.Namespace, job: EncodeJob) -> int:
     notes = open_inputs.Notes(args.quiet, args.json)
     paths = open_inputs.input_paths(args.files, args.glob, job, notes)
     if args.output == "-" or "-" in paths:
-        raise Misused("--workers, --ray and --task need files as inputs and a folder as -o")
+        raise Misused("--ray and --task need files as inputs and a folder as -o")
     if os.path.isfile(args.output):
-        raise Refused(f"{shown(args.output)} is a file; --workers, --ray and --task make a folder")
+        raise Refused(f"{shown(args.output)} is a file; --ray and --task make a folder")
     overwriting.refuse_inputs([args.output], [*vocabulary_files(args.encoding), *paths])
-    made = _plan(args, job, paths)
+    job = resolve(job, encoding_options.load_encoding(args), "")
+    try:
+        made = plan_job(paths, args.output, job)
+    except ValueError as error:
+        raise Refused(str(error)) from None
     made.save()
     args.continues = True
     done = Totals()
     share = range(job.task[0], len(made), job.task[1]) if job.task else range(len(made))
     waiting = array("q", (number for number in missing_parts(made) if number in share))
-    hint = _hint(job, made)
     args.when_stopped = f"stopped; the same command continues {args.output}"
     with Progress(args, [sum(_size(made, number) for number in waiting)], Totals()) as progress:
         read = 0
-        if hint is not None and waiting:
-            progress.note(hint)
         if len(waiting) < len(share):
             done_before = len(share) - len(waiting)
             progress.note(
                 f"{args.output}: continuing; {done_before} of {len(share)} parts are done"
             )
 
-        def advance(record: Record) -> None:
+        def advance(number: int, totals: Totals) -> None:
             nonlocal read
-            read += _size(made, record.part)
-            add_record(done, record)
+            read += _size(made, number)
+            done.add(totals)
             progress.advance(read, done)
             if job.max_bad_lines is not None and done.skipped > job.max_bad_lines:
                 raise Refused(
                     f"{done.skipped:,} lines or rows were skipped, and --max-bad-lines allows "
-                    f"{job.max_bad_lines:,} ({reasons(done.skipped_because)}); the files in "
-                    f"{shown(places.join(made.output, RECORDS))} name them"
+                    f"{job.max_bad_lines:,} ({reasons(done.skipped_because)}); the .skipped.jsonl "
+                    f"files in {shown(made.output)} name them"
                 )
 
         if job.ray is not None:
@@ -65,7 +64,7 @@ def run(args: argparse.Namespace, job: EncodeJob) -> int:
 
             run_on_ray(made, waiting, job.ray, advance=advance)
         else:
-            run_parts(made, waiting, job.workers or 1, advance)
+            run_parts(made, waiting, advance)
     left = next(missing_parts(made), None)
     whole = commit(made) if left is None else None
     if not args.quiet:
@@ -82,27 +81,6 @@ def run(args: argparse.Namespace, job: EncodeJob) -> int:
     return 0
 
 
-def _hint(job: EncodeJob, made: Plan) -> str | None:
-    """What to say if there are fewer parts than processes that could encode them, else None."""
-    wanted, what = (job.task[1], "tasks") if job.task else (job.workers or 1, "workers")
-    if len(made) >= wanted or job.ray is not None:
-        return None
-    parts = f"{len(made)} part{'' if len(made) == 1 else 's'}"
-    begin = f"there {'is' if len(made) == 1 else 'are'} only {parts} for {wanted} {what}"
-    size = max(sum(one.size for one in made.inputs) // wanted, 1)
-    if size < made.job.part_size and can_be_cut(made):
-        return f"{begin}: --part-size {size} makes more"
-    return f"{begin}: the inputs cannot be cut into more"
-
-
 def _size(made: Plan, number: int) -> int:
     part = made[number]
     return part.stop - part.start
-
-
-def _plan(args: argparse.Namespace, job: EncodeJob, paths: list[str]) -> Plan:
-    job = resolve(job, encoding_options.load_encoding(args), "")
-    try:
-        return plan_job(paths, args.output, job)
-    except ValueError as error:
-        raise Refused(str(error)) from None

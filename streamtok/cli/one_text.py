@@ -32,7 +32,7 @@ def blocks_of(args: argparse.Namespace, path: str) -> Iterator[bytes]:
     refuse_ids(path)
     name = input_name(path)
     blocks = open_blocks(path, name, size=args.chunk_size, waiting=args.signals.heard)
-    return unpack(blocks, name) if args.unpack else blocks
+    return unpack(blocks, name)
 
 
 def read_whole(args: argparse.Namespace, path: str, what: str) -> bytes:

@@ -11,23 +11,21 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import DisallowedSpecialError, PendingLimitExceeded, StreamtokError
-from ..pipeline import sinks
-from ..pipeline.documents import with_advice
+from ..pipeline import documents, sinks
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources import (
-    FileInput,
     Follower,
     FollowInput,
     Input,
     LiveReading,
     OnBad,
-    ParquetInput,
     Reading,
     Waiting,
     check_regular,
     unpacked_name,
 )
+from ..pipeline.span_encoder import Span
+from ..pipeline.spans import open_span
 from ..stores.objects import expand
 from ..stores.urls import is_url
 from .messages import Misused, Refused, input_name, say, shown
@@ -98,8 +96,7 @@ def _warn_of_records(names: Sequence[str], reading: Reading, notes: Notes) -> No
     if reading.jsonl is not None or reading.parquet is not None:
         return
     for suffixes, kind, option in _RECORDS:
-        plain = unpacked_name if reading.unpack else str.lower
-        found = [one for one in names if plain(one).endswith(suffixes)]
+        found = [one for one in names if unpacked_name(one).endswith(suffixes)]
         if found and sinks.matching_sidecar(found[0]) is None:  # else it is refused: it holds ids
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             name = f"{input_name(found[0])}{more}"
@@ -131,21 +128,18 @@ class Opener:
             return [self._open_followed(names[0], on_bad, self.reading.accept_gap)]
         return [self.open(path, on_bad) for path in names]
 
-    def open(self, path: str, on_bad: OnBad) -> Input:
-        """Open one file. Raises as `open_all`."""
-        name = input_name(path)
+    def open(self, path: str, on_bad: OnBad, span: Span = Span(0, 1)) -> Input:  # noqa: B008
+        """Open one file, for a span of it. Raises as `open_all`."""
+        if self.reading.parquet is not None and path == "-":
+            raise Misused("--parquet needs a file: standard input cannot be read from its end")
         refuse_ids(path)
-        reading = self.reading
-        if reading.parquet is not None:
-            if path == "-":
-                raise Misused("--parquet needs a file: standard input cannot be read from its end")
-            return ParquetInput(path, name, reading, on_bad=on_bad, waiting=self.waiting)
-        return FileInput(
+        return open_span(
+            self.reading,
             path,
-            name,
-            functools.partial(reading.splitter, on_bad=on_bad),
-            may_be_compressed=reading.unpack,
-            block_size=self.block_size,
+            span,
+            on_bad,
+            self.block_size,
+            name=input_name(path),
             look=self._look,
             waiting=self.waiting,
         )
@@ -191,7 +185,5 @@ def explain(error: Exception, where: str) -> Exception:
 
     where: names it; offsets are those in it.
     """
-    is_of_text = isinstance(error, (PendingLimitExceeded, DisallowedSpecialError))
-    if isinstance(error, StreamtokError) and not is_of_text:
-        return error
-    return Refused(f"{where}: {with_advice(error)}")
+    said = documents.explain(error, where)
+    return error if said == str(error) else Refused(said)

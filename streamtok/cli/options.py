@@ -89,13 +89,8 @@ def add_options(parser: argparse.ArgumentParser, kind: type) -> dict[str, Any]:
             if option.one_of not in exclusive:
                 exclusive[option.one_of] = where.add_mutually_exclusive_group()
             where = exclusive[option.one_of]
-        more = dict(option.more)
-        if option.is_off:
-            more |= {"action": "store_false", "dest": one.name}
-        elif str(one.type) == "bool | None":
-            more["action"] = argparse.BooleanOptionalAction
         default = None if str(one.type) == "bool" else one.default
-        add_option(where, option.usage, option.text, option.parse, default, **more)
+        add_option(where, option.usage, option.text, option.parse, default, **option.more)
     return groups
 
 
@@ -151,17 +146,6 @@ def add_chunk_size(parser: argparse._ActionsContainer, default: int = CHUNK_SIZE
         f"bytes to read at a time (default: {default >> 10}KiB)",
         parse_chunk_size,
         default,
-    )
-
-
-def add_no_unpack(parser: argparse._ActionsContainer) -> None:
-    """Add --no-unpack."""
-    add_option(
-        parser,
-        "--no-unpack",
-        "do not decompress: take the bytes as they are",
-        action="store_false",
-        dest="unpack",
     )
 
 

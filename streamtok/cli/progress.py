@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..pipeline.run import Totals
+from ..pipeline.rows import Totals
 from ..pipeline.skip_log import reasons
 from .messages import is_terminal, say, shown
 
@@ -64,8 +64,7 @@ class Progress:
         self._stack.close()
 
     def advance(self, read: int, totals: Totals) -> None:
-        """Show the progress. read: bytes on the disk that this process has read."""
-        read += self._skipped
+        """Show the progress. read: bytes on the disk that have been read."""
         if self._has_bar:
             rate = self._rate(totals.tokens - self._before.tokens)
             self._move_bar(read, self._total or 0, f"{totals.tokens:,} tokens, {rate}")

@@ -1,9 +1,10 @@
 """Files that appear only when they are complete.
 
 A file is written under a hidden name in its folder. After its bytes are on the disk, one `rename`
-gives it its final name and replaces any old file, so an incomplete file is never visible. A process
-that continues the hidden file of an earlier one first compares its digest with the saved one. This
-module does not know any file format.
+gives it its final name and replaces any old file, so an incomplete file is never visible. Another
+process can cut a hidden file back to a length that it knows, and go on. Digests are those of
+pieces, one after another: so whoever goes on has to read the last piece only. This module does not
+know any file format.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import os
 import select
 import stat
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, TypedDict
+from typing import BinaryIO, TypeAlias
 
 from ..errors import CheckpointError
 from .own_files import (
@@ -28,7 +29,6 @@ from .own_files import (
     open_regular,
     remove_own,
 )
-from .rest_hash import RestHash
 from .writer_thread import WriterThread
 
 _HIDDEN = ".streamtok-"  # hidden names begin with this
@@ -40,11 +40,8 @@ _TOGETHER = 1 << 25  # bytes that the system is asked to write to the disk
 _unpublished: set[str] = set()
 
 
-class Saved(TypedDict):
-    """What a checkpoint keeps of a file: its size, and the SHA-256 of its hashed bytes."""
-
-    size: int
-    sha256: str
+Piece: TypeAlias = tuple[int, str]
+"""A number of bytes, and their SHA-256 in hexadecimal."""
 
 
 class PartFile:
@@ -54,7 +51,7 @@ class PartFile:
     length in bytes. The mode of a replaced file is kept, and a symbolic link is
     followed. Every method raises OSError with the name that the user gave. With a writer thread,
     `write` may raise the error of an earlier write; the other methods wait for the thread first.
-    `target` is where it is published.
+    `target` is where it is published; `pieces` are the digests of what `end_piece` has ended.
     """
 
     is_file = True
@@ -64,23 +61,26 @@ class PartFile:
         path: str,
         *,
         is_resumable: bool = False,
-        saved: Saved | None = None,
+        goes_on: bool = False,
         hashed_from: int | None = None,
         writer: WriterThread | None = None,
         is_scratch: bool = False,
     ):
-        """Create a new file, or reopen the one described by `saved` and truncate it to that size.
+        """Create a new file; if it goes on, open the hidden one of an earlier process, which then
+        `cut_back` cuts.
 
         is_resumable: derive the hidden name from the real path, so that another process finds the
-        file again. hashed_from: `digest` covers the bytes from this offset on, and only bytes
-        before it can be patched. writer: the thread that writes; its owner closes it before this
-        file. is_scratch: the file will not be published. Raises OSError if the file cannot be
-        created or the old one is not writable, and CheckpointError if the file does not hold what
-        was saved.
+        file again. hashed_from: `pieces` begin at this offset, and only bytes before it can be
+        patched. writer: the thread that writes; its owner closes it before this file. is_scratch:
+        the file will not be published. Raises OSError if the file cannot be created or the old one
+        is not writable, and CheckpointError if there is no hidden file to go on with.
         """
         self.name = self.target = path
         self._writer = writer
-        self._hash = None if hashed_from is None else RestHash(hashed_from)
+        self.hashed_from = hashed_from
+        self.pieces: list[Piece] = []
+        self._hash = hashlib.sha256()
+        self._in_piece = 0  # bytes in the open piece
         self.is_scratch = is_scratch
         self._written = self._asked = 0  # bytes in the file; those on their way to the disk
         self._final = follow_links(path)
@@ -90,9 +90,9 @@ class PartFile:
             mode = stat.S_IMODE(os.stat(self._final).st_mode)
             if not os.access(self._final, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-        if saved is not None:
-            self._fd = self._reopen(saved)
-            self.size = self._written = self._asked = saved["size"]
+        self.size = 0
+        if goes_on:
+            self._fd = self._reopen()
             return
         if not is_resumable:
             _unpublished.add(self._part)
@@ -105,12 +105,10 @@ class PartFile:
             if mode is not None:
                 with contextlib.suppress(OSError):
                     _change_mode(self._fd, self._part, mode)
-        self.size = 0
 
-    def _reopen(self, saved: Saved) -> int:
-        size = saved["size"]
+    def _reopen(self) -> int:
         try:
-            fd = open_own(self._part, os.O_RDWR)
+            return open_own(self._part, os.O_RDWR)
         except ForeignFileError as error:
             raise CheckpointError(
                 f"{self._part} {error.strerror}: the checkpoint describes the beginning of "
@@ -120,28 +118,45 @@ class PartFile:
             raise CheckpointError(
                 f"{self._part} is missing: it held the beginning of {self.name}"
             ) from None
-        try:
-            found = os.fstat(fd).st_size
-            if found < size:
-                raise CheckpointError(
-                    f"{self._part} has {found} bytes, but the checkpoint saved {size}: it held "
-                    f"the beginning of {self.name}"
-                )
-            if self._hash is not None:
-                for block in _blocks_of(self._part, self.name, size):
+
+    def cut_back(self, size: int, pieces: Sequence[Piece]) -> None:
+        """Cut the file to `size` bytes, whose complete pieces these are.
+
+        The last of them, and what follows it, is read. Raises CheckpointError if it is not there.
+        """
+        self.wait()
+        with named(self.name):
+            found = os.fstat(self._fd).st_size
+        if found < size:
+            raise CheckpointError(
+                f"{self._part} has {found} bytes, but the checkpoint saved {size}: it held "
+                f"the beginning of {self.name}"
+            )
+        self.pieces, self._hash, self._in_piece = list(pieces), hashlib.sha256(), 0
+        with named(self.name):
+            if self.hashed_from is not None and size > self.hashed_from:
+                begin = self.hashed_from + sum(length for length, _ in pieces)
+                if pieces:
+                    self._check_last(begin, *pieces[-1])
+                os.lseek(self._fd, begin, os.SEEK_SET)
+                while block := os.read(self._fd, min(_BLOCK, size - begin - self._in_piece)):
                     self._hash.update(block)
-                if self._hash.hexdigest() != saved["sha256"]:
-                    raise CheckpointError(
-                        f"{self._part} differs from the bytes that the checkpoint saved: it held "
-                        f"the beginning of {self.name}"
-                    )
-            with named(self.name):
-                os.ftruncate(fd, size)
-                os.lseek(fd, size, os.SEEK_SET)
-        except BaseException:
-            os.close(fd)
-            raise
-        return fd
+                    self._in_piece += len(block)
+            os.ftruncate(self._fd, size)
+            os.lseek(self._fd, size, os.SEEK_SET)
+        self.size = self._written = self._asked = size
+
+    def _check_last(self, stop: int, length: int, sha256: str) -> None:
+        os.lseek(self._fd, stop - length, os.SEEK_SET)
+        digest, left = hashlib.sha256(), length
+        while left and (block := os.read(self._fd, min(_BLOCK, left))):
+            digest.update(block)
+            left -= len(block)
+        if digest.hexdigest() != sha256:
+            raise CheckpointError(
+                f"{self._part} differs from the bytes that the checkpoint saved: it held "
+                f"the beginning of {self.name}"
+            )
 
     def write(self, data: bytes | memoryview) -> None:
         """Append all of `data`, which must not change afterwards: the thread may write it later."""
@@ -154,8 +169,11 @@ class PartFile:
 
     def _append(self, data: bytes | memoryview, size: int) -> None:
         write_all(self._fd, data, self.name)
-        if self._hash is not None:
-            self._hash.update(data)
+        if self.hashed_from is not None:
+            view = memoryview(data).cast("B")
+            skipped = min(max(self.hashed_from - self._written, 0), size)
+            self._hash.update(view[skipped:] if skipped else view)
+            self._in_piece += size - skipped
         self._written += size
         waiting = self._written - self._asked
         if waiting >= _TOGETHER and not self.is_scratch:
@@ -168,30 +186,29 @@ class PartFile:
         if self._writer is not None:
             self._writer.wait()
 
-    @property
-    def hashed_from(self) -> int:
-        """The offset from which `digest` covers the file."""
-        assert self._hash is not None
-        return self._hash.start
+    def end_piece(self) -> None:
+        """End a piece here. The next one begins with the next byte; empty ones are left out."""
+        if self.hashed_from is None:
+            return
+        if self._writer is None:
+            self._end_piece()
+        else:
+            self._writer.submit(self._end_piece, 1)
 
-    def digest(self) -> str:
-        """The SHA-256, in hexadecimal, of the bytes from offset `hashed_from` on."""
-        self.wait()
-        assert self._hash is not None
-        return self._hash.hexdigest()
+    def _end_piece(self) -> None:
+        if self._in_piece:
+            self.pieces.append((self._in_piece, self._hash.hexdigest()))
+            self._hash, self._in_piece = hashlib.sha256(), 0
 
-    def saved(self) -> Saved:
-        """What a checkpoint keeps of the file. Call `sync` first."""
-        return {"size": self.size, "sha256": self.digest()}
-
-    def patch(self, offset: int, data: bytes) -> None:
-        """Overwrite bytes at `offset`. They must lie before the hashed part."""
-        assert self._hash is None or offset + len(data) <= self._hash.start
+    def patch(self, data: bytes) -> None:
+        """Overwrite the first bytes, those before `hashed_from`. They become the first piece."""
+        assert self.hashed_from in (None, len(data))
         self.wait()
         with named(self.name):
-            os.lseek(self._fd, offset, os.SEEK_SET)
+            os.lseek(self._fd, 0, os.SEEK_SET)
             write_all(self._fd, data, self.name)
             os.lseek(self._fd, 0, os.SEEK_END)
+        self.pieces.insert(0, (len(data), hashlib.sha256(data).hexdigest()))
 
     def reopened(self) -> BinaryIO:
         """All bytes written so far, as a file for reading."""
@@ -199,10 +216,10 @@ class PartFile:
         with named(self.name):
             return open(open_regular(self._part, follow=False), "rb")
 
-    def contents(self, block_size: int = _BLOCK) -> Iterator[bytes]:
-        """All bytes written so far, in blocks of at most `block_size`."""
+    def contents(self, block_size: int = _BLOCK, start: int = 0) -> Iterator[bytes]:
+        """All bytes written so far from `start` on, in blocks of at most `block_size`."""
         self.wait()
-        yield from _blocks_of(self._part, self.name, self.size, block_size)
+        yield from _blocks_of(self._part, self.name, start, self.size, block_size)
 
     def sync(self) -> None:
         """Wait until all writes are on the disk. Costs an fsync."""
@@ -258,37 +275,39 @@ def publish_together(files: Sequence[PartFile]) -> None:
     for file in files:
         file._rename()
     for folder in dict.fromkeys(os.path.dirname(file._final) for file in files):
-        _sync_folder(folder)
+        sync_folder(folder)
 
 
-def publish_left(path: str, saved: Saved, hashed_from: int = 0) -> None:
-    """Publish a complete file that an earlier process may have left under its hidden name.
+def publish_left(path: str, size: int | None = None) -> bool:
+    """Publish a complete file that an earlier process has left under its hidden name, if it has.
 
-    Raises CheckpointError if neither the hidden file nor the final one matches `saved`.
+    size: what it had. Raises CheckpointError if neither the hidden file nor the final one is so.
     """
     final = os.path.realpath(path)
     part = _part_path(final)
     with named(path):
-        if _is_saved(part, path, saved, hashed_from):
+        if _is_saved(part, size):
             os.replace(part, final)
-            _sync_folder(os.path.dirname(final))
-        elif not _is_saved(final, path, saved, hashed_from):
+            sync_folder(os.path.dirname(final))
+            return True
+        if size is not None and not _is_saved(final, size):
             exists = os.path.exists(part) or os.path.exists(final)
             what = "has changed since" if exists else "is now missing"
             raise CheckpointError(f"{path} was complete at the checkpoint and {what}")
+    return False
 
 
-def _is_saved(path: str, name: str, saved: Saved, hashed_from: int) -> bool:
+def _is_saved(path: str, size: int | None) -> bool:
     try:
         status = os.lstat(path)
     except FileNotFoundError:
         return False
-    if not stat.S_ISREG(status.st_mode) or status.st_size != saved["size"]:
-        return False
-    found = RestHash(hashed_from)
-    for block in _blocks_of(path, name, saved["size"]):
-        found.update(block)
-    return found.hexdigest() == saved["sha256"]
+    return stat.S_ISREG(status.st_mode) and size in (None, status.st_size)
+
+
+def is_left(path: str) -> bool:
+    """Whether an earlier process has left the hidden file of an output."""
+    return os.path.lexists(_part_path(os.path.realpath(path)))
 
 
 def remove_left(path: str) -> None:
@@ -340,11 +359,12 @@ def is_hidden(name: str) -> bool:
     return name.startswith(_HIDDEN)
 
 
-def _blocks_of(path: str, name: str, size: int, block_size: int = _BLOCK) -> Iterator[bytes]:
-    """The first `size` bytes of a file, in blocks. `name` appears in errors."""
+def _blocks_of(path: str, name: str, start: int, stop: int, block_size: int) -> Iterator[bytes]:
+    """The bytes start:stop of a file, in blocks. `name` appears in errors."""
     with named(name), open(open_regular(path, follow=False), "rb", buffering=0) as file:
-        while size > 0 and (block := file.read(min(block_size, size))):
-            size -= len(block)
+        file.seek(start)
+        while start < stop and (block := file.read(min(block_size, stop - start))):
+            start += len(block)
             yield block
 
 
@@ -386,7 +406,7 @@ def _begin_write_back(fd: int, at: int, size: int) -> None:
             os.posix_fadvise(fd, at, size, os.POSIX_FADV_DONTNEED)
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     # Some file systems cannot sync folders. The file is complete all the same.
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY)

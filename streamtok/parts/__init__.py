@@ -1,6 +1,6 @@
 """One job in independent parts: a plan, the parts of it, and the commit that joins them.
 
-`plan` names the parts, `bounds` finds where each begins, `part` does one, `commit` checks them all
-and writes the manifest, `workers` runs them in processes of this machine. A part depends on the
-plan and the inputs only: whichever process runs it, and however often, its files are the same.
+`plan` names the parts, `part` does one, `commit` checks them all and writes the manifest. A part
+depends on the plan and the inputs only: whichever process runs it, and however often, its files are
+the same. `counted_files` counts files for training in the same spans.
 """

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from ..errors import PlanError
-from ..pipeline.run import Totals
-from ..pipeline.skip_log import reasons
+from ..errors import DocumentError, PlanError
+from ..pipeline import sinks
+from ..pipeline.rows import Totals
+from ..pipeline.skip_log import check_skipped, skip_log_path
 from ..stores import places
-from .part import Record, read_records
+from .part import read_parts, totals_of
 from .plan import Plan
 
 MANIFEST = "manifest.jsonl"
 SKIP_LOG = "skipped.jsonl"
 _SHOWN = 10  # missing parts that an error names
-
-
-def missing_parts(plan: Plan) -> Iterator[int]:
-    """The parts that are not done, in order. Reads one record for each part."""
-    return (number for number, record in enumerate(read_records(plan)) if record is None)
 
 
 def commit(plan: Plan) -> Totals:
@@ -29,43 +25,29 @@ def commit(plan: Plan) -> Totals:
     If records were skipped, `skipped.jsonl` names them all, written first.
 
     Its first line holds the totals and the plan's digest, then comes a line for each part: its
-    files with sizes and SHA-256, its counts, and at which document and token of the whole it
-    begins. The same plan gives the same manifest, so it does not matter who commits, or how often.
-    Raises PlanError naming the parts that are missing, or if all records were skipped or more than
-    the plan allows; OSError.
+    files with their sizes, its counts, and at which document and token of the whole it begins. The
+    same plan gives the same manifest, so it does not matter who commits, or how often. Raises
+    PlanError naming the parts that are missing, or if all records were skipped or more than the
+    plan allows; OSError.
     """
-    totals = Totals(inputs=len(plan.inputs))
-    missing: list[int] = []
-    for number, record in enumerate(read_records(plan)):
-        if record is None:
-            missing.append(number)
-            if len(missing) > _SHOWN:
-                break
-        else:
-            add_record(totals, record)
+    found = list(read_parts(plan))
+    missing = [number for number, one in enumerate(found) if one is None]
     if missing:
         shown = ", ".join(map(str, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
         raise PlanError(f"{plan.output} is not complete: these parts are missing: {shown}")
+    parts = [one for one in found if one is not None]
+    totals = Totals(inputs=len(plan.inputs))
+    for one in parts:
+        totals.add(totals_of(one))
     if totals.skipped:
-        _write(places.join(plan.output, SKIP_LOG), lambda: _skipped(plan))
-        _check_skipped(plan, totals)
-    _write(places.join(plan.output, MANIFEST), lambda: manifest_lines(plan, totals))
+        log = places.join(plan.output, SKIP_LOG)
+        _write(log, lambda: skipped_lines(plan, parts))
+        try:
+            check_skipped(totals, plan.job.max_bad_lines, log)
+        except DocumentError as error:
+            raise PlanError(str(error)) from None
+    _write(places.join(plan.output, MANIFEST), lambda: manifest_lines(plan, parts))
     return totals
-
-
-def _check_skipped(plan: Plan, totals: Totals) -> None:
-    """Raise PlanError if too many records were skipped, or all of them."""
-    limit = plan.job.max_bad_lines
-    about = f"({reasons(totals.skipped_because)}); {places.join(plan.output, SKIP_LOG)} names them"
-    if not totals.documents:
-        raise PlanError(
-            f"nothing was encoded: {totals.skipped:,} lines or rows were skipped {about}"
-        )
-    if limit is not None and totals.skipped > limit:
-        raise PlanError(
-            f"{totals.skipped:,} lines or rows were skipped, and --max-bad-lines allows "
-            f"{limit:,} {about}"
-        )
 
 
 def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
@@ -82,64 +64,46 @@ def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
     raise PlanError(f"{path} is there and says something else: remove it to commit again")
 
 
-def _skipped(plan: Plan) -> Iterator[str]:
-    """The lines of the parts' logs, with their places in the inputs instead of the parts."""
-    lines = text = 0  # of the parts before, in this input
-    for number, record in enumerate(read_records(plan)):
-        if record is None:
-            raise PlanError(f"part {number} of {plan.output} has just been removed")
-        if plan[number].start == 0:
-            lines = text = 0
-        if record.skip_log is not None:
-            with places.open_lines(places.join(plan.output, record.skip_log[0])) as file:
-                for row in map(json.loads, file):
-                    if "line_in_part" in row:
-                        place = {
-                            "line": lines + row.pop("line_in_part"),
-                            "offset": text + row.pop("offset_in_part"),
-                        }
-                        row = {"file": row["file"], **place, "reason": row["reason"]}
-                    yield json.dumps(row) + "\n"
-        lines += record.lines
-        text += record.text
+def skipped_lines(plan: Plan, parts: Sequence[sinks.Sidecar]) -> Iterator[str]:
+    """The lines of the parts' logs."""
+    for number, one in enumerate(parts):
+        if one.skipped:
+            with places.open_lines(skip_log_path(plan.path(number))) as file:
+                yield from file
 
 
-def add_record(totals: Totals, record: Record) -> None:
-    """Add what a part has done to the totals."""
-    totals.documents += record.documents
-    totals.bytes += record.bytes
-    totals.tokens += record.tokens
-    totals.skipped += record.skipped
-    for reason, count in record.skipped_because.items():
-        totals.skipped_because[reason] = totals.skipped_because.get(reason, 0) + count
-
-
-def manifest_lines(plan: Plan, totals: Totals) -> Iterator[str]:
-    """The lines of the manifest, each with its newline. Raises PlanError for a missing part."""
-    job = plan.job
+def manifest_lines(plan: Plan, parts: Sequence[sinks.Sidecar]) -> Iterator[str]:
+    """The lines of the manifest, each with its newline."""
+    before, whole = Totals(), Totals()
+    for one in parts:
+        whole.add(totals_of(one))
     header = {
         "streamtok": "manifest 1",
         "plan": plan.digest,
-        "encoding": job.encoding,
-        "digest": job.digest,
-        "format": job.chosen,
+        "encoding": plan.job.encoding,
+        "digest": plan.job.digest,
+        "format": plan.job.chosen,
         "parts": len(plan),
-        "documents": totals.documents,
-        "bytes": totals.bytes,
-        "tokens": totals.tokens,
-        "skipped": totals.skipped,
-        "skipped_because": totals.skipped_because,
+        **_counts(whole),
     }
     yield json.dumps(header) + "\n"
-    before = Totals()
-    for number, record in enumerate(read_records(plan)):
-        if record is None:
-            raise PlanError(f"part {number} of {plan.output} has just been removed")
-        yield json.dumps(_row(record, before)) + "\n"
-        add_record(before, record)
+    for number, one in enumerate(parts):
+        own = totals_of(one)
+        first = plan.path(number)
+        further = ((sinks.further_file(first, one, name), one.files[name]) for name in one.files)
+        files = {first: one.size} | {name: about.size for name, about in further}
+        row = {
+            "part": number,
+            "files": {name.rpartition("/")[2]: size for name, size in files.items()},
+            **_counts(own),
+            "first_document": before.documents,
+            "first_token": before.tokens,
+        }
+        yield json.dumps(row) + "\n"
+        before.add(own)
 
 
-def _row(record: Record, before: Totals) -> dict[str, object]:
-    row = record.as_json()
-    del row["plan"]
-    return row | {"first_document": before.documents, "first_token": before.tokens}
+def _counts(totals: Totals) -> dict[str, object]:
+    row = dict(vars(totals))
+    del row["inputs"]
+    return row

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .._core.encode import text_bytes
+from ..pipeline.documents import explain
 from ..pipeline.sources import Documents, Part
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ class DocumentCounter:
     documents: how many have ended; is_open: inside a document, whose rest must come next.
     """
 
-    def __init__(self, trainer: Trainer, documents: int = 0, is_open: bool = False):
+    def __init__(self, trainer: Trainer):
         self._trainer = trainer
-        self.documents = documents
-        self.is_open = is_open
+        self.documents = 0
+        self.is_open = False
         self._begin: int | None = None  # where the open document begins in the trainer's text
 
     def count(self, batch: Iterable[Part]) -> None:
@@ -97,10 +98,6 @@ class DocumentCounter:
         where = name if start is not None else f"{name}: document {self.documents + 1}"
         if start is None:
             start = self._begin if self.is_open else self._trainer.bytes_in
-        if isinstance(error, UnicodeDecodeError):
-            at = "a byte" if start is None else f"byte {error.start - start}"
-            what = f"{at} is not UTF-8 ({error.reason})"
-        else:
-            raise error
-        how = "--errors replace or --errors surrogateescape accepts it"
-        return f"{where}: {what}; {how}"
+        if isinstance(error, UnicodeDecodeError) and start is not None:
+            error.start -= start
+        return explain(error, where)

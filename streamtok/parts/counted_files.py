@@ -1,206 +1,163 @@
-"""Counts the documents of files for training, and records how far it has read each.
+"""Counts the documents of files for training, span by span.
 
-The record is kept in the trainer's notes, with the counts, so that the two cannot disagree: for
-each file its fingerprint, the position of its input after the last batch of documents, and how much
-text after that is counted, too. `sources` reads the files and divides them into documents.
+Texts are cut where no pre-token lies across, so the counts of spans are together those of the text.
+They are merged in the order of the text, because one way to break ties asks which pair came first.
+After each span, the trainer's notes say which files are counted and how far, so that they can be
+saved with the counts at any moment.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-from .._core.encode import text_bytes
 from ..errors import StreamtokError
 from ..files.named_errors import shown
-from ..pipeline.sources import Documents, Input, Part, Reading, fingerprint
+from ..pipeline.option_fields import difference
+from ..pipeline.rows import Row
+from ..pipeline.skip_log import SkipLog
+from ..pipeline.sources import Input, OnBad, Reading, check_file, fingerprint
+from ..pipeline.sources.unit_ends import CleanCuts, FindCut, cuts_behind
+from ..pipeline.span_encoder import Span
+from ..pipeline.spans import inside, spans_after
 from ..stores.urls import is_url
+from ..training.trainer import Trainer
 from .counted_documents import DocumentCounter, batches
 
-if TYPE_CHECKING:
-    from ..training.trainer import Trainer
-
-_MAY_CHANGE = "skip_bad_lines", "max_bad_lines", "max_pending", "skip_empty"
-_NOTHING = {
-    "fingerprint": None,
-    "position": None,  # of the input, where counting can go on
-    "at": 0,  # bytes of text before that position
-    "skip": 0,  # bytes of text after it that are counted
-    "documents": 0,  # that have ended before it
-    "is_open": False,  # whether it is inside a document
-    "is_done": False,
-}
+OpenInput: TypeAlias = Callable[[str, Span, OnBad], Input]
 
 
-def count_inputs(
-    trainer: Trainer,
-    names: Sequence[str],
-    open_input: Callable[[str], Input],
-    *,
-    is_split: bool,
-    files: CountedFiles | None = None,
-    advance: Callable[[int, int], None] = lambda done, total: None,
-) -> None:
-    """Count the documents of the inputs with these names, all of which are opened at first.
+class FileCounts:
+    """A trainer, and the files that it has counted or will; one that is given twice counts twice.
 
-    is_split: whether an input may hold several documents. files: what is counted already, and
-    takes a note of what is counted now. advance: called with the bytes that were read so far, and
-    those of all inputs, 0 if unknown. Raises StreamtokError that names the input and the place of
-    text that is none, and as `CountedFiles`; OSError.
+    skipped: records without a text, in this process.
     """
-    pairs = [(name, {}) for name in names] if files is None else files.in_order(names)
-    sources = [open_input(name) for name, _ in pairs]
-    sizes = [source.size or 0 for source in sources if source.size is not None]
-    total = sum(sizes) if len(sizes) == len(sources) else 0
-    seen = 0
-    for source, (name, entry) in zip(sources, pairs, strict=True):
-        if files is not None and (source.size is None or is_url(name)):
-            raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
-        begin = trainer.bytes_in - entry.get("at", 0) - entry.get("skip", 0)
-        counter = DocumentCounter(trainer)
-        if files is None:
-            found = batches(source.groups(None, False))
-        else:
-            found = files.batches(source, entry, counter)
-        try:
-            for batch in found:
-                counter.count(batch)
-                advance(seen + source.read, total)
-            trainer.end_document()
-        except UnicodeError as error:
-            what = counter.explain(error, source.name, None if is_split else begin)
-            raise StreamtokError(what) from None
-        seen += source.size or source.read
-        advance(seen, total)
 
+    def __init__(
+        self, trainer: Trainer, names: Sequence[str], reading: Reading, saved: str | None = None
+    ):
+        """saved: the name of the file of counts that `trainer` comes from or goes to, if any.
 
-class CountedFiles:
-    """The files in the counts of a trainer. A file that is given twice is counted twice."""
-
-    def __init__(self, trainer: Trainer, counts: str, reading: Reading):
-        """counts: the name of the file of counts, for errors. reading: how its files are read.
-
-        Raises StreamtokError if the trainer's notes do not tell which files it has counted.
+        Raises StreamtokError if the notes of the trainer do not tell which files it has counted, or
+        one is not in `names` or has changed; OSError.
         """
-        self._trainer = trainer
-        self._counts = shown(counts)
-        self._entries: Any = trainer.notes.setdefault("files", [])
-        self._check_reading(reading)
+        self.trainer = trainer
+        self.skipped = 0
+        self._reading = reading
+        self._saved = saved
+        self._names = list(names)
+        self._row = Row()
+        if saved is not None:
+            self._continue(shown(saved))
+        self._sizes = [check_file(name) if name != "-" else None for name in self._names]
+
+    def _continue(self, saved: str) -> None:
+        """Put the files that are counted first, and find out where to go on."""
+        row = self._reading.as_json()
+        notes: Any = self.trainer.notes
+        if not self.trainer.bytes_in and not notes:
+            notes |= {"reading": row, "files": [], "position": None}
         try:
-            is_known = all(one.keys() == {"path", *_NOTHING} for one in self._entries)
-            total = sum(one["at"] + one["skip"] for one in self._entries) if is_known else -1
-        except (TypeError, AttributeError):
-            total = -1
-        if total != trainer.bytes_in:
+            counted = [(str(path), list(found)) for path, found in notes["files"]]
+            position, before = notes["position"], notes["reading"]
+        except (TypeError, ValueError, LookupError):
             raise StreamtokError(
-                f"{self._counts} does not record which files it was counted from: "
+                f"{saved} does not record which files it was counted from: use another file for "
+                "--save-counts"
+            ) from None
+        if (differs := difference(self._reading, before)) is not None:
+            raise StreamtokError(
+                f"{saved} was counted {differs[0]}, not {differs[1]}: give the same, or "
                 "use another file for --save-counts"
             )
-
-    def _check_reading(self, reading: Reading) -> None:
-        row = reading.as_json()
-        plain = Reading(errors=reading.errors).as_json()
-        found = self._trainer.notes.setdefault("reading", row if not self._entries else plain)
-        for name, value in row.items():
-            if found.get(name) != value and name not in _MAY_CHANGE:
-                option = f"--{'no-unpack' if name == 'unpack' else name.replace('_', '-')}"
+        names = []
+        for path, found in counted:
+            known = [one for one in self._names if os.path.realpath(one) == path]
+            if not known:
                 raise StreamtokError(
-                    f"{self._counts} was counted with another {option}: give the same, or use "
-                    "another file for --save-counts"
+                    f"{saved} also has the counts of {shown(path)}: name all files that are "
+                    "counted there, or use another file for --save-counts"
                 )
+            if list(fingerprint(path)) != found:
+                raise StreamtokError(
+                    f"{shown(path)} has changed since it was counted in {saved}: use another file "
+                    "for --save-counts"
+                )
+            self._names.remove(known[0])
+            names.append(known[0])
+        self._names = names + self._names
+        self._row = Row(input=len(names) - (position is not None), position=position)
 
-    def in_order(self, names: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-        """Each name with the record of its counted part; a partly counted file comes first.
+    def count(
+        self,
+        open_input: OpenInput,
+        *,
+        num_threads: int | None = 1,
+        advance: Callable[[int, int], None] = lambda read, total: None,
+    ) -> None:
+        """Count all that is left.
 
-        Raises StreamtokError if the counts include a file that is not in `names`.
+        open_input: opens an input, for a span. advance: called with the bytes that
+        are counted so far, and those of all files, 0 if unknown. Raises StreamtokError that names
+        the place of text that is none; OSError.
         """
-        left = list(self._entries)
-        pairs = []
-        for name in names:
-            path = os.path.realpath(name)
-            entry = next((one for one in left if one["path"] == path), None)
-            if entry is None:
-                entry = {"path": path, **_NOTHING}
-            else:
-                left.remove(entry)
-            pairs.append((name, entry))
-        if left:
-            more = f" and of {len(left) - 1} more" if len(left) > 1 else ""
-            raise StreamtokError(
-                f"{self._counts} also has the counts of {shown(left[0]['path'])}{more}: name all "
-                "files that are counted there, or use another file for --save-counts"
-            )
-        return sorted(pairs, key=lambda pair: pair[1] not in self._entries or pair[1]["is_done"])
+        total = 0 if None in self._sizes else sum(size or 0 for size in self._sizes)
+        for span in self._spans():
+            trainer = self.trainer
+            if self._saved is not None:  # only counts of whole spans may be saved
+                trainer = Trainer(trainer.pattern, errors=trainer.errors, num_threads=num_threads)
+            skip_log = SkipLog()
+            position = span.position
+            for number in range(span.first, span.last):
+                source = open_input(self._names[number], span, skip_log)
+                read = sum(size or 0 for size in self._sizes[:number])
+                for _ in self._counted(trainer, source, position):
+                    advance(read + source.read, total)
+                position = None
+            self._add(trainer, span, skip_log.skipped)
 
-    def batches(
-        self, source: Input, entry: dict[str, Any], counter: DocumentCounter
-    ) -> Iterator[list[Part]]:
-        """Yield the documents that have not been counted. `counter` must count each batch.
+    def _counted(
+        self, trainer: Trainer, source: Input, position: dict[str, Any] | None
+    ) -> Iterator[None]:
+        """Count an input, or what a span has of it; yields now and then."""
+        counter = DocumentCounter(trainer)
+        at = position["at"] if position else 0
+        begin = None if self._reading.is_split else trainer.bytes_in - at
+        try:
+            for parts in batches(source.groups(position, False)):
+                counter.count(parts)
+                yield
+            trainer.end_document()
+        except UnicodeError as error:
+            where = f"{source.name}, after byte {at}" if at and begin is None else source.name
+            raise StreamtokError(counter.explain(error, where, begin)) from None
 
-        Raises StreamtokError if the counted text has changed; OSError, ArchiveError, DocumentError.
-        """
-        path = entry["path"]
-        found = list(fingerprint(path))
-        if entry["fingerprint"] not in (None, found):
+    def _spans(self) -> Iterator[Span]:
+        reading = self._reading
+        find: FindCut | None = None
+        if reading.end is not None:
+            find = cuts_behind(reading.end) if reading.can_cut else None
+        elif not reading.is_split:
+            encoding = Trainer(self.trainer.pattern).train(256)
+            find = CleanCuts(encoding.stream_encoder(disallowed_special=())).find
+        return spans_after(self._row, reading, self._names, self._sizes, find)
+
+    def _add(self, trainer: Trainer, span: Span, skipped: int) -> None:
+        """Merge the counts of a span, and note which files are counted, and how far."""
+        self.skipped += skipped
+        limit = self._reading.max_bad_lines
+        if limit is not None and self.skipped > limit:
             raise StreamtokError(
-                f"{shown(path)} has changed since it was counted in {self._counts}: use another "
-                "file for --save-counts"
+                f"{self.skipped:,} lines or rows without a text were skipped, and --max-bad-lines "
+                f"allows {limit:,}"
             )
-        if entry["is_done"]:
+        if self._saved is None:
             return
-        entry["fingerprint"] = found
-        if not any(one is entry for one in self._entries):
-            self._entries.append(entry)
-        before = sum(one["at"] for one in self._entries if one is not entry)
-        counter.documents, counter.is_open = entry["documents"], entry["is_open"]
-        groups = source.groups(entry["position"], counter.is_open)
-        for batch in self._uncounted(batches(groups), entry["skip"], counter):
-            yield batch
-            # In one step, because a signal may come at any time.
-            entry.update(
-                position=source.position(),
-                at=self._trainer.bytes_in - before,
-                skip=0,
-                documents=counter.documents,
-                is_open=counter.is_open,
-            )
-        self._trainer.end_document()
-        entry["is_done"] = True
-
-    def _uncounted(
-        self, found: Iterator[list[Part]], size: int, counter: DocumentCounter
-    ) -> Iterator[list[Part]]:
-        """The batches without their first `size` bytes of text. `counter` is told of those."""
-        while size and (batch := next(found, None)) is not None:
-            rest: list[Part] = []
-            for text, is_end in itertools.chain.from_iterable(map(_single, batch)):
-                if not size:
-                    rest.append((text, is_end))
-                    continue
-                data = text if isinstance(text, bytes) else text_bytes(text, self._trainer.errors)
-                left = data[size:]
-                size -= len(data) - len(left)
-                counter.is_open = bool(left) or not is_end
-                counter.documents += not counter.is_open
-                if left:
-                    rest.append((left, is_end))
-            if not counter.is_open:
-                self._trainer.end_document()
-            if rest:
-                yield rest
-        yield from found
-
-    def note(self) -> None:
-        """Record how far the current file has been counted, even in the middle of a batch."""
-        for entry in self._entries:
-            if not entry["is_done"]:
-                entry["skip"] = self._trainer.bytes_in - sum(one["at"] for one in self._entries)
-
-
-def _single(part: Part) -> Sequence[tuple[str | bytes, bool]]:
-    """The texts of a part, each with whether the document ends there."""
-    if isinstance(part, Documents):
-        return [(text, True) for text in part.texts()]
-    return [part]
+        self.trainer.merge(trainer)
+        files: Any = self.trainer.notes["files"]
+        for name in self._names[len(files) : span.last]:
+            if is_url(name) or not os.path.isfile(name):
+                raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
+            files.append([os.path.realpath(name), list(fingerprint(name))])
+        self.trainer.notes["position"] = None if span.stop is None else inside(span.stop)

@@ -1,24 +1,23 @@
 """A plan: which part of which input becomes which file. A value, the same on every machine.
 
 Parts of a file are ranges of about `part_size` bytes. They are arithmetic: nothing but the size and
-the first bytes of the inputs is read to make a plan. Where exactly a part begins, `bounds` finds
-out when it runs, from the bytes around the place; two neighbours find the same place without
-talking. What cannot be cut is one part.
-
-On the disk a plan is JSON lines: a header, then one line for each part.
+the first bytes of the inputs is read to make a plan. Where exactly a part begins, the process that
+runs it finds out from the bytes around the place (`spans.span_between`). What cannot be cut is one
+part.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import hashlib
 import json
 import os
-from array import array
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import PlanError
 from ..files.part_file import is_hidden
@@ -26,70 +25,92 @@ from ..formats.opening import open_encoding
 from ..pipeline import PART_SIZE, sinks
 from ..pipeline.job import EncodeJob
 from ..pipeline.option_fields import IDS, UNREAD, said_fields
-from ..pipeline.sources import is_compressed
+from ..pipeline.sources import fingerprint, is_compressed
 from ..registry import get_encoding, list_encoding_names
 from ..stores import places
 from ..stores.urls import check_writable, is_url
-from .bounds import can_cut
-from .ranges import InputFile, Part, cut_inputs, input_now
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-PLAN_FILE = "plan.jsonl"
-_MAGIC = "streamtok plan 2"
+PLAN_FILE = "job.json"
+_FORMAT = 1
 
 
-class Plan:
-    """The parts of one job. Immutable.
+class InputFile(NamedTuple):
+    """What a plan knows of an input: it must still be so when a part of it runs.
 
-    `len(plan)` parts, `plan[i]` is part number i. `job` has the options. `job_digest` (SHA-256)
-    stands for all that the ids of finished parts depend on, `digest` (SHA-256) for that and the
-    output. Plans with one digest are equal, though what they do with text that has not been read
-    may differ.
+    tag: what else stays the same as long as the contents do, as in `Fingerprint`. is_cut: it has
+    parts of `part_size` bytes, else it is one part.
     """
 
-    def __init__(
-        self,
-        output: str,
-        job: EncodeJob,
-        inputs: Iterable[InputFile],
-        parts: Iterable[tuple[int, int, int]],
-    ):
-        """parts: (number of the input, start, stop), in order."""
-        self.output = output
-        self.job = job
-        self.inputs = tuple(inputs)
-        # Three arrays: a million parts take 24 MB.
-        self._columns = array("q"), array("q"), array("q")
-        for row in parts:
-            for column, value in zip(self._columns, row, strict=True):
-                column.append(value)
-        digest = hashlib.sha256()
-        unread = [one.name for one, _ in said_fields(job, UNREAD)]
-        for line in self._lines((*unread, "output")):
-            digest.update(line.encode("utf-8", "surrogatepass"))
-        self.job_digest = digest.hexdigest()
-        digest.update(output.encode("utf-8", "surrogatepass"))
-        self.digest = digest.hexdigest()
+    path: str
+    size: int
+    tag: str
+    is_cut: bool = True
+
+    def check(self) -> None:
+        """Raise PlanError if the input is another one now."""
+        try:
+            now = input_now(self.path)
+        except FileNotFoundError:
+            raise PlanError(f"{self.path} is gone since the plan was made") from None
+        if now[:3] != self[:3]:
+            raise PlanError(f"{self.path} has changed since the plan was made: make a new plan")
+
+
+class Part(NamedTuple):
+    """Part `number`: what lies between the cuts for bytes `start` and `stop` of an input."""
+
+    number: int
+    input: InputFile
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parts of one job: `len(plan)` of them, `plan[i]` is part number i.
+
+    output: the folder. `digest` (SHA-256) stands for all that the files of finished parts depend
+    on.
+    """
+
+    output: str
+    job: EncodeJob
+    inputs: tuple[InputFile, ...]
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        """The number of the first part of each input, and of all parts."""
+        step = self.job.part_size
+        counts = (max(-(-one.size // step), 1) if one.is_cut else 1 for one in self.inputs)
+        return list(accumulate(counts, initial=0))
+
+    @cached_property
+    def digest(self) -> str:
+        """See the class."""
+        row = self._as_json()
+        for one, _ in said_fields(self.job, UNREAD):
+            del row["job"][one.name]
+        return hashlib.sha256(json.dumps(row).encode()).hexdigest()
+
+    def part_digest(self, number: int) -> str:
+        """The digest of a part, as its sidecar has it."""
+        return hashlib.sha256(f"{self.digest} {number}".encode()).hexdigest()
 
     def __len__(self) -> int:
-        return len(self._columns[0])
+        return self._firsts[-1]
 
     def __getitem__(self, number: int) -> Part:
         if not 0 <= number < len(self):
             raise IndexError(f"the plan has the parts 0 … {len(self) - 1}, not {number}")
-        which, start, stop = (column[number] for column in self._columns)
-        return Part(number, self.inputs[which], start, stop)
-
-    def __iter__(self) -> Iterator[Part]:
-        return map(self.__getitem__, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
+        which = bisect_right(self._firsts, number) - 1
+        one, step = self.inputs[which], self.job.part_size
+        if not one.is_cut:
+            return Part(number, one, 0, one.size)
+        start = (number - self._firsts[which]) * step
+        return Part(number, one, start, min(start + step, one.size))
 
     def __repr__(self) -> str:
         return f"<Plan of {len(self)} parts for {self.output!r}>"
@@ -97,45 +118,19 @@ class Plan:
     def path(self, number: int) -> str:
         """The first file of a part."""
         chosen = self.job.chosen
-        suffix = sinks.TABLE[chosen].part_suffix or f".{chosen}"
+        suffix = sinks.TABLE[chosen].suffix or sinks.TABLE[chosen].required
         name = f"part-{number:06d}-of-{len(self):06d}{suffix}"
         return places.join(self.output, name)
 
-    def in_folder(self, folder: str) -> Plan:
-        """The same plan, whose folder has been moved, or has another name from here."""
-        made = copy.copy(self)
-        made.output = folder
-        return made
-
     # On the disk
 
-    def lines(self) -> Iterator[str]:
-        """The lines of the plan's file, each with its newline."""
-        return self._lines(())
-
-    def _lines(self, omitted: Iterable[str]) -> Iterator[str]:
-        header = {
-            "streamtok": _MAGIC,
-            "output": self.output,
-            "parts": len(self),
-            "inputs": len(self.inputs),
+    def _as_json(self) -> dict[str, Any]:
+        return {
+            "streamtok": _FORMAT,
             "part_size": self.job.part_size,
-            **self.job.as_json(),
+            "job": self.job.as_json(),
+            "inputs": self.inputs,
         }
-        for name in omitted:
-            del header[name]
-        yield json.dumps(header) + "\n"
-        for part in self:
-            one = part.input
-            row = {
-                "part": part.number,
-                "input": one.path,
-                "start": part.start,
-                "stop": part.stop,
-                "size": one.size,
-                "tag": one.tag,
-            }
-            yield json.dumps(row) + "\n"
 
     def save(self) -> str:
         """Write the plan into its output folder, and return the path of its file.
@@ -145,17 +140,16 @@ class Plan:
         """
         path = places.join(self.output, PLAN_FILE)
         places.make_folder(self.output)
+        data = json.dumps(self._as_json()).encode() + b"\n"
         found = self.find_saved()
         if found is None:
             with contextlib.suppress(FileExistsError):  # another driver was faster
-                places.create(path, (one.encode("utf-8", "surrogatepass") for one in self.lines()))
+                places.create(path, [data])
                 return path
             found = self.find_saved()
         assert found is not None
         if found.job.as_json() != self.job.as_json():
-            places.write(
-                path, b"".join(one.encode("utf-8", "surrogatepass") for one in self.lines())
-            )
+            places.write(path, data)
         return path
 
     def find_saved(self) -> Plan | None:
@@ -171,68 +165,42 @@ class Plan:
             return None
         if PLAN_FILE not in there:
             raise PlanError(f"{self.output} holds other files: give a new or an empty folder")
-        found = Plan.load(places.join(self.output, PLAN_FILE))
-        if found != self:
+        found = Plan.load(self.output)
+        if found.digest != self.digest:
+            difference = self.job.difference(found.job.as_json(IDS))
+            what = "it has other inputs, or parts of another size"
+            if difference is not None:
+                what = f"that one is {difference[0]}, this one {difference[1]}"
             raise PlanError(
-                f"{self.output} holds the parts of another plan: {_difference(found, self)}. "
-                "Give another output, or remove that folder"
+                f"{self.output} holds the parts of another plan: {what}. Give another output, or "
+                "remove that folder"
             )
         return found
 
     @classmethod
     def load(cls, path: str) -> Plan:
-        """The plan in a file, or in the output folder that it is in. Raises OSError, PlanError."""
-        is_file = path.endswith(f"/{PLAN_FILE}") if is_url(path) else not os.path.isdir(path)
-        if not is_file:
-            path = places.join(path, PLAN_FILE)
-        with places.open_lines(path, "surrogatepass") as file:
-            try:
-                return cls._read(file)
-            except (ValueError, KeyError, TypeError, OverflowError) as error:
-                raise PlanError(f"{path} is not a plan, or damaged: {error}") from None
-
-    @classmethod
-    def _read(cls, lines: Iterable[str]) -> Plan:
-        rows = map(json.loads, lines)
-        header: dict[str, Any] = next(rows, {})
-        if header.get("streamtok") != _MAGIC:
-            raise ValueError(f"the first line does not say {_MAGIC!r}")
-        inputs: list[InputFile] = []
-        columns = array("q"), array("q"), array("q")  # a list of rows would take 160 bytes a part
-        for number, row in enumerate(rows):
-            if row["part"] != number:
-                raise ValueError(f"part {number} is missing")
-            one = InputFile(row["input"], row["size"], row["tag"])
-            if row["start"] == 0:  # an input may be given twice
-                inputs.append(one)
-            elif not inputs or inputs[-1] != one:
-                raise ValueError(f"part {number} continues an input that has no beginning")
-            columns[0].append(len(inputs) - 1)
-            columns[1].append(row["start"])
-            columns[2].append(row["stop"])
-        parts = zip(*columns, strict=True)
-        job = replace(EncodeJob.from_json(header), part_size=header["part_size"])
-        made = cls(header["output"], job, inputs, parts)
-        if len(made) != header["parts"]:
-            raise ValueError(f"it has {len(made)} parts, not {header['parts']}")
+        """The plan in an output folder, or in its file there. Raises OSError, PlanError."""
+        file = path
+        if os.path.basename(path) != PLAN_FILE and (is_url(path) or os.path.isdir(path)):
+            file = places.join(path, PLAN_FILE)
+        try:
+            row = json.loads(places.read_whole(file))
+            if row["streamtok"] != _FORMAT:
+                raise ValueError(f"streamtok is {row['streamtok']!r}")
+            job = replace(EncodeJob.from_json(row["job"]), part_size=row["part_size"])
+            inputs = tuple(InputFile(*one) for one in row["inputs"])
+            made = cls(file.removesuffix(PLAN_FILE).rstrip("/") or os.curdir, job, inputs)
+            len(made), made.digest  # raise what is wrong
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            raise PlanError(f"{file} is not a plan, or damaged: {error}") from None
         return made
 
 
-def _difference(old: Plan, new: Plan) -> str:
-    if (found := new.job.difference(old.job.as_json(IDS))) is not None:
-        then, this = found
-        return f"that one is {then}, this one {this}"
-    if old.job.part_size != new.job.part_size:
-        then, this = (f"with --part-size {one.job.part_size}" for one in (old, new))
-        return f"that one is {then}, this one {this}"
-    for one, other in zip(old.inputs, new.inputs, strict=False):
-        if one != other:
-            what = "has changed since" if one.path == other.path else f"was {one.path}"
-            return f"the input {other.path} {what}"
-    return (
-        f"it has {len(old.inputs)} inputs and {len(old)} parts, not {len(new.inputs)} "
-        f"and {len(new)}"
-    )
+def find_plan(path: str) -> str | None:
+    """The folder of a job in parts, if `path` is that or its plan's file. Raises OSError."""
+    folder = path.removesuffix(PLAN_FILE) if os.path.basename(path) == PLAN_FILE else path
+    folder = folder.rstrip("/") or (os.curdir if not path.startswith("/") else "/")
+    return folder if places.exists(places.join(folder, PLAN_FILE)) else None
 
 
 def plan(
@@ -273,6 +241,8 @@ def plan_job(
     job: EncodeJob,
 ) -> Plan:
     """As `plan`, for a job that is resolved."""
+    if job.shard_tokens is not None:
+        raise ValueError("parts have one output each: shard_tokens cannot be used, part_size can")
     loaded = job.open_encoding()
     job.open_encoder(loaded).release()  # raises for options that no stream accepts
     if isinstance(inputs, (str, os.PathLike)):
@@ -281,34 +251,32 @@ def plan_job(
     if is_url(output):
         output = output.rstrip("/")
         check_writable(output)
-    files = [_input(os.fspath(path)) for path in inputs]
+    if job.is_split:
+        is_cut = job.can_cut
+    else:  # inside a document, and only if nothing records where it ends
+        has_cuts = loaded.definition.texts.cuts is not None
+        is_cut = has_cuts and not sinks.TABLE[job.chosen].keeps_documents
+    files = []
+    for path in [os.fspath(one) for one in inputs]:
+        one = input_now(path)
+        if sinks.matching_sidecar(path) is not None:
+            raise PlanError(f"{path} holds ids, not text, as its sidecar says")
+        is_packed = job.parquet is None and one.size > job.part_size and is_compressed(path)
+        files.append(one._replace(is_cut=is_cut and not is_packed))
     if not files:
         raise PlanError("a plan needs at least one input")
-    is_packed = _may_be_packed(job)
-    parts = cut_inputs(files, job.part_size, can_cut(job, loaded), is_packed)
-    return Plan(output, job, files, parts)
+    return Plan(output, job, tuple(files))
 
 
-def can_be_cut(made: Plan) -> bool:
-    """Whether a smaller part_size would give more parts, as far as is known without trying."""
-    job = made.job
-    if not can_cut(job, job.open_encoding()):
-        return False
-    packed = _may_be_packed(job)
-    return not all(packed and is_compressed(one.path) for one in made.inputs)
-
-
-def _input(path: str) -> InputFile:
-    one = input_now(path)
-    found = sinks.matching_sidecar(path)
-    if found is not None:
-        raise PlanError(f"{path} holds ids, not text, as its sidecar says")
-    return one
-
-
-def _may_be_packed(job: EncodeJob) -> bool:
-    """Whether compressed inputs are decompressed before they are read."""
-    return job.unpack and job.parquet is None
+def input_now(path: str) -> InputFile:
+    """An input as it is now. Raises OSError, and PlanError if its size is not known."""
+    if not is_url(path) and not os.path.isfile(path):
+        os.stat(path)  # raises if there is nothing
+        raise PlanError(f"{path} is not a regular file: only those can be read in parts")
+    size, tag = fingerprint(path)
+    if size is None:
+        raise PlanError(f"{path} cannot be read in parts: the store does not tell its size")
+    return InputFile(path, size, tag)
 
 
 def _named(encoding: str | Encoding) -> tuple[str, Encoding]:

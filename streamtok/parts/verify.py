@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ..errors import PlanError
-from ..pipeline.run import Totals
-from ..pipeline.sinks.checked import Fault, OutputCheck, Report
-from ..pipeline.sinks.finished import describes, first_file
+from ..pipeline import sinks
+from ..pipeline.sinks.checked import Fault, Report, check_output
 from ..stores import places
-from .commit import MANIFEST, add_record, manifest_lines
-from .job_outputs import find_plan, folder_of
-from .part import Record, record_path
-from .plan import Plan
+from .commit import MANIFEST, SKIP_LOG, manifest_lines, skipped_lines
+from .plan import PLAN_FILE, Plan, find_plan
 
 __all__ = ["Fault", "Report"]  # of another module
 
@@ -24,11 +20,9 @@ def verify(outputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
     """Check finished outputs against what was recorded when they were made.
 
     outputs: files of ids, their sidecars or indexes, or the folders of jobs in parts; paths or
-    URLs. Compares sizes and SHA-256 with the sidecars, schemas and records, indexes with the ids,
-    ids with the vocabulary, and parts with the plan and the manifest. Returns a report whose
-    `faults` name each file and what is wrong where. Nothing is raised for damage or for unreadable
-    files. Reads every file once, in the memory of a few blocks. Raises MissingLibraryError for
-    Parquet without pyarrow.
+    URLs. Compares sizes and SHA-256 with the sidecars, and parts with the plan and the manifest.
+    Returns a report whose `faults` name each file and what is wrong where. Nothing is raised for
+    damage or for unreadable files. Reads every file once, in the memory of a few blocks.
     """
     given = [outputs] if isinstance(outputs, (str, os.PathLike)) else outputs
     report = Report()
@@ -37,88 +31,54 @@ def verify(outputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
         one = os.fspath(output)
         path = one.rstrip("/") or one
         try:
-            plan_file = find_plan(path)
-            path = first_file(path) if plan_file is None else folder_of(plan_file)
+            folder = find_plan(path)
+            path = folder or sinks.first_file(path)
         except OSError as error:
-            report.faults.append(Fault(path, error.strerror or str(error)))
+            report.add(path, error)
             continue
         if path in seen:
             continue
         seen.add(path)
-        if plan_file is None:
-            OutputCheck(report).check(path)
+        if folder is None:
+            check_output(path, report)
         else:
-            _check_job(path, plan_file, report)
+            _check_job(folder, report)
     return report
 
 
-def _check_job(folder: str, plan_file: str, report: Report) -> None:
+def _check_job(folder: str, report: Report) -> None:
     try:
-        plan = Plan.load(plan_file).in_folder(folder)
+        plan = Plan.load(folder)
     except (PlanError, OSError) as error:
-        report.faults.append(Fault(plan_file, _said(error, plan_file)))
+        report.add(places.join(folder, PLAN_FILE), error)
         return
     before = len(report.faults)
-    totals = Totals(inputs=len(plan.inputs))
+    parts = []
     for number in range(len(plan)):
-        record = _check_part(plan, number, report)
-        if record is not None:
-            add_record(totals, record)
+        path = plan.path(number)
+        if not places.exists(path):
+            report.add(path, "it is missing: the same encode command goes on with it")
+        elif (found := check_output(path, report)) is not None:
+            if found.job != plan.part_digest(number):
+                report.add(path, f"it is not part {number} of this plan")
+            parts.append(found)
     if len(report.faults) > before:
-        return  # the manifest is made of the records
-    path = places.join(folder, MANIFEST)
+        return  # the manifest is made of the sidecars
+    _compare(places.join(folder, MANIFEST), manifest_lines(plan, parts), report)
+    if any(one.skipped for one in parts):
+        _compare(places.join(folder, SKIP_LOG), skipped_lines(plan, parts), report)
+
+
+def _compare(path: str, expected: Iterator[str], report: Report) -> None:
+    """Check a file that is made of what the parts have."""
     try:
         with places.open_lines(path) as file:
-            lines = itertools.zip_longest(file, manifest_lines(plan, totals))
-            for number, (found, expected) in enumerate(lines, 1):
-                if found != expected:
-                    what = f"line {number} is not what the records of the parts say"
-                    report.faults.append(Fault(path, what))
+            for number, (found, line) in enumerate(itertools.zip_longest(file, expected), 1):
+                if found != line:
+                    report.add(path, f"line {number} is not what the parts say")
                     break
     except FileNotFoundError:
         what = "it is missing, so the job is not finished: the same encode command writes it"
-        report.faults.append(Fault(path, what))
+        report.add(path, what)
     except (OSError, ValueError) as error:
-        report.faults.append(Fault(path, _said(error, path)))
-
-
-def _check_part(plan: Plan, number: int, report: Report) -> Record | None:
-    """Check the files of a part against its record; return the record, if there is one."""
-    path = record_path(plan, number)
-    try:
-        record = Record.from_json(json.loads(places.read_whole(path)))
-    except FileNotFoundError:
-        what = f"part {number} is not done: the same encode command goes on with it"
-        report.faults.append(Fault(path, what))
-        return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        what = f"the record of part {number} is damaged: {_said(error, path)}"
-        report.faults.append(Fault(path, what))
-        return None
-    if record.plan != plan.digest or record.part != number:
-        report.faults.append(Fault(path, f"it is not the record of part {number} of this plan"))
-        return None
-    digests = {name: (size, sha256) for name, size, sha256 in record.files}
-    before = report.tokens
-    check = OutputCheck(report)
-    for name, about in digests.items():
-        where = places.join(plan.output, name)
-        if describes(name):
-            check.check_file(where, *about)
-        else:
-            check.check(where, digests)
-    if record.skip_log is not None:
-        name, size, sha256 = record.skip_log
-        check.check_file(places.join(plan.output, name), size, sha256)
-    first = os.path.basename(plan.path(number).replace("/", os.sep))
-    if plan.job.shard_tokens is None and first not in digests:
-        report.faults.append(Fault(path, f"it does not have {first}, the file of part {number}"))
-    elif report.tokens - before != record.tokens:
-        what = f"it says {record.tokens:,} tokens, but its files have {report.tokens - before:,}"
-        report.faults.append(Fault(path, what))
-    return record
-
-
-def _said(error: Exception, path: str) -> str:
-    what = error.strerror if isinstance(error, OSError) else None
-    return (what or str(error)).removeprefix(f"{path} ")
+        report.add(path, error)

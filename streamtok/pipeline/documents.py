@@ -25,7 +25,7 @@ from .._core.encode import (
     utf8_size,
 )
 from ..chunker import StreamEncoder
-from ..errors import PendingLimitExceeded
+from ..errors import DisallowedSpecialError, PendingLimitExceeded, StreamtokError
 from ..parallel.ordered_pool import OrderedPool
 from .sources import Documents, Places
 
@@ -333,6 +333,11 @@ class DocumentEncoder:
     def _add_ids(self, ids: IdArray, ends: EndArray = _NO_END, size: int = 0) -> None:
         self._pool.add_done(Encoded(ids, ends, size), (self._group, self._index))
 
+    def begin(self) -> None:
+        """What comes next begins a document, whatever came before. Take all results first."""
+        self.is_open = False
+        self._stream.reset()
+
     def begin_inside(self, offset: int) -> None:
         """What comes next is inside a document, after a clean cut at byte `offset` of it."""
         self.is_open = True
@@ -359,19 +364,26 @@ class DocumentEncoder:
         self.is_open = state["open"]
 
 
-def with_advice(error: Exception) -> str:
-    """What is wrong with the text of a document, and which options of the command accept it."""
+def explain(error: Exception, where: str) -> str:
+    """What an error says, with the options of the command that accept such a text.
+
+    where: the document or input that it is in, which is named unless the error does.
+    """
     if isinstance(error, UnicodeDecodeError):
-        return (
+        what = (
             f"byte {error.start} is not UTF-8 ({error.reason}); "
             "--errors replace or --errors surrogateescape accepts it"
         )
-    if isinstance(error, PendingLimitExceeded):
-        return f"{error} (--max-pending)"
-    what = str(error).partition("\n")[0].rstrip(".")
-    if "disallowed special token" in what:
+    elif isinstance(error, PendingLimitExceeded):
+        what = f"{error} (--max-pending)"
+    elif isinstance(error, DisallowedSpecialError):
+        what = str(error).partition("\n")[0].rstrip(".")
         what += "; --special plain takes it as text, --special allow as one token"
-    return what
+    elif isinstance(error, StreamtokError):
+        return str(error)
+    else:
+        what = str(error).partition("\n")[0].rstrip(".")
+    return f"{where}: {what}" if where else what
 
 
 def _ids(given: int | Sequence[int] | None) -> IdArray:

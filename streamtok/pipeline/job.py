@@ -29,7 +29,7 @@ from .argument_types import (
     parse_task,
 )
 from .documents import DocumentEncoder
-from .option_fields import IDS, UNREAD, from_json, in_words, said, said_fields, to_json
+from .option_fields import IDS, UNREAD, difference, from_json, in_words, said, said_fields, to_json
 from .sources.reading import LiveReading
 
 if TYPE_CHECKING:
@@ -89,13 +89,6 @@ class EncodeJob(LiveReading):
         group=_OUTPUT,
         choices=sinks.FILE_FORMATS,
     )
-    sidecar: bool | None = said(
-        "--sidecar",
-        "write OUTPUT.json with encoding, format, dtype and counts, for decode (default: yes; "
-        "Parquet holds this in its schema)",
-        decides=IDS,
-        group=_OUTPUT,
-    )
     shard_tokens: int | None = said(
         "--shard-tokens N",
         "write files OUTPUT_000000…; each ends with the document that brings it to N ids; "
@@ -104,23 +97,19 @@ class EncodeJob(LiveReading):
         decides=IDS,
         group=_OUTPUT,
     )
-    shard_exactly: bool = said(
-        "--shard-exactly",
-        "give each file but the last exactly N ids, and cut documents",
-        decides=IDS,
-        default=False,
-        group=_OUTPUT,
-    )
     chunk_size: int = said("--chunk-size SIZE", default=CHUNK_SIZE)
     threads: int | None = said(
         "--threads N",
         "threads that encode; the output is the same (default: 2 if there are 2 cores; 1 for "
-        "Parquet, to save memory)",
+        "Parquet, to save memory, and in parts)",
         parse_positive,
         group=_SPEED,
     )
     workers: int | None = said(
-        "--workers N", "encode in N processes (default: 1)", parse_positive, group=_PARTS
+        "--workers N",
+        "encode in N processes of this machine; the output is the same",
+        parse_positive,
+        group=_SPEED,
     )
     ray: str | None = said(
         "--ray ADDRESS",
@@ -163,16 +152,16 @@ class EncodeJob(LiveReading):
             raise ValueError(f"format must be one of {formats}, not {self.format!r}")
         if self.add_special_tokens and (self.prepend is not None or self.append is not None):
             raise ValueError("give --add-special-tokens, or --prepend and --append, not both")
-        if self.shard_exactly and self.shard_tokens is None:
-            raise ValueError("--shard-exactly needs --shard-tokens")
-        if self.shard_exactly and self.format and sinks.TABLE[self.format].keeps_documents:
-            raise ValueError(f"--shard-exactly cuts documents, but {self.format} keeps them whole")
         if self.is_in_parts:
-            for name in ("follow", "resume"):
+            for name in ("follow", "resume", "workers", "shard_tokens"):
                 if getattr(self, name):
-                    raise ValueError(f"--{name} cannot be used with --workers, --ray and --task")
-        if self.ray is not None and self.workers is not None:
-            raise ValueError("--ray has the workers of its cluster: give --ray or --workers")
+                    more = "; for more cores run more tasks" if name == "workers" else ""
+                    option = name.replace("_", "-")
+                    raise ValueError(f"--{option} cannot be used with --ray and --task{more}")
+        if self.workers is not None:
+            for name in ("follow", "threads"):
+                if getattr(self, name):
+                    raise ValueError(f"--{name} cannot be used with --workers")
         size: object = self.part_size
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ValueError(f"part_size must be a positive number of bytes, not {size!r}")
@@ -180,7 +169,7 @@ class EncodeJob(LiveReading):
     @property
     def is_in_parts(self) -> bool:
         """Whether the output is a folder, with a file for each part."""
-        return self.workers is not None or self.ray is not None or self.task is not None
+        return self.ray is not None or self.task is not None
 
     def resolve(self, loaded: Encoding, output: str) -> EncodeJob:
         """The job for the encoding that `encoding` names: with a format and ids.
@@ -210,7 +199,7 @@ class EncodeJob(LiveReading):
         decides = decides or (IDS, UNREAD)
         row = {one.name: to_json(getattr(self, one.name)) for one, _ in said_fields(self, *decides)}
         named = {"encoding": self.encoding} if UNREAD in decides else {}
-        return {**named, "digest": self.digest, **row, "sidecar": self.has_sidecar}
+        return {**named, "digest": self.digest, **row}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> EncodeJob:
@@ -234,24 +223,12 @@ class EncodeJob(LiveReading):
 
     def difference(self, saved: Mapping[str, Any]) -> tuple[str, str] | None:
         """In which option the ids differ from those of a job whose IDS are saved: (then, now)."""
-        own = self.as_json(IDS)
-        options = {one.name: option for one, option in said_fields(self, IDS)}
-        for name in sorted(own):
-            before, now = saved.get(name), own[name]
-            if before == now:
-                continue
-            flag = "--encoding" if name == "digest" else options[name].flag
-            if name in options and options[name].is_off:
-                before, now = not before, not now
-            elif name == "digest":
-                before, now = (one and one[:16] for one in (before, now))
-            return in_words(flag, before), in_words(flag, now)
+        if (found := difference(self, saved)) is not None:
+            return found
+        if saved.get("digest") != self.digest:
+            then, now = (str(one)[:16] for one in (saved.get("digest"), self.digest))
+            return in_words("--encoding", then), in_words("--encoding", now)
         return None
-
-    @property
-    def has_sidecar(self) -> bool:
-        """Whether files get a sidecar, unless a schema holds the same facts."""
-        return self.sidecar is not False
 
     # What the options mean
 
@@ -270,7 +247,7 @@ class EncodeJob(LiveReading):
             vocabulary_of(self.encoding),
             digest,
         )
-        return sinks.Family(self.chosen, about, self.has_sidecar)
+        return sinks.Family(self.chosen, about)
 
     def open_encoding(self) -> Encoding:
         """The encoding, loaded once in a process. Raises PlanError if it is another one here."""

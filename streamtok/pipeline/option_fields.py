@@ -26,7 +26,7 @@ _KEY = "option"  # in the metadata of a field
 class Option:
     """One option. usage: names and what stands for the value, as in "-o --output FILE".
 
-    The field has the name of the last of them, but for a switch that turns off (is_off). group: its
+    The field has the name of the last of them, group: its
     title in the help, with a text after it that begins a new line. one_of: options with the same
     word exclude each other. more: as for `ArgumentParser.add_argument`.
     """
@@ -37,7 +37,6 @@ class Option:
     decides: str
     group: str
     one_of: str | None
-    is_off: bool
     more: Mapping[str, Any]
 
     @property
@@ -55,11 +54,10 @@ def said(
     default: Any = None,
     group: str = "",
     one_of: str | None = None,
-    is_off: bool = False,
     **more: Any,
 ) -> Any:
     """A field for an option; see `Option`. Without a text, a command adds the option by itself."""
-    option = Option(usage, text, parse, decides, group, one_of, is_off, more)
+    option = Option(usage, text, parse, decides, group, one_of, more)
     return field(default=default, metadata={_KEY: option})
 
 
@@ -102,3 +100,12 @@ def in_words(option: str, value: Any) -> str:
         return f"with {option}"
     values = value if isinstance(value, list) else [value]
     return f"with {option} {','.join(shown(str(one)) for one in values)}"
+
+
+def difference(options: Any, saved: Mapping[str, Any]) -> tuple[str, str] | None:
+    """In which option that ids depend on these differ from saved ones, in words: (then, now)."""
+    for one, option in said_fields(options, IDS):
+        before, now = saved.get(one.name), to_json(getattr(options, one.name))
+        if before != now:
+            return in_words(option.flag, before), in_words(option.flag, now)
+    return None

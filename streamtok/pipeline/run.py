@@ -1,224 +1,168 @@
-"""Source → documents → encoder → sink, with checkpoints from which another process can continue.
+"""One run: units are encoded by threads or processes, and appended in order.
 
-Groups of parts are read while earlier ones are being encoded, by several threads if there are, and
-their ids are written in order. Before waiting for an input, the run writes all ids that are final.
-Once everything read has been written, the state of the run is four small things: the position in
-the inputs, the encoder's state, the totals, and the sizes of the output files. The run saves them
-from time to time. The order makes a crash harmless: first the ids are on the disk, then the
-checkpoint says so, then complete files get their names.
+Everything that is kept for another process is where a unit ended in the inputs, and how long the
+files were then. The order makes a crash harmless: first the ids are on the disk, then the record
+says so, then complete files get their names. What is behind the last row is cut off by whoever goes
+on, and encoded again.
 """
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from .checkpoint import Checkpoint
-from .documents import DocumentEncoder
-from .sinks import Files
+from ..errors import DocumentError
+from .record import Record
+from .rows import Row, Totals
 from .skip_log import SkipLog
-from .sources import Feed, Part
+from .span_encoder import Event, Ids, Progress, Skipped, UnitEnd
 
 if TYPE_CHECKING:
+    from .sinks import Files
     from .sinks.flat import Sink
 
 
-@dataclass
-class Totals:
-    """What a run has done: inputs and documents ended, bytes of text, ids, records skipped.
-
-    skipped_because: how many of these for each reason.
-    """
-
-    inputs: int = 0
-    documents: int = 0
-    bytes: int = 0
-    tokens: int = 0
-    skipped: int = 0
-    skipped_because: dict[str, int] = field(default_factory=dict)
-
-
 class Run:
-    """One run of the pipeline, from the beginning of `feed` or from a saved state on.
-
-    With a checkpoint, the sink must be `sinks.Files`. `totals` grows as the run proceeds;
-    `has_begun` tells whether this process has encoded anything.
-    """
+    """Runs a job to its end. `totals` grows meanwhile."""
 
     def __init__(
         self,
-        feed: Feed,
-        encoder: DocumentEncoder,
-        sink: Sink,
-        *,
-        checkpoint: Checkpoint | None = None,
+        events: Callable[[Row], Iterator[Event]],
+        out: Files | Sink,
+        skip_log: SkipLog,
+        record: Record | None = None,
         every: float = 5.0,
-        skip_log: SkipLog | None = None,
     ):
-        """every: seconds between checkpoints. skip_log: takes the bad records of the feed."""
-        self._feed = feed
-        self._encoder = encoder
-        self._sink = sink
-        self._files = sink if isinstance(sink, Files) else None
-        self._checkpoint = checkpoint
+        """events: gives those of all that comes after a row. out: `Files`, or the sink of a pipe.
+
+        every: seconds between commits.
+        """
+        from .sinks import Files
+
+        self._events = events
+        self._files = out if isinstance(out, Files) else None
+        self._write = out.append if isinstance(out, Files) else out.write
+        self._skip_log = skip_log
+        self._record = record
         self._every = every
-        self._skip_log = skip_log or SkipLog()
-        self._saved = time.monotonic()
-        self._covered: tuple[int, int] | None = None  # what the last checkpoint has of the feed
-        self._before = Totals()  # what earlier processes have done
+        self._last = Row()
+        self._waiting: list[Row] = []
+        self._is_committing = False
         self.totals = Totals()
-        self.has_begun = False
-        self._is_done = False  # all but publishing
+        if record is not None and record.is_begun:
+            self._last = record.last
+            self.totals = copy.deepcopy(record.last.totals)
 
-    def take_up(self, state: dict[str, Any]) -> None:
-        """Continue from a state that `save` has saved, with which the sink was opened.
-
-        Call it inside `Checkpoint.taking_up`. Raises OSError, CheckpointError.
-        """
-        self._before, self.totals = Totals(**state["totals"]), Totals(**state["totals"])
-        self._is_done = state["done"]
-        self._skip_log.setstate(state["skip_log"], self._is_done)
-        if not self._is_done:
-            self._encoder.setstate(state["encoder"])
-            self._feed.begin_at(state["position"])
-        elif state["position"] is not None:
-            raise ValueError("a run that has ended, and a position")
-
-    @property
-    def place(self) -> str:
-        """The document that could not be encoded, or the input that is being read, for errors."""
-        failed = self._encoder.failed_place
-        return self._feed.name if failed is None else failed
-
-    def go(
-        self,
-        advance: Callable[[int, Totals], None] = lambda read, totals: None,
-        stopped: type[BaseException] | tuple[type[BaseException], ...] = (),
-    ) -> None:
-        """Run to the end of the inputs, then publish all files.
-
-        advance: called with the bytes read from the disk and the totals. stopped: exceptions that
-        count as the end of the inputs, such as that of a signal; they may be raised while the
-        inputs wait. Raises what the inputs, the encoder and the sink raise, and DocumentError if
-        nothing was encoded because all records were skipped; then there is nothing to continue.
-        """
-        if not self._is_done:
-            self._encode_all(advance, stopped)
-        self._sink.finish()
+    def begin(self) -> None:
+        """Open the files, or go on with those that are there. Raises OSError, CheckpointError."""
+        if self._record is not None and self._record.is_begun:
+            if self._record.done is not None:
+                return
+            assert self._files is not None
+            self._skip_log.go_on(self.totals.skipped_because, self._last.log)
+            self._files.go_on(self._last)
+            self._record.begin()
+            return
         if self._files is not None:
-            if not self._is_done:
-                self.save(is_done=True)
-            self._files.publish()
-            self._skip_log.publish()
-        if self._checkpoint is not None:
-            self._checkpoint.remove()
+            self._files.begin()
+        if self._record is not None:
+            self._record.begin()
 
-    def _encode_all(
-        self,
-        advance: Callable[[int, Totals], None],
-        stopped: type[BaseException] | tuple[type[BaseException], ...],
-    ) -> None:
-        groups = self._feed.groups(self._encoder.is_open)
-        read = -1
-        try:
-            while (parts := self._next(groups)) is not None:
-                self._add(parts)
-                if self._feed.may_wait:
-                    self._drain()
-                self.has_begun = True
-                if parts or self._feed.read != read:  # not while nothing comes
-                    read = self._feed.read
-                    advance(read, self.totals)
-                self._step()
-        except stopped:
-            self._add(self._feed.stop())
-        finally:
-            groups.close()  # type: ignore[attr-defined]
-        self._encoder.end_stretch()  # only a part of a document is still open
-        self._drain()
-        self._encoder.release()  # a Parquet table is built only now, and needs the memory
-        if self._skip_log.has_all(self.totals.documents):
-            if self._checkpoint is not None:
-                self._checkpoint.remove()
-            raise self._skip_log.nothing_left()
+    def go(self, advance: Callable[[int, Totals], None] = lambda read, totals: None) -> None:
+        """Encode all that is left, then publish all files.
 
-    def _next(self, groups: Iterator[list[Part]]) -> list[Part] | None:
-        try:
-            return next(groups, None)
-        except Exception:
-            self._drain()  # write the ids before the error, or raise an earlier error
-            raise
-
-    def _add(self, parts: Sequence[Part]) -> None:
-        """Submit the parts for encoding, and write results that are due."""
-        if parts:
-            try:
-                self._encoder.add(parts, self._feed.places)
-            except Exception:
-                self._drain()  # as in `_next`
-                raise
-        while self._encoder.is_ahead:
-            self._write()
-        self._count()
-
-    def _drain(self) -> None:
-        """Write the ids of everything that was read."""
-        while self._encoder.n_tasks:
-            self._write()
-        self._count()
-
-    def _write(self) -> None:
-        found = self._encoder.take()
-        self._sink.write(found.ids, found.ends)
-        self.totals.tokens += len(found.ids)
-
-    def _count(self) -> None:
-        before, totals = self._before, self.totals
-        totals.inputs = self._feed.done
-        totals.documents = before.documents + self._encoder.documents
-        totals.bytes = before.bytes + self._encoder.bytes
-        totals.skipped = self._skip_log.skipped
-        totals.skipped_because = self._skip_log.because
-
-    def _step(self) -> None:
-        """Between two groups: publish complete files, and save a checkpoint if it is due.
-
-        Of an input that may wait, the first is due at once, because a followed file may be rotated
-        at any time; later ones are due if anything has come, also while nothing comes.
+        advance: called with the bytes read from the disk and the totals. Raises what the events and
+        the files raise, and DocumentError if nothing was encoded because all records were skipped;
+        then there is nothing to go on from.
         """
+        record, files, log = self._record, self._files, self._skip_log
+        if record is not None and record.done is not None:
+            assert files is not None
+            files.publish_left(log.publish_left(record.done))
+            record.remove()
+            return
+        try:
+            self._take_all(advance)
+        except BaseException:
+            if not self._is_committing:
+                with contextlib.suppress(OSError):  # perhaps it is the error
+                    self._commit()
+            raise
+        self._commit()
+        try:
+            log.check_all(self.totals.documents)
+        except DocumentError:
+            if record is not None:
+                record.remove()
+            raise
+        if files is None:
+            return
+        done = files.finish(self.totals) + log.finish()
+        if record is not None:
+            record.finish(done)
+        log.publish()
+        files.publish()
+        if record is not None:
+            record.remove()
+
+    def _take_all(self, advance: Callable[[int, Totals], None]) -> None:
+        saved = time.monotonic()
+        with contextlib.closing(self._events(self._last)) as events:  # type: ignore[type-var]
+            for event in events:
+                if isinstance(event, Ids):
+                    self._write(event.found)
+                    self.totals.tokens += event.found.n_ids
+                    self.totals.documents += len(event.found.ends)
+                    self.totals.bytes += event.bytes
+                elif isinstance(event, Progress):
+                    self.totals.inputs = event.inputs
+                    advance(event.read, self.totals)
+                elif isinstance(event, Skipped):
+                    self._skip(event)
+                elif self._files is not None:
+                    self._end_unit(event, self._files)
+                    # A mark is made when it is due.
+                    is_due = event.stream is not None or time.monotonic() - saved >= self._every
+                    if self._files.has_complete or is_due:
+                        self._commit()
+                        saved = time.monotonic()
+
+    def _skip(self, event: Skipped) -> None:
+        self._skip_log(event.bad)
+        self.totals.skipped = self._skip_log.skipped
+        self.totals.skipped_because = self._skip_log.because
+
+    def _end_unit(self, event: UnitEnd, files: Files) -> None:
+        self.totals.inputs = event.input
+        shard, sizes, pieces = files.end_unit() if event.stream is None else files.mark()
+        if self._record is None:
+            return
+        self._last = Row(
+            input=event.input,
+            position=event.position,
+            shard=shard,
+            sizes=sizes,
+            pieces=pieces,
+            in_shard=files.in_shard,
+            log=self._skip_log.size,
+            totals=copy.deepcopy(self.totals),
+            stream=event.stream,
+        )
+        self._waiting.append(self._last)
+
+    def _commit(self) -> None:
+        """Make what is waiting safe from a crash. Costs a few fsyncs."""
         if self._files is None:
             return
-        is_due = time.monotonic() - self._saved >= self._every
-        if self._feed.may_wait and self._covered is None:
-            is_due = self._feed.has_opened
-        elif self._feed.may_wait:
-            is_due = is_due and self._covered != (self._feed.done, self._feed.read)
-        if self._files.has_complete or (self._checkpoint is not None and is_due):
-            self.save()
-            self._files.publish()
-
-    def save(self, is_done: bool = False) -> None:
-        """Save a checkpoint. Call it between two groups. Costs a few fsyncs.
-
-        Raises OSError; the previous checkpoint stays valid then.
-        """
-        if self._checkpoint is None:
-            return
-        assert self._files is not None
-        self._drain()
-        self._files.sync()
-        self._skip_log.sync()
-        self._checkpoint.save(
-            {
-                "done": is_done,
-                "position": None if is_done else self._feed.position(),
-                "encoder": self._encoder.getstate(),
-                "files": self._files.getstate(),
-                "skip_log": self._skip_log.getstate(),
-                "totals": asdict(self.totals),
-            }
-        )
-        self._saved = time.monotonic()
-        self._covered = self._feed.done, self._feed.read
+        self._is_committing = True
+        if self._record is not None and self._waiting:
+            self._files.sync()
+            self._skip_log.sync()
+            self._record.add(self._waiting)
+            self._record.compact(self._files.pieces)
+            self._waiting.clear()
+        self._files.publish(None if self._record is None else self._record.last.shard)
+        self._is_committing = False

@@ -1,8 +1,7 @@
 """The log of skipped records: a line of JSON for each, with file, place and reason.
 
 It lies beside the output as OUTPUT.skipped.jsonl. It is written and published like the output, and
-its size is in the same checkpoint, so it holds each skipped record once, however often the run
-died. For an output in a store it is made on this machine, and uploaded at the end.
+its length is in the same record, so it holds each skipped line once, however often the run died.
 """
 
 from __future__ import annotations
@@ -12,13 +11,11 @@ import json
 from typing import Any
 
 from ..errors import DocumentError
-from ..files.part_file import PartFile, Saved, publish_left, remove_left
+from ..files.part_file import PartFile, publish_left, remove_left
 from ..stores import places
 from ..stores.urls import is_url
+from .rows import Totals
 from .sources import BadRecord
-
-_LOOKED_AT = 1 << 16  # bytes of a file whose lines tell whether it is a log
-_PLACES = {("line", "offset"), ("line_in_part", "offset_in_part"), ("row_group", "row")}
 
 
 def skip_log_path(output: str) -> str:
@@ -30,6 +27,23 @@ def reasons(because: dict[str, int]) -> str:
     """Counts by reason, the most frequent first, as in "no text: 12, invalid JSON: 1"."""
     ordered = sorted(because.items(), key=lambda one: -one[1])
     return ", ".join(f"{reason}: {count:,}" for reason, count in ordered)
+
+
+def check_skipped(totals: Totals, limit: int | None, log: str | None) -> None:
+    """Raise DocumentError if more records were skipped than may be, or all.
+
+    log: names them.
+    """
+    about = f"({reasons(totals.skipped_because)})" + (f"; {log} names them" if log else "")
+    if totals.skipped and not totals.documents:
+        raise DocumentError(
+            f"nothing was encoded: {totals.skipped:,} lines or rows were skipped {about}"
+        )
+    if limit is not None and totals.skipped > limit:
+        raise DocumentError(
+            f"{totals.skipped:,} lines or rows were skipped, and --max-bad-lines allows "
+            f"{limit:,} {about}"
+        )
 
 
 class SkipLog:
@@ -48,16 +62,14 @@ class SkipLog:
     ):
         """path: the log; None: only count. limit: records that may be skipped.
 
-        is_part: a part of an input is read, from byte `begin` of its text on, and the log names
-        lines and bytes of the part. Nothing is written before the first record comes.
+        is_part: whether all records were skipped is not looked at. Nothing is written before the
+        first record comes.
         """
         self.path = path
         self._limit = limit
         self._is_part = is_part
-        self.begin = 0
         self._is_resumable = is_resumable
         self._file: PartFile | None = None
-        self.published: Saved | None = None  # the size and the digest of the log, if there is one
         self.because: dict[str, int] = {}
 
     @property
@@ -70,83 +82,83 @@ class SkipLog:
         self.because[bad.kind] = self.because.get(bad.kind, 0) + 1
         if self.path is not None:
             if self._file is None:
-                self._file = self._open(None)
-            place = bad.place
-            if self._is_part and "line" in place:
-                offset = place["offset"] - self.begin
-                place = {"line_in_part": place["line"], "offset_in_part": offset}
-            row = {"file": bad.file, **place, "reason": bad.reason}
+                self._file = self._open(False)
+            row = {"file": bad.file, **bad.place, "reason": bad.reason}
             self._file.write(json.dumps(row).encode() + b"\n")
         if self._limit is not None and self.skipped > self._limit:
-            kept = self._keep()
-            raise DocumentError(
-                f"{bad.where()}: {bad.reason}; it is bad line number {self.skipped:,}, and "
-                f"--max-bad-lines allows {self._limit:,} ({reasons(self.because)}){kept}"
-            )
+            names = {"offset": "byte", "row_group": "row group"}
+            where = " ".join(f"{names.get(key, key)} {n}" for key, n in bad.place.items())
+            self._keep()
+            try:
+                check_skipped(Totals(documents=1, **self._counts()), self._limit, self._kept_path)
+            except DocumentError as error:
+                raise DocumentError(f"{bad.file} {where}: {bad.reason}; {error}") from None
 
-    def has_all(self, documents: int) -> bool:
-        """Whether records were skipped, and nothing is left. Never of a part."""
-        return bool(self.because) and not documents and not self._is_part
+    def _counts(self) -> dict[str, Any]:
+        return {"skipped": self.skipped, "skipped_because": self.because}
 
-    def nothing_left(self) -> DocumentError:
-        """The exception for a run that has skipped everything; the log is kept."""
-        kept = self._keep()
-        return DocumentError(
-            f"nothing was encoded: {self.skipped:,} lines or rows were skipped "
-            f"({reasons(self.because)}){kept}"
-        )
+    def check_all(self, documents: int) -> None:
+        """Raise DocumentError if records were skipped, and nothing is left; the log is kept."""
+        if self.because and not documents and not self._is_part:
+            self._keep()
+            check_skipped(Totals(**self._counts()), None, self._kept_path)
 
-    def _open(self, saved: Saved | None) -> PartFile:
+    @property
+    def _kept_path(self) -> str | None:
+        return None if self._file is None else self.path
+
+    def _open(self, goes_on: bool) -> PartFile:
         assert self.path is not None
-        how = {"is_resumable": self._is_resumable, "saved": saved, "hashed_from": 0}
-        return places.open_new(self.path, **how)  # type: ignore[arg-type]
+        return places.open_new(self.path, is_resumable=self._is_resumable, goes_on=goes_on)
 
-    def _keep(self) -> str:
-        """Copy the log to its place although the run fails; return words that say so."""
-        if self._file is None or self.path is None:
-            return ""
-        places.create(self.path, self._file.contents())
-        return f"; {self.path} names them"
+    def _keep(self) -> None:
+        """Copy the log to its place although the run fails."""
+        if self._file is not None and self.path is not None:
+            places.create(self.path, self._file.contents())
 
     def sync(self) -> None:
         """Wait until all is on the disk."""
         if self._file is not None:
             self._file.sync()
 
-    def getstate(self) -> dict[str, Any]:
-        """The state to save after `sync`, as JSON values."""
-        saved = None if self._file is None else self._file.saved()
-        return {"file": saved, "because": self.because}
+    @property
+    def size(self) -> int | None:
+        """Bytes of the log; None if there is none."""
+        return None if self._file is None else self._file.size
 
-    def setstate(self, state: dict[str, Any], is_done: bool) -> None:
-        """Continue from a state of `getstate`; is_done: the run had only to publish its files.
+    def go_on(self, because: dict[str, int], size: int | None) -> None:
+        """Continue from a row of the run's record. Raises OSError, CheckpointError."""
+        self.because = dict(because)
+        if size is not None and self.path is not None:
+            self._file = self._open(True)
+            self._file.cut_back(size, ())
 
-        Raises OSError, CheckpointError.
-        """
-        self.because = dict(state["because"])
-        if state["file"] is None or self.path is None:
-            return
-        if is_done:
-            publish_left(self.path, state["file"])
-        else:
-            self._file = self._open(state["file"])
+    def finish(self) -> list[tuple[str, int]]:
+        """The name and the size of what is left to publish."""
+        if self._file is None or self.path is None:
+            return []
+        self._file.sync()
+        return [(self.path, self._file.size)]
+
+    def publish_left(self, done: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Publish a log that an earlier process has finished; return the other files of `done`."""
+        for name, size in done:
+            if name == self.path:
+                publish_left(name, size)
+        return [one for one in done if one[0] != self.path]
 
     def publish(self) -> None:
         """Give the log its name. Without skipped records, remove that of an earlier run."""
-        if self.path is None:
-            return
         if self._file is not None:
             file, self._file = self._file, None
             file.sync()
-            self.published = file.saved()
             file.close()
             file.publish()
-        elif not self.because:
+        elif self.path is not None and not self.because:
             if not is_url(self.path):
                 remove_left(self.path)
-            if is_skip_log(self.path):
-                with contextlib.suppress(FileNotFoundError):
-                    places.remove(self.path)
+            with contextlib.suppress(FileNotFoundError):
+                places.remove(self.path)
 
     def close(self) -> None:
         """Close the hidden file, and leave it for a later process."""
@@ -157,30 +169,3 @@ class SkipLog:
         """Remove the hidden file; does nothing after `publish`."""
         if self._file is not None:
             self._file.discard()
-
-
-def is_skip_log(path: str) -> bool:
-    """Whether the file is a log that we wrote: every line that is looked at is as ours are."""
-    try:
-        head = places.read_head(path, _LOOKED_AT)
-    except OSError:
-        return False
-    *lines, rest = head.split(b"\n")
-    is_whole = not rest or len(head) == _LOOKED_AT
-    return is_whole and bool(lines) and all(map(_is_row, lines))
-
-
-def _is_row(line: bytes) -> bool:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(row, dict) or json.dumps(row).encode() != line:
-        return False
-    first, *place, last = row if len(row) > 2 else ("", "")
-    kinds = [str, *(int for _ in place), str]
-    return (
-        (first, last) == ("file", "reason")
-        and tuple(place) in _PLACES
-        and list(map(type, row.values())) == kinds
-    )

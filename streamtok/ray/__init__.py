@@ -1,4 +1,4 @@
-"""A plan on Ray: each part is a task, and what comes back is its small record.
+"""A plan on Ray: each part is a task, and what comes back are its totals.
 
 Ray Core's tasks, not Ray Data: a part writes its own files, and no text or ids travel between
 processes. (github.com/ray-project/ray, Apache-2.0; the extra `ray` installs it)
@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..errors import MissingLibraryError, StreamtokError
-from ..parts.commit import commit, missing_parts
-from ..parts.part import Record, run_part
+from ..parts.commit import commit
+from ..parts.part import missing_parts, raise_errors, run_part
 from ..parts.plan import Plan
-from ..parts.workers import raise_errors
-from ..pipeline.run import Totals
+from ..pipeline.rows import Totals
 
 __all__ = ["encode", "run_parts"]
 
@@ -28,7 +27,7 @@ def encode(
     plan: Plan,
     address: str | None = None,
     *,
-    advance: Callable[[Record], None] = lambda record: None,
+    advance: Callable[[int, Totals], None] = lambda number, totals: None,
 ) -> Totals:
     """Totals: run all parts of the plan that are not done on a Ray cluster, and commit.
 
@@ -47,9 +46,9 @@ def run_parts(
     numbers: Iterable[int],
     address: str | None = None,
     *,
-    advance: Callable[[Record], None] = lambda record: None,
+    advance: Callable[[int, Totals], None] = lambda number, totals: None,
 ) -> None:
-    """Run these parts as Ray tasks of one CPU; `advance` gets each record as it comes.
+    """Run these parts as Ray tasks; `advance` gets the number and the totals of each.
 
     Ray knows twice as many tasks at a time as the cluster has CPUs, so the memory of this process
     does not depend on the number of parts. Parts whose worker or node is lost are tried again; bad
@@ -65,9 +64,10 @@ def _run(
     ray: Any,
     plan: Plan,
     numbers: Iterable[int],
-    advance: Callable[[Record], None],
+    advance: Callable[[int, Totals], None],
 ) -> None:
-    task = ray.remote(num_cpus=1, max_retries=_RETRIES, retry_exceptions=[OSError])(_work)
+    cpus = plan.job.threads or 1
+    task = ray.remote(num_cpus=cpus, max_retries=_RETRIES, retry_exceptions=[OSError])(_work)
     # Once, however many parts there are. In a list, so that each process takes it out once, too.
     shared = [ray.put(plan)]
     limit = _in_flight(ray)
@@ -88,17 +88,17 @@ def _run(
                 except ray.exceptions.RayError as error:
                     errors.append(_why_lost(number, error))
                     continue
-                if "error" in answer:
-                    errors.append(answer["error"])
+                if isinstance(answer, str):
+                    errors.append(answer)
                 else:
-                    advance(Record.from_json(answer))
+                    advance(number, answer)
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
     raise_errors(errors)
 
 
-def _work(shared: list[Any], number: int) -> dict[str, Any]:
+def _work(shared: list[Any], number: int) -> Totals | str:
     """What a task does. Bad text is an answer and not an exception, which Ray would try again."""
     key = shared[0].hex()  # not the digest: the POLICY of a plan may change
     if key not in _plans:
@@ -107,9 +107,9 @@ def _work(shared: list[Any], number: int) -> dict[str, Any]:
         _plans.clear()
         _plans[key] = ray.get(shared[0])
     try:
-        return run_part(_plans[key], number).as_json()
+        return run_part(_plans[key], number)
     except (StreamtokError, ValueError) as error:
-        return {"error": str(error)}
+        return str(error)
 
 
 @contextlib.contextmanager

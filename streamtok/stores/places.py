@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from ..files.named_errors import naming
 from ..files.own_files import open_regular
-from ..files.part_file import PartFile, Saved, write_whole
+from ..files.part_file import PartFile, write_whole
 from . import objects
 from .new_object import NewObject
 from .object_reader import ObjectReader
@@ -95,7 +95,7 @@ def open_new(
     *,
     is_new: bool = False,
     is_resumable: bool = False,
-    saved: Saved | None = None,
+    goes_on: bool = False,
     **how: Any,
 ) -> PartFile:
     """Open for writing what appears when it is complete: a file or an object.
@@ -106,7 +106,7 @@ def open_new(
     """
     if is_url(place):
         return NewObject(place, is_new=is_new, **how)
-    return PartFile(place, is_resumable=is_resumable, saved=saved, **how)
+    return PartFile(place, is_resumable=is_resumable, goes_on=goes_on, **how)
 
 
 def create(place: str, blocks: Iterable[bytes]) -> None:

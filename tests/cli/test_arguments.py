@@ -196,12 +196,6 @@ def _base64(byte: int) -> str:
         (["encode", "--follow", "--glob", "x"], "--follow needs exactly one text file"),
         (["encode", "--shard-tokens", "5"], "--shard-tokens needs a file"),
         (["encode", "--shard-tokens", "many"], "'many' must be a positive number"),
-        (
-            ["encode", "--shard-exactly", "--shard-tokens", "5", "--format", "megatron", "-o", "x"],
-            "--shard-exactly cuts documents, but megatron keeps them whole",
-        ),
-        (["encode", "--sidecar"], "--sidecar needs a file"),
-        (["encode", "--sidecar", "-o", "x.parquet"], "--sidecar cannot be used with parquet"),
         (["encode", "--format", "megatron"], "megatron cannot be written to standard output"),
         (["encode", "--format", "parquet"], "parquet cannot be written to standard output"),
         (["encode", "--lines", "--jsonl", "text"], "not allowed with argument"),
@@ -209,7 +203,6 @@ def _base64(byte: int) -> str:
         (["encode", "--delimiter", "x" * 1_025], "at most 1024 bytes, this one has 1025"),
         (["encode", "--checkpoint-every", "often"], "must be a number of seconds"),
         (["encode", "--resume"], "--resume needs a file: give one with -o"),
-        (["encode", "--shard-exactly", "-o", "x"], "--shard-exactly needs --shard-tokens"),
         (["encode", "--parquet", "text"], "--parquet needs a file"),
         (["count", "--parquet", "text"], "--parquet needs a file"),
         (["serve", "--unix-mode", "660"], "--unix-mode needs --unix"),
@@ -231,9 +224,10 @@ def _base64(byte: int) -> str:
         (["encode", "-o", "x", "--task", "2/2"], "must be I/N with 0 <= I < N"),
         (["encode", "-o", "x", "--task", "1"], "must be I/N"),
         (["encode", "-o", "x", "--workers", "0"], "--workers"),
-        (["encode", "-o", "x", "--workers", "2", "--resume"], "--resume cannot be used with"),
+        (["encode", "-o", "x", "--task", "0/2", "--resume"], "--resume cannot be used with"),
         (["encode", "-o", "x", "--workers", "2", "--follow"], "--follow cannot be used with"),
-        (["encode", "x", "--workers", "2"], "need files as inputs and a folder as -o"),
+        (["encode", "x", "--task", "0/2"], "need files as inputs and a folder as -o"),
+        (["encode", "--workers", "2"], "--workers needs files as inputs"),
     ],
 )
 def test_wrong_usage_names_the_help_of_the_command(args: list[str], message: str) -> None:
@@ -489,6 +483,6 @@ def test_short_and_long_help(command: str, capsys: pytest.CaptureFixture[str]) -
     assert len(short.splitlines()) <= 30
     assert short.startswith(f"usage: streamtok {command} ")
     for option in COMMANDS[command]._option_string_actions:
-        if option.startswith("--") and option not in ("--help", "--bos", "--eos", "--no-sidecar"):
+        if option.startswith("--") and option not in ("--help", "--bos", "--eos"):
             assert f" {option}" in short
     assert all(line in long for line in short.splitlines() if line.startswith("  streamtok "))

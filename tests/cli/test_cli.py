@@ -236,7 +236,7 @@ def test_json_summary(file: Path, tmp_path: Path) -> None:
         (["-e", "gpt2", "-o", "out", "--format", "megatron"], "gpt2 as megatron (uint16) in out"),
         (["-o", "out.txt"], "cl100k_base as text in out.txt"),
         (["--format", "u32"], "cl100k_base as u32"),
-        (["-o", "out", "--format", "npy", "--workers", "1"], "cl100k_base as npy in out"),
+        (["-o", "out", "--format", "npy", "--task", "0/1"], "cl100k_base as npy in out"),
     ],
 )
 def test_the_summary_names_what_was_made(
@@ -250,11 +250,11 @@ def test_the_summary_names_what_was_made(
 def test_a_job_in_parts_says_what_was_done_before(file: Path, tmp_path: Path) -> None:
     args = ["encode", "--lines", str(file), "-o", str(tmp_path / "out"), "--part-size", "64KiB"]
     assert b"continuing" not in run(*args, "--task", "1/2").stderr
-    said = run(*args, "--workers", "1").stderr.decode()
+    said = run(*args, "--task", "0/1").stderr.decode()
     found = re.search(rf"{tmp_path}/out: continuing; ([0-9]+) of ([0-9]+) parts are done\n", said)
     assert found
     assert int(found[1]) == int(found[2]) // 2 > 0
-    assert "continuing; " in run(*args, "--workers", "1").stderr.decode()  # all are done
+    assert "continuing; " in run(*args, "--task", "0/1").stderr.decode()  # all are done
 
 
 def test_special_tokens(tmp_path: Path) -> None:
@@ -443,7 +443,7 @@ def test_unwritable_output(file: Path, tmp_path: Path) -> None:
     train = ["train", str(file), "--vocab-size", "257", "-o", str(tmp_path / "v")]
     assert fails(*train, "--save-counts", str(tmp_path)) == error
     assert fails("encode", str(file), "-o", f"{tmp_path}/new/").endswith("; give a file name")
-    assert fails("encode", str(file), "--workers", "1", "-o", str(file)).startswith(f"{file} is ")
+    assert fails("encode", str(file), "--task", "0/1", "-o", str(file)).startswith(f"{file} is ")
     out = str(file / "out.bin")
     assert fails("encode", str(file), "-o", out) == f"{out}: Not a directory"
 
@@ -527,7 +527,7 @@ def test_disallowed_special_token(tmp_path: Path) -> None:
     error = fails("encode", str(bad), "-o", str(tmp_path / "out.bin"))
     assert error.startswith(f"{bad}: ")
     assert f"'<|endoftext|>' at byte {len(TEXT.encode())};" in error
-    parts = ("-o", str(tmp_path / "parts"), "--workers", "1")
+    parts = ("-o", str(tmp_path / "parts"), "--task", "0/1")
     for given in ([], ["--resume", "-o", str(tmp_path / "out")], parts):
         said = fails("encode", str(bad), *given)
         assert "; --special plain takes it as text, --special allow as one token" in said

@@ -13,6 +13,7 @@ from tokenizers import processors
 
 import streamtok
 from streamtok.cli.main import main
+from streamtok.pipeline.sources import unit_ends
 from tests.formats.test_load import tokenizer
 
 
@@ -150,7 +151,10 @@ def test_add_special_tokens_says_what_is_wrong(
     assert "cl100k_base puts no special tokens around a text" in capsys.readouterr().err
 
 
-def test_a_checkpoint_knows_the_template(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_checkpoint_knows_the_template(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit_ends, "UNIT", 100)
     saved(file.parent / "tokenizer.json")
     file.write_bytes(b"hello world\n" * 50 + b"\xff\n")  # a run stops there
     command = ["encode", "text", "-e", "tokenizer.json", "-o", "out.npy", "-q", "--lines"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -210,20 +209,6 @@ def _piped(command: list[str], source: Path) -> list[str]:
     return [one for one in command if one != str(source)]
 
 
-@pytest.mark.parametrize("name", ["a.npy", "a.txt", "a.u32", "a.jsonl", "a.ds"])
-def test_without_a_sidecar_every_file_needs_force(keep: Path, name: str) -> None:
-    out = keep.parent / "out" / name
-    out.parent.mkdir()
-    command = ["encode", "--lines", "-q", str(keep), "-o", str(out), "--no-sidecar"]
-    assert run(*command).returncode == 0
-    assert not Path(f"{out}.json").exists()
-    first = contents(out.parent)
-    assert "is not an earlier output" in fails(*command)  # nothing tells what it is
-    assert contents(out.parent) == first
-    assert run(*command, "--force").returncode == 0
-    assert contents(out.parent) == first
-
-
 @pytest.mark.parametrize(
     ("there", "args"),
     [
@@ -390,11 +375,9 @@ def test_a_shorter_run_with_force_removes_the_shards_behind_it(
     names = {"a_000000.npy", "a_000000.npy.json", "a_notes.npy"}
     assert {one.name for one in tmp_path.iterdir()} == names
     assert run(*command, *more, stdin=TEXT).returncode == 0
-    assert run(*command, *more, "--no-sidecar", stdin=TEXT[:60]).returncode == 0
-    assert {one.name for one in tmp_path.iterdir()} == names - {"a_000000.npy.json"}
 
 
-@pytest.mark.parametrize("more", [[], ["--force"], ["--force", "--resume"]])
+@pytest.mark.parametrize("more", [[], ["--resume"]])
 @pytest.mark.parametrize(
     ("name", "chosen"),
     [
@@ -420,16 +403,26 @@ def test_a_file_with_the_name_of_a_shard_is_refused_and_stays(
     text.write_bytes(TEXT)
     before = contents(tmp_path)
     said = fails(*command, str(text))
-    assert f"{name} has the name of a shard of this output" in said
+    assert f"{name} exists and is not" in said
     assert contents(tmp_path) == before
     mine.unlink()
     assert run(*command, str(text)).returncode == 0
 
 
+def test_force_removes_no_shard_without_a_sidecar(tmp_path: Path) -> None:
+    mine = tmp_path / "a_000007.npy"
+    mine.write_bytes(b"mine")
+    command = ["encode", "-q", "-o", str(tmp_path / "a.npy"), "--shard-tokens", "9", "--force"]
+    assert run(*command, stdin=b"few words").returncode == 0
+    assert mine.read_bytes() == b"mine"
+
+
 def test_a_file_that_comes_while_shards_are_written_stays(tmp_path: Path) -> None:
     about = sinks.About("none", "", 1000)
-    files = sinks.Files(str(tmp_path / "a.npy"), sinks.Family("npy", about, True), shard_tokens=5)
-    files.write(np.arange(5, dtype=np.uint32), [5])
+    family = sinks.Family("npy", about)
+    files = sinks.Files(str(tmp_path / "a.npy"), family, shard_tokens=5)
+    files.begin()
+    files.append(family.form(np.arange(5, dtype=np.uint32), np.array([5])))
     mine = tmp_path / "a_000007.npy"
     mine.write_bytes(b"mine")
     files.finish()
@@ -437,17 +430,6 @@ def test_a_file_that_comes_while_shards_are_written_stays(tmp_path: Path) -> Non
     assert {one.name for one in tmp_path.iterdir()} == {
         "a_000000.npy", "a_000000.npy.json", mine.name,
     }  # fmt: skip
-
-
-def test_a_sidecar_does_not_outlive_its_file(keep: Path) -> None:
-    """Nor does one that was left alone describe another file, which may have the same size."""
-    out = keep.parent / "a.u32"
-    command = ["encode", "-q", str(keep), "-o", str(out)]
-    assert run(*command).returncode == 0
-    assert json.loads(Path(f"{out}.json").read_text())["encoding"] == "cl100k_base"
-    out.unlink()
-    assert run(*command, "-e", "o200k_base", "--no-sidecar").returncode == 0
-    assert not Path(f"{out}.json").exists()
 
 
 @pytest.mark.parametrize("name", ["a.foo", "ids.json", "ids.csv"])

@@ -103,7 +103,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--vocab-size", 300, "--special-token", "x", "--special-token", "x"], "special tokens"),
         (["--vocab-size", 300, "--pattern", "("], "pattern"),
         (["--vocab-size", 300, "--pattern", "(?<=a)b"], "look-behind"),
-        (["--vocab-size", 300, "--save-counts", "c", "--errors", "replace"], "--save-counts"),
     ],
 )
 def test_command_refuses(args, message, capsys):
@@ -120,6 +119,8 @@ def test_command_refuses_files(files, tmp_path, capsys):
     assert run_cli(tmp_path / "none", *options) == 1
     assert run_cli(*files, "--vocab-size", 300, "-o", tmp_path / "none" / "out") == 1
     assert run_cli(*files, "--vocab-size", 300, "-o", tmp_path) == 1
+    assert run_cli("-", *options, "--save-counts", tmp_path / "c") == 1
+    assert "cannot be used with standard input" in capsys.readouterr().err
     files[2].write_bytes(b"good \xff")
     assert run_cli(files[2], *options) == 1
     assert "byte 5 is not UTF-8 (invalid start byte)" in capsys.readouterr().err

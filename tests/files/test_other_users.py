@@ -19,8 +19,9 @@ from streamtok.cli.main import main
 from streamtok.files import own_files
 from streamtok.files.own_files import ForeignFileError, create_own, open_own, why_foreign
 from streamtok.files.part_file import hidden_path
-from streamtok.pipeline.checkpoint import Checkpoint
 from streamtok.pipeline.job import EncodeJob
+from streamtok.pipeline.record import Record
+from streamtok.pipeline.sources import unit_ends
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, FIFOs and owners are POSIX")
 
@@ -89,7 +90,6 @@ PLACES = {
     "hidden sidecar": lambda out: hidden_path(f"{out}.json", "part"),
     "lock": lambda out: hidden_path(str(out), "lock"),
     "checkpoint": lambda out: f"{out}.checkpoint",
-    "hidden checkpoint": lambda out: hidden_path(f"{out}.checkpoint", "part"),
 }
 
 
@@ -122,12 +122,17 @@ def test_a_trap_where_only_our_own_files_are(
 
 @pytest.mark.parametrize("trap", [symlink, hard_link, fifo, folder], ids=lambda trap: trap.__name__)
 def test_a_trap_in_place_of_the_part_that_a_checkpoint_describes(
-    encode: Encode, tmp_path: Path, trap: Callable[[Path, Path], None]
+    encode: Encode,
+    tmp_path: Path,
+    trap: Callable[[Path, Path], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It would be truncated to the saved size, and written to."""
     text, out, victim = tmp_path / "text", tmp_path / "out.u32", tmp_path / "victim"
     text.write_bytes(b"a few words\n" * 20 + b"\xff\n" + b"more words\n" * 20)
-    _, message = encode(text, out, "--resume", "--checkpoint-every", "0", "--chunk-size", "64")
+    monkeypatch.setattr(unit_ends, "UNIT", 64)
+    more = ["--resume", "--checkpoint-every", "0", "--chunk-size", "64"]
+    _, message = encode(text, out, *more)
     assert "is not UTF-8" in message
     part = Path(hidden_path(str(out), "part"))
     victim.write_bytes(part.read_bytes() + SECRET)  # even if it begins as the part did
@@ -217,9 +222,10 @@ def test_an_old_file_of_ours_is_replaced_not_truncated(tmp_path: Path) -> None:
 
 def test_a_checkpoint_is_not_written_through_a_link_that_comes_later(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
-    checkpoint = Checkpoint(str(tmp_path / "c"), EncodeJob(encoding="gpt2"), [])
-    assert checkpoint.load() is None
+    record = Record(str(tmp_path / "c"), EncodeJob(encoding="gpt2"), [])
+    record.load()
+    assert not record.is_begun
     (tmp_path / "c").symlink_to(victim)
     with pytest.raises(ForeignFileError, match="symbolic link"):
-        checkpoint.save({"at": 1})
+        record.begin()
     assert not victim.exists()

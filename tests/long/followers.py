@@ -326,8 +326,6 @@ class Process:
         self.has_shards = rng.random() < 0.5
         if self.has_shards:
             self._args += ["--shard-tokens", rng.choice(["20", "300", "5000"])]
-            if rng.random() < 0.3:
-                self._args += ["--shard-exactly"]
         self._process: subprocess.Popen[bytes] | None = None
         self.said = ""
         self.accepts = False
@@ -366,27 +364,27 @@ class Process:
         return self._process is not None and self._process.poll() is None
 
     def _state(self) -> dict[str, Any]:
-        body = (self._folder / "app.bin.checkpoint").read_bytes().partition(b"\n")[2]
-        state: dict[str, Any] = json.loads(body)["state"]
-        return state
+        lines = (self._folder / "app.bin.checkpoint").read_bytes().split(b"\n")[:-1]
+        row: dict[str, Any] = json.loads(lines[-1].rpartition(b"\t")[0]) if lines else {}
+        return row
 
     @property
     def at(self) -> int:
         """How many bytes the last checkpoint covers."""
-        at: int = self._state()["position"]["at"]["at"]
+        at: int = (self._state().get("position") or {"at": 0})["at"]
         return at
 
     def text(self) -> bytes:
         """What is in the output up to the last checkpoint."""
-        files = self._state()["files"]
+        row = self._state()
         data = b""
-        opened = files["open"]
-        complete = {one["shard"]: one["files"][0]["size"] for one in files["complete"]}
-        for shard in range(files["shard"]):
+        for shard in range(row.get("shard", 0) + 1):
             name = f"app_{shard:06d}.bin" if self.has_shards else "app.bin"
-            size = complete.get(shard)
-            if opened is not None and shard == files["shard"] - 1:
-                size = opened["files"][0]["size"]
+            size = None
+            if shard == row.get("shard", 0):
+                if not row.get("sizes"):
+                    break
+                size = row["sizes"][0]
             path = self._folder / name
             if not path.exists():
                 path = Path(hidden_path(str(path), "part"))
@@ -420,7 +418,8 @@ def run_once(seed: int, folder: Path, steps: int = 12) -> Process:
             rng.choice(log.steps)()
         log.forget()
         process.start()
-        wait_until((folder / "app.bin.checkpoint").exists, process, "the first start")
+        record = folder / "app.bin.checkpoint"
+        wait_until(lambda: b'"position"' in record.read_bytes(), process, "the first start")
         for _ in range(steps):
             act(log, process, rng, is_losing)
         finish(log, process)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streamtok import PlanError, Trainer
-from streamtok.cli.main import main
-from streamtok.parts import counted_parts
-from streamtok.parts.counted_parts import count_in_parts
-from streamtok.pipeline.sources import Reading
+from streamtok import StreamtokError, Trainer
+from streamtok.cli.open_inputs import Notes, Opener
+from streamtok.parts.counted_files import FileCounts
+from streamtok.pipeline.sources import Reading, unit_ends
 
 
 def texts() -> list[bytes]:
@@ -28,8 +28,21 @@ def alone(paths: list[str], pattern: str, errors: str = "strict") -> Trainer:
     return trainer
 
 
+def count_in_parts(
+    paths: list[str],
+    pattern: str,
+    reading: Reading = Reading(),  # noqa: B008
+    **how: Any,
+) -> Trainer:
+    counts = FileCounts(Trainer(pattern, errors=reading.errors), paths, reading)
+    opener = Opener(reading, Notes(), contextlib.nullcontext, 1 << 10)
+    counts.count(lambda name, span, on_bad: opener.open(name, on_bad, span), **how)
+    return counts.trainer
+
+
 @pytest.fixture
-def files(tmp_path: Path) -> list[str]:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(unit_ends, "UNIT", 1)  # inputs share no span
     paths = []
     for number, text in enumerate(texts()):
         path = tmp_path / f"in{number}"
@@ -39,67 +52,39 @@ def files(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", r"\S+|\s+"])
-@pytest.mark.parametrize("part_size", [101, 1 << 20])
+@pytest.mark.parametrize("unit", [101, 1 << 20])
 def test_the_counts_are_those_of_one_trainer(
-    files: list[str], pattern: str, part_size: int
+    files: list[str], pattern: str, unit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(unit_ends, "UNIT", unit)
     sizes: list[int] = []
-    made = count_in_parts(
-        files, pattern, 2, part_size=part_size, advance=lambda size, _: sizes.append(size)
-    )
+    made = count_in_parts(files, pattern, advance=lambda size, _: sizes.append(size))
     whole = alone(files, pattern)
     assert list(made.piece_counts().items()) == list(whole.piece_counts().items())
-    assert made.bytes_in == whole.bytes_in == sum(sizes)
-    assert len(sizes) > 50 or part_size > 101
+    assert made.bytes_in == whole.bytes_in == sizes[-1]
+    assert sizes == sorted(sizes)
+    assert len(sizes) > 50 or unit > 101
     ties: Any = ("raw", "hf", "first")
     for tie in ties:
         assert made.train(300, tie=tie).digest == whole.train(300, tie=tie).digest
 
 
 @pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
-def test_bytes_that_are_not_utf8(tmp_path: Path, errors: str) -> None:
+def test_bytes_that_are_not_utf8(
+    tmp_path: Path, errors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit_ends, "UNIT", 90)
     path = tmp_path / "in"
     path.write_bytes(random.Random(1).randbytes(2000) + b"\xed\xa0x \xf0\x9f\n" * 100)
-    made = count_in_parts([str(path)], "gpt2", 2, reading=Reading(errors=errors), part_size=90)
+    made = count_in_parts([str(path)], "gpt2", reading=Reading(errors=errors))
     assert made.piece_counts() == alone([str(path)], "gpt2", errors).piece_counts()
 
 
-def test_what_is_wrong_is_named(tmp_path: Path) -> None:
+def test_what_is_wrong_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unit_ends, "UNIT", 200)
     path = tmp_path / "in"
     path.write_bytes(b"good " * 100 + b"\xff" + b" good" * 100)
-    with pytest.raises(PlanError, match="in: byte 500 is not UTF-8"):
-        count_in_parts([str(path)], "gpt2", 1, part_size=200)
-    with pytest.raises(ValueError, match="workers must be a positive number"):
-        count_in_parts([str(path)], "gpt2", 0)
+    with pytest.raises(StreamtokError, match="in: byte 500 is not UTF-8"):
+        count_in_parts([str(path)], "gpt2")
     with pytest.raises(FileNotFoundError):
-        count_in_parts([str(tmp_path / "no")], "gpt2", 1)
-
-
-def test_a_worker_that_dies(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    program = (
-        "import os, sys, signal\n"
-        "from streamtok.parts import counted_parts\n"
-        "mark = sys.argv[1] + '/died'\n"
-        "save = counted_parts.Trainer.save_counts\n"
-        "def dying(self, path):\n"
-        "    if not os.path.exists(mark):\n"
-        "        open(mark, 'w').close()\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    save(self, path)\n"
-        "counted_parts.Trainer.save_counts = dying\n"
-        "counted_parts.run_counter()\n"
-    )
-    monkeypatch.setattr(counted_parts, "_PROGRAM", program)
-    made = count_in_parts(files, "gpt2", 2, part_size=1000)
-    assert made.piece_counts() == alone(files, "gpt2").piece_counts()
-
-
-def test_what_the_command_refuses(files: list[str], tmp_path: Path, capsys: Any) -> None:
-    made = str(tmp_path / "made.tiktoken")
-    args = ["train", "-q", "--force", "--vocab-size", "300", "--pattern", "gpt2", *files]
-    for more in (["--threads", "2"], ["--save-counts", str(tmp_path / "x")]):
-        assert main([*args, "-o", made, "--workers", "2", *more]) == 2
-        assert f"{more[0]} cannot be used with --workers" in capsys.readouterr().err
-    stdin = ["train", "-q", "--force", "--vocab-size", "300", "-o", made, "--workers", "2"]
-    assert main(stdin) == 2
-    assert "standard input cannot be read in parts" in capsys.readouterr().err
+        count_in_parts([str(tmp_path / "no")], "gpt2")

@@ -25,7 +25,7 @@ def encode(folder: Path, chosen: str, *args: str) -> tuple[Path, Path]:
     assert main([*command, "-o", str(one)]) == 0
     command += ["--task", "0/1", "--part-size", "1500"]
     assert main([*command, "-o", str(job)]) == 0
-    assert len(list((job / "records").rglob("*.json"))) > 3
+    assert len(list(job.glob("part-*.json"))) > 3
     return job, one
 
 
@@ -50,17 +50,9 @@ def test_parts_decode_to_the_text(
     else:
         expected_text = text.read_bytes().replace(b"\n", b"<|endoftext|>" if more else b"\n")
     capfdbinary.readouterr()
-    for given in ([job], firsts, [one], [job / "plan.jsonl"]):
+    for given in ([job], firsts, [one], [job / "job.json"]):
         assert main(["decode", *map(str, given)]) == 0
         assert capfdbinary.readouterr().out == expected_text
-
-
-def test_parts_without_sidecars(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """The plan says what they are."""
-    job, _ = encode(tmp_path, "megatron", "--lines", "--no-sidecar")
-    assert not list(job.glob("*.bin.json"))
-    assert main(["decode", str(job)]) == 0
-    assert capfdbinary.readouterr().out == TEXT.replace("\n", "").encode()
 
 
 def test_a_vocabulary_file_is_found_again(
@@ -73,7 +65,7 @@ def test_a_vocabulary_file_is_found_again(
     command = ["encode", "-q", "text", "-e", "models/tokenizer.json"]
     assert main([*command, "-o", "a.npy"]) == 0
     assert main([*command, "-o", "a.parquet"]) == 0
-    assert main([*command, "-o", "job", "--workers", "1"]) == 0
+    assert main([*command, "-o", "job", "--task", "0/1"]) == 0
     capfdbinary.readouterr()
     for path in ("a.npy", "a.parquet", "job"):
         assert main(["decode", path]) == 0
@@ -105,7 +97,7 @@ def test_decode_names_what_it_cannot_take(
     assert main(["decode", str(one), str(other)]) == 1
     assert "decode them one by one" in capsys.readouterr().err
     (job / "manifest.jsonl").unlink()
-    next((job / "records").rglob("*2.json")).unlink()
+    next(job.glob("part-000002-*.json")).unlink()
     assert main(["decode", str(job), "-o", str(tmp_path / "back")]) == 1
     assert "part 2 is not done" in capsys.readouterr().err
     assert not (tmp_path / "back").exists()

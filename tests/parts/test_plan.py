@@ -29,7 +29,6 @@ def test_the_parts_cover_the_input(text: Path) -> None:
     size = text.stat().st_size
     assert [part.start for part in made] == list(range(0, size, 500))
     assert [part.stop for part in made] == [*range(500, size, 500), size]
-    assert [part.is_last for part in made] == [False] * (len(made) - 1) + [True]
     assert made.path(3).endswith("part-000003-of-000005.u16")
     with pytest.raises(IndexError, match="parts 0 … 4, not 5"):
         made[5]
@@ -54,8 +53,6 @@ def test_saved_and_loaded(text: Path) -> None:
     assert Plan.load(path) == made == Plan.load(made.output)
     assert Plan.load(path).job.as_json() == made.job.as_json()
     assert made.save() == path  # again: the job goes on
-    lines = Path(path).read_text().splitlines()
-    assert len(lines) == 1 + len(made)
 
 
 def test_names_that_are_not_utf8(tmp_path: Path) -> None:
@@ -72,15 +69,15 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
 def test_another_plan_is_refused(text: Path) -> None:
     make(text).save()
     with pytest.raises(
-        PlanError, match="that one is with --part-size 500, this one with --part-size 400"
+        PlanError, match="another plan: it has other inputs, or parts of another size"
     ):
         make(text, part_size=400).save()
     text.write_text("other text")
-    with pytest.raises(PlanError, match=r"in\.txt has changed since"):
+    with pytest.raises(PlanError, match="it has other inputs"):
         make(text).save()
     other = text.with_name("other.txt")
     other.write_text("x")
-    with pytest.raises(PlanError, match=r"other\.txt was .*in\.txt"):
+    with pytest.raises(PlanError, match="it has other inputs"):
         make(other).save()
 
 
@@ -96,13 +93,13 @@ def test_a_folder_with_other_files_is_refused(text: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("streamtok plan 2", "streamtok plan 9"),
-        ('"part": 1', '"part": 2'),
-        ('"start": 500', '"start": "500"'),
-        ('"parts": 5', '"parts": 6'),
+        ('"streamtok": 1', '"streamtok": 9'),
+        ('"part_size": 500', '"part_size": "500"'),
+        ('"part_size": 500', '"part_size": 0'),
+        ('"inputs"', '"imputs"'),
         ('"errors"', '"eros"'),
-        ('"size"', '"sise"'),
-        ('"stop": 500', '"stop": 50000000000000000000'),
+        (" 2400,", ' "2400",'),
+        (", true]]", ", true, 1]]"),
         ("{", "["),
     ],
 )
@@ -122,7 +119,7 @@ def test_damaged(text: Path, old: str, new: str) -> None:
         ({"part_size": True}, ValueError, "part_size must be a positive number"),
         ({"parts": 3}, TypeError, "'parts' is not an option of a plan"),
         ({"lines": True, "jsonl": "text"}, ValueError, "only one of lines"),
-        ({"shard_exactly": True}, ValueError, "--shard-exactly needs --shard-tokens"),
+        ({"shard_tokens": 5}, ValueError, "shard_tokens cannot be used"),
         ({"add_special_tokens": True, "append": 5}, ValueError, "not both"),
         ({"delimiter": b""}, ValueError, "at least one byte"),
         ({"errors": "ignore"}, ValueError, "ignore"),
@@ -171,7 +168,6 @@ def test_what_cannot_be_cut_is_one_part(tmp_path: Path, text: Path) -> None:
     packed = tmp_path / "in.gz"
     packed.write_bytes(gzip.compress(text.read_bytes()))
     assert len(make(packed, part_size=20)) == 1
-    assert len(make(packed, part_size=20, unpack=False)) > 1
     assert len(make(text, format="jsonl")) == 1  # a record is a document
     assert len(make(text, format="jsonl", lines=True)) > 1
     assert len(make(text, delimiter=b"aa")) == 1  # it overlaps with itself in "aaa"

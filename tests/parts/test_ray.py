@@ -13,9 +13,8 @@ from ray.cluster_utils import Cluster
 
 import streamtok.ray
 from streamtok import PlanError
-from streamtok.parts.commit import missing_parts
-from streamtok.parts.part import Record
-from streamtok.parts.workers import run_parts
+from streamtok.parts.part import missing_parts, run_parts
+from streamtok.pipeline.rows import Totals
 
 from .conftest import contents, make
 
@@ -41,10 +40,10 @@ def cluster() -> Iterator[Any]:
 
 def test_the_files_are_those_of_one_process(cluster: Any, text: Path) -> None:
     made, other = make(text), make(text, "other")
-    seen: list[Record] = []
-    totals = streamtok.ray.encode(made, cluster.address, advance=seen.append)
-    assert sorted(record.part for record in seen) == list(range(len(made)))
-    run_parts(other, range(len(other)), 1)
+    seen: list[int] = []
+    totals = streamtok.ray.encode(made, cluster.address, advance=lambda n, _: seen.append(n))
+    assert sorted(seen) == list(range(len(made)))
+    run_parts(other, range(len(other)))
     assert contents(made) == contents(other)
     assert totals == streamtok.commit(other)
     assert streamtok.ray.encode(made, cluster.address) == totals  # nothing is left to do
@@ -55,10 +54,10 @@ def test_a_node_that_is_killed(cluster: Any, text: Path) -> None:
     # To the head: Ray stops a process whose own node is killed.
     ray.init(address=cluster.address, log_to_driver=False)
     node = cluster.add_node(num_cpus=1)
-    seen: list[Record] = []
+    seen: list[int] = []
 
-    def advance(record: Record) -> None:
-        seen.append(record)
+    def advance(number: int, totals: Totals) -> None:
+        seen.append(number)
         if len(seen) == 2:
             cluster.remove_node(node, allow_graceful=False)
 
@@ -66,7 +65,7 @@ def test_a_node_that_is_killed(cluster: Any, text: Path) -> None:
         streamtok.ray.encode(made, cluster.address, advance=advance)
     finally:
         ray.shutdown()
-    run_parts(other, range(len(other)), 1)
+    run_parts(other, range(len(other)))
     assert contents(made) == contents(other)
 
 

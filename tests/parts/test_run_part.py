@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import random
@@ -18,7 +17,6 @@ import streamtok
 from streamtok import Plan, PlanError, commit, plan, run_part
 from streamtok.cli.main import main
 from streamtok.engines.template import Template
-from streamtok.pipeline.sinks.by_name import FILE_FORMATS
 
 from ..nasty import TEXTS
 
@@ -56,24 +54,6 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("shard_tokens", [None, 20])
-@pytest.mark.parametrize("format", FILE_FORMATS)
-def test_a_record_has_the_digests_of_its_files(
-    tmp_path: Path, format: str, shard_tokens: int | None
-) -> None:
-    path = tmp_path / "in"
-    path.write_text("some words a line\n" * 50)
-    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=300, format=format, lines=True,
-                append=50256, shard_tokens=shard_tokens)  # fmt: skip
-    seen = 0
-    for number in range(len(made)):
-        for name, size, digest in run_part(made, number).files:
-            data = (tmp_path / "out" / name).read_bytes()
-            assert (size, digest) == (len(data), hashlib.sha256(data).hexdigest())
-            seen += 1
-    assert seen >= (2 * len(made) if shard_tokens else len(made))
-
-
 def test_what_the_vocabulary_puts_around_a_text(tmp_path: Path) -> None:
     template = Template((1, 2), (3,))
     mine = streamtok.Encoding(
@@ -91,7 +71,7 @@ def test_what_the_vocabulary_puts_around_a_text(tmp_path: Path) -> None:
     assert ids_of(made) == mine.encode(path.read_text(), add_special_tokens=True)
     out = str(tmp_path / "cli")
     args = ["-e", str(vocabulary), str(path), "--format", "u16", "-o", out, "--part-size", "100"]
-    assert main(["encode", "-q", *args, "--workers", "1", "--add-special-tokens"]) == 0
+    assert main(["encode", "-q", *args, "--task", "0/1", "--add-special-tokens"]) == 0
     assert Plan.load(out).job.as_json() == made.job.as_json()
 
 
@@ -165,7 +145,7 @@ def test_bad_text_names_its_place(tmp_path: Path) -> None:
     made = plan(path, tmp_path / "out", encoding="gpt2", part_size=200)
     with pytest.raises(PlanError, match=r"in, part 1 \(bytes 200 … 400\): byte 300 is not UTF-8"):
         run_part(made, 1)
-    assert os.listdir(tmp_path / "out") == ["records"]
+    assert os.listdir(tmp_path / "out") == []
     run_part(made, 0)
     path.write_text("a <|endoftext|>")
     made = plan(path, tmp_path / "other", encoding="gpt2")
@@ -173,10 +153,10 @@ def test_bad_text_names_its_place(tmp_path: Path) -> None:
         run_part(made, 0)
 
 
-def test_a_record_of_another_plan(tmp_path: Path) -> None:
+def test_a_file_of_another_plan(tmp_path: Path) -> None:
     path = tmp_path / "in"
     path.write_text("one two three " * 50)
     run_part(plan(path, tmp_path / "out", encoding="gpt2", part_size=100), 0)
-    other = plan(path, tmp_path / "out", encoding="gpt2", part_size=101)
-    with pytest.raises(PlanError, match="is the record of another plan"):
+    other = plan(path, tmp_path / "out", encoding="gpt2", part_size=101)  # as many parts
+    with pytest.raises(PlanError, match="is the file of another plan"):
         run_part(other, 0)

@@ -111,16 +111,6 @@ def test_several_inputs_of_several_kinds(tmp_path: Path) -> None:
     assert ids_of(made) == [one for text in texts for one in [*ENC.encode(text), 50256]]
 
 
-def test_without_unpacking_it_is_only_bytes(tmp_path: Path) -> None:
-    data = zstandard.compress(b"some text, " * 1000 + bytes(range(256)))
-    path = tmp_path / "in"
-    path.write_bytes(data)
-    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=100, errors="replace",
-                unpack=False)  # fmt: skip
-    assert len(made) == -(-len(data) // 100)
-    assert ids_of(made) == ENC.encode(data, errors="replace", disallowed_special=())
-
-
 def test_broken_lines(tmp_path: Path) -> None:
     good, bad = b'{"text": "some text"}\n', b'{"text": broken}\n'
     path = tmp_path / "in"

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
-import struct
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import streamtok
@@ -18,7 +16,6 @@ from streamtok.pipeline.sinks import FILE_FORMATS
 
 TEXT = "".join(f"line {i} of a text with some words\n" for i in range(300))
 SUFFIXES = {"megatron": ".bin", "datatrove": ".ds", "text": ".txt"}
-RAW = {"u16", "u32", "npy", "megatron", "datatrove", "text", "jsonl"}
 
 
 def encode(folder: Path, chosen: str, *args: str) -> Path:
@@ -42,7 +39,6 @@ def faults(*paths: Path) -> list[str]:
 def test_a_finished_output_has_no_faults(out: Path) -> None:
     report = streamtok.verify(out)
     assert report.is_ok, report.faults
-    assert report.notes == []
     assert report.tokens == len(streamtok.get_encoding("gpt2").encode(TEXT.replace("\n", "")))
     assert report.documents == 300
     for one in out.parent.iterdir():  # a sidecar and an index stand for their output
@@ -50,25 +46,20 @@ def test_a_finished_output_has_no_faults(out: Path) -> None:
 
 
 def test_every_changed_byte_is_found(out: Path) -> None:
-    """Parquet's padding and statistics apart: their contents are compared."""
     dice = random.Random(7)
-    is_table = out.suffix == ".parquet"
     for file in sorted(out.parent.iterdir()):
         if file.suffix == ".json":
             continue
         data = file.read_bytes()
-        before = streamtok.verify(out)
         for _ in range(30):
             at = dice.randrange(len(data))
             changed = bytearray(data)
             changed[at] ^= 1 << dice.randrange(8)
             file.write_bytes(changed)
-            found = streamtok.verify(out)
-            assert not found.is_ok or (is_table and found == before), (file, at)
+            assert not streamtok.verify(out).is_ok, (file, at)
         for cut in (data[:-1], data[: len(data) // 2], b"", data + b"\0"):
             file.write_bytes(cut)
-            found = streamtok.verify(out)
-            assert not found.is_ok or (is_table and len(cut) > len(data)), (file, len(cut))
+            assert not streamtok.verify(out).is_ok, (file, len(cut))
         file.unlink()
         assert file.name in " ".join(faults(out))
         file.write_bytes(data)
@@ -81,70 +72,18 @@ def rewritten(out: Path, change: Callable[[dict[str, object]], object]) -> None:
     Path(f"{out}.json").write_text(json.dumps(row))
 
 
-@pytest.mark.parametrize("chosen", sorted(RAW))
-def test_a_sidecar_that_says_something_else(tmp_path: Path, chosen: str) -> None:
-    out = encode(tmp_path, chosen)
-    sidecar = Path(f"{out}.json").read_bytes()
-    row = json.loads(sidecar)
-    for key in ("tokens", "bytes", "sha256", "sha256_after_header"):
-        if key in row:
-            other = row[key] + 1 if isinstance(row[key], int) else "0" * 64
-            rewritten(out, lambda row, key=key, other=other: row.update({key: other}))
-            assert faults(out), key
-            Path(f"{out}.json").write_bytes(sidecar)
-    rewritten(out, lambda row: row.update(max_id=300))
-    assert any("is not in gpt2 (0 … 300)" in one for one in faults(out))
-    Path(f"{out}.json").write_bytes(sidecar)
+def test_a_sidecar_that_says_something_else(tmp_path: Path) -> None:
+    out = encode(tmp_path, "npy")
+    rewritten(out, lambda row: row.update(bytes=row["bytes"] + 1))
+    assert "that were recorded" in faults(out)[0]
+    rewritten(out, lambda row: row.update(bytes=row["bytes"] - 1, pieces=row["pieces"][:-1]))
+    assert "its pieces are not the whole file" in faults(out)[0]
     rewritten(out, lambda row: row.update(format="of tomorrow"))
     assert "the format of tomorrow, which is not known" in faults(out)[0]
     Path(f"{out}.json").write_bytes(b"{")
     assert "is damaged" in faults(out)[0]
-
-
-def test_without_a_sidecar(tmp_path: Path) -> None:
-    """What the format itself tells is checked, and what cannot be checked is said."""
-    for chosen in sorted(RAW):
-        folder = tmp_path / chosen
-        folder.mkdir()
-        report = streamtok.verify(encode(folder, chosen, "--no-sidecar"))
-        if chosen in ("u16", "u32"):
-            assert "no sidecar, so nothing tells" in str(report.faults[0])
-        else:
-            assert report.is_ok, report.faults
-            assert "neither digests nor ids" in str(report.notes[0])
-
-
-def test_indexes_against_their_data(tmp_path: Path) -> None:
-    """Even without digests, as in files of other programs."""
-    out = encode(tmp_path, "megatron", "--no-sidecar")
-    assert streamtok.verify(out.with_suffix("")) == streamtok.verify(out)  # as --data-path has it
-    assert faults(out) == []
-    index = out.with_suffix(".idx")
-    data = index.read_bytes()
-    count = struct.unpack_from("<Q", data, 18)[0]
-    pointer = 34 + 4 * count + 8 * 17
-    index.write_bytes(data[:pointer] + struct.pack("<q", 5) + data[pointer + 8 :])
-    (fault,) = faults(out)
-    assert fault.startswith(f"{index}: document 17 begins at byte 5; after the documents before")
-    index.write_bytes(data)
-    out.write_bytes(out.read_bytes()[:-2])
-    assert f"but {out} has" in faults(out)[0]
-    folder = tmp_path / "d"
-    folder.mkdir()
-    out = encode(folder, "datatrove", "--no-sidecar")
-    index = Path(f"{out}.index")
-    ends = np.fromfile(index, "<u8")
-    ends[20] = 0
-    ends.tofile(index)
-    assert faults(out) == [f"{index}: document 20 ends before it begins"]
-
-
-def test_ids_beyond_the_vocabulary_are_told_by_their_position(tmp_path: Path) -> None:
-    out = encode(tmp_path, "u16")
-    ids = np.fromfile(out, "<u2")
-    ids[1234] = 60_000
-    ids.tofile(out)
-    assert f"{out}: id 60000 (after 1,234 others) is not in gpt2 (0 … 50256)" in faults(out)
+    Path(f"{out}.json").unlink()
+    assert "it has no sidecar" in faults(out)[0]
 
 
 # Jobs in parts
@@ -170,7 +109,7 @@ def test_a_job(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert report.documents == 300
     moved = job.rename(tmp_path / "elsewhere")
     monkeypatch.chdir(tmp_path)
-    for path in (moved, "elsewhere/", moved / "plan.jsonl"):
+    for path in (moved, "elsewhere/", moved / "job.json"):
         assert streamtok.verify(path).is_ok
 
 
@@ -179,7 +118,7 @@ def test_what_is_wrong_in_a_job(job: Path) -> None:
         data = file.read_bytes()
         file.unlink()
         found = " ".join(faults(job))
-        assert (file.name in found) or (file.name == "plan.jsonl" and found), file
+        assert (file.name in found) or (file.name == "job.json" and found), file
         file.write_bytes(data[:-2] + b"~" + data[-1:])
         assert faults(job), file
         file.write_bytes(data)
@@ -202,9 +141,10 @@ def test_the_log_of_skipped_lines_is_checked(tmp_path: Path) -> None:
     streamtok.run_part(plan, 0)
     streamtok.commit(plan)
     assert streamtok.verify(tmp_path / "job").is_ok
-    (log,) = (tmp_path / "job" / "records").rglob("*.skipped.jsonl")
+    (log,) = (tmp_path / "job").glob("part-*.skipped.jsonl")
     log.write_bytes(log.read_bytes().replace(b"text", b"test"))
-    assert [one.partition(" is ")[0] for one in faults(tmp_path / "job")] == [f"{log}: its SHA-256"]
+    merged = tmp_path / "job" / "skipped.jsonl"
+    assert faults(tmp_path / "job") == [f"{merged}: line 1 is not what the parts say"]
 
 
 def test_the_command(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,4 +168,4 @@ def test_a_fifo_does_not_hang(tmp_path: Path) -> None:
     out = encode(tmp_path, "datatrove")
     os.remove(f"{out}.index")
     os.mkfifo(f"{out}.index")
-    assert "not a regular file" in " ".join(faults(out))
+    assert f"{out}.index: " in " ".join(faults(out))

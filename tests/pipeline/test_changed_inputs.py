@@ -19,7 +19,7 @@ import pytest
 
 import streamtok
 from streamtok.cli.main import main
-from streamtok.parts.part import read_record, run_part
+from streamtok.parts.part import read_part, run_part
 from streamtok.parts.plan import plan
 from streamtok.pipeline.sources import fingerprint
 from streamtok.pipeline.sources.parquet_texts import ParquetTexts
@@ -187,7 +187,7 @@ def test_a_file_that_changes_while_a_part_is_read(
         said = "has changed|is gone|was removed"
         with pytest.raises((streamtok.StreamtokError, OSError), match=said):
             run_part(made, 0)
-        assert read_record(made, 0) is None
+        assert read_part(made, 0) is None
     assert hook.has_changed
 
 
@@ -257,7 +257,17 @@ def test_an_input_may_be_given_twice(tmp_path: Path) -> None:
     for size in ("9k", "1M"):
         out = tmp_path / size
         args = ["encode", "-e", "gpt2", str(path), str(path), "-q", "--lines"]
-        parts = [*args, "--part-size", size, "--workers", "2", "-o", str(out), "--format", "u16"]
+        parts = [
+            *args,
+            "--part-size",
+            size,
+            "--task",
+            "0/1",
+            "-o",
+            str(out),
+            "--format",
+            "u16",
+        ]
         assert main(parts) == 0
         assert main(parts) == 0  # it is complete
         whole = tmp_path / "whole.u16"

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from streamtok.pipeline.rows import Row, Totals
 from streamtok.pipeline.sinks import FILE_FORMATS, About, Family, Files
 from streamtok.pipeline.sinks.indexed import metric
 from streamtok.pipeline.sinks.parquet_sink import ROW_TOKENS
@@ -49,14 +50,15 @@ def write(
     about: About = GPT2,
     *,
     step: int = 7,
-    has_sidecar: bool = False,
     **settings: Any,
 ) -> list[str]:
     """Write the documents. Returns the names of the files."""
     before = set(path.parent.iterdir())
-    files = Files(str(path), Family(chosen, about, has_sidecar), **settings)
+    family = Family(chosen, about)
+    files = Files(str(path), family, **settings)
+    files.begin()
     for ids, ends in parts_of(documents, step):
-        files.write(np.array(ids, np.uint32), ends)
+        files.append(family.form(np.array(ids, np.uint32), np.array(ends, np.int64)))
         files.publish()
     files.finish()
     files.publish()
@@ -139,7 +141,11 @@ def fresh(folder: Path) -> Path:
 @given(documents=DOCUMENTS, step=st.integers(1, 40))
 def test_megatron(folder: Path, about: About, documents: list[list[int]], step: int) -> None:
     path = fresh(folder) / "ids"
-    assert write(path, "megatron", documents, about, step=step) == ["ids.bin", "ids.idx"]
+    assert write(path, "megatron", documents, about, step=step) == [
+        "ids.bin",
+        "ids.bin.json",
+        "ids.idx",
+    ]
     assert read_megatron(str(path)) == [one for one in documents if one]
     assert struct.unpack_from("<B", path.with_suffix(".idx").read_bytes(), 17)[0] == (
         8 if about is GPT2 else 4
@@ -152,7 +158,7 @@ def test_megatron(folder: Path, about: About, documents: list[list[int]], step: 
 def test_datatrove(folder: Path, about: About, documents: list[list[int]], step: int) -> None:
     path = fresh(folder) / "ids.ds"
     names = write(path, "datatrove", documents, about, step=step)
-    assert names == ["ids.ds", "ids.ds.index", "ids.ds.metadata"]
+    assert names == ["ids.ds", "ids.ds.index", "ids.ds.json", "ids.ds.metadata"]
     assert read_datatrove(str(path)) == documents
     assert (
         path.with_suffix(".ds.metadata").read_text().startswith(f"{about.encoding}|{about.width}\n")
@@ -163,14 +169,19 @@ def test_datatrove(folder: Path, about: About, documents: list[list[int]], step:
 @given(documents=DOCUMENTS, step=st.integers(1, 40))
 def test_tables(folder: Path, documents: list[list[int]], step: int) -> None:
     path = fresh(folder) / "ids.parquet"
-    assert write(path, "parquet", documents, step=step) == [path.name]
+    assert write(path, "parquet", documents, step=step) == [path.name, f"{path.name}.json"]
     assert read_table(str(path)) == documents
+
+
+def pieces_of(data: bytes, header: int = 0) -> list[list[object]]:
+    pieces = [one for one in (data[:header], data[header:]) if one]
+    return [[len(one), hashlib.sha256(one).hexdigest()] for one in pieces]
 
 
 @pytest.mark.parametrize(("chosen", "dtype"), [("u16", "uint16"), ("u32", "uint32")])
 def test_raw_ids_and_their_sidecar(tmp_path: Path, chosen: str, dtype: str) -> None:
     documents = [[1, 2, 3], [], [50_000]]
-    names = write(tmp_path / "a.bin", chosen, documents, has_sidecar=True)
+    names = write(tmp_path / "a.bin", chosen, documents)
     assert names == ["a.bin", "a.bin.json"]
     row = json.loads((tmp_path / "a.bin.json").read_text())
     assert np.memmap(tmp_path / "a.bin", row["dtype"], "r").tolist() == [1, 2, 3, 50_000]
@@ -183,8 +194,7 @@ def test_raw_ids_and_their_sidecar(tmp_path: Path, chosen: str, dtype: str) -> N
         "tokens": 4,
         "documents": 3,
         "bytes": (tmp_path / "a.bin").stat().st_size,
-        "sha256": hashlib.sha256((tmp_path / "a.bin").read_bytes()).hexdigest(),
-        "max_id": 50_256,
+        "pieces": pieces_of((tmp_path / "a.bin").read_bytes()),
     }
 
 
@@ -201,17 +211,16 @@ def test_raw_ids_and_their_sidecar(tmp_path: Path, chosen: str, dtype: str) -> N
 def test_a_sidecar_has_the_digests_of_all_files(
     tmp_path: Path, chosen: str, header: int, further: list[str]
 ) -> None:
-    names = write(tmp_path / "a", chosen, [[1, 2, 3], [], [50_000]], has_sidecar=True)
+    names = write(tmp_path / "a", chosen, [[1, 2, 3], [], [50_000]])
     first = tmp_path / names[0]
     row = json.loads(Path(f"{first}.json").read_text())
-    digest = hashlib.sha256(first.read_bytes()[header:]).hexdigest()
-    assert row["sha256_after_header" if header else "sha256"] == digest
-    assert row.get("header_bytes", 0) == header
+    assert row["pieces"] == pieces_of(first.read_bytes(), header)
     base = tmp_path / "a" if chosen == "megatron" else first
     contents = {one: Path(f"{base}{one}").read_bytes() for one in further}
     assert row.get("files", {}) == {
-        one: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        one: {"bytes": len(data), "pieces": pieces_of(data, begin)}
         for one, data in contents.items()
+        for begin in [34 if chosen == "megatron" else 0]
     }
 
 
@@ -279,69 +288,71 @@ def test_shards_end_with_documents(
     assert [one for name in names for one in read_datatrove(name)] == documents
 
 
-@FOLDER
-@given(documents=DOCUMENTS, size=st.integers(1, 30), step=st.integers(1, 40))
-def test_exact_shards(folder: Path, documents: list[list[int]], size: int, step: int) -> None:
-    path = fresh(folder)
-    write(
-        path / "a.u32", "u32", documents, step=step, has_sidecar=True, shard_tokens=size,
-        is_exact=True,
-    )  # fmt: skip
-    ids = [one for document in documents for one in document]
-    assert shards_of(path) == [ids[i : i + size] for i in range(0, max(1, len(ids)), size)]
-    found = [json.loads(one.read_text())["documents"] for one in sorted(path.glob("*.json"))]
-    ends = np.cumsum([len(document) for document in documents]).tolist()
-    shard = [max(0, -(-end // size) - 1) for end in ends]
-    assert found == [shard.count(i) for i in range(len(found))]
-
-
 def test_a_shard_is_published_when_it_is_full(tmp_path: Path) -> None:
-    files = Files(str(tmp_path / "a.u32"), Family("u32", GPT2), shard_tokens=3)
-    files.write(np.arange(2, dtype=np.uint32), [2])
+    family = Family("u32", GPT2)
+    files = Files(str(tmp_path / "a.u32"), family, shard_tokens=3)
+    files.begin()
+    files.append(family.form(np.arange(2, dtype=np.uint32), np.array([2])))
     assert not files.has_complete
-    files.write(np.arange(3, dtype=np.uint32), [1])
+    files.append(family.form(np.arange(3, dtype=np.uint32), np.array([1])))
     assert files.has_complete
     files.publish()
-    assert [one.name for one in tmp_path.glob("a*")] == ["a_000000.u32"]
     files.discard()
-    assert [one.name for one in tmp_path.iterdir()] == ["a_000000.u32"]
+    assert {one.name for one in tmp_path.iterdir()} == {"a_000000.u32", "a_000000.u32.json"}
 
 
 @pytest.mark.parametrize("chosen", FILE_FORMATS)
 @pytest.mark.parametrize("shard_tokens", [None, 10])
-def test_state_goes_on_elsewhere(tmp_path: Path, chosen: str, shard_tokens: int | None) -> None:
-    """Each state between two writes, with bytes after it that were not saved."""
+def test_a_row_goes_on_elsewhere(tmp_path: Path, chosen: str, shard_tokens: int | None) -> None:
+    """Each row between two writes, with bytes after it that are in no row."""
     rng = np.random.default_rng(3)
     documents = [rng.integers(0, 50_000, n).tolist() for n in (3, 0, 5, 9, 1, 12, 0, 4)]
     parts = parts_of(documents, 4)
-    family = Family(chosen, GPT2, wants_sidecar=chosen == "u32")
+    family = Family(chosen, GPT2)
+    Parts = Sequence[tuple[list[int], list[int]]]
 
-    def feed(files: Files, some: Sequence[tuple[list[int], list[int]]]) -> None:
+    def feed(files: Files, some: Parts, row: Row = Row()) -> Row:  # noqa: B008 (immutable)
+        pieces = [list(one) for one in row.pieces]
+        documents = row.totals.documents
         for ids, ends in some:
-            files.write(np.array(ids, np.uint32), ends)
+            files.append(family.form(np.array(ids, np.uint32), np.array(ends, np.int64)))
+            documents += len(ends)
+            shard, sizes, new = files.end_unit()
+            if shard != row.shard or not pieces:
+                pieces = [[] for _ in new]
+            for all_of, one in zip(pieces, new, strict=True):
+                all_of += one
+            row = Row(
+                shard=shard,
+                sizes=sizes,
+                pieces=tuple(map(tuple, pieces)),
+                in_shard=files.in_shard,
+                totals=Totals(documents=documents),
+            )
+        return row
 
-    def make(folder: str, state: dict[str, Any] | None = None) -> Files:
+    def make(folder: str) -> Files:
         (tmp_path / folder).mkdir(exist_ok=True)
-        return Files(
-            str(tmp_path / folder / "a"), family, shard_tokens=shard_tokens, is_resumable=True,
-            state=state,
-        )  # fmt: skip
+        path = str(tmp_path / folder / "a")
+        return Files(path, family, shard_tokens=shard_tokens, is_resumable=True)
 
     whole = make("whole")
+    whole.begin()
     feed(whole, parts)
     whole.finish()
     whole.publish()
     good = {one.name: one.read_bytes() for one in (tmp_path / "whole").iterdir()}
     for i in range(len(parts)):
         first = make(str(i))
-        feed(first, parts[:i])
+        first.begin()
+        row = feed(first, parts[:i])
         first.sync()
-        state = json.loads(json.dumps(first.getstate()))
         first.publish()
         feed(first, parts[i : i + 2])
         first.close()
-        second = make(str(i), state)
-        feed(second, parts[i:])
+        second = make(str(i))
+        second.go_on(row)
+        feed(second, parts[i:], row)
         second.finish()
         second.publish()
         assert {one.name: one.read_bytes() for one in (tmp_path / str(i)).iterdir()} == good

@@ -16,11 +16,17 @@ from typing import Any
 import pytest
 
 from streamtok.cli.main import main
+from streamtok.pipeline.sources import unit_ends
 
 from ..cli.test_cli import only_error, run
 
 ENC = ["-e", "gpt2"]
 TOKEN = "<|endoftext|>"
+
+
+@pytest.fixture(autouse=True)
+def _small_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unit_ends, "UNIT", 512)
 
 
 def encode(*args: Any) -> int:
@@ -56,7 +62,7 @@ GOING_ON: dict[str, tuple[bytes, list[str], list[str], str]] = {
     ),
     "too many bad lines": (
         rows(*FINE[:200], 5, 6, 7, *FINE),
-        ["--jsonl", "text", "--max-bad-lines", "2"], ["--max-bad-lines", "3"], "line 203: ",
+        ["--jsonl", "text", "--max-bad-lines", "2"], ["--max-bad-lines", "3"], "byte [0-9]+: ",
     ),
     "a special token": (
         rows(*FINE[:200], f"a {TOKEN} b", *FINE),
@@ -117,19 +123,20 @@ def test_what_the_message_asks_for_lets_the_parts_go_on(
     data, options, asked, said = GOING_ON[kind]
     path, one, other = tmp_path / "input", tmp_path / "one", tmp_path / "other"
     path.write_bytes(data)
-    parts = ["--format", "u16", "--part-size", "4k", "--workers", "1"]
+    parts = ["--format", "u16", "--part-size", "4k", "--task", "0/1"]
     then = [path, *instead(options, asked), *parts]
     assert encode(path, *options, *parts, "-o", one) == 1
-    place, _, what = said.rpartition(": ")
-    assert re.search(f"{place}.*: .*{what}", capsys.readouterr().err)
-    done = {name: (one / name).stat() for name in files_of(one) if name.startswith("part-")}
+    what = said.rpartition(": ")[2]
+    assert re.search(f"(line|bytes?) [0-9]+.*: .*{what}", capsys.readouterr().err)
+    parts_done = [name for name in files_of(one) if name.endswith((".u16", ".u16.json"))]
+    done = {name: (one / name).stat() for name in parts_done}
     assert encode(*then, "-o", one) == 0
     for name, status in done.items():
         assert (one / name).stat().st_mtime_ns == status.st_mtime_ns, f"{name} was made again"
     assert encode(*then, "-o", other) == 0
     found, expected = files_of(one), files_of(other)
     for files in (found, expected):  # these have the digest of the plan, which has the folder
-        del files["plan.jsonl"], files["manifest.jsonl"]
+        del files["job.json"], files["manifest.jsonl"]
     assert found == expected
 
 
@@ -138,8 +145,7 @@ def test_what_the_message_asks_for_lets_the_parts_go_on(
     [
         (["--append", TOKEN], "append"), (["--prepend", "1"], "prepend"),
         (["--skip-empty"], "skip_empty"), (["--strip-bom"], "strip_bom"),
-        (["--no-unpack"], "unpack"), (["--no-sidecar"], "sidecar"),
-        (["--shard-tokens", "100"], "shard_tokens"), (["--format", "u32"], "format"),
+        (["--format", "u32"], "format"),
         (["-e", "p50k_base"], "encoding"),
     ],
 )  # fmt: skip
@@ -153,13 +159,13 @@ def test_what_ids_depend_on_is_refused_by_name(
     args += [] if name == "format" else ["--format", "u16"]
     command = ["encode", "-q", *([] if name == "encoding" else ENC)]
     resume = ["-o", tmp_path / "out", "--resume", "--checkpoint-every", "0", "--chunk-size", "512"]
-    parts = ["-o", tmp_path / "parts", "--workers", "1", "--part-size", "4k"]
+    parts = ["-o", tmp_path / "parts", "--task", "0/1", "--part-size", "4k"]
     stop = ["--max-bad-lines", "0"]
     assert encode(*args, *resume, *stop) == 1
     assert encode(*args, *parts, *stop) == 1
     capsys.readouterr()
     assert main([*command, *map(str, [*args, *resume, *more])]) == 1
-    option = "no-unpack" if name == "unpack" else name.replace("_", "-")
+    option = name.replace("_", "-")
     said = capsys.readouterr().err
     assert re.search(rf"comes from a run with(out)? --{option}\b.*, this one is with", said)
     assert "None" not in said
@@ -188,7 +194,7 @@ def dirty(rng: random.Random, count: int) -> tuple[bytes, list[dict[str, Any]], 
         }[kind]  # fmt: skip
         good += kind in ("good", "empty")
         if kind in ("broken", "number", "missing", "bytes"):
-            bad.append({"line": number, "offset": offset})
+            bad.append({"offset": offset})
         lines.append(line + b"\n")
         offset += len(lines[-1])
     return b"".join(lines), bad, good
@@ -213,7 +219,7 @@ def test_the_log_names_lines_of_the_file(packed: str, tmp_path: Path) -> None:
         assert logged(out.with_name(f"{out.name}.skipped.jsonl"), path) == bad
     for size in ("700", "3000"):
         folder = tmp_path / f"parts{size}"
-        assert encode(*args, "--part-size", size, "--workers", "1", "-o", folder) == 0
+        assert encode(*args, "--part-size", size, "--task", "0/1", "-o", folder) == 0
         assert logged(folder / "skipped.jsonl", path) == bad
         manifest = json.loads((folder / "manifest.jsonl").read_text().splitlines()[0])
         assert manifest["skipped"] == sum(manifest["skipped_because"].values()) == len(bad)
@@ -239,8 +245,8 @@ def test_a_refused_document_names_its_line(
             assert encode(path, *args, *more, "-o", tmp_path / "out") == 1
             assert f"{path} line {line}: " in capsys.readouterr().err
         folder = tmp_path / f"{path.name}-parts"
-        assert encode(path, *args, "--part-size", "900", "--workers", "1", "-o", folder) == 1
-        assert f"{path} line {line}, part " in capsys.readouterr().err
+        assert encode(path, *args, "--part-size", "900", "--task", "0/1", "-o", folder) == 1
+        assert re.search(f"{path} line [0-9]+( after byte [0-9]+)?, part ", capsys.readouterr().err)
         assert main(["count", *ENC, str(path), "--special", "refuse", *args[:3]]) == 1
         assert f"{path} line {line}: " in capsys.readouterr().err
     said = only_error(run("encode", *ENC, *args, "-o", str(tmp_path / "out"), stdin=data))
@@ -262,9 +268,9 @@ def test_a_refused_document_between_delimiters(
         assert encode(*args, *more, "-o", tmp_path / "out") == 1
         assert f"{path} {unit} {number}: " in capsys.readouterr().err
     if end == r"\n":  # the others can overlap with themselves
-        parts = ["--part-size", "800", "--workers", "1", "-o", tmp_path / "parts"]
+        parts = ["--part-size", "800", "--task", "0/1", "-o", tmp_path / "parts"]
         assert encode(*args, *parts) == 1
-        assert f"{path} line {number}, part " in capsys.readouterr().err
+        assert re.search(f"{path} line [0-9]+ after byte [0-9]+, part ", capsys.readouterr().err)
 
 
 def test_a_row_is_named_by_its_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -276,7 +282,7 @@ def test_a_row_is_named_by_its_group(tmp_path: Path, capsys: pytest.CaptureFixtu
     texts[217] = f"a {TOKEN}"
     pq.write_table(pa.table({"text": texts}), path, row_group_size=100)
     args = [path, "--parquet", "text", "--format", "u16"]
-    parts = ["--part-size", "1k", "--workers", "1", "-o", tmp_path / "parts"]
+    parts = ["--part-size", "1k", "--task", "0/1", "-o", tmp_path / "parts"]
     for more in (["-o", tmp_path / "out"], parts):
         assert encode(*args, *more) == 1
         assert f"{path} row group 0 row 7: no text" in capsys.readouterr().err
@@ -307,7 +313,7 @@ def test_a_run_that_skips_all_fails(tmp_path: Path, capsys: pytest.CaptureFixtur
             one.unlink()
     assert main(["count", *ENC, *map(str, wrong)]) == 1
     assert "nothing was encoded" in capsys.readouterr().err
-    assert encode(*wrong, "-o", folder, "--workers", "1", "--part-size", "3k") == 1
+    assert encode(*wrong, "-o", folder, "--task", "0/1", "--part-size", "3k") == 1
     assert "nothing was encoded: 301 lines" in capsys.readouterr().err
     assert not (folder / "manifest.jsonl").exists()
 
@@ -327,76 +333,13 @@ def test_the_summary_counts_by_reason(tmp_path: Path, capsys: pytest.CaptureFixt
     }  # fmt: skip
 
 
-OURS = '{"file": "old", "line": 1, "offset": 0, "reason": "x"}\n'
-
-
-@pytest.mark.parametrize(
-    "theirs",
-    [
-        "mine",
-        '{"file": ',
-        '{"file": "a.txt", "size": 3}\n',
-        '{"file": "a.txt", "line": 1, "offset": 0, "reason": "x", "by": "me"}\n',
-        '{"file": "a.txt", "line": "1", "offset": 0, "reason": "x"}\n',
-        '{"file": "a.txt", "line":1, "offset": 0, "reason": "x"}\n',
-        '{"file": "a.txt", "reason": "x"}\n',
-        OURS + '{"file": "a.txt"}\n',
-        OURS + "mine",
-        OURS + "\n",
-        OURS.strip(),
-    ],
-)
-def test_a_log_that_is_not_ours_stays(
-    theirs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_of_an_earlier_run_goes(tmp_path: Path) -> None:
     path, out = tmp_path / "input", tmp_path / "out.u16"
     path.write_bytes(rows("one"))
     log = tmp_path / "out.u16.skipped.jsonl"
-    log.write_text(theirs)
-    args = [path, "--jsonl", "text", "--skip-bad-lines", "-o", out]
-    assert encode(*args) == 1
-    assert f"{log} exists" in capsys.readouterr().err
-    assert encode(*args[:3], "-o", out) == 0  # it does not log
-    assert encode(*args, "--force") == 0  # it has skipped nothing
-    assert log.read_text() == theirs
-    path.write_bytes(rows("one", 5))
-    assert encode(*args, "--force") == 0
-    assert len(logged(log, path)) == 1
-
-
-@pytest.mark.parametrize(
-    "ours",
-    [
-        OURS,
-        OURS * 3000,
-        '{"file": "\\udcff", "row_group": 1, "row": 0, "reason": "x"}\n',
-        '{"file": "a", "line_in_part": 1, "offset_in_part": 0, "reason": "x"}\n',
-    ],
-)
-def test_a_log_of_an_earlier_run_goes(ours: str, tmp_path: Path) -> None:
-    path, out = tmp_path / "input", tmp_path / "out.u16"
-    path.write_bytes(rows("one"))
-    log = tmp_path / "out.u16.skipped.jsonl"
-    log.write_text(ours)
+    log.write_text("old")
     assert encode(path, "--jsonl", "text", "--skip-bad-lines", "-o", out) == 0
-    assert not log.exists()  # this one has skipped nothing
-
-
-def test_less_work_than_workers_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "input"
-    path.write_bytes(rows(*FINE))
-    args = ["encode", *ENC, str(path), "--jsonl", "text", "-o", str(tmp_path / "out")]
-    assert main([*args, "--workers", "2"]) == 0
-    said = capsys.readouterr().err
-    assert "there is only 1 part for 2 workers: --part-size " in said
-    size = re.search(r"--part-size (\d+)", said)
-    assert size is not None
-    more = ["--part-size", size[1], "--workers", "2"]
-    assert main([*args[:-1], str(tmp_path / "other"), *more]) == 0
-    assert "2 workers" not in capsys.readouterr().err
-    text = ["encode", *ENC, str(path), "-o", str(tmp_path / "third"), "--format", "jsonl"]
-    assert main([*text, "--workers", "2"]) == 0
-    assert "the inputs cannot be cut into more" in capsys.readouterr().err
+    assert not log.exists()  # this run has skipped nothing
 
 
 def test_a_task_sums_up_its_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,16 +40,21 @@ class Memory:
     def write(self, data: bytes | memoryview) -> None:
         self.data += data
 
-    def patch(self, offset: int, data: bytes) -> None:
-        self.data[offset : offset + len(data)] = data
+    def patch(self, data: bytes) -> None:
+        self.data[: len(data)] = data
+
+
+def formed(chosen: str, max_id: int, ids: Any, ends: Any = ()) -> Any:
+    family = sinks.Family(chosen, sinks.About("", "", max_id))
+    return family.form(np.array(ids, np.uint32), np.array(ends, np.int64))
 
 
 def written(ids: list[int], chosen: str, max_id: int, step: int = 7) -> bytes:
     memory = Memory()
     sink = sinks.make_sink(memory, chosen, max_id)
     for i in range(0, len(ids), step):
-        sink.write(np.array(ids[i : i + step], dtype=np.uint32))
-        sink.write(np.array([], dtype=np.uint32))
+        sink.write(formed(chosen, max_id, ids[i : i + step]))
+        sink.write(formed(chosen, max_id, []))
     sink.finish()
     return bytes(memory.data)
 
@@ -175,7 +180,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
         (hidden,) = names(tmp_path)
         assert hidden.startswith(".streamtok-")
         output.write(memoryview(b" world"))
-        output.patch(0, b"J")
+        output.patch(b"J")
         output.write(b"!")
     assert path.read_bytes() == b"Jello world!"
     assert names(tmp_path) == ["out"]
@@ -291,7 +296,7 @@ def test_many_documents_at_once_as_json_lines(shortest: int) -> None:
             # An end at the place of a cut may come with what is before it, or what is behind.
             last = int(np.searchsorted(ends, stop, rng.choice(["left", "right"])))
             last = len(ends) if stop == len(ids) else last
-            sink.write(ids[at:stop], ends[done:last] - at)
+            sink.write(formed("jsonl", 0xFFFFFFFE, ids[at:stop], ends[done:last] - at))
             at, done = stop, last
         sink.finish()
         assert bytes(memory.data).decode() == expected

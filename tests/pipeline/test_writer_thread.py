@@ -211,11 +211,13 @@ def test_a_failing_write_names_the_file_and_leaves_nothing(
 ) -> None:
     path = tmp_path / "a.x"
     monkeypatch.setattr(os, "write", failing(50_000, OSError(number, os.strerror(number))))
-    files = Files(str(path), Family(chosen, ABOUT, chosen == "u32"))
+    family = Family(chosen, ABOUT)
+    files = Files(str(path), family)
+    files.begin()
 
     def feed() -> None:
         for _ in range(50):
-            files.write(BLOCK, [len(BLOCK)])
+            files.append(family.form(BLOCK, np.array([len(BLOCK)])))
         files.finish()
 
     with pytest.raises(OSError, match=r".") as caught:
@@ -250,15 +252,17 @@ def test_the_disk_is_asked_for_every_byte_once_while_the_file_grows(
     monkeypatch.setattr(os, "posix_fadvise", advise)
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(part_file, "_TOGETHER", 3 * BLOCK.nbytes)
-    files = Files(str(tmp_path / "a.bin"), Family("megatron", ABOUT))
+    family = Family("megatron", ABOUT)
+    files = Files(str(tmp_path / "a.bin"), family)
+    files.begin()
     ids = files._files[0]._part
     for _ in range(10):
-        files.write(BLOCK, [len(BLOCK)])
+        files.append(family.form(BLOCK, np.array([len(BLOCK)])))
     files.finish()
     size = 3 * BLOCK.nbytes
     assert asked == {ids: [(0, size), (size, size), (2 * size, size)]}
-    assert len(synced) == 2  # the ids and the index; not the lengths
+    assert len(synced) == 3  # the ids, the index and the sidecar
     files.publish()
-    assert len(synced) == 3  # their folder, once
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.bin", "a.idx"]
+    assert len(synced) == 4  # their folder, once
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.bin", "a.bin.json", "a.idx"]
     assert threads.left() == 0

@@ -6,14 +6,16 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ...files.part_file import PartFile
 from ...stores import places
 from .flat import About, Sink, fitting_width
 from .format_table import TABLE, Format
 from .outputs import Output
-from .sidecar import SidecarSink, sidecar_path
+from .sidecar import sidecar_path
+
+if TYPE_CHECKING:
+    from .flat import EndArray, Formed, IdArray
 
 _T = TypeVar("_T")
 FILE_FORMATS = tuple(TABLE)
@@ -26,13 +28,12 @@ _RAW_SUFFIXES = (".bin", "")  # u16 or u32, as the vocabulary needs
 class Family:
     """The files that one output in a format consists of: their names, and how to make their sink.
 
-    wants_sidecar: a JSON file beside them describes them, unless a schema does. The last `scratch`
-    names are temporary files of the sink, removed when it has finished.
+    A sidecar describes them. The last `scratch` names are temporary files of the sink, removed when
+    it has finished.
     """
 
     chosen: str
     about: About
-    wants_sidecar: bool = False
 
     @property
     def format(self) -> Format:
@@ -40,31 +41,39 @@ class Family:
         return TABLE[self.chosen]
 
     @property
-    def has_sidecar(self) -> bool:
-        """Whether a sidecar is one of the files."""
-        return self.wants_sidecar and not self.format.has_schema
-
-    @property
     def scratch(self) -> int:
         """How many of the files are temporary."""
         return len(self.format.scratch)
 
-    def is_hashed(self, number: int) -> bool:
-        """Whether the sidecar or the schema holds the digest of file `number` of `names`."""
-        if self.format.has_schema:
-            return number > 0  # the ids and lengths that the table is made of
-        return self.has_sidecar and number <= len(self.format.further)
+    def hashed_from(self, number: int, is_kept: bool) -> int | None:
+        """The offset from which file `number` of `data_names` is hashed, or None.
+
+        is_kept: a record of the run needs the digests, too.
+        """
+        if number > len(self.format.further):
+            return 0 if is_kept else None  # temporary
+        return self.format.index_header if number else self.format.header_size
+
+    def data_names(self, path: str, shard: int | None) -> list[str]:
+        """As `names`, without the sidecar."""
+        names = self.names(path, shard)
+        del names[len(names) - self.scratch - 1]
+        return names
+
+    def form(self, ids: IdArray, ends: EndArray) -> Formed:
+        """The ids as the files have them."""
+        return self.format.form(ids, ends, self.format.id_width(self.about))
 
     def in_order(self, files: Sequence[_T]) -> list[_T]:
         """The kept files in the order in which they are published: the sidecar comes first.
 
         Data without a sidecar would not show whose it is, if the process dies in between.
         """
-        return [*files[-1:], *files[:-1]] if self.has_sidecar else list(files)
+        return [*files[-1:], *files[:-1]]
 
     @property
     def dtype(self) -> str | None:
-        """The type of the ids in the first file; None for text, and for files with a schema."""
+        """The type of the ids in the first file; None for text and tables."""
         return self.format.dtype(self.about)
 
     def names(self, path: str, shard: int | None) -> list[str]:
@@ -78,7 +87,7 @@ class Family:
         return [
             stem + suffix,
             *(base + one for one in self.format.further),
-            *([sidecar_path(stem + suffix)] if self.has_sidecar else []),
+            sidecar_path(stem + suffix),
             *(base + one for one in self.format.scratch),
         ]
 
@@ -104,21 +113,6 @@ class Family:
         except OSError:
             return []
         return sorted({int(found[1]) for one in entries if (found := pattern.fullmatch(one))})
-
-    def make(self, files: Sequence[PartFile], state: dict[str, Any] | None, first: int) -> Sink:
-        """Make the sink for `files`, opened in the order of `names`.
-
-        state: what the sink's `getstate` gave, or None. first: the number of the first document.
-        """
-        state = state or {}
-        if not self.has_sidecar:
-            return self.format.make(files, self.about, state, first)
-        at = len(files) - self.scratch - 1
-        own = [*files[:at], *files[at + 1 :]]
-        inner = self.format.make(own, self.about, state.get("sink", {}), first)
-        described = dict(zip(("", *self.format.further), files[:at], strict=True))
-        what = self.chosen, self.dtype
-        return SidecarSink(inner, described, files[at], self.about, what, state)
 
 
 def choose_format(
@@ -162,9 +156,13 @@ def make_sink(output: Output, chosen: str, max_id: int) -> Sink:
             "give a file with -o, or use u16, u32 or text"
         )
     if not one.is_single:
-        *others, last = (name for name, one in TABLE.items() if one.is_single and not one.header)
+        *others, last = (
+            name for name, one in TABLE.items() if one.is_single and not one.header_size
+        )
         raise ValueError(
             f"{chosen} cannot be written to {output.name}: give a file with -o, or use "
             f"{', '.join(others)} or {last}"
         )
-    return one.make([output], About("", "", max_id), {}, 0)
+    made = one.make([output], About("", "", max_id), 0)
+    made.begin()
+    return made

@@ -1,7 +1,9 @@
 """Sinks that write one file: raw ids, numpy's npy, text and JSONL.
 
-A sink takes ids as they come, and the positions at which documents end. Its state is a few
-counters. From these and the size of the file, another process can continue the file.
+Ids become bytes in two steps. The first is a function of the ids alone, so that a worker can do it:
+`form_raw`, `form_text` or `form_rows` makes a `Formed`. The second is the sink, which appends them
+and knows what only the whole file tells. Its state is three numbers, `tokens`, `documents` and
+`open`: with these, another process can go on with files of a known length.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     IdArray = npt.NDArray[np.uint32]
-    Ends = Sequence[int] | npt.NDArray[np.int64]
+    EndArray = npt.NDArray[np.int64]
+    Ends = Sequence[int] | EndArray
 
 NPY_HEADER = 128  # bytes
 JSONL_BEGIN = b'{"input_ids":['
+_ROW_END = b"]}\n"
 
 _MANY = 256  # ids; below this, str is faster than numpy
 
@@ -48,97 +52,122 @@ class About:
         return fitting_width(self.max_id)
 
 
-class Sink:
-    """Takes ids with `write` and completes the output with `finish`."""
+class Formed(NamedTuple):
+    """Ids as a file has them. data: the bytes, of so many ids.
 
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        """ends: the positions in `ids` at which documents end, in ascending order: i for a document
-        that ends before ids[i], len(ids) for one that ends after the last id.
-        """
-        raise NotImplementedError
+    ends: the positions in the ids at which documents end, in ascending order: i for a document that
+    ends before ids[i], n_ids for one that ends after the last id. places: those in `data`.
+    """
+
+    data: bytes | memoryview
+    n_ids: int
+    ends: EndArray
+    places: EndArray
+
+
+def form_raw(ids: IdArray, ends: EndArray, width: int) -> Formed:
+    """Ids as u16 or u32, little-endian."""
+    data = ids.astype(np.dtype(f"<u{width}"), copy=False).view(np.uint8).data
+    return Formed(data, len(ids), ends, ends * width)
+
+
+def form_text(ids: IdArray, ends: EndArray, width: int) -> Formed:
+    """Decimal, one id a line."""
+    data, places = format_rows(ids, ends)
+    return Formed(data, len(ids), ends, np.array(places, np.int64))
+
+
+def form_rows(ids: IdArray, ends: EndArray, width: int) -> Formed:
+    """Lines of JSON. What begins the first one is left to the sink."""
+    text, places = format_rows(ids, ends)
+    text = text.replace(b"\n", b",")
+    parts: list[bytes] = []
+    start = 0
+    begin = b""
+    for place in places:
+        parts += (begin, text[start : place - 1] if place > start else b"", _ROW_END)
+        begin = JSONL_BEGIN
+        start = place
+    if start < len(text):
+        parts += (begin, text[start:-1])
+    sizes = np.maximum(np.diff(places, prepend=0) - 1, 0) + len(JSONL_BEGIN) + len(_ROW_END)
+    found = np.cumsum(sizes) - len(JSONL_BEGIN)
+    return Formed(b"".join(parts), len(ids), ends, found)
+
+
+def divide(found: Formed, end: int) -> tuple[Formed, Formed]:
+    """What is before the document end with this number, and with it, and what is after it."""
+    n_ends, at, place = end + 1, int(found.ends[end]), int(found.places[end])
+    view = memoryview(found.data)
+    rest = view[place:]
+    if rest[: len(JSONL_BEGIN)] == JSONL_BEGIN:
+        rest = rest[len(JSONL_BEGIN) :]  # as `form_rows` has it
+    before = Formed(bytes(view[:place]), at, found.ends[:n_ends], found.places[:n_ends])
+    cut = len(view) - len(rest)
+    ends, places = found.ends[n_ends:] - at, found.places[n_ends:] - cut
+    return before, Formed(bytes(rest), found.n_ids - at, ends, places)
+
+
+class Sink:
+    """Appends what is formed with `write`, and completes the output with `finish`.
+
+    tokens, documents: so far in these files. open: ids of the document that has not ended.
+    """
+
+    ids_at = 0  # which of the files has the ids
+
+    def __init__(self, files: Sequence[Output], about: About, first: int = 0):
+        """first: number of the first document here."""
+        self._files = files
+        self._about = about
+        self._first = first
+        self.tokens = self.documents = self.open = 0
+
+    def begin(self) -> None:
+        """Write what comes before the first id of new files."""
+
+    def write(self, found: Formed) -> None:
+        """Append ids. Raises OSError, FormatLimitError."""
+        self._write_index(found)
+        if found.n_ids or len(found.ends):
+            self._write_ids(found)
+        self.tokens += found.n_ids
+        self.documents += len(found.ends)
+        if len(found.ends):
+            self.open = found.n_ids - int(found.ends[-1])
+        else:
+            self.open += found.n_ids
+
+    def _write_index(self, found: Formed) -> None:
+        """Append what the other files say of these ids."""
+
+    def _write_ids(self, found: Formed) -> None:
+        if found.n_ids:
+            self._files[self.ids_at].write(found.data)
 
     def finish(self) -> None:
         """Write what comes after the last id."""
 
-    def getstate(self) -> dict[str, Any]:
-        """What another process needs besides the files to continue, as JSON values."""
-        return {}
 
-
-class RawSink(Sink):
-    """Ids as u16 or u32, little-endian."""
-
-    def __init__(self, output: Output, width: int):
-        self._output = output
-        self._dtype = np.dtype(f"<u{width}")
-
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        if len(ids):
-            self._output.write(ids.astype(self._dtype, copy=False).view(np.uint8).data)
-
-
-class NpySink(RawSink):
+class NpySink(Sink):
     """Raw ids after the header of numpy, which is rewritten when their count is known."""
 
-    def __init__(self, output: Output, width: int, state: dict[str, Any]):
-        super().__init__(output, width)
-        self._width = width
-        self._count: int = state.get("tokens", 0)
-        if not state:
-            output.write(npy_header(width, 0))
-
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        super().write(ids)
-        self._count += len(ids)
+    def begin(self) -> None:
+        self._files[0].write(npy_header(self._about.width, 0))
 
     def finish(self) -> None:
-        self._output.patch(0, npy_header(self._width, self._count))
-
-    def getstate(self) -> dict[str, Any]:
-        return {"tokens": self._count}
-
-
-class TextSink(Sink):
-    """Decimal, one id a line. The bytes do not depend on how the input was cut into chunks."""
-
-    def __init__(self, output: Output):
-        self._output = output
-
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        if len(ids):
-            self._output.write(format_text(ids))
+        self._files[0].patch(npy_header(self._about.width, self.tokens))
 
 
 class JsonlSink(Sink):
     """A line {"input_ids":[…]} for each document, written as its ids come."""
 
-    _BEGIN, _END = JSONL_BEGIN, b"]}\n"
-
-    def __init__(self, output: Output, state: dict[str, Any]):
-        self._output = output
-        # What precedes the next id. Nothing of a document is written before its first id.
-        self._before: bytes = state["before"].encode() if state else self._BEGIN
-
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        text, places = format_rows(ids, ends)
-        text = text.replace(b"\n", b",")
-        parts: list[bytes] = []
-        start = 0
-        for place in places:
-            if place > start:
-                parts += (self._before, text[start : place - 1], self._END)
-            else:
-                parts += (b"" if self._before == b"," else self._BEGIN, self._END)
-            self._before = self._BEGIN
-            start = place
-        if start < len(text):
-            parts += (self._before, text[start:-1])
-            self._before = b","
-        if parts:
-            self._output.write(b"".join(parts))
-
-    def getstate(self) -> dict[str, Any]:
-        return {"before": self._before.decode()}
+    def _write_ids(self, found: Formed) -> None:
+        # Nothing of a document is written before its first id.
+        has_ids = int(found.ends[0]) if len(found.ends) else found.n_ids
+        if has_ids or not self.open:
+            self._files[0].write(b"," if self.open else JSONL_BEGIN)
+        self._files[0].write(found.data)
 
 
 def npy_header(width: int, count: int) -> bytes:

@@ -12,58 +12,62 @@ from .flat import (
     About,
     JsonlSink,
     NpySink,
-    RawSink,
     Sink,
-    TextSink,
-    npy_header,
+    form_raw,
+    form_rows,
+    form_text,
 )
-from .id_reader import read_lines, read_npy, read_raw, read_rows, read_text_or_rows
-from .indexed import DatatroveSink, MegatronSink
+from .id_reader import read_npy, read_raw, read_rows, read_text_or_rows
+from .indexed import MEGATRON_HEADER, DatatroveSink, MegatronSink
 from .parquet_sink import ParquetSink
 
 if TYPE_CHECKING:
+    from .flat import EndArray, Formed, IdArray
     from .id_reader import Ids
 
-Make: TypeAlias = "Callable[[Sequence[Any], About, dict[str, Any], int], Sink]"
+Make: TypeAlias = "Callable[[Sequence[Any], About, int], Sink]"
 """Makes a sink of the files, in the order of `Family.names` without the sidecar; of the facts that
-they record; of the state that `getstate` gave, or {}; and of the number of the first document."""
+they record; and of the number of the first document."""
+
+Form: TypeAlias = "Callable[[IdArray, EndArray, int], Formed]"
+"""The bytes of ids, of which each has so many bytes."""
 
 
 @dataclass(frozen=True)
 class Format:
     """One format.
 
-    make: the sink. read: the ids in the blocks of the first file; None if `read_ids` cannot read
-    it by itself. read_lines: the ids, and whether a line, which is a document, ends after them.
-    suffix: names that end so choose the format. part_suffix: of a part's file.
-    required: the suffix that its readers insist on. further: suffixes of the files beside the first
-    one; replaces: they stand in place of its suffix, not after it. scratch: suffixes of temporary
-    files of the sink. width: bytes of an id; None where the ids have no type. wide: the type of 4
-    bytes. header: what begins the first file, of `header_size` bytes, from width and count, and is
-    rewritten at the end. keeps_documents: records where they end. has_schema: holds what the
-    sidecar of other formats does. is_single: the sink needs no more than one output, perhaps a
-    pipe.
+    make: the sink; form: makes the bytes that it appends. read: the ids in the blocks of the
+    first file; None if `read_ids` cannot read it by itself. suffix: names that end so choose
+    the format. required: the suffix that its readers insist on. further: suffixes of the files
+    beside the first one; replaces: they stand in place of its suffix, not after it. scratch:
+    suffixes of temporary files of the sink. width: bytes of an id; None where the ids have no
+    type. wide: the type of 4 bytes. header_size: bytes of the header of the first file, which
+    is rewritten at the end; index_header: of a further file. keeps_documents: records where
+    they end. is_single: the sink needs no more than one output, perhaps a pipe.
     """
 
     make: Make
+    form: Form = form_raw
     read: Callable[[Iterator[bytes | memoryview]], Iterator[Ids]] | None = None
-    read_lines: Callable[[Iterator[bytes | memoryview]], Iterator[tuple[Ids, bool]]] | None = None
     suffix: str | None = None
-    part_suffix: str | None = None
     required: str = ""
     further: tuple[str, ...] = ()
     replaces: bool = False
     scratch: tuple[str, ...] = ()
     width: Callable[[About], int] | None = lambda about: about.width
     wide: str = "uint32"
-    header: Callable[[int, int], bytes] | None = None
     header_size: int = 0
+    index_header: int = 0
     keeps_documents: bool = False
-    has_schema: bool = False
     is_single: bool = False
 
+    def id_width(self, about: About) -> int:
+        """Bytes of an id where ids are raw."""
+        return 4 if self.width is None else self.width(about)
+
     def dtype(self, about: About) -> str | None:
-        """The type of the ids in the first file; None for text, and for files with a schema."""
+        """The type of the ids in the first file; None for text and tables."""
         if self.width is None:
             return None
         return "uint16" if self.width(about) == 2 else self.wide
@@ -71,8 +75,8 @@ class Format:
 
 def _raw(width: int) -> Format:
     return Format(
-        lambda files, about, state, first: RawSink(files[0], width),
-        functools.partial(read_raw, width=width),
+        Sink,
+        read=functools.partial(read_raw, width=width),
         suffix=f".u{8 * width}",
         width=lambda about: width,
         is_single=True,
@@ -83,45 +87,42 @@ TABLE: dict[str, Format] = {
     "u16": _raw(2),
     "u32": _raw(4),
     "npy": Format(
-        lambda files, about, state, first: NpySink(files[0], about.width, state),
-        read_npy,
+        NpySink,
+        read=read_npy,
         suffix=".npy",
-        header=npy_header,
         header_size=NPY_HEADER,
         is_single=True,
     ),
     "text": Format(
-        lambda files, about, state, first: TextSink(files[0]),
+        Sink,
+        form_text,
         read_text_or_rows,
         suffix=".txt",
-        part_suffix=".txt",
         width=None,
         is_single=True,
     ),
     "jsonl": Format(
-        lambda files, about, state, first: JsonlSink(files[0], state),
+        JsonlSink,
+        form_rows,
         read_rows,
-        read_lines,
         suffix=".jsonl",
         width=None,
         keeps_documents=True,
         is_single=True,
     ),
     "megatron": Format(
-        lambda files, about, state, first: MegatronSink(files, about, state),
-        part_suffix=".bin",
+        MegatronSink,
+        index_header=MEGATRON_HEADER,
         required=".bin",
         further=(".idx",),
         replaces=True,
-        scratch=(".lengths",),
         width=MegatronSink.width,
         wide="int32",
         keeps_documents=True,
     ),
     "datatrove": Format(
-        lambda files, about, state, first: DatatroveSink(files, about, state),
+        DatatroveSink,
         suffix=".ds",
-        part_suffix=".ds",
         required=".ds",
         further=(".index", ".metadata"),
         keeps_documents=True,
@@ -132,14 +133,8 @@ TABLE: dict[str, Format] = {
         scratch=(".ids", ".lengths"),
         width=None,
         keeps_documents=True,
-        has_schema=True,
     ),
 }
-
-
-def has_schema(chosen: str) -> bool:
-    """Whether files of this format, which may be one that is not known, describe themselves."""
-    return chosen in TABLE and TABLE[chosen].has_schema
 
 
 def read_ids(blocks: Iterable[bytes | memoryview], chosen: str) -> Iterator[Ids]:

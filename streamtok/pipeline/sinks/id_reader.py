@@ -26,7 +26,6 @@ _TO_BLANKS = bytes.maketrans(b",[]", b"   ")
 _LONGEST_NUMBER = 20  # digits, including leading zeros
 _LONGEST_HEADER = 10_000  # bytes, as in NumPy; a file of ids has 128
 _INTEGER = re.compile(r"[<>=|]?[iu][1248]")
-_NO_IDS = np.empty(0, np.int64)
 _ROW = re.compile(rb'\{\s*"input_ids"\s*:\s*\[')
 _LONGEST_BEGIN = 1000  # bytes, including white space
 
@@ -80,15 +79,7 @@ def _read_text(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
 
 
 def read_rows(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
-    """The ids of all lines of JsonlSink."""
-    return (ids for ids, _ in read_lines(blocks) if len(ids))
-
-
-def read_lines(blocks: Iterable[bytes | memoryview]) -> Iterator[tuple[Ids, bool]]:
-    """Yield the ids of the lines of JsonlSink, and whether a line ends after them.
-
-    Lines of any length are read in blocks, too. Raises ValueError as `format_table.read_ids`.
-    """
+    """The ids of all lines of JsonlSink. Lines of any length are read in blocks, too."""
     data = b""
     offset = 0  # of `data` in the input
     expected = "{"  # what comes next: { begins a line, then ids, then } ends it
@@ -115,14 +106,12 @@ def read_lines(blocks: Iterable[bytes | memoryview]) -> Iterator[tuple[Ids, bool
                     break
                 words = data[: taken - 1].split(b",")
                 if not is_first or len(words) > 1 or words[0].strip(_BLANKS) or end < 0:
-                    yield _numbers(words, offset), False
+                    yield _numbers(words, offset)
                 expected, is_first = ("ids", False) if end < 0 else ("}", True)
             else:
                 _check_bytes(data[:1], b"}", offset, "}")
                 taken = len(data[:1])
                 expected = "{" if taken else "}"
-                if taken:
-                    yield _NO_IDS, True
             offset += taken
             data = data[taken:]
     if data or expected != "{":

@@ -8,19 +8,15 @@ with the number of documents.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import FormatLimitError
 from ...files.part_file import PartFile
-from .flat import About, RawSink, Sink, document_lengths
-
-if TYPE_CHECKING:
-    from .flat import Ends, IdArray
+from .flat import About, Formed, Sink, document_lengths
 
 MEGATRON_MAGIC = b"MMIDIDX\x00\x00"  # the beginning of an index
+MEGATRON_HEADER = 34  # bytes
 
 _BLOCK = 1 << 18  # bytes, a multiple of 8
 _MOST_IN_MEGATRON = 2**31 - 1  # a length is an int32
@@ -29,24 +25,24 @@ _MOST_IN_MEGATRON = 2**31 - 1  # a length is an int32
 class MegatronSink(Sink):
     """Raw ids; lengths, pointers and documents in the index. Documents without ids are left out.
 
-    The lengths go to a file of their own first, because the index has them before the pointers.
+    The lengths are in the index from the beginning, behind a header that is rewritten at the end;
+    the pointers follow when all lengths are there.
     """
-
-    def __init__(self, files: Sequence[PartFile], about: About, state: dict[str, Any]):
-        self._ids, self._index, self._lengths = files
-        self._width = self.width(about)
-        self._code = {2: 8, 4: 4}[self._width]
-        self._raw = RawSink(self._ids, self._width)
-        self._open: int = state.get("open", 0)  # ids of the open document
 
     @staticmethod
     def width(about: About) -> int:
         """Bytes of an id: Megatron's writer uses u16 below this vocabulary size, else int32."""
         return 2 if about.max_id < 65_499 else 4
 
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        self._raw.write(ids)
-        lengths, self._open = document_lengths(len(ids), ends, self._open)
+    def begin(self) -> None:
+        self._files[1].write(self._header(0))
+
+    def _header(self, count: int) -> bytes:
+        code = {2: 8, 4: 4}[self.width(self._about)]
+        return MEGATRON_MAGIC + struct.pack("<QBQQ", 1, code, count, count + 1)
+
+    def _write_index(self, found: Formed) -> None:
+        lengths, _ = document_lengths(found.n_ids, found.ends, self.open)
         lengths = lengths[lengths > 0]
         if not len(lengths):
             return
@@ -55,50 +51,34 @@ class MegatronSink(Sink):
                 f"a document has {lengths.max()} ids: Megatron's index holds at most "
                 f"{_MOST_IN_MEGATRON} for each document"
             )
-        self._lengths.write(lengths.astype("<i4").tobytes())
+        self._files[1].write(lengths.astype("<i4").tobytes())
 
     def finish(self) -> None:
-        count = self._lengths.size // 4
-        index = self._index
-        index.write(MEGATRON_MAGIC)
-        index.write(struct.pack("<QBQQ", 1, self._code, count, count + 1))
-        for block in self._lengths.contents(_BLOCK):
-            index.write(block)
+        index = self._files[1]
+        assert isinstance(index, PartFile)
+        count = (index.size - MEGATRON_HEADER) // 4
+        width = self.width(self._about)
         pointer = 0
-        for block in self._lengths.contents(_BLOCK):
-            ends = pointer + np.cumsum(np.frombuffer(block, "<i4"), dtype=np.int64) * self._width
+        for block in index.contents(_BLOCK, MEGATRON_HEADER):
+            ends = pointer + np.cumsum(np.frombuffer(block, "<i4"), dtype=np.int64) * width
             index.write(np.concatenate([[pointer], ends[:-1]]).astype("<i8").tobytes())
             pointer = int(ends[-1])
         for start in range(0, count + 1, _BLOCK):
             index.write(np.arange(start, min(start + _BLOCK, count + 1), dtype="<i8").tobytes())
-
-    def getstate(self) -> dict[str, Any]:
-        return {"open": self._open}
+        index.patch(self._header(count))
 
 
 class DatatroveSink(Sink):
     """Raw ids. The index has a u64 for each document: the number of ids up to its end."""
 
-    def __init__(self, files: Sequence[PartFile], about: About, state: dict[str, Any]):
-        self._ids, self._index, self._metadata = files
-        self._about = about
-        self._raw = RawSink(self._ids, about.width)
-        self._tokens: int = state.get("tokens", 0)
-
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        self._raw.write(ids)
-        if len(ends):
-            places = np.asarray(ends, np.int64) + self._tokens
-            self._index.write(places.astype("<u8").tobytes())
-        self._tokens += len(ids)
+    def _write_index(self, found: Formed) -> None:
+        if len(found.ends):
+            self._files[1].write((found.ends + self.tokens).astype("<u8").tobytes())
 
     def finish(self) -> None:
         name = f"{self._about.encoding}|{self._about.width}"
-        rows = [name, str(self._tokens), metric(self._tokens)]
-        self._metadata.write("\n".join(rows).encode())
-
-    def getstate(self) -> dict[str, Any]:
-        return {"tokens": self._tokens}
+        rows = [name, str(self.tokens), metric(self.tokens)]
+        self._files[2].write("\n".join(rows).encode())
 
 
 def metric(count: int) -> str:

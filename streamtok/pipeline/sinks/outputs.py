@@ -42,7 +42,7 @@ class Pipe:
         """Write all of `data`. Raises OSError with the name of the output."""
         write_all(self.fd, data, self.name)
 
-    def patch(self, offset: int, data: bytes) -> None:
+    def patch(self, data: bytes) -> None:
         raise io.UnsupportedOperation(f"{self.name} cannot be written out of order")
 
 

@@ -1,9 +1,9 @@
 """Tells whether a run may replace what is at its output path.
 
-It may if the same job made it, so that the same command can be run again: its sidecar, or the
-schema of a table, has the digest of the job. Anything else is somebody's work: a file of another
+It may if the same job made it, so that the same command can be run again: its sidecar has the
+digest of the job. Anything else is somebody's work: a file of another
 kind, ids of other inputs or settings, ids without a sidecar. Shards are removed, too, where a run
-writes fewer of them: --force allows that for outputs of any job, and for nothing else.
+writes fewer of them, if they have sidecars.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...stores import places
 from ...stores.urls import is_url
 from .by_name import Family
-from .sidecar import Sidecar, has_sidecar, matching_description, sidecar_path
+from .sidecar import Sidecar, has_sidecar, matching_sidecar, sidecar_path
 
 _OTHER_KIND = "exists and is not an earlier output of this command"
 
@@ -26,19 +26,14 @@ class Foreign(NamedTuple):
     why: str
 
 
-def find_foreign(
-    family: Family, path: str, shard: int | None = None, *, of_any_job: bool = False
-) -> Foreign | None:
+def find_foreign(family: Family, path: str, shard: int | None = None) -> Foreign | None:
     """The first file that the family would replace and that another job made, or None.
 
-    of_any_job: find only what nothing shows to be an output of some job. Empty files hold nothing
-    that could be lost, nor does a sidecar without its file.
+    Empty files hold nothing that could be lost, nor does a sidecar without its file.
     """
     first, *further = family.kept_names(path, shard)
-    has_ids, why = _is_there(first), None
-    if not (of_any_job and _is_file(first) and has_sidecar(first)):
-        why = _why_foreign(family, first, of_any_job)
-    if has_ids and why is not None:
+    why = _why_foreign(family, first)
+    if _is_there(first) and why is not None:
         return Foreign(first, why)
     for name in further:
         # An index belongs to the first file, which is ours, with ids or without.
@@ -49,11 +44,11 @@ def find_foreign(
 
 
 def left_shards(family: Family, path: str, first: int) -> list[int]:
-    """The numbers, from `first` on, of the shards there that are outputs of some job."""
+    """The numbers, from `first` on, of the shards there that have sidecars."""
     return [
         shard
         for shard in family.shards_there(path)
-        if shard >= first and find_foreign(family, path, shard, of_any_job=True) is None
+        if shard >= first and has_sidecar(family.names(path, shard)[0])
     ]
 
 
@@ -67,13 +62,13 @@ def _is_file(path: str) -> bool:
     return is_url(path) or os.path.isfile(path)
 
 
-def _why_foreign(family: Family, path: str, of_any_job: bool) -> str | None:
+def _why_foreign(family: Family, path: str) -> str | None:
     if not _is_file(path):
         return "is not a regular file"
-    found = matching_description(path)
+    found = matching_sidecar(path)
     if found is None:
         return _OTHER_KIND
-    if of_any_job or (found.job is not None and found.job == family.about.job):
+    if found.job is not None and found.job == family.about.job:
         return None
     if family.about.job is None:
         return f"{_finished(found)}, and this input cannot be compared with the one of that job"

@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from ...files.part_file import PartFile
-from ...stores import places
-from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
-from .flat import RawSink, Sink, document_lengths
-
-if TYPE_CHECKING:
-    from .flat import About, Ends, IdArray
+from ..optional_pyarrow import load_pyarrow
+from .flat import Formed, Sink, document_lengths
 
 METADATA = b"streamtok"  # the key in the schema's metadata
 ROW_TOKENS = 1 << 17  # the rest of a longer document goes to further rows
@@ -35,36 +31,28 @@ class ParquetSink(Sink):
     uint32).
 
     `part` is 0; it numbers the rows of a document of more than ROW_TOKENS ids. The schema's
-    metadata holds what the sidecar of other formats does, as JSON under the key "streamtok". Its
-    digests are those of all ids (little-endian uint32) and of the lengths of the documents (int64).
+    metadata names the encoding, as JSON under the key "streamtok". The files are the table and two
+    temporary ones: the ids (little-endian uint32), and the lengths of the documents (int64).
     """
 
-    def __init__(
-        self,
-        files: Sequence[PartFile],
-        about: About,
-        state: dict[str, Any],
-        first: int,
-    ):
-        """files: the table and two temporary ones. first: number of this file's first document."""
-        self._pyarrow = load_pyarrow()
-        self._table, self._ids, self._lengths = files
-        self._about = about
-        self._raw = RawSink(self._ids, 4)
-        self._open: int = state.get("open", 0)
-        self._first: int = state.get("first", first)
+    ids_at = 1
 
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        self._raw.write(ids)
-        lengths, self._open = document_lengths(len(ids), ends, self._open)
+    def begin(self) -> None:
+        load_pyarrow()
+
+    def _write_index(self, found: Formed) -> None:
+        lengths, _ = document_lengths(found.n_ids, found.ends, self.open)
         if len(lengths):
-            self._lengths.write(lengths.astype("<i8").tobytes())
-
-    def getstate(self) -> dict[str, Any]:
-        return {"open": self._open, "first": self._first}
+            self._files[2].write(lengths.astype("<i8").tobytes())
 
     def finish(self) -> None:
-        pa = self._pyarrow
+        pa = load_pyarrow()
+        table, ids_file, lengths_file = self._files
+        assert isinstance(table, PartFile)
+        assert isinstance(ids_file, PartFile)
+        assert isinstance(lengths_file, PartFile)
+        for file in (ids_file, lengths_file):
+            file.wait()
         from pyarrow.parquet import ParquetWriter
 
         fields = [("document", pa.int64()), ("part", pa.int32())]
@@ -72,21 +60,15 @@ class ParquetSink(Sink):
         row = {
             "encoding": about.encoding,
             "vocabulary_sha256": about.digest,
-            "documents": self._lengths.size // 8,
+            "documents": lengths_file.size // 8,
             "first_document": self._first,
-            "tokens": self._ids.size // 4,
-            "ids_sha256": self._ids.digest(),
-            "lengths_sha256": self._lengths.digest(),
-            "max_id": about.max_id,
-            "vocabulary": about.vocabulary,
-            "job": about.job,
+            "tokens": ids_file.size // 4,
         }
-        row = {key: value for key, value in row.items() if value is not None}
         schema = pa.schema(
             [*fields, ("input_ids", pa.list_(pa.uint32()))],
             metadata={METADATA: json.dumps(row).encode()},
         )
-        target = pa.PythonFile(_Writable(self._table), mode="w")
+        target = pa.PythonFile(_Writable(table), mode="w")
         writer = ParquetWriter(
             target,
             schema,
@@ -97,8 +79,8 @@ class ParquetSink(Sink):
             write_statistics=False,
             data_page_size=_PAGE,
         )
-        with contextlib.closing(writer), self._ids.reopened() as ids:
-            for documents, parts, lengths in self._groups():
+        with contextlib.closing(writer), ids_file.reopened() as ids:
+            for documents, parts, lengths in self._groups(lengths_file):
                 offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
                 values = pa.array(np.fromfile(ids, "<u4", int(offsets[-1])))
                 rows = pa.ListArray.from_arrays(pa.array(offsets), values)
@@ -109,10 +91,10 @@ class ParquetSink(Sink):
                 pa.default_memory_pool().release_unused()
         target.close()
 
-    def _groups(self) -> Iterator[tuple[Any, Any, Any]]:
+    def _groups(self, lengths_file: PartFile) -> Iterator[tuple[Any, Any, Any]]:
         """Yield (document numbers, parts, lengths) of rows that fit into memory together."""
         document = self._first
-        for block in self._lengths.contents(8 * _BLOCK_ROWS):
+        for block in lengths_file.contents(8 * _BLOCK_ROWS):
             whole = np.frombuffer(block, "<i8")
             rows = np.maximum(1, -(-whole // ROW_TOKENS))
             documents = np.repeat(np.arange(document, document + len(whole)), rows)
@@ -149,27 +131,3 @@ class _Writable:
 
     def close(self) -> None:
         self.closed = True
-
-
-def read_metadata(path: str) -> dict[str, Any] | None:
-    """What the schema of the Parquet file at `path` says under the key "streamtok".
-
-    None if it says nothing, or the file is not Parquet. Raises MissingLibraryError, OSError.
-    """
-    if not is_parquet(path):
-        return None
-    pa = load_pyarrow()
-    from pyarrow.parquet import read_schema
-
-    try:
-        with open_for_pyarrow(path) as file:
-            schema = read_schema(file)
-        row = json.loads((schema.metadata or {}).get(METADATA, b"null"))
-    except (pa.ArrowException, ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
-
-
-def is_parquet(path: str) -> bool:
-    """Whether the first bytes of a file are those of Parquet. Raises OSError."""
-    return places.read_head(path, 4) == b"PAR1"

@@ -1,10 +1,10 @@
-"""The output files of one run: shards, published one by one, in step with a checkpoint.
+"""The output files of one run: shards, published one by one.
 
-Ids are appended to hidden files. `sync` puts them on the disk and `getstate` describes them. Once a
-checkpoint holds that state, `publish` gives the complete shards their names. Another process
-restores the object from the state: it publishes shards that were complete, checks that the open
-files hold what was saved, truncates them to the saved sizes and continues. The process may die
-between any two of these steps. At the end, shards left from an earlier, longer run are removed.
+Ids are appended to hidden files. Where a unit of the input ends, `end_unit` tells how long each
+file is. Once a record on the disk says so, `publish_complete` gives the complete shards their
+names. Another process cuts the files back to a row of the record (`go_on`) and continues: nothing
+else is kept. Totals decide about what is written after the last unit, so it is written again. At
+the end, shards left from an earlier, longer run are removed.
 
 Files in a store are made on this machine, and uploaded instead of published: some formats rewrite
 their headers or read their own files again, which no store can do. No other process can continue
@@ -14,29 +14,35 @@ them.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
-from typing import TYPE_CHECKING, Any
+import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...files.part_file import PartFile, Saved, publish_left, publish_together, remove_left
+from ...files.part_file import (
+    PartFile,
+    Piece,
+    is_left,
+    publish_left,
+    publish_together,
+    remove_left,
+)
 from ...files.writer_thread import WriterThread
 from ...stores import places
+from ...stores.urls import is_url
 from .by_name import Family
-from .flat import Sink
+from .flat import Formed, Sink, divide
 from .ownership import left_shards
-from .sidecar import has_sidecar, sidecar_path
+from .sidecar import Digests, Sidecar, sidecar_path
 
 if TYPE_CHECKING:
-    from .flat import Ends, IdArray
+    from ..rows import Row, Totals
 
 
-class Files(Sink):
-    """A sink that writes one family of files, or shards of about `shard_tokens` ids each.
+class Files:
+    """The files of one family, or shards of about `shard_tokens` ids each.
 
-    A shard ends with the first document that brings it to `shard_tokens` ids. With `is_exact`,
-    every shard but the last has exactly that many, and documents may be cut.
+    A shard ends with the first document that brings it to `shard_tokens` ids.
     """
 
     def __init__(
@@ -45,198 +51,234 @@ class Files(Sink):
         family: Family,
         *,
         shard_tokens: int | None = None,
-        is_exact: bool = False,
         is_resumable: bool = False,
-        is_hashed: bool = False,
-        state: dict[str, Any] | None = None,
     ):
-        """path: a path or a URL. is_hashed: fill `complete_files`. state: what `getstate` returned.
-        Raises OSError and, with a state, CheckpointError.
-        """
+        """path: a path or a URL. Call `begin` or `go_on` next."""
         self._path = path
         self._family = family
         self._shard_tokens = shard_tokens
-        self._is_exact = is_exact
         self._is_resumable = is_resumable
-        self._is_hashed = is_hashed
-        self.complete_files: list[tuple[str, int, str]] = []  # name, size, SHA-256
-        self._shard = 0  # shards begun
-        self._tokens = 0  # ids in the open shard
-        self._documents = 0  # documents ended in all shards
-        self._files: list[PartFile] = []
+        self._shard = 0  # the number of the open shard, or of the next one
+        self._documents = 0  # ended in earlier shards
+        self._files: list[PartFile] = []  # of the open shard
+        self._said: list[int] = []  # pieces of each that a row has
         self._sink: Sink | None = None
         self._writer = WriterThread()
         self._complete: list[list[PartFile]] = []
+        self._scratch: list[list[PartFile]] = []  # of the complete shards
         self._is_finished = False
+
+    def begin(self) -> None:
+        """Create the first files. Raises OSError."""
         try:
-            self._open() if state is None else self._restore(state)
+            self._open(None)
         except BaseException:
-            self.discard() if state is None else self.close()
+            self.discard()
             raise
 
-    def _names(self, shard: int) -> list[str]:
-        return self._family.names(self._path, None if self._shard_tokens is None else shard)
+    def go_on(self, row: Row) -> None:
+        """Continue from a row of a record. Raises OSError, CheckpointError."""
+        try:
+            self._shard = row.shard
+            self._documents = row.totals.documents - row.in_shard[1]
+            if self._shard_tokens is not None:
+                self._settle_shards()
+            if row.sizes is not None or not row.shard:
+                self._open(row if row.sizes is not None else None)
+        except BaseException:
+            self.close()
+            raise
 
-    def _hashed_from(self, i: int) -> int | None:
-        """The offset from which file number i is hashed, or None if no digest is needed.
+    def _settle_shards(self) -> None:
+        """Publish complete shards that are left, and remove those that are in no row."""
+        before = self._shard
+        while before and any(map(is_left, self._family.names(self._path, before - 1))):
+            before -= 1
+        for shard in range(before, self._shard):
+            names = self._kept_names(shard)
+            for name in self._family.in_order(names):
+                publish_left(name)
+            for name in self._family.names(self._path, shard)[len(names) :]:
+                remove_left(name)
+        after = self._shard + 1
+        while any(map(is_left, names := self._family.names(self._path, after))):
+            for name in names:
+                remove_left(name)
+            after += 1
 
-        A checkpoint needs digests of all files, a sidecar those of the files that it describes.
-        """
-        if self._is_hashed or self._is_resumable or self._family.is_hashed(i):
-            return 0 if i else self._family.format.header_size
-        return None
+    def _number(self, shard: int) -> int | None:
+        return None if self._shard_tokens is None else shard
 
-    def _open(self, opened: dict[str, Any] | None = None) -> None:
-        names = self._names(self._shard)
-        saved: list[Saved | None] = opened["files"] if opened else [None] * len(names)
+    def _kept_names(self, shard: int) -> list[str]:
+        return self._family.kept_names(self._path, self._number(shard))
+
+    def _open(self, row: Row | None) -> None:
+        names = self._family.data_names(self._path, self._number(self._shard))
         kept = len(names) - self._family.scratch
+        self._files = []
         for i, name in enumerate(names):
             self._files.append(
                 places.open_new(
                     name,
                     is_resumable=self._is_resumable,
-                    saved=saved[i],
-                    hashed_from=self._hashed_from(i),
+                    goes_on=row is not None,
+                    hashed_from=self._family.hashed_from(i, self._is_resumable),
                     writer=self._writer,
                     is_scratch=i >= kept,
                 )
             )
-        state = opened["sink"] if opened else None
-        self._sink = self._family.make(self._files, state, self._documents)
-        self._shard += 1
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        for shard in state["complete"]:
-            names = self._names(shard["shard"])
-            kept = len(names) - self._family.scratch
-            self._forget_sidecar(names[0])
-            for i, name in enumerate(names[:kept]):
-                publish_left(name, shard["files"][i], self._hashed_from(i) or 0)
-            for name in names[kept:]:
-                remove_left(name)
-        self._shard, self._tokens = state["shard"], state["tokens"]
-        self._documents = state["documents"]
-        if state["open"] is not None:
-            self._shard -= 1
-            self._open(state["open"])
+        self._sink = self._family.format.make(self._files, self._family.about, self._documents)
+        self._said = [0] * len(names)
+        if row is None:
+            self._sink.begin()
+            return
+        assert row.sizes is not None
+        for i, (file, size) in enumerate(zip(self._files, row.sizes, strict=True)):
+            file.cut_back(size, row.pieces[i])
+            self._said[i] = len(row.pieces[i])
+        self._sink.tokens, self._sink.documents, self._sink.open = row.in_shard
+        if not is_url(self._path):
+            remove_left(sidecar_path(names[0]))
 
     @property
     def has_complete(self) -> bool:
         """Whether there are shards to publish."""
         return bool(self._complete)
 
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        """Take ids, and the positions in them at which documents end."""
-        if self._shard_tokens is None:
-            assert self._sink is not None
-            self._sink.write(ids, ends)
-            self._documents += len(ends)
-            return
-        places = np.asarray(ends, np.int64)
-        start = 0  # of the ids that remain to be written
-        while start < len(ids) or len(places):
-            is_next_id = start < len(ids) and not (len(places) and places[0] == start)
-            if self._is_exact and self._tokens == self._shard_tokens and is_next_id:
-                # Not earlier: a document end may follow in the next call, and shards must not
-                # depend on how the ids are divided into calls.
-                self._close()
+    def append(self, found: Formed) -> None:
+        """Take ids. Raises OSError, FormatLimitError."""
+        while found.n_ids or len(found.ends):
             if self._sink is None:
-                self._open()
-            cut = self._cut(start, len(ids), places)
-            inside = int(np.searchsorted(places, cut, "right"))
-            is_full = False
-            if not self._is_exact and inside:
-                first = np.searchsorted(places, start + self._shard_tokens - self._tokens)
-                if is_full := bool(first < inside):
-                    inside = int(first) + 1
+                self._open(None)
             assert self._sink is not None
-            self._sink.write(ids[start:cut], places[:inside] - start)
-            self._tokens += cut - start
-            self._documents += inside
-            start, places = cut, places[inside:]
-            if is_full:
-                self._close()
-
-    def _cut(self, start: int, stop: int, places: Any) -> int:
-        """The position in the ids at which the open shard ends at the latest."""
-        assert self._shard_tokens is not None
-        room = self._shard_tokens - self._tokens
-        if self._is_exact:
-            return min(stop, start + room)
-        first = int(np.searchsorted(places, start + room))
-        return int(places[first]) if first < len(places) else stop
-
-    def finish(self) -> None:
-        """Complete the open shard, so that everything can be published."""
-        if self._sink is not None:
+            last = len(found.ends)
+            if self._shard_tokens is not None:
+                last = int(np.searchsorted(found.ends, self._shard_tokens - self._sink.tokens))
+            if last == len(found.ends):
+                self._sink.write(found)
+                return
+            before, found = divide(found, last)
+            self._sink.write(before)
             self._close()
+
+    def end_unit(self) -> tuple[int, tuple[int, ...] | None, tuple[tuple[Piece, ...], ...]]:
+        """A unit ends: the number of the open shard, its files' sizes, and their new pieces.
+
+        Empty without an open shard, and for files that nobody can continue.
+        """
+        for file in self._files:
+            file.end_piece()
+        return self.mark()
+
+    def mark(self) -> tuple[int, tuple[int, ...] | None, tuple[tuple[Piece, ...], ...]]:
+        """As `end_unit`, inside a unit."""
+        if self._sink is None or not self._is_resumable:
+            return self._shard, None, ()
+        for file in self._files:
+            file.wait()
+        new = tuple(
+            tuple(file.pieces[said:]) for file, said in zip(self._files, self._said, strict=True)
+        )
+        self._said = [len(file.pieces) for file in self._files]
+        return self._shard, tuple(file.size for file in self._files), new
+
+    @property
+    def pieces(self) -> tuple[tuple[Piece, ...], ...]:
+        """All pieces of the files of the open shard."""
+        return tuple(tuple(file.pieces) for file in self._files)
+
+    @property
+    def in_shard(self) -> tuple[int, int, int]:
+        """The tokens, the documents and the ids of the open document, in the open shard."""
+        sink = self._sink
+        return (0, 0, 0) if sink is None else (sink.tokens, sink.documents, sink.open)
+
+    def finish(self, totals: Totals | None = None) -> list[tuple[str, int]]:
+        """Complete the open shard; what is left to publish, and sizes: -1 for what is to go."""
+        if self._sink is not None:
+            self._close(totals if self._shard_tokens is None else None)
         self._writer.close()
         self._is_finished = True
+        kept = [(file.target, file.size) for files in self._complete for file in files]
+        return kept + [(file.target, -1) for files in self._scratch for file in files]
 
-    def _close(self) -> None:
+    def _close(self, totals: Totals | None = None) -> None:
         assert self._sink is not None
         self._sink.finish()
-        self._writer.wait()
         for file in self._files:
-            if not file.is_scratch:
-                file.sync()
+            file.end_piece()
+        self._writer.wait()
+        kept = self._files[: len(self._files) - self._family.scratch]
+        digests = [Digests(file.size, tuple(file.pieces)) for file in kept]
+        name = self._family.kept_names(self._path, self._number(self._shard))[-1]
+        sidecar = places.open_new(name, is_resumable=self._is_resumable)
+        self._files.append(sidecar)
+        sidecar.write(self._described(digests, totals).to_json())
+        kept.append(sidecar)
+        for file in kept:
+            file.sync()
             file.close()
-            if self._is_hashed and not file.is_scratch:
-                about = os.path.basename(file.target), file.size, _digest(file)
-                self.complete_files.append(about)
-        self._complete.append(self._files)
-        self._files, self._sink, self._tokens = [], None, 0
+        self._complete.append(self._family.in_order(kept))
+        self._scratch.append([file for file in self._files if file.is_scratch])
+        self._documents += self._sink.documents
+        self._files, self._sink = [], None
+        self._shard += 1
+
+    def _described(self, digests: list[Digests], totals: Totals | None) -> Sidecar:
+        assert self._sink is not None
+        family, about = self._family, self._family.about
+        return Sidecar(
+            encoding=about.encoding,
+            digest=about.digest,
+            format=family.chosen,
+            dtype=family.dtype,
+            tokens=self._sink.tokens,
+            documents=self._sink.documents,
+            size=digests[0].size,
+            pieces=digests[0].pieces,
+            files=dict(zip(family.format.further, digests[1:], strict=True)),
+            vocabulary=about.vocabulary,
+            job=about.job,
+            text_bytes=None if totals is None else totals.bytes,
+            skipped={} if totals is None else totals.skipped_because,
+        )
 
     def sync(self) -> None:
         """Wait until all writes are on the disk."""
         for file in self._files:
             file.sync()
 
-    def getstate(self) -> dict[str, Any]:
-        """The state to save after `sync`, as JSON values."""
-        opened = None
-        if self._sink is not None:
-            opened = {"files": [f.saved() for f in self._files], "sink": self._sink.getstate()}
-        first = self._shard - (opened is not None) - len(self._complete)
-        return {
-            "shard": self._shard,
-            "tokens": self._tokens,
-            "documents": self._documents,
-            "open": opened,
-            "complete": [
-                {"shard": first + i, "files": [f.saved() for f in files if not f.is_scratch]}
-                for i, files in enumerate(self._complete)
-            ],
-        }
+    def publish(self, before: int | None = None) -> None:
+        """Give the complete shards their names; after `finish`, remove leftover shards.
 
-    def publish(self) -> None:
-        """Give the complete shards their names; after `finish`, remove leftover shards."""
+        before: the number of the first shard that is not safe from a crash yet.
+        """
         while self._complete:
+            if before is not None and self._shard - len(self._complete) >= before:
+                return
             files = self._complete[0]
-            kept = self._family.in_order(files[: len(files) - self._family.scratch])
-            self._forget_sidecar(files[0].target)
-            publish_together(kept)
-            for file in files:
-                if file.is_scratch:
-                    file.discard()
-            del self._complete[0]
+            publish_together(files)
+            for file in self._scratch[0]:
+                file.discard()
+            del self._complete[0], self._scratch[0]
         if self._is_finished and self._shard_tokens is not None:
-            self._remove_leftovers()
+            self.remove_leftovers()
 
-    def _forget_sidecar(self, name: str) -> None:
-        """Remove the sidecar of an older file called `name`, if this run writes no sidecars."""
-        if not self._family.has_sidecar and has_sidecar(name):
-            places.remove(sidecar_path(name))
+    def publish_left(self, done: list[tuple[str, int]]) -> None:
+        """Publish what an earlier process has finished. Raises OSError, CheckpointError."""
+        for name, size in done:
+            if size < 0:
+                remove_left(name)
+            else:
+                publish_left(name, size)
 
-    def _remove_leftovers(self) -> None:
+    def remove_leftovers(self) -> None:
         """Remove the shards of an earlier run that come after our last one.
 
         A reader of all files of this name would take them for a part of this output.
         """
         for shard in left_shards(self._family, self._path, self._shard):
-            names = self._family.kept_names(self._path, shard)
-            self._forget_sidecar(names[0])
-            for name in names:
+            for name in self._family.kept_names(self._path, shard):
                 with contextlib.suppress(FileNotFoundError):
                     places.remove(name)
 
@@ -250,16 +292,6 @@ class Files(Sink):
     def discard(self) -> None:
         """Remove all files that are not published."""
         with contextlib.ExitStack() as stack:
-            for file in [*self._files, *(file for files in self._complete for file in files)]:
+            for file in [*self._files, *itertools.chain(*self._scratch, *self._complete)]:
                 stack.callback(file.discard)
             self._writer.close()
-
-
-def _digest(file: PartFile) -> str:
-    """The SHA-256 of all of a file. Read again if its beginning was not hashed."""
-    if not file.hashed_from:
-        return file.digest()
-    digest = hashlib.sha256()
-    for block in file.contents():
-        digest.update(block)
-    return digest.hexdigest()

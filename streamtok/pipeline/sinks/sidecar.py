@@ -3,8 +3,7 @@
 It names the encoding (with the digest of its vocabulary), the format, the type of the ids, the
 counts, and the sizes and digests of the file and of its indexes. A reader takes the encoding from
 it and detects a file that does not belong to its sidecar; `streamtok verify` compares the digests.
-The digest of the job tells whether the same command made the file. Parquet files have no sidecar:
-their schema holds the same facts.
+The digest of the job tells whether the same command made the file.
 """
 
 from __future__ import annotations
@@ -12,32 +11,35 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...errors import SidecarError
-from ...files.part_file import PartFile
+from ...files.part_file import Piece
 from ...stores import places
-from .flat import Sink
-from .parquet_sink import is_parquet, read_metadata
-
-if TYPE_CHECKING:
-    from .flat import About, Ends, IdArray
 
 _T = TypeVar("_T")
 _SUFFIX = ".json"
-_AFTER_HEADER = "sha256_after_header"  # `sha256sum` would give another one
-_MOST_BYTES = 1 << 16
+_BEGIN = b'{\n "encoding": '
+_MOST_BYTES = 1 << 16  # of a sidecar, but for the digests of many pieces
+
+
+class Digests(NamedTuple):
+    """What a sidecar says of a file: its bytes, and the pieces that they are."""
+
+    size: int
+    pieces: tuple[Piece, ...]
 
 
 @dataclass(frozen=True)
 class Sidecar:
-    """The contents of a sidecar. dtype: the type of the ids in the file, None for text.
+    """The contents of a sidecar. dtype: the type of the ids in the file, None for text and tables.
 
-    sha256: of the bytes after the header, which has `header_size` bytes; None for a table. files:
-    the sizes and digests of further files, by what follows the common beginning of the names, such
-    as ".idx".
+    pieces: the digests of the file. files: further files, by what follows the common beginning of
+    the names, such as ".idx". text_bytes, skipped: the bytes of text of an output without shards,
+    and how many records were skipped for each reason.
     """
 
     encoding: str
@@ -47,17 +49,22 @@ class Sidecar:
     tokens: int
     documents: int
     size: int  # bytes of the file
-    sha256: str | None = None
-    header_size: int = 0
-    files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    max_id: int | None = None
+    pieces: tuple[Piece, ...]
+    files: Mapping[str, Digests] = field(default_factory=dict)
     vocabulary: str | None = None
     job: str | None = None
+    text_bytes: int | None = None
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
         """The encoding as a user names it: the file of the vocabulary, else its name."""
         return self.vocabulary or self.encoding
+
+    @property
+    def digests(self) -> Digests:
+        """What it says of the first file."""
+        return Digests(self.size, self.pieces)
 
     def to_json(self) -> bytes:
         """The bytes of the sidecar file."""
@@ -70,16 +77,20 @@ class Sidecar:
             "tokens": self.tokens,
             "documents": self.documents,
             "bytes": self.size,
-            _AFTER_HEADER if self.header_size else "sha256": self.sha256,
-            "header_bytes": self.header_size or None,
-            "files": {one: {"bytes": n, "sha256": sha} for one, (n, sha) in self.files.items()}
-            or None,
-            "max_id": self.max_id,
             "vocabulary": self.vocabulary,
             "job": self.job,
+            "text_bytes": self.text_bytes,
+            "skipped": self.skipped or None,
+            "pieces": self.pieces,
+            "files": {
+                name: {"bytes": one.size, "pieces": one.pieces} for name, one in self.files.items()
+            }
+            or None,
         }
         row = {key: value for key, value in row.items() if value is not None}
-        return json.dumps(row, indent=1).encode() + b"\n"
+        text = json.dumps(row, indent=1).encode() + b"\n"
+        # A piece is on one line.
+        return re.sub(rb"\[\s+(\d+),\s+(\"[0-9a-f]{64}\")\s+\]", rb"[\1, \2]", text)
 
 
 def sidecar_path(path: str) -> str:
@@ -98,7 +109,9 @@ def read_sidecar(path: str) -> Sidecar | None:
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return None
     if len(data) > _MOST_BYTES:
-        return None  # sidecars are never this large
+        if not data.startswith(_BEGIN):
+            return None
+        data = places.read_whole(name)
     try:
         row = json.loads(data)
     except (ValueError, RecursionError):
@@ -110,31 +123,12 @@ def read_sidecar(path: str) -> Sidecar | None:
     return _parsed(row, path, name)
 
 
-def read_description(path: str) -> Sidecar | None:
-    """What the sidecar of the file at `path` says, or its schema if it is a Parquet file of ours.
-
-    Raises as `read_sidecar`, and MissingLibraryError for a table.
-    """
-    found = read_sidecar(path)
-    if found is not None or not is_parquet(path):
-        return found
-    row = read_metadata(path)
-    if row is None or "vocabulary_sha256" not in row:
-        return None
-    about = (
-        {"tokens": 0, "documents": 0} | row | {"format": "parquet", "bytes": places.size_of(path)}
-    )
-    return _parsed(about, path, path)
-
-
 def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
-    kind_of = "schema" if name == path else "sidecar"
-
     def field(key: str, kind: type[_T], default: Any = None, row: dict[str, Any] = row) -> _T:
         value = row.get(key, default)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise SidecarError(
-                f"{name}: the {kind_of} of {path} is damaged: its {key!r} is {value!r}; "
+                f"{name}: the sidecar of {path} is damaged: its {key!r} is {value!r}; "
                 "--force ignores it"
             )
         return value
@@ -142,11 +136,18 @@ def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
     def text(key: str) -> str | None:
         return None if row.get(key) is None else field(key, str)
 
-    header_size = field("header_bytes", int, 0)
-    files: dict[str, tuple[int, str]] = {}
-    for one, about in field("files", dict, {}).items():
-        about = about if isinstance(about, dict) else {}
-        files[one] = field("bytes", int, row=about), field("sha256", str, row=about)
+    def digests(row: dict[str, Any]) -> Digests:
+        found = field("pieces", list, row=row)
+        for one in found:
+            is_piece = isinstance(one, list) and list(map(type, one)) == [int, str]
+            if not is_piece:
+                field("pieces", dict, row=row)  # raises
+        return Digests(field("bytes", int, row=row), tuple(map(tuple, found)))
+
+    files = {
+        one: digests(about if isinstance(about, dict) else {})
+        for one, about in field("files", dict, {}).items()
+    }
     return Sidecar(
         encoding=field("encoding", str),
         digest=field("vocabulary_sha256", str),
@@ -155,12 +156,12 @@ def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
         tokens=field("tokens", int),
         documents=field("documents", int),
         size=field("bytes", int),
-        sha256=None if name == path else field(_AFTER_HEADER if header_size else "sha256", str),
-        header_size=header_size,
+        pieces=digests(row).pieces,
         files=files,
-        max_id=field("max_id", int),
         vocabulary=text("vocabulary"),
         job=text("job"),
+        text_bytes=None if row.get("text_bytes") is None else field("text_bytes", int),
+        skipped={str(why): int(count) for why, count in field("skipped", dict, {}).items()},
     )
 
 
@@ -176,17 +177,8 @@ def check_sidecar(sidecar: Sidecar, path: str) -> None:
 
 def matching_sidecar(path: str) -> Sidecar | None:
     """The sidecar of the file at `path`, or None if none can be read or none fits the file."""
-    return _fitting(read_sidecar, path)
-
-
-def matching_description(path: str) -> Sidecar | None:
-    """As `matching_sidecar`, for tables as well."""
-    return _fitting(read_description, path)
-
-
-def _fitting(read: Callable[[str], Sidecar | None], path: str) -> Sidecar | None:
     try:
-        found = read(path)
+        found = read_sidecar(path)
         if found is not None:
             check_sidecar(found, path)
     except (SidecarError, OSError):
@@ -199,61 +191,3 @@ def has_sidecar(path: str) -> bool:
     with contextlib.suppress(SidecarError, OSError):
         return read_sidecar(path) is not None
     return False
-
-
-class SidecarSink(Sink):
-    """Passes ids to another sink and writes the sidecar of its files."""
-
-    def __init__(
-        self,
-        sink: Sink,
-        described: Mapping[str, PartFile],
-        sidecar: PartFile,
-        about: About,
-        what: tuple[str, str | None],
-        state: dict[str, Any],
-    ):
-        """described: the files of `sink` by what follows in their names; the first is "".
-
-        what: the format and dtype of the first.
-        """
-        self._sink = sink
-        self._described = described
-        self._sidecar = sidecar
-        self._about = about
-        self._what = what
-        self._tokens: int = state.get("tokens", 0)
-        self._documents: int = state.get("documents", 0)
-
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        self._sink.write(ids, ends)
-        self._documents += len(ends)
-        self._tokens += len(ids)
-
-    def finish(self) -> None:
-        self._sink.finish()
-        format, dtype = self._what
-        first, *further = self._described
-        ids = self._described[first]
-        made = Sidecar(
-            encoding=self._about.encoding,
-            digest=self._about.digest,
-            format=format,
-            dtype=dtype,
-            tokens=self._tokens,
-            documents=self._documents,
-            size=ids.size,
-            sha256=ids.digest(),
-            header_size=ids.hashed_from,
-            files={
-                one: (self._described[one].size, self._described[one].digest()) for one in further
-            },
-            max_id=self._about.max_id,
-            vocabulary=self._about.vocabulary,
-            job=self._about.job,
-        )
-        self._sidecar.write(made.to_json())
-
-    def getstate(self) -> dict[str, Any]:
-        own = {"tokens": self._tokens, "documents": self._documents}
-        return own | {"sink": self._sink.getstate()}

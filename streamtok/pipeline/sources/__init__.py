@@ -3,13 +3,12 @@
 `open_blocks` reads the bytes of a place, with `blocks`; `follow` has its own; `compression`
 unpacks them. `splitters`, `json_lines` and `parquet` turn them into documents, and
 `reading` chooses among them. `inputs` combines these for each kind of input, `fingerprint`
-tells whether one has changed, and `feed` runs through all inputs of a command. This package does
-not know encodings or files of ids.
+tells whether one has changed, and `unit_ends` where units of a text end. This package does not
+know files of ids.
 """
 
 from .blocks import Waiting, check_file
 from .compression import unpack, unpacked_name
-from .feed import Feed
 from .fingerprint import fingerprint
 from .follow import Follower, check_regular
 from .inputs import (
@@ -24,7 +23,6 @@ from .json_lines import MAX_LINE, JsonLines
 from .open_blocks import is_compressed, open_blocks
 from .reading import LiveReading, Reading
 from .records import BadRecord, OnBad, Places
-from .replaced_bytes import ReplacedBytes
 from .splitters import Delimited, Documents, Part, Splitter, Start, Whole, unescape
 
 __all__ = [
@@ -32,7 +30,6 @@ __all__ = [
     "BadRecord",
     "Delimited",
     "Documents",
-    "Feed",
     "FileInput",
     "FollowInput",
     "Follower",
@@ -46,7 +43,6 @@ __all__ = [
     "Part",
     "Places",
     "Reading",
-    "ReplacedBytes",
     "Splitter",
     "Start",
     "Waiting",

@@ -33,6 +33,7 @@ from .parquet_texts import ParquetTexts
 from .reading import Reading
 from .records import OnBad, Places
 from .splitters import Part, Splitter, Start, together
+from .unit_ends import CleanCuts, Divider
 
 MakeSplitter: TypeAlias = Callable[[str, Start], Splitter]
 """Makes the splitter of the input with this name: `Reading.splitter`, with its other arguments."""
@@ -41,32 +42,27 @@ Look: TypeAlias = Callable[[str, bytes], None]
 """Called with the name of an input and its first bytes, as many as came at once."""
 
 
-def _no_look(name: str, start: bytes) -> None:
-    pass
-
-
 class Input(ABC):
     """One input of a run.
 
     name: for errors; size: bytes on the disk, None if unknown; read: how many of them were read;
-    is_done: the last group was yielded.
+    is_done: the last group was yielded; ends_unit: a unit ends behind the last group. clean: cuts
+    that end units inside documents.
     """
+
+    clean: CleanCuts | None = None
 
     def __init__(self, name: str, size: int | None):
         self.name = name
         self.size = size
         self.read = 0
         self.is_done = False
+        self.ends_unit = False
 
     @property
     @abstractmethod
     def places(self) -> Places:
         """Which records the documents of the last group are."""
-
-    @property
-    def replaced(self) -> int:
-        """How many bytes became U+FFFD in records."""
-        return 0
 
     @property
     def may_wait(self) -> bool:
@@ -98,12 +94,13 @@ class ByteInput(Input):
         name: str,
         make_splitter: MakeSplitter,
         size: int | None = None,
-        look: Look = _no_look,
+        look: Look | None = None,
     ):
         super().__init__(name, size)
         self._make_splitter = make_splitter
         self._look = look
         self._splitter: Splitter | None = None
+        self._divider: Divider | None = None
 
     @abstractmethod
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
@@ -114,12 +111,18 @@ class ByteInput(Input):
         if position:
             start = Start(position["at"], position["records"], position["crc"], is_open)
         splitter = self._splitter = self._make_splitter(self.name, start)
+        self._divider = None  # made when a byte order mark is left out
         blocks = self._blocks(position)
         texts = blocks if start.at else self._from_beginning(blocks, splitter)
         try:
             for block in texts:
-                yield splitter.split(block) if block else []
+                if not block:
+                    yield []
+                    continue
+                self._divider = self._divider or Divider(splitter, self.clean)
+                yield from self._told(self._divider.split(block))
             self._check_unchanged()  # before the rest is taken for the last line
+            yield from self._told(self._held())
             last = splitter.finish()
             self.is_done = True
             yield last
@@ -138,10 +141,10 @@ class ByteInput(Input):
         """
 
     def _unpacked(
-        self, blocks: Iterator[bytes], may_be_compressed: bool, position: dict[str, Any] | None
+        self, blocks: Iterator[bytes], position: dict[str, Any] | None
     ) -> Iterator[bytes]:
         """The blocks of an input, decompressed, from `position` on, which is read again."""
-        texts = unpack(blocks, self.name) if may_be_compressed else blocks
+        texts = unpack(blocks, self.name)
         if position:
             at = position["at"]
             changed = CheckpointError(
@@ -159,7 +162,8 @@ class ByteInput(Input):
             if len(start) >= len(mark) or not mark.startswith(start):
                 break
             yield b""
-        self._look(self.name, start)
+        if self._look is not None:
+            self._look(self.name, start)
         if splitter.strips_mark and start.startswith(mark):
             splitter.leave_out(mark)
             start = start[len(mark) :]
@@ -170,7 +174,19 @@ class ByteInput(Input):
         if self._splitter is None or not self.read:
             return []
         self.is_done = True
-        return self._splitter.stop()
+        held = [part for parts, _ in self._held() for part in parts]
+        return held + self._splitter.stop()
+
+    def _told(self, divided: Iterator[tuple[list[Part], bool]]) -> Iterator[list[Part]]:
+        """The groups; `ends_unit` tells of each whether a unit ends behind it."""
+        for parts, ends_unit in divided:
+            self.ends_unit = ends_unit
+            yield parts
+            self.ends_unit = False
+
+    def _held(self) -> Iterator[tuple[list[Part], bool]]:
+        """What the divider holds, when nothing more comes."""
+        return iter(()) if self._divider is None else self._divider.rest()
 
     @property
     def places(self) -> Places:
@@ -178,15 +194,11 @@ class ByteInput(Input):
             return Places(lambda number: self.name)
         return self._splitter.places
 
-    @property
-    def replaced(self) -> int:
-        return self._splitter.replaced if self._splitter is not None else 0
-
     def position(self) -> dict[str, Any]:
         assert self._splitter is not None
         return {
             "at": self._splitter.consumed,
-            "records": self._splitter.records,
+            "records": None if self._splitter.counted_from else self._splitter.records,
             "crc": self._splitter.crc,
         }
 
@@ -200,14 +212,13 @@ class FileInput(ByteInput):
         name: str,
         make_splitter: MakeSplitter,
         *,
-        may_be_compressed: bool = True,
         block_size: int = BLOCK_SIZE,
-        look: Look = _no_look,
+        look: Look | None = None,
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
     ):
-        """path: a path, a URL, or "-". may_be_compressed: detect and decompress. stop: end before
-        this byte of a file that is not compressed. Raises OSError if it cannot be read.
+        """path: a path, a URL, or "-". stop: end before this byte of a file that is not compressed.
+        Raises OSError if it cannot be read.
         """
         self._about = describe(path) if is_url(path) else None
         size = None if path == "-" else self._about.size if self._about else check_file(path)
@@ -217,7 +228,6 @@ class FileInput(ByteInput):
             self._watch = FileWatch(path, name)
             self.size = self._watch.size
         self._path = path
-        self._may_be_compressed = may_be_compressed
         self._block_size = block_size
         self._waiting = waiting
         self._stop = stop
@@ -240,10 +250,10 @@ class FileInput(ByteInput):
         at = position["at"] if position else 0
         if self._watch is not None and self._watch.size > self._block_size:
             self._watch.fingerprint()  # what is read by one call is of one moment
-        if self.size is None or (self._may_be_compressed and is_compressed(self._path)):
+        if self.size is None or is_compressed(self._path):
             # Closed here: an error of closing would be lost where the generator is collected.
             with contextlib.closing(self._counted(0)) as blocks:  # type: ignore[type-var]
-                yield from self._unpacked(blocks, self._may_be_compressed, position)
+                yield from self._unpacked(blocks, position)
             return
         assert self._splitter is not None
         self._splitter.has_crc = False  # `fingerprint` tells whether it is the same
@@ -277,7 +287,7 @@ class FollowInput(ByteInput):
     """
 
     def __init__(
-        self, name: str, make_splitter: MakeSplitter, follower: Follower, look: Look = _no_look
+        self, name: str, make_splitter: MakeSplitter, follower: Follower, look: Look | None = None
     ):
         super().__init__(name, make_splitter, None, look)
         self._follower = follower
@@ -312,12 +322,13 @@ class ParquetInput(Input):
         *,
         on_bad: OnBad | None = None,
         waiting: Waiting = contextlib.nullcontext,
-        groups: range | None = None,
+        stop: int | None = None,
     ):
         """Open the file once, to raise OSError, DocumentError or MissingLibraryError early.
 
         reading: names the column of the texts. on_bad: takes rows without one, if it says that
-        those are skipped. groups: the row groups to read, all by default.
+        those are skipped. stop: end before this
+        row, with which a row group begins.
         """
         assert reading.parquet is not None
         super().__init__(name, check_file(path))
@@ -326,14 +337,12 @@ class ParquetInput(Input):
         self._column = reading.parquet
         self._on_bad = on_bad if reading.skips_bad else None
         self._waiting = waiting
-        self._groups = groups
+        self._stop = stop
         self._texts = self._open(0)
         self._texts.close()
 
     def _open(self, row: int) -> ParquetTexts:
-        return ParquetTexts(
-            self._path, self._column, on_bad=self._on_bad, row=row, groups=self._groups
-        )
+        return ParquetTexts(self._path, self._column, on_bad=self._on_bad, row=row)
 
     @property
     def places(self) -> Places:
@@ -354,7 +363,10 @@ class ParquetInput(Input):
         try:
             for texts in self._texts.texts(self._waiting):
                 self.read = int((self.size or 0) * self._texts.row / max(1, self._texts.rows))
+                self.ends_unit = self._texts.row in self._texts.unit_ends
                 yield together(texts)
+                if self._texts.row == self._stop:
+                    break
             self._check_unchanged()
             self.is_done = True
         except DocumentError:

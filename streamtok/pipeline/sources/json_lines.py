@@ -6,7 +6,6 @@ Lines are parsed whole, so their length is limited. Other documents are in `spli
 from __future__ import annotations
 
 import codecs
-import functools
 import json
 import zlib
 from typing import Any
@@ -15,7 +14,6 @@ from ..._core.encode import has_surrogate, text_bytes
 from ...errors import DocumentError
 from ...files.named_errors import json_reason
 from .records import BadRecord, OnBad
-from .replaced_bytes import count_replaced
 from .splitters import BEGINNING, Part, Splitter, Start, together
 
 MAX_LINE = 1 << 26  # bytes
@@ -59,6 +57,7 @@ class JsonLines(Splitter):
         "surrogateescape" keeps them. An escape that is half of a surrogate pair is U+FFFD.
         """
         super().__init__(start)
+        self._begins_text = start.at == 0
         self._errors = errors
         self._field = field
         self._path = field.split(".")
@@ -104,6 +103,13 @@ class JsonLines(Splitter):
         self._hold(block[end:])
         return together(texts)
 
+    @property
+    def is_between(self) -> bool:
+        return not self._rest and self._dropped is None
+
+    def find_end(self, block: bytes) -> int | None:
+        return block.find(b"\n") + 1 or None
+
     def _offset(self) -> int:
         """Where the line begins that is being added; each line of a block is looked for once."""
         line, at = self._found
@@ -146,12 +152,12 @@ class JsonLines(Splitter):
 
     def _refuse(self, line: int, why: _BadLine, offset: int = 0) -> None:
         """Skip a line, or raise DocumentError."""
-        place = {"line": line, "offset": offset}
-        where = functools.partial(self.where, line)
-        bad = BadRecord(self.name, place, where, why.kind, why.detail)
+        bad = BadRecord(self.name, {"offset": offset}, why.kind, why.detail)
         if self._on_bad is None:
             hint = f"{why.hint}; " if why.hint else ""
-            raise DocumentError(f"{where()}: {bad.reason}; {hint}--skip-bad-lines skips it")
+            raise DocumentError(
+                f"{self.where(line)}: {bad.reason}; {hint}--skip-bad-lines skips it"
+            )
         self._on_bad(bad)
 
     def finish(self) -> list[Part]:
@@ -188,7 +194,7 @@ class JsonLines(Splitter):
 
     def _add(self, texts: list[str | bytes], line: bytes) -> None:
         self.records += 1
-        if self.records == 1:
+        if self.records == 1 and self._begins_text:
             line = line.removeprefix(codecs.BOM_UTF8)
         if not line or line.isspace():
             self._holes.append(self.records)
@@ -197,8 +203,6 @@ class JsonLines(Splitter):
             if len(line) > self._max_line:
                 raise self._too_long()
             texts.append(self._text_of(line))
-            if self._errors == "replace":
-                self.replaced += count_replaced(line)
         except _BadLine as why:
             self._holes.append(self.records)
             self._refuse(self.records, why, self._offset() if self._on_bad else 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-import functools
 import itertools
 import re
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from ...parallel.cached import cached_property
 from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
 from .blocks import Waiting
 from .records import BadRecord, OnBad, Places
+from .unit_ends import next_multiple
 
 MAX_TEXT = 1 << 26  # bytes of one text, as of a line of JSON lines
 _FEW = 16  # rows in the first batch, before the size of a row is known: one may be a book
@@ -36,11 +36,8 @@ class ParquetTexts:
         *,
         on_bad: OnBad | None = None,
         row: int = 0,
-        groups: range | None = None,
     ):
         """Open the file, to begin at number `row`.
-
-        groups: the row groups to read, all by default.
 
         column: the name of a column, or the path of a field inside one, with dots between the
         names; a column whose own name has dots goes first. on_bad: skips rows without a text;
@@ -54,7 +51,6 @@ class ParquetTexts:
         self._arrow_error = pa.ArrowException
         self._path = path
         self._on_bad = on_bad
-        self._groups = groups
         self.row = row
         self._places = Places(self.where)
         with contextlib.ExitStack() as stack:
@@ -76,9 +72,6 @@ class ParquetTexts:
         for group in range(self._metadata.num_row_groups):
             size = self._metadata.row_group(group).num_rows
             start, first = max(self.row - first, 0), first + size
-            if self._groups is not None and group not in self._groups:
-                self.row = max(self.row, first)
-                continue
             if start >= size:
                 continue
             for batch in self._batches(group, start, waiting):
@@ -98,6 +91,20 @@ class ParquetTexts:
                     unreleased = 0
                     self._pool.release_unused()
                 yield texts
+
+    @cached_property
+    def unit_ends(self) -> list[int]:
+        """The numbers of rows at which units end: those of row groups, by the size of the texts.
+
+        As the metadata says it. The end of the file is one, too.
+        """
+        found, size, before = [], 0, 0
+        for group in range(self._metadata.num_row_groups):
+            size += self._metadata.row_group(group).column(self._index).total_uncompressed_size
+            if next_multiple(size) > next_multiple(before):
+                found.append(self.first_rows[group + 1])
+                before = size
+        return found if found[-1:] == [self.rows] else [*found, self.rows]
 
     def group_starts(self) -> list[int]:
         """Where each row group begins in the file, in bytes."""
@@ -182,12 +189,11 @@ class ParquetTexts:
     def _skip(self, rows: list[int]) -> None:
         """Skip the rows, which have no text, or raise DocumentError for the first of them."""
         for row in rows:
-            where = functools.partial(self.where, row)
             if self._on_bad is None:
-                raise DocumentError(f"{where()}: no text; --skip-bad-lines skips it")
+                raise DocumentError(f"{self.where(row)}: no text; --skip-bad-lines skips it")
             group, inside = self._place(row)
             place = {"row_group": group, "row": inside}
-            self._on_bad(BadRecord(self._path, place, where, "no text"))
+            self._on_bad(BadRecord(self._path, place, "no text"))
 
     @property
     def places(self) -> Places:
@@ -200,12 +206,12 @@ class ParquetTexts:
         return f"{self._path} row group {group} row {row}"
 
     def _place(self, row: int) -> tuple[int, int]:
-        group = bisect.bisect_right(self._first_rows, row) - 1
-        return group, row - self._first_rows[group]
+        group = bisect.bisect_right(self.first_rows, row) - 1
+        return group, row - self.first_rows[group]
 
     @cached_property
-    def _first_rows(self) -> list[int]:
-        """The number of the first row of each row group."""
+    def first_rows(self) -> list[int]:
+        """The number of the first row of each row group, and of all rows."""
         groups = range(self._metadata.num_row_groups)
         sizes = (self._metadata.row_group(group).num_rows for group in groups)
         return list(itertools.accumulate(sizes, initial=0))

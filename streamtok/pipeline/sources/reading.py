@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from ..argument_types import parse_delimiter, parse_natural
-from ..option_fields import IDS, UNREAD, from_json, said, to_json
+from ..option_fields import IDS, UNREAD, said, to_json
 from .json_lines import MAX_LINE, JsonLines
 from .records import OnBad
 from .splitters import Delimited, Splitter, Start, Whole
@@ -21,7 +20,7 @@ class Reading:
 
     Of lines, delimiter, jsonl (a field) and parquet (a column) at most one is given; without any,
     each input is one document. max_pending: bytes of a JSON line, among others. errors: for bytes
-    that are not UTF-8. unpack: decompress.
+    that are not UTF-8.
     """
 
     lines: bool = said(
@@ -79,14 +78,6 @@ class Reading:
         default=False,
         group=_DOCUMENTS,
     )
-    unpack: bool = said(
-        "--no-unpack",
-        "do not decompress: take the bytes as they are",
-        decides=IDS,
-        default=True,
-        group=_DOCUMENTS,
-        is_off=True,
-    )
     errors: str = said("--errors HOW", decides=UNREAD, default="strict")
     max_pending: int = said("--max-pending SIZE", decides=UNREAD, default=MAX_LINE)
 
@@ -132,12 +123,10 @@ class Reading:
         *,
         on_bad: OnBad | None = None,
         ends: bool = True,
-        before: Callable[[], int] | None = None,
     ) -> Splitter:
         """The splitter of an input of bytes. on_bad: takes the bad lines that are skipped.
 
-        name: the input, for errors. ends: that one document ends where the input does. before: as
-        for `Splitter`.
+        name: the input, for errors. ends: that one document ends where the input does.
         """
         made: Splitter
         if self.jsonl is not None:
@@ -153,18 +142,13 @@ class Reading:
             made = Delimited(self.end, start)
         else:
             made = Whole(start, ends=ends)
-        made.name, made.before = name, before
+        made.name = name
         made.strips_mark = self.strip_bom and self.jsonl is None
         return made
 
     def as_json(self) -> dict[str, Any]:
         """The fields of `Reading` as JSON values."""
         return {one.name: to_json(getattr(self, one.name)) for one in fields(Reading)}
-
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> Reading:
-        """The value of `as_json`. Raises KeyError, TypeError, ValueError."""
-        return cls(**{one.name: from_json(one, row[one.name]) for one in fields(cls)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,14 +9,13 @@ from typing import NamedTuple, TypeAlias
 class BadRecord(NamedTuple):
     """A record without a text.
 
-    file: the name of the input. place: its line (from 1) and the line's byte offset in the text, or
-    its row group and its row in that (both from 0). where: gives both as messages have them. kind:
-    why it is bad, the same for all such records; detail: more about this one, or "".
+    file: the name of the input. place: the byte offset of its line in the text, or its row group
+    and its row in that (both from 0). kind: why it is bad, the same for all such records; detail:
+    more about this one, or "".
     """
 
     file: str
     place: Mapping[str, int]
-    where: Callable[[], str]
     kind: str
     detail: str = ""
 

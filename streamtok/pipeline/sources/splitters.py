@@ -9,7 +9,7 @@ which everything has been returned; a new splitter that is fed from there contin
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from ..._core.encode import find_documents
@@ -52,11 +52,11 @@ def together(texts: Sequence[str | bytes]) -> list[Part]:
 class Start(NamedTuple):
     """Where a splitter begins: bytes of the text before, the records in them, their CRC-32.
 
-    is_open: inside a document.
+    records: None if nobody has counted them; is_open: inside a document.
     """
 
     at: int = 0
-    records: int = 0
+    records: int | None = 0
     crc: int = 0
     is_open: bool = False
 
@@ -68,32 +68,30 @@ class Splitter:
     """The interface and the counters of a splitter.
 
     consumed: bytes returned as parts or skipped for good; crc: their CRC-32, if has_crc is set;
-    records: lines or documents that have ended; replaced: bytes that were not UTF-8 and became
-    U+FFFD here, before records were parsed. name: the input; unit: what a record is called, ""
-    if there is only one; before: tells how many records of the input come before the first one
-    here, which is only asked for messages. strips_mark: a byte order mark at the beginning belongs
-    to no document.
+    records: lines or documents that have ended, since byte `counted_from`. name: the input; unit:
+    what a record is called, "" if there is only one. strips_mark: a byte order mark at the
+    beginning belongs to no document.
     """
 
     has_crc = True
     name = ""
     unit = ""
-    before: Callable[[], int] | None = None
     strips_mark = False
 
     def __init__(self, start: Start = BEGINNING):
         self.consumed = start.at
-        self.records = start.records
+        self.records = start.records or 0
+        self.counted_from = start.at if start.records is None else 0
         self.crc = start.crc
-        self.replaced = 0
-        self._first = start.records + 1
+        self._first = self.records + 1
         self._holes: list[int] = []
 
     def where(self, number: int) -> str:
         """The input, and the record with this number, for messages."""
         if not self.unit:
             return self.name
-        return f"{self.name} {self.unit} {number + (self.before() if self.before else 0)}"
+        after = f" after byte {self.counted_from}" if self.counted_from else ""
+        return f"{self.name} {self.unit} {number}{after}"
 
     @property
     def places(self) -> Places:
@@ -115,6 +113,15 @@ class Splitter:
     def split(self, block: bytes) -> list[Part]:
         """The parts that the block completes."""
         raise NotImplementedError
+
+    @property
+    def is_between(self) -> bool:
+        """Whether a document has just ended, as far as what follows cannot change that."""
+        return False
+
+    def find_end(self, block: bytes) -> int | None:
+        """How many bytes of the next block reach to the end of the open document, or None."""
+        return None
 
     def finish(self) -> list[Part]:
         """The parts that the end of the input completes."""
@@ -194,6 +201,14 @@ class Delimited(Splitter):
             if data.endswith(self._delimiter[:size]):
                 return size
         return 0
+
+    @property
+    def is_between(self) -> bool:
+        return not self._rest and not self._is_open
+
+    def find_end(self, block: bytes) -> int | None:
+        found = (self._rest + block).find(self._delimiter)
+        return None if found < 0 else found - len(self._rest) + len(self._delimiter)
 
     def finish(self) -> list[Part]:
         self._begin_group()

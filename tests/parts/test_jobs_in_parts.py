@@ -1,9 +1,8 @@
-"""Workers: processes that die, bad text, two jobs at once, and the command line."""
+"""Jobs in parts: bad text, two jobs at once, processes that die, and the command line."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -13,62 +12,12 @@ from pathlib import Path
 import pytest
 
 from streamtok import Plan, PlanError, commit
-from streamtok.parts import workers
-from streamtok.parts.commit import missing_parts
-from streamtok.parts.part import Record
-from streamtok.parts.workers import run_parts
+from streamtok.parts.part import missing_parts, run_parts
 
 from ..cli.test_cli import run
 from .conftest import contents, make
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_two_workers_make_what_one_does(text: Path) -> None:
-    one, two = make(text), make(text, "other")
-    seen: list[Record] = []
-    run_parts(one, range(len(one)), 1)
-    run_parts(two, range(len(two)), 2, seen.append)
-    assert sorted(record.part for record in seen) == list(range(len(two)))
-    assert contents(one) == contents(two)
-    assert commit(one) == commit(two)
-
-
-def test_a_worker_that_is_killed_is_replaced(text: Path) -> None:
-    made, kills, rounds = make(text), 0, 0
-
-    def kill(record: Record) -> None:
-        nonlocal kills, rounds
-        if rounds < 2:  # a third one might be the third for one part, if its worker is slow
-            rounds += 1
-            for pid in children():
-                os.kill(pid, signal.SIGKILL)
-                kills += 1
-
-    run_parts(made, range(len(made)), 2, kill)
-    assert kills >= 2
-    other = make(text, "other")
-    run_parts(other, range(len(other)), 1)
-    assert contents(made) == contents(other)
-    assert not children()
-
-
-def children() -> list[int]:
-    """The processes that are workers of this one."""
-    # -ww: else COLUMNS cuts the lines.
-    command = ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(os.getpid())]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    return [int(line.split()[0]) for line in found.stdout.splitlines() if "run_worker" in line]
-
-
-def test_a_part_that_kills_its_workers_is_named(
-    text: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dying = "import os, sys; sys.stdin.readline(); os.kill(os.getpid(), 9)"
-    monkeypatch.setattr(workers, "_PROGRAM", dying)
-    made = make(text)
-    with pytest.raises(PlanError, match="part 2: the process that ran it died 3 times"):
-        run_parts(made, [2], 2)
 
 
 def test_bad_text_stops_only_its_part(text: Path) -> None:
@@ -77,7 +26,7 @@ def test_bad_text_stops_only_its_part(text: Path) -> None:
     text.write_bytes(data)
     made = make(text)
     with pytest.raises(PlanError) as caught:
-        run_parts(made, range(len(made)), 2)
+        run_parts(made, range(len(made)))
     first = sorted(str(caught.value).splitlines())[0]
     assert "byte 25000 is not UTF-8 (invalid start byte); --errors replace" in first
     assert list(missing_parts(made)) == [2, 5]
@@ -92,7 +41,7 @@ def test_two_jobs_with_one_plan_at_once(text: Path) -> None:
 
     def job() -> None:
         try:
-            run_parts(made, range(len(made)), 1)
+            run_parts(made, range(len(made)))
             commit(made)
         except BaseException as error:
             errors.append(error)
@@ -104,14 +53,14 @@ def test_two_jobs_with_one_plan_at_once(text: Path) -> None:
         one.join()
     assert not errors
     other = make(text, "other")
-    run_parts(other, range(len(other)), 1)
+    run_parts(other, range(len(other)))
     assert contents(made) == contents(other)
 
 
 def test_a_driver_that_is_killed_goes_on(text: Path) -> None:
     args = [
         sys.executable, "-m", "streamtok", "encode", "-q", "-e", "gpt2", str(text),
-        "--workers", "2", "--part-size", "10000", "-o", str(text.parent / "out"),
+        "--task", "0/1", "--part-size", "10000", "-o", str(text.parent / "out"),
     ]  # fmt: skip
     for delay in (0.3, 0.6, 0.9):
         process = subprocess.Popen(args, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
@@ -121,7 +70,7 @@ def test_a_driver_that_is_killed_goes_on(text: Path) -> None:
     done = subprocess.run(args, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     made, other = Plan.load(str(text.parent / "out")), make(text, "other")
-    run_parts(other, range(len(other)), 1)
+    run_parts(other, range(len(other)))
     assert commit(made) == commit(other)
     assert {digest for name, digest in contents(made).items() if name.endswith(".u16")} == {
         digest for name, digest in contents(other).items() if name.endswith(".u16")
