@@ -101,7 +101,8 @@ def watch(options: argparse.Namespace) -> int:
     given += [f"--rounds={options.rounds}"]
     if options.repeat is not None:
         given += [f"--repeat={options.repeat}"]
-        given += [f"--steps={joined(options.steps)}"] * (options.steps is not None)
+        if options.steps is not None:
+            given.append(f"--steps={joined(options.steps)}")
     start, seed, code = time.monotonic(), "", 0
     for line in lines_of(given):
         if isinstance(line, int):
