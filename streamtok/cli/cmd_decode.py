@@ -258,7 +258,7 @@ def _format(args: argparse.Namespace, source: _Source, encoding: Encoding) -> st
         return found
     try:
         return sinks.choose_format(
-            args.format, source.file, encoding.max_token_value, sinks.READ_FORMATS
+            args.format, source.file, encoding.max_token_value, (*sinks.READ_FORMATS, "parquet")
         )
     except ValueError as error:
         raise Refused(str(error)) from None

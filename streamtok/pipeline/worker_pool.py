@@ -1,6 +1,6 @@
-"""A pool of processes of this machine: each works on spans, and their events are given in order.
+"""A pool of processes of this machine: each encodes spans, and their events are given in order.
 
-A worker gets a function that makes what works on spans, and then spans, through its standard input,
+A worker gets a function that makes the encoder, and then spans, through its standard input,
 and answers with events. They are kept until it is their turn, in memory and then in a temporary
 file, and only units that are complete are given out: so a worker that dies leaves nothing behind,
 and its span is given to another. If the process with the pool dies, its workers see the end of
@@ -19,12 +19,12 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import DocumentError
 from .documents import explain
 from .sources import Waiting, unit_ends
-from .span_encoder import Ids, Span, UnitEnd
+from .span_encoder import Event, Ids, Span, SpanEncoder, UnitEnd
 
 if TYPE_CHECKING:
     from .rows import Row
@@ -37,22 +37,12 @@ _IN_FILES = 1 << 32  # bytes of all, after which only the first span goes on
 _ATTEMPTS = 3
 
 
-class Worker(Protocol):
-    """What works on spans, in each process. place: of an error that does not name it."""
-
-    @property
-    def place(self) -> str: ...
-
-    def run(self, span: Span) -> Iterator[Any]:
-        """The events of a span, which can be pickled."""
-
-
 class InProcesses:
-    """Works on spans in `workers` processes."""
+    """Encodes spans in `workers` processes."""
 
     def __init__(
         self,
-        begin: Callable[[], Worker],
+        begin: Callable[[], SpanEncoder],
         spans: Callable[[Row], Iterator[Span]],
         workers: int,
         waiting: Waiting = contextlib.nullcontext,
@@ -71,7 +61,7 @@ class InProcesses:
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
 
-    def run(self, after: Row) -> Iterator[Any]:
+    def run(self, after: Row) -> Iterator[Event]:
         """The events of all that comes after a row, in order. Raises DocumentError, OSError."""
         spans = self._spans(after)
         begun: deque[_Answer] = deque()
@@ -163,7 +153,7 @@ class _Answer:
         if kind != _EVENT:
             self._ready = self.size
 
-    def events(self) -> Iterator[Any]:
+    def events(self) -> Iterator[Event]:
         """What is complete and was not given out. Raises what the worker has raised."""
         while self._given < self._ready:
             self._file.seek(self._given)
@@ -206,7 +196,7 @@ def _error(kind: str, *said: Any) -> Exception:
 class _Worker:
     """A process, and the answer that it gives now."""
 
-    def __init__(self, begin: Callable[[], Worker]):
+    def __init__(self, begin: Callable[[], SpanEncoder]):
         # The package may have been found through a changed sys.path.
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
