@@ -21,7 +21,7 @@ from tokenizers import Tokenizer as RealTokenizer  # also where this one is in i
 
 from .._core.encode import ALL, NO_SPECIAL
 from .compiled_tokenizer import Compiled, Refusal, compile_tokenizer
-from .encodings import Call, Encoding, Padding, Snapshot, Truncation, ids_of, real_encoding
+from .lazy import Call, Encoding, Padding, Snapshot, Truncation, ids_of, real_encoding
 
 __all__ = ["Tokenizer", "log_once", "threads"]
 

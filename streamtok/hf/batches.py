@@ -14,14 +14,14 @@ import numpy as np
 from .._core.encode import ALL, NO_SPECIAL
 from .._core.hf_rows import fill_rows, list_rows
 from .backend import threads
-from .encodings import Call, Encoding, ids_of
+from .lazy import Call, Encoding, ids_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._types import IdArray
     from .backend import Tokenizer
-    from .encodings import Snapshot
+    from .lazy import Snapshot
 
 __all__ = ["answer", "is_simple"]
 
