@@ -17,7 +17,11 @@ import functools
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._core.encode import ALL, NO_SPECIAL, FastEncoding
+from ._core.encode import (
+    ALL,
+    NO_SPECIAL,
+    FastEncoding,
+)
 from ._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
 from .answers.text_settings import Settings
 from .definition import Definition
@@ -125,9 +129,9 @@ class Encoding(FastEncoding):
         >>> enc.encode("low")
         [257]
         """
-        from .training.trainer import Trainer
+        from .training.vocabulary_trainer import VocabularyTrainer
 
-        trainer = Trainer(pattern, num_threads=num_threads)
+        trainer = VocabularyTrainer(pattern, num_threads=num_threads)
         trainer.update_documents(texts)
         vocabulary, specials = trainer.train_vocabulary(
             vocab_size, special_tokens=special_tokens, min_frequency=min_frequency, tie=tie
@@ -145,10 +149,11 @@ class Encoding(FastEncoding):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._origin is not None:  # by reference: nothing else to carry
             return self._origin
+        pattern = self.definition.pattern
         return _made_again, (
             type(self),
             self.name,
-            self.definition.pattern or self._pat_str,
+            pattern if pattern is not None and pattern.is_composed else self._pat_str,
             self.definition.vocabulary,
             self._special_tokens,
             self.definition.rules,
