@@ -129,6 +129,8 @@ def calls(text: str) -> dict[str, Callable[[Any], Any]]:
         f"{len(small)} calls with 1 KB each": lambda t: [t(one) for one in small],
         "a padded matrix": lambda t: t(rows, **padded),
         "cut to 128, padded": lambda t: t(rows, truncation=True, max_length=128, **padded),
+        "with offsets": lambda t: t(rows, return_offsets_mapping=True),
+        "100 KB with offsets": lambda t: t(text[:100_000], return_offsets_mapping=True),
         "decode at once": lambda t: t.decode(ids(t)),
         "decode id by id": step_by_step,
     }

@@ -17,11 +17,7 @@ import functools
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._core.encode import (
-    ALL,
-    NO_SPECIAL,
-    FastEncoding,
-)
+from ._core.encode import ALL, NO_SPECIAL, FastEncoding
 from ._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
 from .answers.text_settings import Settings
 from .definition import Definition
@@ -129,9 +125,9 @@ class Encoding(FastEncoding):
         >>> enc.encode("low")
         [257]
         """
-        from .training.vocabulary_trainer import VocabularyTrainer
+        from .training.trainer import Trainer
 
-        trainer = VocabularyTrainer(pattern, num_threads=num_threads)
+        trainer = Trainer(pattern, num_threads=num_threads)
         trainer.update_documents(texts)
         vocabulary, specials = trainer.train_vocabulary(
             vocab_size, special_tokens=special_tokens, min_frequency=min_frequency, tie=tie
@@ -149,11 +145,10 @@ class Encoding(FastEncoding):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._origin is not None:  # by reference: nothing else to carry
             return self._origin
-        pattern = self.definition.pattern
         return _made_again, (
             type(self),
             self.name,
-            pattern if pattern is not None and pattern.is_composed else self._pat_str,
+            self.definition.pattern or self._pat_str,
             self.definition.vocabulary,
             self._special_tokens,
             self.definition.rules,

@@ -217,7 +217,7 @@ def random_pre_tokenizer(rng: random.Random, kind: str) -> Any:
 def one_pre_tokenizer(rng: random.Random) -> Any:
     kind = rng.choice(
         ["Digits", "Punctuation", "Whitespace", "WhitespaceSplit", "CharDelimiterSplit",
-        "BertPreTokenizer", "UnicodeScripts"]
+        "BertPreTokenizer"]
         + ["Metaspace", rng.choice(["ByteLevel", "Split", "Split"])] + ["Split"] * 6
     )  # fmt: skip
     if kind == "Split":

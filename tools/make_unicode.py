@@ -24,9 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import regex
-from tokenizers.pre_tokenizers import UnicodeScripts
 
-from streamtok.patterns.huggingface_characters import SCRIPTS
 from streamtok.patterns.unicode_classes import CharSet, UnicodeTable
 
 REGEX_VERSION = "2025.7.34"
@@ -40,6 +38,23 @@ CATEGORIES = [
     *("Zs", "Zl", "Zp", "Cc", "Cf", "Co", "Cn"),
 ]
 PROPERTIES = ["Alphabetic", "Lowercase", "Uppercase", "White_Space"]
+SCRIPTS = """
+    Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak
+    Bengali Bhaiksuki Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal Carian
+    Caucasian_Albanian Chakma Cham Cherokee Common Coptic Cuneiform Cypriot Cyrillic Deseret
+    Devanagari Duployan Egyptian_Hieroglyphs Elbasan Ethiopic Georgian Glagolitic Gothic Grantha
+    Greek Gujarati Gurmukhi Han Hangul Hanunoo Hatran Hebrew Imperial_Aramaic Inherited
+    Inscriptional_Pahlavi Inscriptional_Parthian Javanese Kaithi Kannada Kayah_Li Kharoshthi
+    Khmer Khojki Khudawadi Lao Latin Lepcha Limbu Linear_A Linear_B Lisu Lycian Lydian Mahajani
+    Malayalam Mandaic Manichaean Marchen Meetei_Mayek Mende_Kikakui Meroitic_Cursive
+    Meroitic_Hieroglyphs Miao Modi Mongolian Mro Multani Myanmar Nabataean New_Tai_Lue Newa Nko
+    Ogham Ol_Chiki Old_Hungarian Old_Italic Old_North_Arabian Old_Permic Old_Persian
+    Old_South_Arabian Old_Turkic Oriya Osage Osmanya Pahawh_Hmong Palmyrene Pau_Cin_Hau Phags_Pa
+    Phoenician Psalter_Pahlavi Rejang Runic Samaritan Saurashtra Sharada Shavian Siddham
+    SignWriting Sinhala Sora_Sompeng Sundanese Syloti_Nagri Syriac Tagalog Tagbanwa Tai_Le
+    Tai_Tham Tai_Viet Takri Tamil Tangut Telugu Thaana Thai Tibetan Tifinagh Tirhuta Ugaritic
+    Vai Warang_Citi Yi
+"""
 
 # tiktoken decides where its engine and `regex` disagree. They do so once: in `regex`, the dotted
 # and dotless i of Turkish are case variants of i and I; in Rust they are not.
@@ -57,12 +72,6 @@ def members(pattern: str, text: str = ALL_TEXT) -> list[int]:
 def pattern_of(name: str) -> str:
     """The spelling of the set `name` in a pattern."""
     return r"\w" if name == "word" else rf"\p{{{name}}}"
-
-
-def without_script() -> list[int]:
-    """The code points that belong to no script for Hugging Face's UnicodeScripts."""
-    scripts = UnicodeScripts()
-    return [ord(char) for char in ALL_TEXT if not scripts.pre_tokenize_str(char)]
 
 
 def cased_text() -> str:
@@ -88,11 +97,10 @@ def write() -> None:
     """Write the file."""
     if version("regex") != REGEX_VERSION:
         raise SystemExit(f"expected regex=={REGEX_VERSION}, found {version('regex')}")
-    names = [*CATEGORIES, *SCRIPTS, "Hiragana", "Katakana", *PROPERTIES, "word"]
+    names = [*CATEGORIES, *SCRIPTS.split(), "Hiragana", "Katakana", *PROPERTIES, "word"]
     toggles = [CharSet.from_code_points(members(pattern_of(name))).toggles for name in names]
-    names += ["Cs", "No_Script"]
+    names.append("Cs")
     toggles.append(CharSet.from_ranges([(0xD800, 0xDFFF)]).toggles)
-    toggles.append(CharSet.from_code_points(without_script()).toggles)
     classes = fold_classes()
     np.savez_compressed(
         OUTPUT,
@@ -127,9 +135,7 @@ def check() -> int:
     surrogates = CharSet.from_ranges([(0xD800, 0xDFFF)])
     bad = 0
     for name, charset in table.sets.items():
-        if name == "No_Script":
-            bad += report(name, charset.code_points().tolist(), without_script())
-        elif name != "Cs":
+        if name != "Cs":
             ours = (charset - surrogates).code_points()
             bad += report(name, ours.tolist(), kept(pattern_of(name), ALL_TEXT))
     cased = cased_text()

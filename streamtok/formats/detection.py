@@ -90,8 +90,8 @@ def load(
 
     source: a vocabulary file of any format; a folder with one, whose other files add what it does
     not say (`model_folder.py`); the name "org/model" of a model on Hugging Face's hub, if there is
-    no such path; a tokenizer of tokenizers, transformers, tiktoken, mistral-common or
-    sentencepiece; or an `Encoding`, which is returned.
+    no such path; a tokenizer of tokenizers, transformers, tiktoken or sentencepiece; or an
+    `Encoding`, which is returned.
 
     pattern, special_tokens: for `.tiktoken` files, which contain neither. GPT-2's pair of files
     takes a pattern only; all else takes none of the two. revision: for models of the hub. cache:
@@ -140,8 +140,8 @@ def _load_object(given: object, name: str | None) -> Encoding:
     if made is None:
         raise TypeError(
             f"{type(given).__name__} cannot be loaded: expected a path, the name of a "
-            "model (org/model), an Encoding, or a tokenizer of tokenizers, transformers, tiktoken, "
-            "mistral-common or sentencepiece"
+            "model (org/model), an Encoding, or a tokenizer of tokenizers, transformers, tiktoken "
+            "or sentencepiece"
         )
     return made
 

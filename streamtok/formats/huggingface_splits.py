@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import PatternError, UnsupportedPatternError, VocabularyError
 from ..normalizers import ByteLetters, MetaspaceText, PrefixSpace, Step
-from ..patterns.huggingface_characters import DIGIT, PUNCTUATION, SCRIPT_PATTERN
+from ..patterns.huggingface_characters import DIGIT, PUNCTUATION
 from ..patterns.named import GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import MAX_SPLITS, rebuilt_sequence, same_pieces
@@ -157,9 +157,6 @@ def _read(part: JsonValue, steps: list[Step]) -> list[Split]:
     if kind == "BertPreTokenizer":
         part.allow_only("type")
         return [Split(r"\s+", "removed"), Split(PUNCTUATION)]
-    if kind == "UnicodeScripts":
-        part.allow_only("type")
-        return [Split(SCRIPT_PATTERN, "only")]
     part.fail(f"the pre-tokenizer {kind!r} is not supported")
 
 

@@ -15,7 +15,6 @@ from ..engines.rules import TokenFlags
 from ..errors import VocabularyError
 from ..files.part_file import write_whole
 from ..normalizers import Normalizer
-from ..patterns.huggingface_characters import SCRIPT_PATTERN
 from ..patterns.named import BERT_PATTERN, GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import SplitSequence, same_pieces
@@ -227,8 +226,6 @@ def _cuts(encoding: Encoding) -> list[dict[str, Any]]:
 
 
 def _split(split: Split) -> dict[str, Any]:
-    if split == Split(SCRIPT_PATTERN, "only"):  # its sets have no names there
-        return {"type": "UnicodeScripts"}
     if split == Split(BERT_PATTERN, "only"):
         return {"type": "BertPreTokenizer"}
     pattern, behavior = split

@@ -170,13 +170,10 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
     template = Template(*around)
     if len(special) + len(added) == n_known and template == NO_TEMPLATE:
         return encoding
-    pattern = encoding.pattern
     return make_encoding(
         config.place,
         encoding.name,
-        pat_str=pattern
-        if pattern is not None and pattern.is_composed
-        else encoding.definition.pat_str,
+        pat_str=encoding.pattern or encoding.definition.pat_str,
         mergeable_ranks=encoding.definition.vocabulary,
         special_tokens=special,
         rules=encoding.definition.rules._replace(added_tokens=tuple(added.items())),

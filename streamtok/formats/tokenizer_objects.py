@@ -1,14 +1,12 @@
 """Tokenizers of other libraries, as objects that a program has already.
 
 An object is known by what it has: none of these libraries is imported here. Taken are tokenizers'
-`Tokenizer` and what wraps one (transformers' fast tokenizers), `tiktoken.Encoding`,
-mistral-common's `MistralTokenizer`, `Tekkenizer` and `SentencePieceTokenizer`, and sentencepiece's
+`Tokenizer`, transformers' fast tokenizers, which wrap one, `tiktoken.Encoding`, and sentencepiece's
 processor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import VocabularyError
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["from_object"]
 
-_WRAPPED = "backend_tokenizer", "instruct_tokenizer", "tokenizer"
-_MAX_DEPTH = 4  # of wrappers
-
 
 def from_object(given: Any, name: str | None) -> Encoding | None:
     """The encoding of another library's tokenizer; None if it is not such an object.
@@ -36,35 +31,30 @@ def from_object(given: Any, name: str | None) -> Encoding | None:
     source = f"<{type(given).__module__.partition('.')[0]}.{type(given).__qualname__}>"
     if isinstance(given, type):
         return None
-    is_wrapped = False
-    eos = getattr(given, "eos_token_id", None)
-    for _ in range(_MAX_DEPTH):
-        if callable(getattr(given, "to_str", None)) and hasattr(given, "token_to_id"):
-            made = _from_tokenizers(given, source, name, is_wrapped)
-            if is_wrapped and type(eos) is int:
-                made.definition.model_settings = made.definition.model_settings._replace(eos=(eos,))
-            return made
-        if callable(getattr(given, "serialized_model_proto", None)):
-            model: bytes = given.serialized_model_proto()
-            return read_sentencepiece(model, source, name or "sentencepiece")
-        if hasattr(given, "_tekken_token2id_nospecial"):
-            return _from_tekken(given, source, name)
-        if hasattr(getattr(given, "_model", None), "serialized_model_proto"):
-            given = given._model
-            continue
-        if hasattr(given, "_mergeable_ranks") and hasattr(given, "_pat_str"):
-            return _from_tiktoken(given, source, name)
-        inner = next((x for key in _WRAPPED if (x := getattr(given, key, None)) is not None), None)
-        if inner is None:
-            break
-        name = name or _name_of(given)
-        given, is_wrapped = inner, True
+    if _is_of_tokenizers(given):
+        return _from_tokenizers(given, source, name, False)
+    if callable(getattr(given, "serialized_model_proto", None)):
+        model: bytes = given.serialized_model_proto()
+        return read_sentencepiece(model, source, name or "sentencepiece")
+    if hasattr(given, "_mergeable_ranks") and hasattr(given, "_pat_str"):
+        return _from_tiktoken(given, source, name)
+    backend = getattr(given, "backend_tokenizer", None)
+    if backend is not None and _is_of_tokenizers(backend):
+        made = _from_tokenizers(backend, source, name or _name_of(given), True)
+        eos = getattr(given, "eos_token_id", None)
+        if type(eos) is int:
+            made.definition.model_settings = made.definition.model_settings._replace(eos=(eos,))
+        return made
     if hasattr(given, "convert_tokens_to_ids"):
         raise VocabularyError(
             f"{source}: a tokenizer that is written in Python has no rules that can be read: give "
             "its fast variant (AutoTokenizer gives it), or the model's folder"
         )
     return None
+
+
+def _is_of_tokenizers(given: Any) -> bool:
+    return callable(getattr(given, "to_str", None)) and hasattr(given, "token_to_id")
 
 
 def _name_of(given: Any) -> str | None:
@@ -86,33 +76,11 @@ def _from_tiktoken(given: Any, source: str, name: str | None) -> Encoding:
         vocabulary = Vocabulary.from_ranks(given._mergeable_ranks)
     except (VocabularyError, TypeError) as error:
         raise VocabularyError(f"{source}: {error}") from None
+    special = given._special_tokens.items()  # maybe an enumeration's: a class derived from str
     return make_encoding(
         source,
         name or str(given.name),
         pat_str=given._pat_str,
         mergeable_ranks=vocabulary,
-        special_tokens=_plain(given._special_tokens),
-    )
-
-
-def _plain(tokens: Mapping[str, int]) -> dict[str, int]:
-    """A copy whose texts are of no class derived from str, such as an enumeration's."""
-    return {str.__str__(text): number for text, number in tokens.items()}
-
-
-def _from_tekken(given: Any, source: str, name: str | None) -> Encoding:
-    specials = _plain({one["token_str"]: one["rank"] for one in given._all_special_tokens})
-    first = len(specials)
-    try:
-        vocabulary = Vocabulary.from_ranks(
-            {token: rank + first for token, rank in given._tekken_token2id_nospecial.items()}
-        )
-    except VocabularyError as error:
-        raise VocabularyError(f"{source}: {error}") from None
-    return make_encoding(
-        source,
-        name or str(given._model.name),
-        pat_str=given._model._pat_str,
-        mergeable_ranks=vocabulary,
-        special_tokens=specials,
+        special_tokens={str.__str__(text): number for text, number in special},
     )

@@ -8,76 +8,28 @@ work: pairs, words that are cut already, offsets, training, and all that raises.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import copy
 import functools
 import logging
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import tokenizers
 from tokenizers import Tokenizer as RealTokenizer  # also where this one is in its place
 
 from .._core.encode import ALL, NO_SPECIAL
 from .compiled_tokenizer import Compiled, Refusal, compile_tokenizer
-from .lazy import Encoding, Origin, Padding, Truncation, padded_length, real_encoding
+from .encodings import Call, Encoding, Padding, Snapshot, Truncation, ids_of, real_encoding
 
-__all__ = ["Snapshot", "Tokenizer", "log_once", "threads"]
+__all__ = ["Tokenizer", "log_once", "threads"]
 
 _PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
 _MODEL_SETTINGS = (
     "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
     "byte_fallback", "ignore_merges", "max_input_chars_per_word", "alpha", "nbest_size",
 )  # fmt: skip
-
-
-class Snapshot(NamedTuple):
-    """A tokenizer as one call finds it.
-
-    A call reads it once and goes by nothing else, so that what another thread changes meanwhile
-    counts as a whole or not at all. It never changes.
-    """
-
-    compiled: Compiled | None = None
-    reason: str | None = None  # why there is none; with neither, it was not compiled yet
-    truncation: Truncation | None = None
-    padding: Padding | None = None
-    encode_special_tokens: bool = False
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether the real tokenizer must encode: nothing is compiled, or the settings ask for what
-        only it knows: truncation that it would not let be set now, as when the special tokens leave
-        less than the stride, or special tokens that are text and hide others.
-        """
-        compiled, truncation = self.compiled, self.truncation
-        if compiled is None or (compiled.special_hides and self.encode_special_tokens):
-            return True
-        if truncation is None:
-            return False
-        most = truncation.max_length - compiled.framed.size
-        return most <= truncation.stride or truncation.strategy != "longest_first"
-
-    def ids_of(self, text: str) -> list[int]:
-        """The ids of a text. Only where it is not refused, as all that follows."""
-        encoding = self.compiled.encoding  # type: ignore[union-attr]
-        if self.encode_special_tokens:
-            return encoding.encode(text, disallowed_special=())
-        return encoding.encode(text, allowed_special=ALL)
-
-    def encoding_of(
-        self, text: str, ids: list[int], add_special_tokens: bool, has_offsets: bool = True
-    ) -> Encoding:
-        """The encoding of a text that has these ids, truncated but not padded."""
-        compiled: Any = self.compiled
-        return Encoding(
-            Origin(
-                compiled, text, ids, add_special_tokens, self.encode_special_tokens, has_offsets,
-                self.truncation,
-            )
-        )  # fmt: skip
 
 
 class Tokenizer:
@@ -173,22 +125,10 @@ class Tokenizer:
             log_once(str(error))
             self._snapshot = self._snapshot._replace(reason=str(error))
             return
-        if self._handed_out:
-            compiled.let_go()
         self._snapshot = self._snapshot._replace(compiled=compiled)
 
-    @contextlib.contextmanager
-    def _changing(self) -> Iterator[Any]:
-        """The real tokenizer, to be changed in a `with` block. It is compiled again after that, and
-        encodings from before stay what they are.
-        """
-        with self._lock:
-            self._forget()
-            yield self._real
-
     def _forget(self) -> None:
-        if self._snapshot.compiled is not None:
-            self._snapshot.compiled.let_go()
+        """Compile again when ids are next asked for. Encodings from before stay what they are."""
         self._snapshot = self._snapshot._replace(compiled=None, reason=None)
 
     def _part(self, name: str) -> Any:
@@ -196,8 +136,6 @@ class Tokenizer:
         with self._lock:
             part = getattr(self._real, name)
             if part is not None:
-                if self._snapshot.compiled is not None:
-                    self._snapshot.compiled.let_go()
                 self._handed_out.setdefault(name, _state_of(part))
             return part
 
@@ -223,10 +161,8 @@ class Tokenizer:
         now = self._now()
         if pair is not None or is_pretokenized or type(sequence) is not str or now.is_refused:
             return self._real.encode(sequence, pair, is_pretokenized, add_special_tokens)
-        made = now.encoding_of(sequence, now.ids_of(sequence), add_special_tokens)
-        if now.padding is not None:
-            _pad_all([made], now.padding)
-        return made
+        ids = ids_of(now, sequence)
+        return Encoding(Call(now, [sequence], [ids].__getitem__, len(ids), add_special_tokens), 0)
 
     def encode_batch(
         self, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
@@ -253,57 +189,24 @@ class Tokenizer:
             real = self._real
             encode = real.encode_batch if has_offsets else real.encode_batch_fast
             return encode(input, is_pretokenized, add_special_tokens)  # type: ignore[no-any-return]
-        if len(input) == 1:
-            rows = [now.ids_of(input[0])]
+        texts = [*input]  # the caller may change the list before offsets are asked for
+        if len(texts) == 1:
+            rows = [ids_of(now, texts[0])]
         else:
             rows = now.compiled.encoding.encode_batch(  # type: ignore[union-attr]
-                input,
+                texts,
                 num_threads=threads(),
                 allowed_special=NO_SPECIAL if now.encode_special_tokens else ALL,
                 disallowed_special=(),
             )
-        made = [
-            now.encoding_of(text, ids, add_special_tokens, has_offsets)
-            for text, ids in zip(input, rows, strict=True)
-        ]
-        if now.padding is not None:
-            _pad_all(made, now.padding)
-        return made
+        longest = max(map(len, rows), default=0)
+        call = Call(now, texts, rows.__getitem__, longest, add_special_tokens, has_offsets)
+        return call.encodings()
 
     def post_process(self, encoding: Any, pair: Any = None, add_special_tokens: bool = True) -> Any:
         """tokenizers.Encoding: truncated, with special tokens, and padded."""
         pair = None if pair is None else real_encoding(pair)
         return self._real.post_process(real_encoding(encoding), pair, add_special_tokens)
-
-    def num_special_tokens_to_add(self, is_pair: bool) -> int:
-        """int: how many ids are added to those of a text, or of two."""
-        return self._real.num_special_tokens_to_add(is_pair)  # type: ignore[no-any-return]
-
-    async def async_encode(
-        self,
-        sequence: Any,
-        pair: Any = None,
-        is_pretokenized: bool = False,
-        add_special_tokens: bool = True,
-    ) -> Any:
-        """`encode` on another thread."""
-        return await _elsewhere(self.encode, sequence, pair, is_pretokenized, add_special_tokens)
-
-    async def async_encode_batch(
-        self, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
-    ) -> list[Any]:
-        """`encode_batch` on another thread."""
-        return await _elsewhere(  # type: ignore[no-any-return]
-            self.encode_batch, input, is_pretokenized, add_special_tokens
-        )
-
-    async def async_encode_batch_fast(
-        self, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
-    ) -> list[Any]:
-        """`encode_batch_fast` on another thread."""
-        return await _elsewhere(  # type: ignore[no-any-return]
-            self.encode_batch_fast, input, is_pretokenized, add_special_tokens
-        )
 
     # Decoding
 
@@ -326,49 +229,7 @@ class Tokenizer:
             )
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
 
-    async def async_decode_batch(
-        self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
-    ) -> list[str]:
-        """`decode_batch` on another thread."""
-        return await _elsewhere(  # type: ignore[no-any-return]
-            self.decode_batch, sequences, skip_special_tokens
-        )
-
-    # Settings. Each is set on the real tokenizer first, which checks it.
-
-    @property
-    def truncation(self) -> dict[str, Any] | None:
-        """dict | None: what `enable_truncation` was given."""
-        return self._real.truncation  # type: ignore[no-any-return]
-
-    @property
-    def padding(self) -> dict[str, Any] | None:
-        """dict | None: what `enable_padding` was given."""
-        return self._real.padding  # type: ignore[no-any-return]
-
-    def enable_truncation(self, max_length: int, *args: Any, **kwargs: Any) -> None:
-        """Cut each text to so many ids."""
-        with self._lock:
-            self._real.enable_truncation(max_length, *args, **kwargs)
-            self._read_settings()
-
-    def no_truncation(self) -> None:
-        """Cut no text."""
-        with self._lock:
-            self._real.no_truncation()
-            self._read_settings()
-
-    def enable_padding(self, *args: Any, **kwargs: Any) -> None:
-        """Pad each text to one length."""
-        with self._lock:
-            self._real.enable_padding(*args, **kwargs)
-            self._read_settings()
-
-    def no_padding(self) -> None:
-        """Pad no text."""
-        with self._lock:
-            self._real.no_padding()
-            self._read_settings()
+    # Settings and vocabulary: also `_SETTING` and `_CHANGING`.
 
     @property
     def encode_special_tokens(self) -> bool:
@@ -380,30 +241,6 @@ class Tokenizer:
         with self._lock:
             self._real.encode_special_tokens = value
             self._read_settings()
-
-    # Vocabulary
-
-    def add_tokens(self, tokens: Iterable[Any]) -> int:
-        """int: how many of these are new."""
-        with self._changing() as real:
-            return real.add_tokens(tokens)  # type: ignore[no-any-return]
-
-    def add_special_tokens(self, tokens: Iterable[Any]) -> int:
-        """int: how many of these are new."""
-        with self._changing() as real:
-            return real.add_special_tokens(tokens)  # type: ignore[no-any-return]
-
-    def train(self, files: Any, trainer: Any = None) -> None:
-        """Train the real tokenizer's model on files."""
-        with self._changing() as real:
-            real.train(files, trainer)
-            _forget_words(real)
-
-    def train_from_iterator(self, iterator: Any, trainer: Any = None, length: Any = None) -> None:
-        """Train the real tokenizer's model on texts."""
-        with self._changing() as real:
-            real.train_from_iterator(iterator, trainer, length)
-            _forget_words(real)
 
     def __getattr__(self, name: str) -> Any:
         """All that is not here: the real tokenizer's."""
@@ -447,6 +284,46 @@ class Tokenizer:
 
 
 _OWN = {"_handed_out", "_lock", "_real", "_snapshot"}
+_SETTING = ("enable_truncation", "no_truncation", "enable_padding", "no_padding")
+_CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator")
+_ASYNC = ("encode", "encode_batch", "encode_batch_fast", "decode_batch")
+
+
+def _add_setting(name: str) -> None:
+    """The real tokenizer's method, which checks what is set, and this object after it."""
+
+    @functools.wraps(getattr(RealTokenizer, name))
+    def set_(self: Tokenizer, *args: Any, **kwargs: Any) -> None:
+        with self._lock:
+            getattr(self._real, name)(*args, **kwargs)
+            self._read_settings()
+
+    setattr(Tokenizer, name, set_)
+
+
+def _add_change(name: str) -> None:
+    """The real tokenizer's method, after which it is compiled again."""
+
+    @functools.wraps(getattr(RealTokenizer, name))
+    def change(self: Tokenizer, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            self._forget()
+            found = getattr(self._real, name)(*args, **kwargs)
+            if name.startswith("train") and hasattr(self._real.model, "_clear_cache"):
+                self._real.model._clear_cache()  # the real model knows words by ids from before
+            return found
+
+    setattr(Tokenizer, name, change)
+
+
+def _add_async(name: str) -> None:
+    call = getattr(Tokenizer, name)
+
+    async def called(self: Tokenizer, *args: Any, **kwargs: Any) -> Any:
+        return await asyncio.to_thread(call, self, *args, **kwargs)
+
+    called.__doc__ = f"`{name}` on another thread."
+    setattr(Tokenizer, f"async_{name}", called)
 
 
 def _add_part(name: str) -> None:
@@ -454,8 +331,9 @@ def _add_part(name: str) -> None:
         return self._part(name)
 
     def set_(self: Tokenizer, value: Any) -> None:
-        with self._changing() as real:
-            setattr(real, name, value)
+        with self._lock:
+            self._forget()
+            setattr(self._real, name, value)
             self._handed_out.pop(name, None)
         if value is not None:
             self._part(name)  # the caller has it
@@ -466,25 +344,19 @@ def _add_part(name: str) -> None:
 
 for _name in _PARTS:
     _add_part(_name)
+for _name in _SETTING:
+    _add_setting(_name)
+for _name in _CHANGING:
+    _add_change(_name)
+for _name in _ASYNC:
+    _add_async(_name)
 
 
-_LOG = logging.getLogger("streamtok.hf")
-_said: set[str] = set()
-_MOST_SAID = 100
-
-
+@functools.lru_cache(maxsize=100)
 def log_once(reason: str) -> None:
     """Log why tokenizers encodes, once in a process for each reason."""
-    if reason not in _said and len(_said) < _MOST_SAID:
-        _said.add(reason)
-        _LOG.warning("tokenizers encodes, not streamtok: %s", reason)
-
-
-def _forget_words(real: Any) -> None:
-    """The real model may know words by ids from before."""
-    clear = getattr(real.model, "_clear_cache", None)
-    if clear is not None:
-        clear()
+    message = "tokenizers encodes, not streamtok: %s"
+    logging.getLogger("streamtok.hf").warning(message, reason)
 
 
 def _state_of(part: Any) -> Any:
@@ -496,12 +368,6 @@ def _state_of(part: Any) -> Any:
         return part.__getstate__()
     except Exception:  # one that is written in Python, of which nothing is known
         return object()
-
-
-def _pad_all(encodings: list[Encoding], padding: Padding) -> None:
-    length = padded_length(max(map(len, encodings), default=0), padding)
-    for made in encodings:
-        made._pad(length, padding)
 
 
 def _decoded(compiled: Compiled, ids: Any, skip_special_tokens: bool) -> str | None:
@@ -532,10 +398,6 @@ def threads() -> int:
     if os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in _OFF:
         return 1
     return int(os.environ.get("RAYON_NUM_THREADS") or 0) or os.cpu_count() or 1
-
-
-async def _elsewhere(call: Any, *args: Any) -> Any:
-    return await asyncio.get_running_loop().run_in_executor(None, functools.partial(call, *args))
 
 
 def _restored(json: str, others: dict[str, Any]) -> Tokenizer:

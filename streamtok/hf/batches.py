@@ -1,28 +1,27 @@
 """What a call of transformers' tokenizer gives, of ids that come straight from the core.
 
 transformers makes an Encoding of each text, asks it for lists, and makes matrices of these.
-`answer` makes what the call returns at once; the encodings in it are made when they are looked at.
+`answer` makes what the call returns at once; the encodings in it know the ids when they are asked.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._core.encode import ALL, NO_SPECIAL
 from .._core.hf_rows import fill_rows, list_rows
 from .backend import threads
-from .lazy import Encoding, padded_length
+from .encodings import Call, Encoding, ids_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._types import IdArray
-    from .backend import Snapshot, Tokenizer
-    from .compiled_tokenizer import Compiled, Frame
-    from .lazy import Padding
+    from .backend import Tokenizer
+    from .encodings import Snapshot
 
 __all__ = ["answer", "is_simple"]
 
@@ -33,11 +32,11 @@ _SETTINGS = (
 )  # fmt: skip
 _NEVER = (
     "is_split_into_words", "return_overflowing_tokens", "return_special_tokens_mask",
-    "return_length", "return_offsets_mapping", "sanitize_control_tokens",
+    "return_length", "sanitize_control_tokens",
 )  # fmt: skip
 _SIMPLE = {
     "add_special_tokens", "return_token_type_ids", "return_attention_mask", "verbose",
-    "split_special_tokens",
+    "return_offsets_mapping", "split_special_tokens",
 }  # fmt: skip
 _KNOWN = {*_SETTINGS, *_NEVER, *_SIMPLE, "return_tensors"}
 
@@ -76,25 +75,40 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     has_types = "token_type_ids" in names if asked is None else asked
     asked = options.get("return_attention_mask")
     has_mask = "attention_mask" in names if asked is None else asked
+    has_spans = options.get("return_offsets_mapping", False)
+    if has_spans and tensors is not None:
+        return None
     special = options.get("add_special_tokens", True)
     if now.is_refused:
         return None
+    if has_types and (
+        now.compiled.frame(special).has_types  # type: ignore[union-attr]
+        or (now.padding is not None and now.padding.pad_type_id)
+    ):
+        return None
+    verbose = options.get("verbose", True)
     if is_single:
-        if is_plain:
-            return _of_one(tokenizer, now, texts, special, has_types, has_mask, max_length,
-                           options.get("verbose", True))  # fmt: skip
+        if is_plain and not has_spans:
+            return _of_one(tokenizer, now, texts, special, has_types, has_mask, max_length, verbose)
         texts = [texts]
     elif not all(type(text) is str for text in texts):
         return None
-    batch = _Batch(now, texts, *_flat(now, texts), special)
-    encodings = [Encoding.later(functools.partial(batch.make, row)) for row in range(len(texts))]
-    found = (batch.lists if tensors is None else batch.matrices)(has_types, has_mask)
+    ids, ends = _flat(now, texts)
+
+    def row(number: int) -> list[int]:
+        return ids[ends[number - 1] if number else 0 : ends[number]].tolist()  # type: ignore[no-any-return]
+
+    longest = int(np.diff(ends, prepend=0).max())
+    call = Call(now, [*texts], row, longest, special)
+    found = (_lists if tensors is None else _matrices)(call, ids, ends, has_types, has_mask)
     if found is None:
         return None
-    verbose = options.get("verbose", True)
-    if max_length is None and max(batch.width, batch.longest) > tokenizer.model_max_length:
-        for row in found["input_ids"]:
-            tokenizer._eventual_warn_about_too_long_sequence(row, None, verbose)
+    encodings = call.encodings()
+    if has_spans:
+        found["offset_mapping"] = _spans(call, ids, ends, encodings)
+    if max_length is None and max(call.width, call.longest) > tokenizer.model_max_length:
+        for made in found["input_ids"]:
+            tokenizer._eventual_warn_about_too_long_sequence(made, None, verbose)
     if is_single and tensors is None:
         found = {name: rows[0] for name, rows in found.items()}
     return _made(found, encodings, tensors)
@@ -135,7 +149,7 @@ def _of_one(
     verbose: bool,
 ) -> Any:
     """`answer` for one text that is neither padded nor cut: without rows."""
-    ids = now.ids_of(text)
+    ids = ids_of(now, text)
     frame = now.compiled.frame(add_special_tokens)  # type: ignore[union-attr]
     n = len(ids)
     if frame.size:
@@ -144,14 +158,13 @@ def _of_one(
         tokenizer._eventual_warn_about_too_long_sequence(ids, None, verbose)
     found = {"input_ids": ids}
     if has_types:
-        found["token_type_ids"] = [*frame.before_types, *[frame.type] * n, *frame.after_types]
+        found["token_type_ids"] = [0] * len(ids)
     if has_mask:
         found["attention_mask"] = [1] * len(ids)
 
-    def make() -> Encoding:
-        return now.encoding_of(text, now.ids_of(text), add_special_tokens)
-
-    return _made(found, [Encoding.later(make)], None)
+    # The caller has the list of ids, and may change it.
+    call = Call(now, [text], None, n, add_special_tokens)
+    return _made(found, [Encoding(call, 0)], None)
 
 
 def _made(found: dict[str, Any], encodings: list[Encoding], tensors: Any) -> Any:
@@ -173,114 +186,59 @@ def _batch_encoding() -> tuple[Any, bool]:
     return BatchEncoding, vars(made) == known
 
 
-class _Batch(NamedTuple):
-    """Texts and their ids, and what is done with them."""
+def _lists(
+    call: Call, ids: IdArray, ends: npt.NDArray[np.int64], has_types: bool, has_mask: bool
+) -> dict[str, Any]:
+    """What the call gives without `return_tensors`."""
+    table = call.compiled.encoding.definition.encoder.table
+    frame, how = call.frame, (call.most, call.cuts_left, call.width, call.pads_left)
 
-    now: Snapshot
-    texts: Any
-    ids: IdArray
-    ends: npt.NDArray[np.int64]
-    add_special_tokens: bool
+    def rows(ids: Any, before: Any, after: Any, filling: int) -> list[list[int]]:
+        return list_rows(table, ids, ends, before, after, *how, filling)
 
-    @property
-    def compiled(self) -> Compiled:
-        return self.now.compiled  # type: ignore[return-value]
+    found = {"input_ids": rows(ids, frame.before, frame.after, call.pad_id)}
+    if has_types:
+        found["token_type_ids"] = [[0] * len(row) for row in found["input_ids"]]
+    if has_mask and not call.width:
+        found["attention_mask"] = [[1] * len(row) for row in found["input_ids"]]
+    elif has_mask:
+        ones = (1,) * len(frame.before), (1,) * len(frame.after)
+        found["attention_mask"] = rows(np.ones_like(ids), *ones, 0)
+    return found
 
-    @property
-    def padding(self) -> Padding | None:
-        return self.now.padding
 
-    @property
-    def frame(self) -> Frame:
-        return self.compiled.frame(self.add_special_tokens)
+def _matrices(
+    call: Call, ids: IdArray, ends: npt.NDArray[np.int64], has_types: bool, has_mask: bool
+) -> dict[str, Any] | None:
+    """What it gives with `return_tensors`; None for rows of several lengths."""
+    width, frame, most = call.width or call.longest, call.frame, call.most
+    shortest = min(int(np.diff(ends, prepend=0).min()), most) + frame.size
+    if width < call.longest or (not call.width and shortest < width):
+        return None
+    found = {"input_ids": np.empty((len(ends), width), np.int64)}
+    if has_types:
+        found["token_type_ids"] = np.zeros((len(ends), width), np.int64)
+    mask = np.empty_like(found["input_ids"]) if has_mask else None
+    if mask is not None:
+        found["attention_mask"] = mask
+    fill_rows(
+        ids, ends, found["input_ids"], mask, frame.before, frame.after, most, call.cuts_left,
+        call.pads_left, call.pad_id,
+    )  # fmt: skip
+    return found
 
-    @property
-    def most(self) -> int:
-        """How many ids of a text are kept."""
-        truncation = self.now.truncation
-        return len(self.ids) if truncation is None else truncation.max_length - self.frame.size
 
-    @property
-    def longest(self) -> int:
-        """Ids of the longest row, before padding."""
-        return min(int(np.diff(self.ends, prepend=0).max()), self.most) + self.frame.size
-
-    @property
-    def width(self) -> int:
-        """Ids to which rows are filled."""
-        longest = self.longest
-        return longest if self.padding is None else padded_length(longest, self.padding)
-
-    @property
-    def cuts_left(self) -> bool:
-        truncation = self.now.truncation
-        return truncation is not None and truncation.direction == "left"
-
-    @property
-    def pads_left(self) -> bool:
-        return self.padding is not None and self.padding.direction == "left"
-
-    def make(self, row: int) -> Encoding:
-        """The encoding of a row."""
-        first = int(self.ends[row - 1]) if row else 0
-        ids = self.ids[first : self.ends[row]].tolist()
-        made = self.now.encoding_of(self.texts[row], ids, self.add_special_tokens)
-        if self.padding is not None:
-            made._pad(self.width, self.padding)
-        return made
-
-    def lists(self, has_types: bool, has_mask: bool) -> dict[str, Any] | None:
-        """What the call gives without `return_tensors`."""
-        frame, padding = self.frame, self.padding
-        table = self.compiled.encoding.definition.encoder.table
-        width = 0 if padding is None else self.width
-        how = self.most, self.cuts_left, width, self.pads_left
-
-        def rows(ids: Any, before: Any, after: Any, filling: int) -> list[list[int]]:
-            return list_rows(table, ids, self.ends, before, after, *how, filling)
-
-        filling = 0 if padding is None else padding.pad_id
-        found = {"input_ids": rows(self.ids, frame.before, frame.after, filling)}
-        if has_types:
-            filling = 0 if padding is None else padding.pad_type_id
-            types = np.full_like(self.ids, frame.type)
-            found["token_type_ids"] = rows(types, frame.before_types, frame.after_types, filling)
-        if has_mask and padding is None:
-            found["attention_mask"] = [[1] * len(row) for row in found["input_ids"]]
-        elif has_mask:
-            ones = (1,) * len(frame.before), (1,) * len(frame.after)
-            found["attention_mask"] = rows(np.ones_like(self.ids), *ones, 0)
-        return found
-
-    def matrices(self, has_types: bool, has_mask: bool) -> dict[str, Any] | None:
-        """What it gives with `return_tensors`; None for rows of several lengths."""
-        most, width, frame, padding = self.most, self.width, self.frame, self.padding
-        shortest = min(int(np.diff(self.ends, prepend=0).min()), most) + frame.size
-        if width < self.longest or (padding is None and shortest < width):
-            return None
-        found = {"input_ids": np.empty((len(self.texts), width), np.int64)}
-        if has_types:
-            found["token_type_ids"] = self._types(width)
-        mask = np.empty_like(found["input_ids"]) if has_mask else None
-        if mask is not None:
-            found["attention_mask"] = mask
-        fill_rows(
-            self.ids, self.ends, found["input_ids"], mask, frame.before, frame.after, most,
-            self.cuts_left, self.pads_left, padding.pad_id if padding is not None else 0,
-        )  # fmt: skip
-        return found
-
-    def _types(self, width: int) -> npt.NDArray[np.int64]:
-        frame, padding = self.frame, self.padding
-        filling = padding.pad_type_id if padding is not None else 0
-        types = np.zeros((len(self.texts), width), np.int64)
-        if filling or frame.type or any(frame.before_types) or any(frame.after_types):
-            inner = np.full_like(self.ids, frame.type)
-            fill_rows(
-                inner, self.ends, types, None, frame.before_types, frame.after_types, self.most,
-                False, self.pads_left, filling,
-            )  # fmt: skip
-        return types
+def _spans(
+    call: Call, ids: IdArray, ends: npt.NDArray[np.int64], encodings: list[Encoding]
+) -> list[list[tuple[int, int]]]:
+    """The offsets of each row."""
+    if call.now.truncation is not None or call.width:
+        return [one.offsets for one in encodings]
+    before, after = [(0, 0)] * len(call.frame.before), [(0, 0)] * len(call.frame.after)
+    return [
+        one.offsets if spans is None else [*before, *spans, *after]
+        for one, spans in zip(encodings, call.compiled.spans_of(call.texts, ids, ends), strict=True)
+    ]
 
 
 def _flat(now: Snapshot, texts: Any) -> tuple[IdArray, npt.NDArray[np.int64]]:

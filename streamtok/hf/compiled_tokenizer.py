@@ -11,9 +11,13 @@ import json
 import re
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import is_normalized
 
+import numpy as np
 from tokenizers import Tokenizer as RealTokenizer  # also where streamtok's is in its place
+from tokenizers.pre_tokenizers import ByteLevel
 
+from .._core.hf_rows import span_rows
 from ..engines.changing import can_overlap
 from ..engines.rules import MARK
 from ..errors import StreamtokError
@@ -22,6 +26,9 @@ from ..vocabulary.byte_alphabet import to_bytes
 from ..vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .._types import IdArray
     from ..encoding import Encoding
 
 __all__ = ["Compiled", "Frame", "Piece", "Refusal", "compile_tokenizer"]
@@ -36,13 +43,11 @@ _MOST_IDS = 1 << 22  # for which tables by id are made
 
 
 class Frame(NamedTuple):
-    """The ids around those of a text, and the type of each part."""
+    """The ids around those of a text."""
 
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    before_types: tuple[int, ...]
-    type: int
-    after_types: tuple[int, ...]
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    has_types: bool = False  # whether an id may be of another type than 0
 
     @property
     def size(self) -> int:
@@ -62,30 +67,29 @@ class Piece(NamedTuple):
     is_byte: bool  # a byte of byte_fallback, whose neighbours say what it is
 
 
+_NOTHING = Piece(b"", None, False)
+
+
 class Compiled:
     """An encoding with the two frames of a tokenizer: with special tokens, and without.
 
     It never changes, and neither does what it says of the real tokenizer.
     """
 
-    def __init__(
-        self, encoding: Encoding, frames: tuple[Frame, Frame], json_text: str, bare: Any
-    ) -> None:
-        """json_text: the tokenizer's JSON. bare: a real tokenizer of the same parts that is this
-        object's own.
-        """
+    def __init__(self, encoding: Encoding, frames: tuple[Frame, Frame], json_text: str) -> None:
+        """json_text: the tokenizer's JSON."""
         settings = json.loads(json_text)
         self.encoding = encoding
         self._json = json_text
-        self._shared: Any = bare  # until a part of it may change
-        self._own: Any = None  # a tokenizer of the JSON, once one is needed after that
-        self._lock = threading.Lock()  # for these
+        self._copy: Any = None  # a real tokenizer that nobody else has, once it is needed
+        self._lock = threading.Lock()  # for it
         self.plain, self.framed = frames
         added = settings["added_tokens"]
         self.special_ids = frozenset(token["id"] for token in added if token["special"])
         self.special_hides = _special_hides(added, settings["normalizer"])
-        # The real one calls a token that it finds with spaces, or in changed text, by that text.
-        # One of the byte alphabet's letters is decoded as bytes, which ours is not.
+        # A token that is found with spaces around it, or in changed text, is called by that text.
+        # One of the byte alphabet's letters is decoded as bytes, which ours is not. The text of
+        # these may be other than what the encoding decodes them to.
         self.renamed = frozenset(
             token["id"]
             for token in added
@@ -94,60 +98,81 @@ class Compiled:
             or token["normalized"]
             or not (token["content"].isascii() or to_bytes(token["content"]) is None)
         )
+        self._sizes = _sizes(settings)
+        steps = _steps(settings["normalizer"], "normalizers")
+        self._forms = [step["type"] for step in steps]  # where there are sizes
+        self._added = {token["id"]: token["content"] for token in added}
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
-        self.decodes_spaces = _is_of_spaces(decoder)
+        self.texts: list[bytes | None] = []  # of each id, for SentencePiece's decoder
+        self._byte_ids: frozenset[int] = frozenset()  # those of byte_fallback there
+        if decoder.get("decoders") in (_SPACES, [*_SPACES, _FIRST_SPACE]):
+            self._read_texts(settings["model"]["vocab"])
+        self.decodes_spaces = bool(self.texts)
         # Whether the text of ids is that of each, one after the other.
         self.decodes_pieces = self.decodes_bytes or self.decodes_spaces
         self.drops_space = self.decodes_spaces and len(decoder["decoders"]) == 4
-        self.texts: list[bytes | None] = []  # of each id, for such a decoder
-        self._byte_ids: frozenset[int] = frozenset()
-        self._added = {token["id"]: token["content"] for token in added}
-        if self.decodes_spaces:
-            self._read_texts(settings["model"]["vocab"])
         self._pieces: tuple[dict[int, Piece], dict[int, Piece]] = {}, {}
 
-    def _read_texts(self, vocab: Any) -> None:
-        """Set the text of each id, None where there is none; vocab: as a tokenizer.json has it."""
-        if isinstance(vocab, list):  # of Unigram: the ids are places in it
-            vocab = {token: id for id, (token, _) in enumerate(vocab)}
-        names = {id: token for token, id in vocab.items()} | self._added
-        self.texts = [None] * (max(names, default=-1) + 1)
-        for id, token in names.items():
-            self.texts[id] = token.replace(MARK, " ").encode()
-        found = {id: _byte_of(token) for id, token in names.items() if token[:3] == "<0x"}
-        self._byte_ids = frozenset(id for id, byte in found.items() if byte is not None)
-        for id in self._byte_ids:
-            self.texts[id] = found[id]
+    def _read_texts(self, vocabulary: Any) -> None:
+        """Read the text of each id, unless one may be the name of a byte that Python reads
+        otherwise than Rust.
+        """
+        if isinstance(vocabulary, list):  # Unigram's ids are places
+            vocabulary = {token: id for id, (token, _) in enumerate(vocabulary)}
+        vocabulary = vocabulary | {token: id for id, token in self._added.items()}
+        texts: list[bytes | None] = [None] * (max(vocabulary.values(), default=-1) + 1)
+        byte_ids = set()
+        for token, id in vocabulary.items():
+            found = _BYTE.fullmatch(token)
+            if found is not None:
+                texts[id] = bytes.fromhex(found[1])
+                byte_ids.add(id)
+            elif token.startswith("<0x"):
+                return
+            else:
+                texts[id] = token.replace(MARK, " ").encode()
+        self.texts, self._byte_ids = texts, frozenset(byte_ids)
 
-    def encode_again(self, origin: Any) -> Any:
-        """The real encoding of a text, without padding. origin: an `Origin`."""
+    def frame(self, add_special_tokens: bool) -> Frame:
+        return self.framed if add_special_tokens else self.plain
+
+    def spans_of(
+        self, texts: list[str], ids: IdArray, ends: npt.NDArray[np.int64]
+    ) -> list[list[tuple[int, int]] | None]:
+        """The characters of each id of each text, of ids in a row that end at `ends`; None for a
+        text whose bytes are not those of its ids, where the real tokenizer must be asked.
+
+        Each id stands for the characters that its bytes touch.
+        """
+        if self._sizes is None:
+            return [None] * len(texts)
+        kept: list[str | None] = [*texts]
+        for form in self._forms:
+            kept = [
+                None if text is None or not is_normalized(form, text) else text for text in kept
+            ]
+        return span_rows(ids, ends, kept, self._sizes)
+
+    def encode_again(self, call: Any, row: int) -> Any:
+        """The real encoding of a text, without padding. call: a `Call`."""
         with self._lock:
             real = self._real()
-            real.encode_special_tokens = origin.encode_special_tokens
-            if origin.truncation is None:
+            real.encode_special_tokens = call.now.encode_special_tokens
+            if call.now.truncation is None:
                 real.no_truncation()
             else:
-                real.enable_truncation(**origin.truncation._asdict())
-            if origin.has_offsets:
-                return real.encode(origin.text, add_special_tokens=origin.add_special_tokens)
-            (made,) = real.encode_batch_fast(
-                [origin.text], add_special_tokens=origin.add_special_tokens
-            )
-            return made
+                real.enable_truncation(**call.now.truncation._asdict())
+            text, add_special_tokens = call.texts[row], call.add_special_tokens
+            if call.has_offsets:
+                return real.encode(text, add_special_tokens=add_special_tokens)
+            return real.encode_batch_fast([text], add_special_tokens=add_special_tokens)[0]
 
     def _real(self) -> Any:
-        """A real tokenizer of the same parts as when this was compiled. Under the lock."""
-        if self._shared is not None:
-            return self._shared
-        if self._own is None:
-            self._own = RealTokenizer.from_str(self._json)
-        return self._own
-
-    def let_go(self) -> None:
-        """The real tokenizer, or a part of it, may change from now on."""
-        with self._lock:
-            self._shared = None
+        """A real tokenizer as the one that this was compiled of then was. Under the lock."""
+        if self._copy is None:
+            self._copy = RealTokenizer.from_str(self._json)
+        return self._copy
 
     def piece(self, id: int, skip_special_tokens: bool) -> Piece:
         """What an id gives to a text, where `decodes_pieces`."""
@@ -161,50 +186,39 @@ class Compiled:
             return found
 
     def _piece(self, id: int, skip_special_tokens: bool) -> Piece:
-        if skip_special_tokens and id in self.special_ids and self._skips(id):
-            return _NOTHING
+        is_skipped = skip_special_tokens and id in self.special_ids
         name = self._added.get(id)
         if id in self.renamed:
             with self._lock:
-                name = self._real().id_to_token(id)
-        is_byte = False
-        if name is None and self.decodes_bytes:
+                real = self._real()
+                name = real.id_to_token(id)
+                # One that its normalizer changes is not known to be special there. The first of two
+                # may lose a space.
+                is_skipped = is_skipped and not real.decode([id, id], True)
+        data: bytes | None
+        if is_skipped:
+            return _NOTHING
+        if self.decodes_spaces:
+            data = self.texts[id] if id < len(self.texts) else None
+            if name is not None and id not in self._byte_ids:
+                data = name.replace(MARK, " ").encode()
+        elif name is not None:
+            data = to_bytes(name)
+            if data is None:
+                data = name.encode()
+        else:
             try:
                 data = self.encoding.definition.decoder.token_bytes(id)
             except KeyError:
-                return _NOTHING
-        elif name is None:
-            found = self.texts[id] if id < len(self.texts) else None
-            if found is None:
-                return _NOTHING
-            is_byte, data = id in self._byte_ids, found
-        elif self.decodes_bytes:
-            letters = to_bytes(name)
-            data = name.encode() if letters is None else letters
-        else:
-            byte = _byte_of(name)
-            is_byte, data = byte is not None, byte or name.replace(MARK, " ").encode()
-        if is_byte:
+                data = None
+        if not data:
+            return _NOTHING
+        if id in self._byte_ids:
             return Piece(data, None, True)
         try:
             return Piece(data, data.decode(), False)
         except UnicodeDecodeError:
             return Piece(data, None, False)
-
-    def _skips(self, id: int) -> bool:
-        """Whether the real one skips a special token: it may not know one as special that its
-        normalizer changes.
-        """
-        if id not in self.renamed:
-            return True
-        with self._lock:
-            return not self._real().decode([id, id], True)  # without the first one's space
-
-    def frame(self, add_special_tokens: bool) -> Frame:
-        return self.framed if add_special_tokens else self.plain
-
-
-_NOTHING = Piece(b"", None, False)
 
 
 def compile_tokenizer(real: Any) -> Compiled:
@@ -237,7 +251,7 @@ def compile_tokenizer(real: Any) -> Compiled:
         if type(error).__name__ != "PanicException":  # it is not an Exception
             raise
         raise Refusal(f"the real tokenizer panics: {error}") from None
-    return Compiled(encoding, frames, text, bare)
+    return Compiled(encoding, frames, text)
 
 
 def _without_settings(real: Any) -> Any:
@@ -256,36 +270,35 @@ def _without_settings(real: Any) -> Any:
 
 
 def _frame(real: Any, encoding: Encoding, add_special_tokens: bool) -> Frame:
-    template = (
-        encoding.definition.template if add_special_tokens else type(encoding.definition.template)()
-    )
-    n_before, n_after = len(template.before), len(template.after)
-    types: tuple[Any, ...] = ()
+    template = encoding.definition.template
+    before, after = (template.before, template.after) if add_special_tokens else ((), ())
+    n_before, n_after = len(before), len(after)
+    types: set[int] = set()
     for text in _PROBES:
         ids = encoding.encode(text, allowed_special="all")
         found = real.encode(text, add_special_tokens=add_special_tokens)
-        if found.ids != [*template.before, *ids, *template.after]:
+        if found.ids != [*before, *ids, *after]:
             raise Refusal(f"streamtok gives other ids for {text!r}")
         n = len(ids)
-        mask = [1] * n_before + [0] * n + [1] * n_after
-        sequences = [None] * n_before + [0] * n + [None] * n_after
-        found_types = found.type_ids
-        end = n_before + n
-        inner = set(found_types[n_before:end])
+        types.update(found.type_ids)
         if (
-            found.special_tokens_mask != mask
-            or found.sequence_ids != sequences
-            or found.attention_mask != [1] * len(mask)
+            found.special_tokens_mask != [1] * n_before + [0] * n + [1] * n_after
+            or found.sequence_ids != [None] * n_before + [0] * n + [None] * n_after
+            or found.attention_mask != [1] * len(found)
             or found.n_sequences != 1
             or found.overflowing
-            or len(inner) > 1
         ):
             raise Refusal("the post-processor does more than to add special tokens")
-        if inner:
-            types = tuple(found_types[:n_before]), *inner, tuple(found_types[end:])
-    if not types:
-        raise Refusal("no text has ids")
-    return Frame(template.before, template.after, *types)
+    return Frame(before, after, types != {0})
+
+
+def _steps(part: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:
+    """What a normalizer or a post-processor is made of."""
+    if part is None:
+        return []
+    if part["type"] == "Sequence":
+        return [step for inner in part[name] for step in _steps(inner, name)]
+    return [part]
 
 
 def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
@@ -297,22 +310,45 @@ def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
     return can_overlap(special, others)
 
 
-def _is_of_spaces(decoder: dict[str, Any]) -> bool:
-    """Whether it is that of SentencePiece's vocabularies: each id has a text of its own."""
-    steps = decoder.get("decoders", [])
-    return steps in (_SPACES, [*_SPACES, _FIRST_SPACE])
+def _sizes(settings: dict[str, Any]) -> npt.NDArray[np.uint16] | None:
+    """The bytes of a text that each id stands for; None where a text may have as many bytes as its
+    ids though these are not its own, and where the offsets are not those of the bytes.
+
+    So they are with byte-level BPE only, where no step removes text or counts it twice, and no text
+    changes but into a normal form.
+    """
+    model = settings["model"]
+    cuts = _steps(settings["pre_tokenizer"], "pretokenizers")
+    after = _steps(settings["post_processor"], "processors")
+    forms = {step["type"] for step in _steps(settings["normalizer"], "normalizers")}
+    added = settings["added_tokens"]
+    if (
+        model["type"] != "BPE"
+        or model["continuing_subword_prefix"]
+        or model["end_of_word_suffix"]
+        or not {*ByteLevel.alphabet()} <= {*model["vocab"]}
+        or [step["type"] for step in cuts].count("ByteLevel") != 1
+        or not {step["type"] for step in cuts} <= {"ByteLevel", "Split", "Digits", "Punctuation"}
+        or any(step.get("behavior") == "Removed" for step in cuts)
+        or not forms <= {"NFC", "NFD", "NFKC", "NFKD"}
+        or any(token["lstrip"] or token["rstrip"] for token in added)
+        or not {step["type"] for step in after} <= {"ByteLevel", "TemplateProcessing"}
+        or any(step.get("trim_offsets") for step in after)
+    ):
+        return None
+    sizes = {id: len(token) for token, id in model["vocab"].items()}
+    for token in added:
+        if sizes.setdefault(token["id"], size := len(token["content"].encode())) != size:
+            return None
+    table = np.zeros(max(sizes, default=0) + 1, np.uint16)
+    table[[*sizes]] = [*sizes.values()]
+    return table
 
 
 _SPACES = [
-    {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+    {"type": "Replace", "pattern": {"String": MARK}, "content": " "},
     {"type": "ByteFallback"},
     {"type": "Fuse"},
 ]
 _FIRST_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
-_BYTE = re.compile("<0x([0-9A-Fa-f+][0-9A-Fa-f])>")  # Rust reads +5 as a number, too
-
-
-def _byte_of(token: str) -> bytes | None:
-    """The byte that a token stands for, None for other tokens."""
-    found = _BYTE.fullmatch(token)
-    return None if found is None else bytes([int(found[1], 16)])
+_BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import inspect
 import sys
@@ -148,11 +147,7 @@ def _answering(before: Any) -> Any:
 
     @functools.wraps(before)
     def encode(self: Any, *args: Any, **options: Any) -> Any:
-        if type(self._tokenizer) is not Tokenizer:
-            return before(self, *args, **options)
-        if options.get("return_offsets_mapping"):
-            return _by_the_real_one(before, self, args, options)
-        if len(args) < 2:
+        if len(args) < 2 and type(self._tokenizer) is Tokenizer:
             named = dict(options)
             texts = args[0] if args else named.pop(first, None)
             if named.pop("text_pair", None) is None:
@@ -162,18 +157,6 @@ def _answering(before: Any) -> Any:
         return before(self, *args, **options)
 
     return encode
-
-
-def _by_the_real_one(before: Any, tokenizer: Any, args: Any, options: dict[str, Any]) -> Any:
-    """What transformers gives with the real tokenizer, which has the offsets of a whole batch."""
-    backend: Tokenizer = tokenizer._tokenizer
-    twin = copy.copy(tokenizer)
-    twin._tokenizer = backend.real
-    with backend._lock:
-        try:
-            return before(twin, *args, **options)
-        finally:
-            backend._read_settings()  # those that the call has asked for
 
 
 def _calling(before: Any, name: str, encode: Any) -> Any:

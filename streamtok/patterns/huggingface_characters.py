@@ -2,13 +2,12 @@
 
 They are what `tokenizers` 0.23 answers for each code point; a test asks it again. Punctuation is
 that of Unicode 8 or so (its crate unicode_categories has not changed since 2016) and all of
-ASCII's; digits are the numbers of Unicode 17. Scripts are those of Unicode 9; what is newer, and
-the space, goes with any of them.
+ASCII's; digits are the numbers of Unicode 17.
 """
 
 from __future__ import annotations
 
-__all__ = ["DIGIT", "NOT_PUNCTUATION", "PUNCTUATION", "SCRIPTS", "SCRIPT_PATTERN"]
+__all__ = ["DIGIT", "NOT_PUNCTUATION", "PUNCTUATION"]
 
 # Against \p{P} and ASCII's punctuation, by the tables of `patterns/unicode_classes.py`.
 _MORE = r"\x{166d}\x{111c9}"
@@ -26,43 +25,3 @@ _ABOUT = rf"!-/:-@\[-`{{-~\p{{P}}{_MORE}"
 PUNCTUATION = rf"(?![{_FEWER}])[{_ABOUT}]"
 NOT_PUNCTUATION = rf"(?:[^\s{_ABOUT}]|[{_FEWER}])"  # nor white space
 DIGIT = r"[\p{N}\x{11de0}-\x{11de9}\x{16ff4}-\x{16ff6}]"
-
-_NAMES = """
-    Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak
-    Bengali Bhaiksuki Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal Carian
-    Caucasian_Albanian Chakma Cham Cherokee Common Coptic Cuneiform Cypriot Cyrillic Deseret
-    Devanagari Duployan Egyptian_Hieroglyphs Elbasan Ethiopic Georgian Glagolitic Gothic Grantha
-    Greek Gujarati Gurmukhi Han Hangul Hanunoo Hatran Hebrew Imperial_Aramaic Inherited
-    Inscriptional_Pahlavi Inscriptional_Parthian Javanese Kaithi Kannada Kayah_Li Kharoshthi
-    Khmer Khojki Khudawadi Lao Latin Lepcha Limbu Linear_A Linear_B Lisu Lycian Lydian Mahajani
-    Malayalam Mandaic Manichaean Marchen Meetei_Mayek Mende_Kikakui Meroitic_Cursive
-    Meroitic_Hieroglyphs Miao Modi Mongolian Mro Multani Myanmar Nabataean New_Tai_Lue Newa Nko
-    Ogham Ol_Chiki Old_Hungarian Old_Italic Old_North_Arabian Old_Permic Old_Persian
-    Old_South_Arabian Old_Turkic Oriya Osage Osmanya Pahawh_Hmong Palmyrene Pau_Cin_Hau Phags_Pa
-    Phoenician Psalter_Pahlavi Rejang Runic Samaritan Saurashtra Sharada Shavian Siddham
-    SignWriting Sinhala Sora_Sompeng Sundanese Syloti_Nagri Syriac Tagalog Tagbanwa Tai_Le
-    Tai_Tham Tai_Viet Takri Tamil Tangut Telugu Thaana Thai Tibetan Tifinagh Tirhuta Ugaritic
-    Vai Warang_Citi Yi
-"""
-SCRIPTS = tuple(_NAMES.split())
-# Against \p{Script}: what a set has besides, and what it lacks.
-_MORE_OF = {
-    "Common": r"\x{589}\x{61c}",
-    "Devanagari": r"\x{953}\x{954}",
-    "Han": r"\p{Hiragana}\p{Katakana}\x{30fc}",
-}
-_FEWER_OF = {
-    "Arabic": r"\x{61c}",
-    "Armenian": r"\x{589}",
-    "Common": r"\x{30fc}",
-    "Inherited": r"\x{953}\x{954}",
-}
-
-
-def _one_script(name: str) -> str:
-    kept = rf"&&[^{_FEWER_OF[name]}]" if name in _FEWER_OF else ""
-    return rf"[\p{{{name}}}{_MORE_OF.get(name, '')}\p{{No_Script}}{kept}]+"
-
-
-SCRIPT_PATTERN = rf"(?!\p{{No_Script}})(?:{'|'.join(map(_one_script, SCRIPTS))})"
-"""A run of one script; of a text that begins with characters of none, these are left out."""

@@ -186,7 +186,7 @@ class UnicodeTable:
         if found is None:
             return None
         is_category = any(found in (group, *parts) for group, parts in _GROUPS.items())
-        others = "Any", "ASCII", "Posix_Word", "No_Script", *_PROPERTIES
+        others = "Any", "ASCII", "Posix_Word", *_PROPERTIES
         is_script = not is_category and found not in others
         if separator:
             wanted = {"gc": is_category, "generalcategory": is_category,

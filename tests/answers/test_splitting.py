@@ -240,7 +240,8 @@ def test_a_chunk_of_a_long_pretoken_costs_what_it_is_long(
     monkeypatch.setattr(Prefixes, "count", counted)
     monkeypatch.setattr(Automaton, "spans", walked)
     source = kind(text * 3_000)
-    chunks = list(encoding.split(source, 10))
+    chunks = list(encoding.split(source, 10, 0, "pretoken"))
+    assert steps
     assert source[:0].join(chunk.text for chunk in chunks) == source
     assert len(tried) < 100 * len(chunks)
     assert len(steps) < 10 * len(source) + 100 * len(chunks)

@@ -80,6 +80,7 @@ def test_unknown_settings(call: str) -> None:
 NO_TEXTS: list[Any] = [
     np.arange(4, dtype=np.uint32), np.zeros(2), np.zeros(2, bool), np.zeros((2, 2), np.uint8),
     array.array("I", [1, 2]), np.array([b"ab", b"cd"]), memoryview(b"abcd").cast("I"),
+    None, 5, True, object(),
 ]  # fmt: skip
 SPACES = made("spaces", 1).encoding
 REWRITING = made("rewriting", 3).encoding

@@ -83,7 +83,7 @@ def test_same_results(enc, twin):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "hello fanta", "a  ", "x\n ", "we'", "é", "日", "  !", "a <|endoftext|>"]
+    "text", ["", "hello fanta", "a  ", "we'", "é", "日", "  !", "a <|endoftext|>"]
 )
 def test_unstable(enc, twin, text):
     ours = enc.encode_with_unstable(text, allowed_special="all")

@@ -65,6 +65,10 @@ def test_a_state_that_holds_no_text_is_refused(held, offset, errors):
         tail().setstate(holding(good))
 
 
+GONE = memoryview(bytearray(400)).cast("I")
+GONE.release()
+
+
 @pytest.mark.parametrize(
     ("out", "error", "message"),
     [
@@ -77,7 +81,9 @@ def test_a_state_that_holds_no_text_is_refused(held, offset, errors):
         (bytearray(400), ValueError, "uint16 or uint32"),
         (np.zeros(1, np.uint32), ValueError, "room for 1 ids, 7 are ready"),
         (np.zeros(9, np.uint16), OverflowError, "does not fit into uint16"),
-        ([0] * 100, TypeError, "bytes-like"),
+        (GONE, ValueError, "out must be writable"),
+        (np.zeros((), np.uint32), ValueError, "one contiguous row"),
+        *((out, TypeError, "bytes-like") for out in ([0] * 100, None, 5, "text")),
     ],
 )
 def test_a_buffer_that_does_not_fit_changes_nothing(out, error, message):
@@ -87,6 +93,3 @@ def test_a_buffer_that_does_not_fit_changes_nothing(out, error, message):
     with pytest.raises(error, match=message):
         stream.encode_into(" 中文字符 hello 😀 world again", out)
     assert stream.getstate() == state
-
-
-# Work per byte is bounded, whatever the text and the vocabulary. These took minutes, or hours.

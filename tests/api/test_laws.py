@@ -87,7 +87,7 @@ def test_long_pretokens_equal_the_heap(ranks, unit, size, chunk):
     assert stream_ids(enc.stream_encoder(), chunks) == expected
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(ranks=rank_tables(), data=TEXTS)
 def test_ids_given_out_are_the_longest_certain_beginning_or_less(ranks, data):
     enc = make_encoding(PATTERNS[1], ranks)

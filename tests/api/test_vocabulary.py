@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from streamtok.vocabulary.ranks_file import (
     loads_tiktoken,
     save_tiktoken,
 )
-from streamtok.vocabulary.table import NO_ID, Vocabulary
+from streamtok.vocabulary.table import Vocabulary
 
 from ..doc_blocks import load_tool
 
@@ -304,55 +303,6 @@ def test_damaged_package_data_is_named(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(VocabularyError, match=message) as info:
             load_bundled("r50k_base")
         assert str(path) in str(info.value)
-
-
-def test_wrong_bundled_sizes_are_refused() -> None:
-    # A right checksum does not mean that the contents make sense.
-    data = dumps_bundled(Vocabulary.from_ranks(SMALL))
-    header = bundled.HEADER
-    magic, version, _, count, spelled, flags = header.unpack_from(data)
-    parts = np.frombuffer(data, "<u4", 2 * count, header.size)
-    assert spelled == 256
-    for at, value in [
-        (256, 256),  # ab: made of itself
-        (256, 257),
-        (256, 2**32 - 2),
-        (256, NO_ID),  # spelled out, but its bytes are missing
-        (0, 255),
-        (count, 0),  # the length of the first spelled-out token
-        (count, 2),
-        (count, 2**31),
-        (count + 257, 257),
-        (255, 7),  # then byte 255 is missing
-    ]:
-        wrong = parts.copy()
-        wrong[at] = value
-        tail = wrong.tobytes() + data[-spelled:]
-        body = header.pack(magic, version, 0, count, spelled, flags)[12:] + tail
-        forged = header.pack(magic, version, zlib.crc32(body), count, spelled, flags) + tail
-        with pytest.raises(VocabularyError, match=r"^forged is damaged: "):
-            loads_bundled(forged, "forged")
-    for sizes in [(count - 1, spelled), (count, spelled - 1), (0, 0), (2**32 - 1, spelled)]:
-        body = header.pack(magic, version, 0, *sizes, flags)[12:] + data[header.size :]
-        forged = header.pack(magic, version, zlib.crc32(body), *sizes, flags) + data[header.size :]
-        with pytest.raises(VocabularyError, match=r"^forged is damaged: "):
-            loads_bundled(forged, "forged")
-
-
-def test_tokens_not_made_of_earlier_ones_are_spelled_out() -> None:
-    # xyz is made of xy and z, which merge in this order, but xy comes later; xyzx is never made.
-    ranks = {**BYTES, b"xyz": 256, b"xy": 257, b"q" * 300: 258, b"ab": 259}
-    table = Vocabulary.from_ranks(ranks)
-    again = loads_bundled(dumps_bundled(table))
-    assert again == table
-    assert again.parts is None  # the core must find out how xyz is made
-    del ranks[b"xyz"], ranks[b"xy"]
-    ranks = {token: i for i, token in enumerate(ranks)}
-    again = loads_bundled(dumps_bundled(Vocabulary.from_ranks(ranks)))
-    assert again.parts is not None
-    for made in (Vocabulary.from_ranks(ranks), again):
-        arrays = made.tokens, made.offsets, made.ids
-        assert TokenTable(*arrays, parts=made.parts).longest_unreachable == 300
 
 
 def test_what_cannot_be_bundled_is_refused() -> None:

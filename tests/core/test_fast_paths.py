@@ -373,20 +373,6 @@ def test_packed_parts_are_those_that_the_core_finds(name: str) -> None:
     )
 
 
-def test_parts_that_make_no_sense_are_refused() -> None:
-    table = vocabulary.load_bundled("r50k_base")
-    arrays = table.tokens, table.offsets, table.ids
-    lefts, rights = table.parts
-    n = len(table)
-    for at, left, right in [(300, 300, 300), (400, n, 0), (450, 0, n), (500, 3, 2**32 - 2)]:
-        wrong = lefts.copy(), rights.copy()
-        wrong[0][at], wrong[1][at] = left, right
-        with pytest.raises(ValueError, match=f"token {at} is made of something that is no token"):
-            TokenTable(*arrays, parts=wrong)
-    with pytest.raises(ValueError, match="do not fit"):
-        TokenTable(*arrays, parts=(lefts[1:], rights))
-
-
 def test_arrays_own_their_memory() -> None:
     enc = streamtok.get_encoding("gpt2")
     text = "one two three " * 20_000

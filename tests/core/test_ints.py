@@ -45,19 +45,6 @@ def test_ids_are_plain_ints() -> None:
     ]
 
 
-def test_each_of_them_in_turn() -> None:
-    characters = [
-        chr(c) for first, last in ((0x4E00, 0x9FFF), (0xAC00, 0xD7A3)) for c in range(first, last)
-    ]
-    ranks = SINGLES | {character.encode(): 256 + i for i, character in enumerate(characters)}
-    enc = make_encoding(".", ranks)
-    text = "".join(map(chr, range(128))) + "".join(characters)
-    expected = [*range(128), *range(256, len(ranks))]
-    expected.remove(10)  # the dot of the pattern leaves out newlines
-    assert enc.encode(text) == expected
-    assert enc.encode_batch([text, text[100:5000]]) == [expected, expected[99:4999]]
-
-
 @pytest.mark.parametrize("size", [1, 31, 32, 33, 64, 100])
 @pytest.mark.parametrize("at", [0, 1, 30, 31, 32, 63, 99])
 def test_ids_that_are_not_among_them(far: streamtok.Encoding, size: int, at: int) -> None:

@@ -26,26 +26,18 @@ def read(name: str) -> str:
     return (TOP / name).read_text("utf-8")
 
 
-def versions() -> list[str]:
-    """The Python versions that the project says it supports."""
-    found = [
-        re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", one)
-        for one in PROJECT["project"]["classifiers"]
-    ]
-    return [one[1] for one in found if one]
-
-
 def test_version() -> None:
     assert PROJECT["project"]["version"] == streamtok.__version__
     assert f"\nversion: {streamtok.__version__}\n" in read("CITATION.cff")
 
 
 def test_pythons() -> None:
-    assert PROJECT["project"]["requires-python"] == f">={versions()[0]}"
+    versions = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
+    assert PROJECT["project"]["requires-python"] == f">={versions[0]}"
     (tested,) = re.findall(r"@nox.session\(python=\[(.*?)\]", read("noxfile.py"))
-    assert re.findall(r'"(.*?)"', tested) == versions()
+    assert re.findall(r'"(.*?)"', tested) == versions
     built = PROJECT["tool"]["cibuildwheel"]["build"].split()
-    tags = [f"cp{one.replace('.', '')}" for one in versions()]
+    tags = [f"cp{one.replace('.', '')}" for one in versions]
     assert built == [f"{tag}-*" for tag in [*tags, f"{tags[-1]}t"]]
 
 
@@ -95,9 +87,8 @@ def test_wheels_are_tested_with_files_that_are_there() -> None:
 
 def test_extras_that_messages_and_pages_name_are_there() -> None:
     extras = set(PROJECT["project"]["optional-dependencies"])
-    text = "".join(path.read_text("utf-8") for path in (TOP / "docs").rglob("*.md"))
-    package = Path(streamtok.__file__).parent
-    text += "".join(path.read_text("utf-8") for path in package.rglob("*.py"))
+    pages = [*(TOP / "docs").rglob("*.md"), *Path(streamtok.__file__).parent.rglob("*.py")]
+    text = "".join(path.read_text("utf-8") for path in pages)
     named = set(re.findall(r"streamtok\[([a-z]+)\]", text))
     assert named <= extras
     assert {"zstd", "arrow", "metrics"} <= named

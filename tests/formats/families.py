@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable
-from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, trainers
 from tokenizers import pre_tokenizers as pre
@@ -16,10 +15,9 @@ from tokenizers import pre_tokenizers as pre
 from streamtok import formats
 from streamtok.normalizers.charsmap import write_charsmap
 
+from ..hf.shapes import KINDS, as_bytes
 from ..oracles import PLAIN, corpus_texts
 
-SPECIAL = ["<unk>", "<s>", "</s>", "<pad>", "[MASK]"]
-BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 MAP = write_charsmap(
     {"ﬁ": "fi", "½": "1/2", "①": "1", "Ⅷ": "VIII", "\u3000": " ", "\u00a0": " ", "\u200b": " ",
      "\t": " ", "\n": " ", "\r": " ", "e\u0301": "é", "カ": "カ"}
@@ -131,48 +129,36 @@ FAMILIES = {
 
 @functools.cache
 def trained(kind: str, size: int | None = None) -> str:
-    """A file with a model of this kind, and without normalizer and pre-tokenizer."""
+    """A file with a model of this kind, and without what changes, cuts or completes a text."""
     texts = [text[:4000] for text in (*PLAIN, *corpus_texts()) if text]
-    trainer: Any
     if kind == "byte level":
         made = Tokenizer(models.BPE())
         made.pre_tokenizer = GPT2
-        alphabet = pre.ByteLevel.alphabet()
+        made.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(
-            vocab_size=size or 900, special_tokens=["<|endoftext|>"], initial_alphabet=alphabet
+            vocab_size=size or 900,
+            special_tokens=["<|endoftext|>"],
+            initial_alphabet=pre.ByteLevel.alphabet(),
         )
-        decoder = decoders.ByteLevel()
+        made.train_from_iterator(texts, trainer)
     elif kind in ("characters", "unknown"):
-        made = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
+        more = [f"<0x{byte:02X}>" for byte in range(256)] if kind == "characters" else []
+        made = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=bool(more)))
         made.pre_tokenizer = MARKS
-        more = BYTES if kind == "characters" else []
+        marks = decoders.Replace("▁", " ")
+        made.decoder = decoders.Sequence([marks, decoders.ByteFallback(), decoders.Fuse()])
+        if kind == "unknown":
+            made.decoder = decoders.Metaspace()
+        special = ["<unk>", "<s>", "</s>", "<pad>", "[MASK]"]
         trainer = trainers.BpeTrainer(
-            vocab_size=1400, special_tokens=[*SPECIAL, *more], limit_alphabet=500
+            vocab_size=1400, special_tokens=[*special, *more], limit_alphabet=500
         )
-        decoder = decoders.Metaspace()
-        if kind == "characters":
-            marks = decoders.Replace("▁", " ")
-            decoder = decoders.Sequence([marks, decoders.ByteFallback(), decoders.Fuse()])
-    elif kind == "Unigram":
-        made = Tokenizer(models.Unigram())
-        made.pre_tokenizer = MARKS
-        trainer = trainers.UnigramTrainer(
-            vocab_size=6000, special_tokens=[*SPECIAL], unk_token="<unk>"
-        )
-        decoder = decoders.Metaspace()
+        made.train_from_iterator(texts, trainer)
+        made = as_bytes(made)
     else:
-        made = Tokenizer(models.WordPiece(unk_token="<unk>"))
-        made.pre_tokenizer = pre.BertPreTokenizer()
-        trainer = trainers.WordPieceTrainer(vocab_size=900, special_tokens=SPECIAL)
-        decoder = decoders.WordPiece()
-    made.train_from_iterator(texts, trainer)
-    made.decoder = decoder
+        made = KINDS["unigram" if kind == "Unigram" else "bert"]()
     file = json.loads(made.to_str())
-    file["pre_tokenizer"] = None
-    if kind == "characters":
-        file["model"]["byte_fallback"] = True
-        file["added_tokens"] = [t for t in file["added_tokens"] if t["content"] not in BYTES]
-    return json.dumps(file)
+    return json.dumps(file | {"normalizer": None, "pre_tokenizer": None, "post_processor": None})
 
 
 def family(name: str, size: int | None = None) -> Tokenizer:

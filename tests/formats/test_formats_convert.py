@@ -13,6 +13,7 @@ from streamtok import formats
 from streamtok.cli.main import main
 from streamtok.formats import conversion
 
+from ..encodings import SINGLES, make_encoding
 from ..oracles import PLAIN, refuses, write
 from .families import ids_of
 from .test_formats_huggingface import llama3
@@ -60,8 +61,7 @@ def test_unknown_formats_are_refused(tmp_path, data, message):
 
 
 def test_files_without_a_pattern(tmp_path):
-    ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256}
-    enc = streamtok.Encoding("e", pat_str=r"\s|\S+", mergeable_ranks=ranks, special_tokens={})
+    enc = make_encoding(r"\s|\S+", SINGLES | {b"ab": 256})
     path = tmp_path / "e.tiktoken"
     formats.save_tiktoken(enc, path)
     refuses(formats.load, path, match="has no pre-tokenization pattern")

@@ -15,28 +15,19 @@ from streamtok import formats
 from streamtok.errors import VocabularyError
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = (
-    2 << 30
-)  # bytes of memory; before there were bounds, each file here took more, or took minutes
+# Bytes of memory; before there were bounds, each file here took more, or took minutes.
+LIMIT = 2 << 30
 
 # (file name, an expression for its contents, the expected error)
 BOMBS = [
     ("lists.json", 'b\'{"model": [\' + b"[]," * 9_000_000 + b"[]]}"', "8388608 JSON values"),
-    ("dicts.json", 'b\'{"model": [\' + b"{}," * 9_000_000 + b"{}]}"', "8388608 JSON values"),
-    (
-        "strings.json",
-        "b'{\"model\": [' + b'\"ab\",' * 9_000_000 + b'\"\"]}'",
-        "8388608 JSON values",
-    ),
     ("digits.json", 'b\'{"model": \' + b"9" * 20_000_000 + b"}"', "Integer value out of range"),
     ("large.json", 'b"{" + b" " * (1 << 27)', "more than 128 MiB"),
     ("lines.tiktoken", 'b"YQ== 0\\n" + b"\\n" * 20_000_000', "4194304 lines"),
-    ("returns.tiktoken", 'b"YQ== 0\\n" + b"\\r" * 20_000_000', "4194304 lines"),
     ("rank.tiktoken", 'b"YQ== " + b"9" * 50_000_000', "expected a token in base64"),
     ("lines.model", 'b"minbpe v1\\n" + b"\\n" * 20_000_000', "4194304 lines"),
     ("doubling.model", "doubling()", "the token has .* bytes .*, all tokens have"),
     ("memo.pkl", 'b"\\x80\\x04}" + b"\\x94" * 20_000_000', "4194304 opcodes"),
-    ("dicts.pkl", 'b"\\x80\\x04" + b"}" * 20_000_000', "4194304 opcodes"),
     ("marks.pkl", 'b"\\x80\\x04" + b"(" * 20_000_000', "4194304 opcodes"),
     ("blanks/tokenizer.json", "huggingface(merges=[' ' * 100_000_000])", "expected two tokens"),
     ("names/tokenizer.json", "huggingface(merges=['\\u4e00' * 100_000 + ' a'])", "merge 0, of"),
@@ -117,14 +108,14 @@ def test_hostile_files_are_refused_within_bounds(tmp_path: Path) -> None:
 def test_damaged_files_of_every_format(tmp_path: Path) -> None:
     """A small run, in a process with little memory."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.long", "loaders", "--rounds", "360", "--seconds", "600"],
+        [sys.executable, "-m", "tests.long", "loaders", "--rounds", "240", "--seconds", "600"],
         check=False, capture_output=True, text=True, timeout=600, cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     counts = re.findall(r"^ +(\S+) (encoding|refused) +(\d+)$", done.stdout, re.MULTILINE)
-    assert sum(int(count) for _, _, count in counts) == 360
-    assert all(int(count) > 10 for _, outcome, count in counts if outcome == "refused")
-    assert sum(int(count) for _, outcome, count in counts if outcome == "encoding") > 20
+    assert sum(int(count) for _, _, count in counts) == 240
+    assert all(int(count) > 5 for _, outcome, count in counts if outcome == "refused")
+    assert sum(int(count) for _, outcome, count in counts if outcome == "encoding") > 12
 
 
 @pytest.mark.parametrize("key", ["normalizers", "processors", "pretokenizers"])

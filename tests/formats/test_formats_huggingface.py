@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -21,10 +20,9 @@ from streamtok.formats.packed import dumps_packed, loads_packed
 from streamtok.vocabulary.byte_alphabet import to_text
 
 from ..conftest import stream_ids
+from ..encodings import like
 from ..oracles import PLAIN, assert_same, cut, refuses, texts, write
 from .families import family, ids_of
-
-GPT2 = streamtok.get_encoding("gpt2")
 
 
 def loaded(tokenizer: Tokenizer, tmp_path) -> streamtok.Encoding:
@@ -70,34 +68,24 @@ def test_openais_vocabularies(tmp_path):
 
 
 def llama3(as_strings: bool) -> str:
-    """Like Llama 3's: each cut of a token is a merge, and pre-tokens are looked up first."""
-    ranks = {
-        t: r for t, r in streamtok.get_encoding("cl100k_base")._mergeable_ranks.items() if r < 9000
-    }
-    ranks[b" unreachable by merges"] = 9000
-    merges = []
-    for token in ranks:
-        ways = [(token[:i], token[i:]) for i in range(1, len(token))]
-        ways = [way for way in ways if way[0] in ranks and way[1] in ranks]
-        merges += sorted(ways, key=lambda way: (ranks[way[0]], ranks[way[1]]))
-    pairs = [[to_text(left), to_text(right)] for left, right in merges]
-    file = json.loads(Tokenizer(models.BPE(ignore_merges=True)).to_str())
-    file["model"]["vocab"] = {to_text(token): rank for token, rank in ranks.items()}
-    file["model"]["merges"] = [" ".join(pair) for pair in pairs] if as_strings else pairs
+    """Like Llama 3's: pre-tokens are looked up first, and special tokens go around a text."""
+    file = json.loads(family("Llama 3").to_str())
+    model = file["model"]
+    model["ignore_merges"] = True
+    model["vocab"][to_text(b" unreachable by merges")] = len(model["vocab"])
+    if as_strings:
+        model["merges"] = [" ".join(pair) for pair in model["merges"]]
     made = Tokenizer.from_str(json.dumps(file))
-    made.pre_tokenizer = family("Llama 3").pre_tokenizer
-    made.decoder = decoders.ByteLevel()
     made.add_special_tokens(["<|begin_of_text|>", "<|eot_id|>", "<|eot_id|>more"])
+    begin = "<|begin_of_text|>", made.token_to_id("<|begin_of_text|>")
     made.post_processor = processors.Sequence(
         [
             processors.ByteLevel(trim_offsets=False),
-            processors.TemplateProcessing(
-                single="<|begin_of_text|> $A", special_tokens=[("<|begin_of_text|>", 9001)]
-            ),
+            processors.TemplateProcessing(f"{begin[0]} $A", special_tokens=[begin]),
         ]
     )
     written = json.loads(made.to_str())
-    written["model"]["merges"] = file["model"]["merges"]
+    written["model"]["merges"] = model["merges"]
     return json.dumps(written)
 
 
@@ -112,7 +100,7 @@ def test_like_llama_3(as_strings, tmp_path):
         "x unreachable by merges", " unreachable", " unreachable by merges ",
     ]  # fmt: skip
     assert_same(enc, ids_of(theirs), samples, allowed_special="all")
-    assert theirs.encode("a").ids == [9001, *enc.encode("a")]  # the post-processor adds 9001
+    assert theirs.encode("a").ids == enc.encode("a", add_special_tokens=True)
     with pytest.raises(ValueError, match="disallowed special token"):
         enc.encode("a<|eot_id|>")
 
@@ -277,32 +265,25 @@ def test_a_missing_byte(tmp_path):
     assert enc.decode(enc.encode("banana")) == "bnn"
 
 
-def refused_encodings() -> Iterator[tuple[streamtok.Encoding, str]]:
-    def made(**parts: Any) -> streamtok.Encoding:
-        return streamtok.Encoding("mine", pat_str=GPT2._pat_str, **parts)
-
-    def read(file: str) -> streamtok.Encoding:
-        return huggingface.read_huggingface(JsonValue(json.loads(file), "made"), "made")
-
-    words = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, "[UNK]"))
-    yield read(family("Qwen").to_str()), "has a normalizer"
-    yield read(words.to_str()), "has the pieces of WordLevel"
-    words.model = models.WordPiece({"a": 0, "##b": 1, "[UNK]": 2}, unk_token="[UNK]")
-    yield read(words.to_str()), "other settings of WordPiece than training gives"
-    words.normalizer = normalizers.NFC()
-    yield read(words.to_str()), "other settings of WordPiece than training gives"
-    table = GPT2.definition.vocabulary
-    yield (
-        made(mergeable_ranks=table, special_tokens={"caf\xe9": 60000}),
-        "has the token 'caf\xe9', which ByteLevel decodes to bytes",
-    )
-    special = {"<|a|>": 50257, "hello": 50258}
-    yield made(mergeable_ranks=table, special_tokens=special), "one id for a text: 'hello'"
+def read(tokenizer: Tokenizer) -> streamtok.Encoding:
+    file = json.loads(tokenizer.to_str())
+    return huggingface.read_huggingface(JsonValue(file, "made"), "made")
 
 
-@pytest.mark.parametrize(("enc", "message"), list(refused_encodings()))
-def test_encodings_that_cannot_be_written(enc, message, tmp_path):
-    refuses(formats.save_huggingface, enc, tmp_path / "x", match=message)
+WORD_LEVEL = models.WordLevel({"a": 0, "[UNK]": 1}, "[UNK]")
+WORD_PIECES = models.WordPiece({"a": 0, "##b": 1, "[UNK]": 2}, unk_token="[UNK]")
+NOT_WRITTEN: list[tuple[Callable[[], streamtok.Encoding], str]] = [
+    (lambda: read(family("Qwen")), "has a normalizer"),
+    (lambda: read(Tokenizer(WORD_LEVEL)), "has the pieces of WordLevel"),
+    (lambda: read(Tokenizer(WORD_PIECES)), "other settings of WordPiece than training gives"),
+    (lambda: like("gpt2", special={"caf\xe9": 60000}), "caf\xe9', which ByteLevel decodes to byte"),
+    (lambda: like("gpt2", special={"<|a|>": 50257, "hello": 50258}), "one id for a text: 'hello'"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), NOT_WRITTEN)
+def test_encodings_that_cannot_be_written(make, message, tmp_path):
+    refuses(formats.save_huggingface, make(), tmp_path / "x", match=message)
     assert not list(tmp_path.iterdir())
 
 

@@ -17,9 +17,9 @@ import streamtok
 from streamtok import formats
 
 from ..conftest import twin_of
+from ..encodings import SINGLES
 from ..oracles import PLAIN, assert_same, refuses, write
 
-SINGLES = {bytes([b]): b for b in range(256)}
 DATA = Path(importlib.util.find_spec("mistral_common").origin).parent / "data"
 
 
@@ -104,13 +104,10 @@ def test_a_small_tekken(tmp_path):
         ({"vocab__7__rank": 8}, r"vocab\[7\]: expected rank 7, found 8"),
         ({"vocab__7__rank": True}, "expected an integer, found True"),
         ({"vocab__7__token_bytes": "A"}, r"vocab\[7\]: token_bytes: expected a token in base64"),
-        ({"vocab__7__token_bytes": "é"}, "expected a token in base64"),
         ({"vocab__7__token_bytes": "QQ=="}, "the token b'A' already has rank 7"),
         ({"vocab__7__token_bytes": ""}, "0 bytes"),
         ({"vocab__7": 3}, r"vocab\[7\]: expected an object, found 3"),
-        ({"vocab": None}, "expected an array, found None"),
         ({"config": []}, r"config: expected an object, found \[\]"),
-        ({"config__default_vocab_size": 10**30}, "leaves room for"),
         ({"config__default_vocab_size": 100}, "158 of the 256 single bytes"),
         ({"config__default_vocab_size": 1}, "leaves room for -1"),
         (
@@ -119,7 +116,6 @@ def test_a_small_tekken(tmp_path):
         ),
         ({"config__default_num_special_tokens": 0}, "special_tokens must have"),
         ({"config__pattern": "(?P<x>a)["}, "pattern"),
-        ({"config__pattern": 1}, "expected a string"),
         ({"special_tokens": None}, "'v11' must have special_tokens"),
         ({"special_tokens__0__rank": 1}, "without a gap"),
         ({"special_tokens__0__token_str": "<SPECIAL_1>"}, "id 1 has no name, .* <SPECIAL_1>"),
@@ -139,20 +135,12 @@ def test_unsound_tekken(tmp_path, changes, message):
         (b'{"a": "\xff"}', "byte 7: not UTF-8"),
         (b'{"config": NaN}', "line 1, column 12: invalid character"),
         (b"[" * 5_000_000, "nested too deep"),
-        (b'{"a":' * 1_000_000, "nested too deep"),
         (b'{"config": {"default_num_special_tokens": ' + b"9" * 10_000 + b"}}", "t.json: "),
         (b"[]", "expected an object"),
-        (b"null", "expected an object"),
     ],
 )
 def test_json_that_is_damaged_or_hostile(tmp_path, data, message):
     refuses(formats.load_tekken, write(tmp_path / "t.json", data), match=message)
-
-
-def test_an_endless_file():
-    if not Path("/dev/zero").exists():
-        return
-    refuses(formats.load_tekken, "/dev/zero", match="more than 128 MiB")
 
 
 # nanochat and rustbpe

@@ -214,6 +214,7 @@ def damaged():
     yield model([*BASE, ("a" * 70_000, 0.0, 1)]), "has 70000 characters"
     yield model([*BASE, ("<s> ", 0.0, 3), ("<s>\u2581", 0.0, 3)]), "differ only in"
     yield model([*BASE, ("a", 0.0, 1)]), "a model without the piece '▁' is not supported"
+    yield model([("a", -1.0, 1)], trainer=field(3, 1)), "one piece for unknown characters, found 0"
     yield model(BASE, trainer=field(35, 1)), "a model without normal pieces is not supported"
     yield model([*BASE, SPACE], more=field(5, 0)), "escape_whitespaces=false"
     yield (

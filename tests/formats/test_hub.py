@@ -14,7 +14,6 @@ import pytest
 
 import streamtok
 from streamtok.errors import VocabularyError
-from streamtok.formats.hub import is_hub_name
 from tests.formats.test_formats_ranks import tekken
 from tests.formats.test_load import tokenizer
 from tests.sentencepiece_models import trained
@@ -124,13 +123,6 @@ def test_without_huggingface_hub(cache: Path, monkeypatch: pytest.MonkeyPatch) -
         match=r"'org/model' is neither a file nor a folder here\. .* install huggingface_hub",
     ):
         streamtok.load("org/model")
-
-
-def test_names() -> None:
-    for name in ("org/model", "Qwen/Qwen3-0.6B", "o_r-g/m.1"):
-        assert is_hub_name(name)
-    for name in ("model", "a/b/c", "/a/b", "./a", "../a", "a/", "a/b.json", "a b/c", "tests/model"):
-        assert is_hub_name(name) == (name == "tests/model" and not os.path.isdir("tests"))
 
 
 def test_the_environment_of_the_command_line(cache: Path, tmp_path: Path) -> None:

@@ -62,12 +62,6 @@ KINDS: dict[str, Any] = {
             processors.BertProcessing(X, SEP),
         ]
     ),
-    "an empty part": lambda: processors.Sequence(
-        [
-            Template(single="$A none", special_tokens=[{"id": "none", "ids": [], "tokens": []}]),
-            processors.BertProcessing(SEP, CLS),
-        ]
-    ),
 }
 
 

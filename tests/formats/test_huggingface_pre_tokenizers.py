@@ -25,7 +25,6 @@ CUTTERS = {
     "single Digits": pre.Digits(individual_digits=True),
     "CharDelimiterSplit": pre.CharDelimiterSplit("."),
     "FixedLength": pre.FixedLength(3),
-    "UnicodeScripts": pre.UnicodeScripts(),
     "removed words": pre.Split(Regex(r"\w+"), "removed"),
     "words in a set": pre.Split(Regex(r"[\w.]+|[^\W1]"), "isolated"),
     "no words": pre.Split(Regex(r"\W+"), "merged_with_next"),
@@ -63,15 +62,6 @@ def test_all_characters(name):
     theirs = CUTTERS[name]
     pattern = mine(theirs)
     for text in characters(3 if name in IN_FULL else 39):
-        assert pattern.findall(text) == [part for part, _ in theirs.pre_tokenize_str(text)]
-
-
-def test_scripts_of_all_characters():
-    """Each beside a letter of Latin, and beside the next character."""
-    theirs = pre.UnicodeScripts()
-    pattern = mine(theirs)
-    each = [chr(point) for point in (*range(0xD800), *range(0xE000, 0x32400))]
-    for text in ("".join(each), "".join(f"a{char}" for char in each)):
         assert pattern.findall(text) == [part for part, _ in theirs.pre_tokenize_str(text)]
 
 

@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok import StateError, VocabularyError
-from streamtok._core.encode import find_rows
 from streamtok.formats.merge_lists import (
-    find_merges,
     from_merges,
     to_merges,
     without_unreachable_tokens,
 )
 from streamtok.reference import bpe as reference
-from streamtok.vocabulary.byte_alphabet import all_to_bytes, to_bytes
 from streamtok.vocabulary.table import Vocabulary
 
 from ..conftest import stream_ids
+from ..encodings import SINGLES, make_encoding
 
 WHOLE = r"[\s\S]+"
 PATTERNS = [WHOLE, r"[^\s\p{N}]+|\s+|\p{N}", r" ?\p{L}+|\s+(?!\S)|\s+|[^\s\p{L}]+"]
@@ -81,7 +79,7 @@ def expected_ids(ids, merges, pattern, data, ignore_merges):
 def test_whole_texts_and_streams_equal_the_reference(listed, pattern, data, ignore_merges, cuts):
     ids, merges = listed
     vocabulary = from_merges(ids, merges, ignore_merges=ignore_merges)
-    enc = streamtok.Encoding("x", pat_str=pattern, mergeable_ranks=vocabulary, special_tokens={})
+    enc = make_encoding(pattern, vocabulary)
     expected = expected_ids(ids, merges, pattern, data, ignore_merges)
     assert enc.encode(data) == expected
     assert enc.count(data) == len(expected)
@@ -113,15 +111,10 @@ def test_an_equivalent_rank_table_is_found():
 
 
 def test_tokens_that_only_a_look_up_finds():
-    ids = {bytes([b]): b for b in range(256)} | {b"abc": 256, b"ab": 257}
+    ids = SINGLES | {b"abc": 256, b"ab": 257}
     merges = [(b"a", b"b")]
     for ignore_merges, expected in ((True, [256]), (False, [257, 99])):
-        enc = streamtok.Encoding(
-            "x",
-            pat_str=WHOLE,
-            mergeable_ranks=from_merges(ids, merges, ignore_merges=ignore_merges),
-            special_tokens={},
-        )
+        enc = make_encoding(WHOLE, from_merges(ids, merges, ignore_merges=ignore_merges))
         assert enc.encode("abc") == expected
         assert stream_ids(enc.stream_encoder(), list("abc")) == expected
         assert enc.encode("abcd") == [257, 99, 100]
@@ -129,7 +122,7 @@ def test_tokens_that_only_a_look_up_finds():
 
 
 def test_digests_and_states_depend_on_the_merges():
-    ids = {bytes([b]): b for b in range(256)} | {b"ab": 256, b"bc": 257, b"abc": 258}
+    ids = SINGLES | {b"ab": 256, b"bc": 257, b"abc": 258}
     makings = [
         [(b"a", b"b"), (b"b", b"c"), (b"ab", b"c")],
         [(b"a", b"b"), (b"b", b"c"), (b"a", b"bc")],
@@ -137,13 +130,7 @@ def test_digests_and_states_depend_on_the_merges():
         [(b"b", b"c"), (b"a", b"b")],
     ]
     encodings = [
-        streamtok.Encoding(
-            "x",
-            pat_str=WHOLE,
-            mergeable_ranks=from_merges(ids, merges, ignore_merges=False),
-            special_tokens={},
-        )
-        for merges in makings
+        make_encoding(WHOLE, from_merges(ids, merges, ignore_merges=False)) for merges in makings
     ]
     assert [enc.encode("abc") for enc in encodings] == [[258], [256, 99], [258], [97, 257]]
     assert len({enc.digest for enc in encodings}) == len(encodings)
@@ -155,7 +142,7 @@ def test_digests_and_states_depend_on_the_merges():
 
 
 def test_ranks_cannot_express_every_list():
-    ids = {bytes([b]): b for b in range(256)} | {b"ab": 257, b"bc": 256}
+    ids = SINGLES | {b"ab": 257, b"bc": 256}
     table = from_merges(ids, [(b"a", b"b"), (b"b", b"c")], ignore_merges=False)
     assert not table.is_rank_table
     with pytest.raises(VocabularyError, match="ranks cannot express"):
@@ -163,14 +150,11 @@ def test_ranks_cannot_express_every_list():
 
 
 def test_unreachable_tokens():
-    ranks = {bytes([b]): b for b in range(256)} | {b"xyz": 256, b"ab": 257}
+    ranks = SINGLES | {b"xyz": 256, b"ab": 257}
     table = without_unreachable_tokens(Vocabulary.from_ranks(ranks))
     assert table.decode_only == {256: b"xyz"}
     assert len(table) == 257
     assert without_unreachable_tokens(table) is table
-
-
-SINGLES = {bytes([b]): b for b in range(256)}
 
 
 @pytest.mark.parametrize(
@@ -189,50 +173,3 @@ SINGLES = {bytes([b]): b for b in range(256)}
 def test_unsound_lists_are_refused(ids, merges, message):
     with pytest.raises(VocabularyError, match=message.replace("(", r"\(")):
         from_merges(ids, merges, ignore_merges=False)
-
-
-@given(st.lists(st.text("aĠ\x80Ń\u0200日😀", max_size=4), max_size=6))
-def test_texts_in_the_byte_alphabet_in_bulk(texts):
-    blob, offsets, has_bytes = all_to_bytes(texts)
-    bounds = itertools.pairwise(offsets.tolist())
-    found = [
-        blob[begin:end] if is_there else None
-        for (begin, end), is_there in zip(bounds, has_bytes.tolist(), strict=True)
-    ]
-    assert found == [to_bytes(text) for text in texts]
-
-
-NAMES = st.text("aĠé日 ", max_size=3)
-
-
-@given(
-    names=st.lists(NAMES, unique=True, max_size=12),
-    merges=st.lists(
-        st.one_of(
-            st.tuples(NAMES, NAMES).map(list),
-            st.tuples(NAMES, NAMES).map(" ".join),
-            st.sampled_from([None, 1, "a", [], ["a"], ["a", 1], ["a", "a", "a"], ("a", "a")]),
-        ),
-        max_size=6,
-    ),
-    prefix=st.sampled_from(["", "a", "é"]),
-)
-def test_merges_are_found_by_the_numbers_of_their_texts(names, merges, prefix):
-    expected = []
-    for merge in merges:
-        pair = merge.split(" ") if isinstance(merge, str) else merge
-        if not isinstance(pair, list) or [*map(type, pair)] != [str, str]:
-            break
-        left, right = pair
-        made = left + right[len(prefix) :]
-        if not right.startswith(prefix) or not {left, right, made} <= {*names}:
-            break
-        expected.append([names.index(text) for text in (left, right, made)])
-    rows, place = find_rows(names, merges, prefix)
-    assert rows[: len(expected)].tolist() == expected
-    assert place == (len(expected) if len(expected) < len(merges) else -1)
-    if place < 0:
-        assert find_merges(names, merges, prefix).tolist() == expected
-    else:
-        with pytest.raises(VocabularyError, match=f"merge {place}"):
-            find_merges(names, merges, prefix)

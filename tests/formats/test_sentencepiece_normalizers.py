@@ -132,21 +132,6 @@ def test_bytes_that_are_not_utf8():
     assert nmt.encode(b"a\xffb", errors="replace") == nmt.encode("a b") == nmt.encode("a\ufffdb")
 
 
-def test_tables_of_users(tmp_path):
-    table = "".join(
-        f"{key}\t{value}\n"
-        for key, value in [("61 62", "63"), ("61", "62 20"), ("78", ""), ("20 79", "7A")]
-    )
-    path = write(tmp_path / "rules.tsv", table)
-    for more in ({}, {"remove_extra_whitespaces": True}):
-        data = trained(normalization_rule_name="", normalization_rule_tsv=str(path), **more)
-        theirs, enc = processor(data), encoding(data)
-        rng = random.Random(1)
-        for _ in range(200):
-            text = "".join(rng.choices("aabxy  c\u2581", k=rng.randint(0, 8)))
-            assert enc.encode(text) == theirs.encode(text), ascii(text)
-
-
 def test_tokens_in_the_folder_of_a_model(tmp_path):
     data = trained(**DEFAULT)
     write(tmp_path / "tokenizer.model", data)

@@ -136,17 +136,17 @@ def llama2() -> Tokenizer:
     )
     made.decoder = _spaces_decoder()
     made.post_processor = processors.TemplateProcessing("<s> $A", "<s> $A <s>:1 $B:1", [("<s>", 1)])
-    return _as_bytes(_trained(made, _characters()))
+    return as_bytes(_trained(made, _characters()))
 
 
 def metaspace() -> Tokenizer:
     made = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     made.pre_tokenizer = pre_tokenizers.Metaspace("\u2581", prepend_scheme="first", split=False)
     made.decoder = _spaces_decoder()
-    return _as_bytes(_trained(made, _characters()))
+    return as_bytes(_trained(made, _characters()))
 
 
-def _as_bytes(made: Tokenizer) -> Tokenizer:
+def as_bytes(made: Tokenizer) -> Tokenizer:
     """Without the added tokens that the trainer makes of bytes."""
     import json
 

@@ -47,7 +47,7 @@ SIMPLE = [
     {},
     {"add_special_tokens": False},
     {"return_token_type_ids": True, "return_attention_mask": False},
-    {"add_special_tokens": False, "split_special_tokens": True},
+    {"return_offsets_mapping": True, "add_special_tokens": False, "split_special_tokens": True},
 ]
 
 

@@ -1,4 +1,4 @@
-"""Every call on every kind of tokenizer: what tokenizers gives; `python -m tests.hf` does more."""
+"""Every call on every kind of tokenizer: as in tokenizers; `tests/long/hf_files.py` takes files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def written(kind: str) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_calls(kind: str) -> None:
     ours = streamtok.hf.Tokenizer.from_str(written(kind))
-    n, found = differences(ours, Tokenizer.from_str(written(kind)), TEXTS, every=5)
+    n, found = differences(ours, Tokenizer.from_str(written(kind)), TEXTS, every=9)
     assert found == []
     assert n > 150
 

@@ -1,9 +1,9 @@
 """Streams that are cut at random against whole texts, tiktoken and the slow reference.
 
 Every round makes a text of nasty parts, runs, random characters and bytes that are no UTF-8, picks
-an encoding (r50k, cl100k, o200k, Llama-3-style, a random small vocabulary with a random pattern,
-one with normalizers and flags of tokens, or a model of pieces), a policy for errors and special
-tokens, and cuts the text at random.
+an encoding (r50k, cl100k, o200k, Llama-3-style, one of random tokens with a random pattern or one
+that looks far ahead, one with long tokens, one with normalizers and flags of tokens, or a model of
+pieces), a policy for errors and special tokens, and cuts the text at random.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..oracles import cut
 from .states.encodings import made
 from .states.texts import random_text
 
+OTHERS = ("far", "long")  # patterns that look far ahead, and long tokens
 NOT_BPE_ALONE = ("rewriting", "pieces")  # what the reference of BPE and tiktoken do not have
 REFERENCE_BYTES = 400  # the reference is slow: it sees this much of a text
 
@@ -25,9 +26,10 @@ REFERENCE_BYTES = 400  # the reference is slow: it sees this much of a text
 def one_round(seed: int) -> collections.Counter[str]:
     """Check one text; the bytes and cuts that were checked."""
     rng = random.Random(seed)
-    name = rng.choice([*PACKED, "llama3_style", "random", *NOT_BPE_ALONE])
+    name = rng.choice([*PACKED, "llama3_style", "random", "random", *OTHERS, *NOT_BPE_ALONE])
     is_known = name in (*PACKED, "llama3_style")
-    enc = encoding_of(name) if is_known else made(name, rng.randrange(1000)).encoding
+    number = rng.randrange(6 if name == "long" else 1000)
+    enc = encoding_of(name) if is_known else made(name, number).encoding
     errors = rng.choice(["replace", "surrogateescape"])
     settings = {
         "errors": errors,

@@ -17,7 +17,6 @@ from streamtok.reference import sentencepiece_models as reference
 
 from ..conftest import stream_ids
 from ..long.random_tokenizers.sentencepieces import one_round
-from ..oracles import refuses
 from ..sentencepiece_models import BASE, SPACE, charsmap_of, field, model, processor, trained
 
 PLAIN = field(1, b"identity") + field(3, 0) + field(4, 0)
@@ -79,14 +78,6 @@ def test_what_waits_in_a_stream():
     ids = stream.encode("c" * 5000)
     assert ids == []  # a run is one id, which comes with what follows
     assert [*ids, *stream.encode("a", final=True)] == enc.encode("c" * 5000 + "a")
-
-
-def test_what_is_refused_by_name():
-    for pieces, message in (
-        ([("a", -1.0, 1)], "expected one piece for unknown characters, found 0"),
-        ([("<unk>", 0.0, 2), ("a", -1.0, 4)], "a model without normal pieces is not supported"),
-    ):
-        refuses(encoding, made(pieces), match=message)
 
 
 def large(count: int) -> bytes:

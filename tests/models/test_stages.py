@@ -9,8 +9,6 @@ from tokenizers import pre_tokenizers as pre
 import streamtok
 from streamtok.models.pieces import Pieces, symbol
 from streamtok.parallel import texts as whole_texts
-from streamtok.pipeline.documents import DocumentEncoder
-from streamtok.pipeline.sources import Documents
 
 from ..oracles import write
 from .test_pieces import encoding_of
@@ -97,10 +95,6 @@ def test_more_ids_than_bytes_on_threads(which, tmp_path, monkeypatch):
             texts = [text, text[:1], text]
             assert encoding.encode_batch(texts, num_threads=threads)[::2] == [ids, ids]
     assert len(ids) >= 2 * len(text)
-    data = b"".join(line + b"\n" for line in [text.encode()] * 3)
-    encoder = DocumentEncoder(encoding.stream_encoder(), num_threads=2)
-    found, ends = encoder.encode([Documents(data, b"\n", 3)])
-    assert (found.tolist(), ends.tolist()) == (ids * 3, [len(ids) * n for n in (1, 2, 3)])
 
 
 def test_what_grows_too_much_is_refused():

@@ -315,6 +315,8 @@ REFUSED = [
     (r"\p{Script=Lu}", "property", 0),
     (r"(?:ab)++a", "atomic group or possessive quantifier", 0),
     (r"x(?>a+b|a)", "atomic group or possessive quantifier", 1),
+    (r"(?:a[ab]|a?a[^a]){1,3}+ab|[\s\S]", "atomic group or possessive quantifier", 0),
+    (r"b(?:a{1,2}[^a]|a[ab]a?)?+a|[\s\S]", "atomic group or possessive quantifier", 1),
     (r"a*", "empty match", 0),
     (r"a|", "empty match", 0),
     (r"a|(?=b)", "empty match", 0),

@@ -12,43 +12,34 @@ from pathlib import Path
 
 import pytest
 
-import streamtok
 from streamtok.errors import PatternError, UnsupportedPatternError
 from streamtok.patterns import budget as pattern_budget
 from streamtok.patterns.dfa import compile_tables
 from streamtok.patterns.pattern import Pattern
 from streamtok.patterns.sequence import SplitSequence
 
+from ..encodings import make_encoding
 from .test_pattern import REAL
 
 # Patterns of a few bytes to 64 KiB that ask for a great deal, each in another way.
 MANY = "".join(map(chr, range(0x4E00, 0x4E00 + 8_000)))
 HOSTILE = {
     "repeats": r"((a{1,20}){1,20}){1,20}",
-    "deeper repeats": r"(((((((a{1,3}){1,3}){1,3}){1,3}){1,3}){1,3}){1,3})",
     "repeats of more": r"(?:ab|cd|a|c|abcd){1,300}(?:ab|cd|a|c|abcd){1,300}",
     "large counts": r"(?:(?:a{1000}){1000}){1000}",
     "a larger count": "a{1,1000000}",
-    "the largest count": "a{99999999999999999999}",
     "many repeats": "a{1000}" * 9_000,
     "exponential": r"[ab]*a[ab]{20}",
     "options": "|".join(f"a{i}b" for i in range(5_000)),
-    "options of runs": "(?:" + "|".join("a" * i for i in range(1, 340)) + ")[^a]",
     "empty options": "(?:" + "|" * 60_000 + ")a",
-    "repeated empty options": "(?:(?:" + "|" * 30_000 + ")a){1000}",
     "sets": "".join(f"[{a}-{b}]" for a, b in zip(MANY, MANY[50:], strict=False)),
-    "other sets": "|".join(f"[^{c}]x" for c in MANY),
     "pairs": "|".join(map("".join, itertools.pairwise(MANY))),
     "properties": r"\p{L}" * 13_000,
-    "folded properties": r"(?i)" + r"\p{L}" * 13_000,
-    "a set of properties": "[" + r"\p{L}\P{N}" * 6_500 + "]",
     "folded letters": "(?i:" + "ab" * 30_000 + ")",
     "look-ahead": f"a(?!{'|'.join(MANY)})",
     "flags": "(?i:" * 90 + "a" + ")" * 90,
     "broken flags": "(?" * 32_000,
-    "options in options": "(?:" * 95 + "x?" * 5_000 + ")?" * 95,
     "possessive": "a{1,1000}+" * 60 + "b",
-    "atomic in a repeat": "(?:a{1,300}+b){1,300}",
     "atomic in atomic": "(?>" * 90 + "a{1,90}b" + ")" * 90,
     "a chain": r"a{1000}b{1000}c{1000}d{1000}|[\s\S]",
     "classes": MANY[:250] * 10 + r"|[\s\S]",
@@ -58,10 +49,7 @@ HOSTILE = {
     "nesting": "(" * 30_000 + "a" + ")" * 30_000,
     "unclosed sets": "[" * 60_000,
     "unclosed escapes": r"\p{" * 20_000,
-    "an endless name": r"\p{" + "L" * 60_000 + "}",
-    "a blank before a repeat": "(?x)(?:a{1000}) {1000} (?<=b)",
     "a comment before a repeat": "(?x)(?:a{1000})#c\n{1000}(?<=b)",
-    "a comment in a repeat": "(?:a{1000})(?#c){1000}(?<=b)",
     "repeats after look-behind": "(?<=x)(?:(?:a{1000}){1000}){1000}",
     "nesting after look-behind": "(?<=x)" + "(" * 5_000 + "a" + ")" * 5_000,
 }
@@ -113,7 +101,6 @@ print(json.dumps(outcomes))
 
 @pytest.mark.parametrize("name", ["repeats", "pairs", "folded letters", "possessive", "options"])
 def test_what_tables_take_is_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of the steps that a pattern takes are too few, and the error says what for."""
     monkeypatch.setattr(pattern_budget, "MAX_STEPS", 2_000)
     with pytest.raises(UnsupportedPatternError, match="take more than 2000 steps"):
         compile_tables(HOSTILE[name])
@@ -141,15 +128,10 @@ def test_patterns_in_use_take_a_tenth_of_the_budget(
     ],
 )
 def test_patterns_too_large_for_any_use(source: str, message: str) -> None:
-    for use in (Pattern.compile, lambda s: SplitSequence([s]), encoding_with):
+    for use in (Pattern.compile, lambda s: SplitSequence([s]), make_encoding):
         with pytest.raises(PatternError, match=message) as caught:
             use(source)
         assert not isinstance(caught.value, UnsupportedPatternError)
-
-
-def encoding_with(source: str) -> streamtok.Encoding:
-    singles = {bytes([i]): i for i in range(256)}
-    return streamtok.Encoding("x", pat_str=source, mergeable_ranks=singles, special_tokens={})
 
 
 def test_sequences_of_too_many_splits_are_refused() -> None:

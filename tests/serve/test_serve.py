@@ -27,7 +27,6 @@ from ..serve_clients import (
     open_client,
     receive,
     talk,
-    until,
 )
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
@@ -73,30 +72,6 @@ def test_ids_come_before_the_client_ends(enc: streamtok.Encoding) -> None:
             writer.write_eof()
             assert got + ids_of(await reader.read(), "text") == enc.encode(sent)
             await hang_up(writer)
-
-    go(test)
-
-
-def test_ids_do_not_wait_for_acknowledgements(enc: streamtok.Encoding) -> None:
-    async def test() -> None:
-        async with await serve(enc, port=0) as server:
-            _, writer = await open_client(server)
-            await until(lambda: server._clients)
-            sock = next(iter(server._clients))._transport.get_extra_info("socket")
-            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-            await hang_up(writer)
-
-    go(test)
-
-
-def test_settings_reach_the_stream(enc: streamtok.Encoding) -> None:
-    data = b"a<|endoftext|>\xff"
-
-    async def test() -> None:
-        settings: Any = {"allowed_special": "all", "errors": "replace"}
-        async with await serve(enc, port=0, **settings) as server:
-            assert ids_of(await talk(server, data), "text") == enc.encode(data, **settings)
 
     go(test)
 

@@ -113,35 +113,6 @@ def test_turns_go_round(enc: streamtok.Encoding) -> None:
     go(test)
 
 
-@pytest.mark.usefixtures("slow")
-def test_a_round_of_the_loop_is_one_turn(enc: streamtok.Encoding) -> None:
-    """A client needs several rounds to be answered; each costs it one turn of the busy ones."""
-
-    async def test() -> None:
-        async with await serve(enc, port=0, format="u32") as server:
-            watch = Watch(server)
-            rounds = 0
-
-            async def count() -> None:
-                nonlocal rounds
-                while True:
-                    rounds += 1
-                    await asyncio.sleep(0)
-
-            with senders(server, [BLANKS[:CHUNK_SIZE]] * BUSY) as clients:
-                await at_once(lambda: len({one for one, _ in watch.calls}) == BUSY)
-                before = len(watch.calls)
-                counting = asyncio.ensure_future(count())
-                assert ids_of(await talk(server, b"hello"), "u32") == [15339]
-                # Two more: the good client's own, and a round that has begun.
-                assert len(watch.calls) - before <= rounds + 2
-                assert len(watch.calls) - before < 100  # all are busy still
-                counting.cancel()
-                await asyncio.gather(*(answer_of(client) for client in clients))
-
-    go(test)
-
-
 def test_quick_text_takes_one_turn(
     enc: streamtok.Encoding, monkeypatch: pytest.MonkeyPatch
 ) -> None:

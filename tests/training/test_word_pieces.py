@@ -107,17 +107,6 @@ def test_the_file_gives_the_same_ids_in_tokenizers(tmp_path: Path) -> None:
     assert len(set(ids)) > 300
 
 
-def test_pieces_do_not_depend_on_how_the_text_is_cut() -> None:
-    data = " ".join(words_of(3)).encode()
-    results = []
-    for step in (1, 5, len(data)):
-        trainer = Trainer("bert")
-        for start in range(0, len(data), step):
-            trainer.update(data[start : start + step])
-        results.append(vocabulary(trainer.train_wordpiece(200)))
-    assert results[0] == results[1] == results[2]
-
-
 def test_nothing_counted_and_bad_arguments() -> None:
     trainer = Trainer("bert")
     assert vocabulary(trainer.train_wordpiece()) == SPECIAL

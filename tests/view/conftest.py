@@ -28,7 +28,7 @@ Open = Callable[..., Any]
 Serve = Callable[..., str]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")  # no longer: its event loop runs meanwhile
 def browser() -> Iterator[Any]:
     need("chromium")
     from playwright.sync_api import sync_playwright
@@ -175,13 +175,14 @@ def picture(page: Any, name: str, first: str | None = None, last: str = "") -> N
     page.screenshot(clip=clip, path=Path(folder, f"{name}.png"))
 
 
-def violations(page: Any) -> list[str]:
-    """What axe finds serious or critical on the page as it is."""
+def violations(page: Any, rules: list[str] | None = None) -> list[str]:
+    """What axe finds serious or critical on the page as it is, by all rules or by these."""
     from importlib import resources
 
     script = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
     page.evaluate(script)  # by the debugger: the policy lets no script in otherwise
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
+    found = page.evaluate("options => axe.run(document, options)", options)
     assert found["testEngine"]["name"] == "axe-core"
     return [
         f"{one['id']}: {one['help']} {[node['html'] for node in one['nodes']][:3]}"

@@ -54,7 +54,7 @@ def test_the_page_says_where_only_the_start_is_shown(
     open_page: Open, serve: Serve, tmp_path: Path
 ) -> None:
     path = tmp_path / "large.txt"
-    path.write_bytes(b"a line\n" * 100_000)
+    path.write_bytes(b"a line\n" * 50_000)
     page = open_page(serve(given=read_given(str(path))))
     ready(page, "text")
     assert "large.txt: only the start is shown" in page.inner_text("#text-note")

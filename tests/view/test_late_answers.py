@@ -57,8 +57,7 @@ LATE: dict[str, tuple[str, Do, Do, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("is_lost", [False, True])
-@pytest.mark.parametrize("name", LATE)
+@pytest.mark.parametrize(("name", "is_lost"), [*((name, False) for name in LATE), ("text", True)])
 def test_the_last_question_is_answered(open_page: Open, url: str, name: str, is_lost: bool) -> None:
     """The answer to the first question comes after that to the second, or never."""
     tab = name.partition(" ")[0]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import httpx
 import pytest
 
-import streamtok
 from streamtok.formats.packed import dumps_packed
 from streamtok.view import app
 from streamtok.view.encodings import MAX_LOADED
 
-BYTES = {bytes([byte]): byte for byte in range(256)}
-MINE = streamtok.Encoding("mine", pat_str=r"[\s\S]+", mergeable_ranks=BYTES, special_tokens={})
+from ..encodings import make_encoding
+
 BINARY = {"Content-Type": "application/octet-stream"}
 
 
@@ -25,7 +24,7 @@ def opened(client: httpx.Client, encoding: str, text: str = "abc") -> httpx.Resp
 
 
 def test_the_last_ones_are_kept(client: httpx.Client) -> None:
-    data = dumps_packed(MINE)
+    data = dumps_packed(make_encoding())
     names = [f"v{i} (loaded)" for i in range(MAX_LOADED + 1)]
     for i, name in enumerate(names):
         assert send(client, f"../../v{i}.streamtok", data).json() == {"name": name}

@@ -20,6 +20,7 @@ from streamtok.view import Server, make_app
 from streamtok.view.app import TYPES, page_files
 
 from ..doc_blocks import DOCS
+from ..encodings import make_encoding
 from .conftest import Open
 
 TOP = DOCS.parent
@@ -89,14 +90,8 @@ def test_encodings_that_are_not_there() -> None:
 
 
 def test_one_encoding_has_the_name_of_another() -> None:
-    mine = streamtok.Encoding(
-        "gpt2",
-        pat_str=r"[\s\S]",
-        mergeable_ranks={bytes([i]): i for i in range(256)},
-        special_tokens={},
-    )
     with (
-        serving(make_app(token=None, encoding=mine)) as url,
+        serving(make_app(token=None, encoding=make_encoding(name="gpt2"))) as url,
         httpx.Client(base_url=url, trust_env=False, timeout=60) as client,
     ):
         about = client.get("api/about").json()

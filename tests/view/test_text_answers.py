@@ -10,11 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok.engines.rules import TextRules
 from streamtok.view import tab_answers
 from streamtok.view.chat import chat_template
-
-from .page_server import client_of, served
 
 WORDS = [
     "a", " ", "\n", "don't", "12345", "日本語", "é", "🎉", "<|endoftext|>", "<|endof", "text|>",
@@ -100,20 +97,6 @@ def test_chat_templates() -> None:
     assert new is not None
     assert list(new["turns"]) == ["system", "user", "assistant"]
     assert chat_template(old - {"[/INST]"}) is None
-
-
-def test_merges_of_an_encoding_that_changes_its_text() -> None:
-    tokens = {bytes([byte]): byte for byte in range(256)}
-    tokens |= {"▁".encode()[:2]: 256, "▁".encode(): 257}
-    rules = TextRules(normalizer="spaces", space_first=True)
-    mine = streamtok.Encoding(
-        "mine", pat_str=r"\S+|\s+", mergeable_ranks=tokens, special_tokens={}, rules=rules
-    )
-    question = {"encoding": "mine", "special": "plain", "text": "a b"}
-    with served(encoding=mine) as url, client_of(url) as client:
-        response = client.post("api/pretokens", json=question)
-    assert response.status_code == 422
-    assert "changes" in response.json()["error"]
 
 
 def test_a_question_is_json_and_small(client: httpx.Client) -> None:

@@ -19,9 +19,9 @@ def test_anybody_can_use_it(open_page: Open, url: str, tab: str) -> None:
         page.press("#vocabulary-query", "Enter")
         ready(page, tab)
         page.wait_for_selector("#vocabulary-token .tree")
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        assert violations(page) == []
+    assert violations(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert violations(page, ["color-contrast"]) == []
     page.set_viewport_size({"width": 360, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     if tab == "text":  # the counts are in view

@@ -179,15 +179,12 @@ def _same_documents(
     if len(ends) != len(texts):
         raise AssertionError(f"{name}: {len(ends)} documents, not {len(texts)}")
     start = 0
-    for text, end in zip(texts, ends, strict=True):
-        row = ids[start:end]
-        start = int(end)
-        if frame["prepend"] is not None:
-            ask.same(name, row[:1].tolist().count(7) - 1 + len(ask.plain(text)), text)
-            row = row[1:]
-        if frame["append"] is not None:
-            row = row[: len(row) - (row[-1:].tolist() == [7])]
-        ask.same(name, row, text)
+    for text, end in zip(texts, map(int, ends), strict=True):
+        ends_of = [[one] if one is not None else [] for one in frame.values()]
+        expected = [*ends_of[0], *ask.plain(text), *ends_of[1]]
+        ask.asked += 1
+        assert ids[start:end].tolist() == expected, f"{name}: {text[:80]!r}"
+        start = end
 
 
 def streams(ask: Ask) -> None:

@@ -37,32 +37,6 @@ def new_out(rng: random.Random, size: int) -> Any:
     return np.full(size + 3, MARK, np.uint32)[2 : 2 + size]
 
 
-def bad_out(rng: random.Random, size: int) -> Any:
-    """What `encode_into` must refuse whatever the chunk is."""
-    size = max(size, 4)
-    read_only = np.zeros(size, np.uint32)
-    read_only.flags.writeable = False
-    gone = memoryview(bytearray(4 * size)).cast("I")
-    gone.release()
-    return rng.choice(
-        [
-            None, 5, [0] * size, "text", bytes(4 * size), bytearray(4 * size), read_only, gone,
-            np.zeros(2 * size, np.uint32)[::2], np.zeros((size, 2), np.uint32),
-            np.zeros(size, np.float32), np.zeros(size, np.int32), np.zeros(size, np.uint64),
-            np.zeros(size, ">u4"), np.zeros(size, np.uint8), array.array("d", [0.0] * size),
-            np.zeros((), np.uint32),
-        ]
-    )  # fmt: skip
-
-
-BAD_OUT_ERRORS = (ValueError, TypeError, BufferError)
-
-BAD_CHUNKS: list[Any] = [
-    None, 5, 0, True, 2.5, [97], (97, 98), {97}, object(), range(3),
-    memoryview(b"abcdef")[::2], iter([b"a"]),
-]  # fmt: skip
-
-
 def through(
     door: str,
     stream: streamtok.StreamEncoder,

@@ -25,10 +25,9 @@ from streamtok.reference import bpe as reference
 from streamtok.reference import bpe_training as reference_trainer
 from streamtok.training import counting, part_counters
 
-from .model import completion, unfinished, utf8_of
+from .model import Model, completion
 
 Chunk = str | bytes
-Document = list[Chunk]
 
 SOURCES: list[str | tuple[str, ...]] = [
     PATTERNS["gpt2"],
@@ -61,8 +60,8 @@ class TrainerMachine:
         self.num_threads = rng.choice([1, 1, 1, 2, 3])
         # Small, so that small texts are cut into blocks and shared between threads.
         self.sizes = rng.choice([(1 << 25, 1 << 20), (64, 16), (16, 8), (1 << 25, 8)])
-        self.documents: list[Document] = []  # those that have ended
-        self.open: Document = []
+        self.documents: list[bytes] = []  # those that have ended, as they were accepted
+        self.open = Model(self.errors)
         self.calls: list[str] = []
         self._counts: Counter[bytes] = Counter()  # of the documents that have ended
         self._counted = 0
@@ -73,13 +72,12 @@ class TrainerMachine:
 
     # The model
 
-    def bytes_of(self, document: Document) -> bytes:
-        """What the policy makes of the chunks of a text that has ended."""
-        data = b"".join(as_bytes(chunk, self.errors) for chunk in document)
-        return data.decode("utf-8", self.errors).encode("utf-8", "surrogateescape")
+    def bytes_of(self, document: bytes | bytearray) -> bytes:
+        """What the policy makes of a text that has ended."""
+        return document.decode("utf-8", self.errors).encode("utf-8", "surrogateescape")
 
-    def pieces_of(self, document: Document) -> list[bytes]:
-        text = self.bytes_of(document).decode("utf-8", "surrogateescape")
+    def pieces_of(self, document: bytes | bytearray) -> list[bytes]:
+        text = document.decode("utf-8", self.errors)
         if isinstance(self.source, str):
             pieces = reference.split(self.source, text)
         else:
@@ -93,26 +91,16 @@ class TrainerMachine:
         self._counted = len(self.documents)
         return self._counts
 
-    def fails(self, document: Document, final: bool) -> bool:
-        """Whether a text cannot be these chunks: no UTF-8, or a str inside a character."""
-        data = b""
-        for chunk in document:
-            is_cut = isinstance(chunk, str) and chunk and unfinished(data)
-            if is_cut and self.errors != "surrogateescape":
-                return True
-            data += as_bytes(chunk, self.errors)
-        if self.errors == "strict":
-            try:
-                data[: len(data) if final else len(data) - len(unfinished(data))].decode()
-            except UnicodeDecodeError:
-                return True
-        return False
+    def fails(self, text: Model, chunk: Chunk = b"", final: bool = True) -> bool:
+        """Whether a text cannot go on so: no UTF-8, or a str inside a character."""
+        fault = text.foresee(chunk, final).fault
+        return fault is not None and (fault.kind == "utf-8" or self.errors != "surrogateescape")
 
     def end(self) -> None:
         """The open text has ended, in the model."""
-        if self.open:
-            self.documents.append(self.open)
-            self.open = []
+        if self.open.accepted:
+            self.documents.append(bytes(self.open.accepted))
+        self.open.begin()
 
     # What is compared
 
@@ -120,13 +108,13 @@ class TrainerMachine:
         """Compare a copy of the trainer, its open text ended, with the model."""
         twin = copy.copy(self.trainer)
         total = self.expected() + Counter()  # a copy in the same order
-        if self.fails(self.open, True):
+        if self.fails(self.open):
             self.refused("end_document() of a copy", twin.end_document, UnicodeDecodeError)
             return
         twin.end_document()
         self.that(twin.pending == 0, f"{twin.pending} bytes are pending after the end")
-        total.update(self.pieces_of(self.open))
-        size = sum(len(self.bytes_of(document)) for document in [*self.documents, self.open])
+        total.update(self.pieces_of(self.open.accepted))
+        size = sum(map(len, map(self.bytes_of, [*self.documents, self.open.accepted])))
         self.that(twin.bytes_in == size, f"{twin.bytes_in} bytes in, not {size}")
         found = twin.piece_counts()
         self.that(
@@ -140,7 +128,7 @@ class TrainerMachine:
             story = "\n  ".join(self.calls[-STORY:])
             raise AssertionError(
                 f"{what}\nTrainer({settings}), blocks of {self.sizes}\n  {story}\n"
-                f"open text: {shown(self.open)}"
+                f"open text: {shown(bytes(self.open.accepted))}"
             )
 
     # Rules: each does one thing to the trainer and to the model, and compares
@@ -159,9 +147,8 @@ class TrainerMachine:
     def finish(self) -> None:
         """End the open text and compare with all texts counted in one go."""
         with self.small_blocks():
-            data = b"".join(as_bytes(chunk, self.errors) for chunk in self.open)
-            if waiting := unfinished(data):
-                self._update(completion(waiting), False)
+            if self.open.waiting:
+                self._update(completion(self.open.waiting), False)
             self.call("end_document()", self.trainer.end_document)
             self.end()
             self.compare()
@@ -178,15 +165,13 @@ class TrainerMachine:
 
     def _update(self, chunk: Chunk, final: bool) -> None:
         call = f"update({shown(chunk)}, {final})"
-        wanted = [*self.open, chunk]
-        if self.fails(wanted, final):
+        if self.fails(self.open, chunk, final):
             self.refused(
                 call, lambda: self.trainer.update(self._as_kind(chunk), final), UnicodeError
             )
             return
         self.call(call, lambda: self.trainer.update(self._as_kind(chunk), final))
-        if chunk:
-            self.open = wanted
+        self.open.take(self.open.foresee(chunk, final), [])
         if final:
             self.end()
         if self.rng.random() < 0.2:
@@ -212,16 +197,17 @@ class TrainerMachine:
                 raise raised
 
         call = f"update_documents({shown(texts)}, wrong={wrong}, raises={raised})"
-        if self.fails(self.open, True):
+        if self.fails(self.open):
             self.refused(call, lambda: self.trainer.update_documents(read()), UnicodeDecodeError)
             return
         failure: type[BaseException] | None = TypeError if wrong else raised
-        taken = next((i for i, text in enumerate(texts) if self.fails([text], True)), None)
+        one = Model(self.errors)
+        taken = next((i for i, text in enumerate(texts) if self.fails(one, text)), None)
         if taken is not None:
             failure = UnicodeError
         self.call(call, lambda: self.trainer.update_documents(read()), failure)
         self.end()
-        self.documents += [[text] for text in texts[:taken]]
+        self.documents += [one.foresee(text, True).data for text in texts[:taken]]
         self.compare()
 
     def call_inside_a_call(self) -> None:
@@ -238,7 +224,7 @@ class TrainerMachine:
             call()
             yield "never"
 
-        if not self.fails(self.open, True):
+        if not self.fails(self.open):
             self.call(
                 "update_documents(an iterator that calls the trainer)",
                 lambda: self.trainer.update_documents(read()),
@@ -251,14 +237,14 @@ class TrainerMachine:
         """Another trainer with texts of its own, which may be open, or of another kind."""
         rng = self.rng
         other = self.new(self.errors)
-        documents = [[self._well(rng.randint(0, 30))] for _ in range(rng.randint(0, 3))]
+        documents = [self._well(rng.randint(0, 30)) for _ in range(rng.randint(0, 3))]
         for document in documents:
-            other.update(document[0], True)
+            other.update(document, True)
         kind = rng.choice(["good"] * 6 + ["open", "pattern", "errors", "itself", "no trainer"])
         error: type[BaseException] | None = ValueError
         given: Any = other
         if kind == "good":
-            error = UnicodeDecodeError if self.fails(self.open, True) else None
+            error = UnicodeDecodeError if self.fails(self.open) else None
         elif kind == "open":
             other.update("a")
         elif kind == "pattern":
@@ -280,7 +266,7 @@ class TrainerMachine:
         else:
             self.call(call, lambda: self.trainer.merge(given))
             self.end()
-            self.documents += [document for document in documents if document[0]]
+            self.documents += [document.encode() for document in documents if document]
             self.compare()
         self.that(state_of(other) == before, "merging changed the other trainer")
 
@@ -304,7 +290,7 @@ class TrainerMachine:
     def train(self) -> None:
         """A vocabulary, compared with the slow trainer; the trainer goes on afterwards."""
         rng = self.rng
-        if self.fails(self.open, True):
+        if self.fails(self.open):
             self.refused("train(300)", lambda: self.trainer.train(300), UnicodeDecodeError)
             return
         if rng.random() < 0.2:
@@ -382,8 +368,7 @@ class TrainerMachine:
         if rng.random() < 0.2:
             at = rng.randint(0, len(data))
             data = data[:at] + rng.choice(BROKEN) + data[at:]
-        last = self.open[-1] if self.open else ""
-        waiting = unfinished(last) if isinstance(last, bytes) else b""
+        waiting = self.open.waiting
         if waiting and rng.random() < 0.5:  # what was cut goes on, so that texts get long
             data = completion(waiting) + data
         return data
@@ -428,7 +413,3 @@ def state_of(trainer: Trainer) -> tuple[Any, ...]:
 def shown(value: Any, limit: int = 300) -> str:
     text = repr(value)
     return text if len(text) <= limit else f"{text[:limit]} and so on, {len(text)} characters"
-
-
-def as_bytes(chunk: Chunk, errors: str) -> bytes:
-    return utf8_of(chunk, errors) if isinstance(chunk, str) else chunk

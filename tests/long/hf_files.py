@@ -1,4 +1,4 @@
-"""The matrix of calls over real files: `python -m tests.hf tokenizer.json … FOLDER …`.
+"""The matrix of calls over real files: `python -m tests.long.hf_files tokenizer.json … FOLDER …`.
 
 Of a folder, all files `*.json` below it that are tokenizers. Prints for each who encodes, how many
 calls were compared and which differ; the exit code is 1 if any does, or if streamtok does not
@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 import streamtok.hf
 
-from .shapes import TEXTS, differences
+from ..hf.shapes import TEXTS, differences
 
 
 def files_of(paths: list[str]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Runs the tests of tokenizers and of transformers with streamtok in tokenizers' place.
 
-    python -m tests.hf.suites tokenizers tokenizers-0.23.3/bindings/python/tests --files FOLDER
-    python -m tests.hf.suites transformers transformers-5.24.0/tests
+    python -m tests.long.hf_suites tokenizers tokenizers-0.23.3/bindings/python/tests --files FOLDER
+    python -m tests.long.hf_suites transformers transformers-5.24.0/tests
 
 The folders are those of the source distributions on PyPI, or of the repositories. Each test is run
 twice: as it is, and with streamtok. What passes as it is must pass with streamtok, but for
@@ -56,7 +56,6 @@ if OURS:
 
     if os.environ["STREAMTOK_IN_PLACE"] == "tokenizers":
         tokenizers.Tokenizer = streamtok.hf.Tokenizer
-        tokenizers.Encoding = streamtok.hf.Encoding
         tokenizers.decoders.DecodeStream = streamtok.hf.DecodeStream
     else:
         streamtok.hf.patch_transformers()
@@ -169,7 +168,7 @@ def _transformers(root: Path, folder: Path) -> list[str]:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-    from .shapes import KINDS
+    from ..hf.shapes import KINDS
 
     tests = root / "tests"
     tests.mkdir()
@@ -196,7 +195,7 @@ def _transformers(root: Path, folder: Path) -> list[str]:
 
 def main() -> int:
     """Read the arguments and run the tests."""
-    parser = argparse.ArgumentParser(prog="python -m tests.hf.suites", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.hf_suites", description=__doc__)
     parser.add_argument("whose", choices=["tokenizers", "transformers"])
     parser.add_argument("folder", type=Path, help="of the source: see above")
     parser.add_argument("--files", type=Path, help="a folder with what tests download, offline")

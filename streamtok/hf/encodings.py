@@ -1,0 +1,329 @@
+"""Encoding: what `tokenizers.Encoding` is, with ids from streamtok, and the rest on request.
+
+Ids, masks and types are known, and offsets where a text's bytes are its tokens' bytes. Everything
+else is computed by the real tokenizer, which encodes the text when it is first asked for. A call
+that changes an encoding makes it a real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tokenizers
+
+from .._core.encode import ALL
+from .compiled_tokenizer import Compiled, Frame
+
+__all__ = ["Call", "Encoding", "Padding", "Snapshot", "Truncation", "ids_of", "real_encoding"]
+
+_RealEncoding = tokenizers.Encoding
+_merge = _RealEncoding.merge  # of one, without growing offsets, it is a copy
+
+
+class Truncation(NamedTuple):
+    """What `enable_truncation` was given."""
+
+    max_length: int
+    stride: int
+    strategy: str
+    direction: str
+
+
+class Padding(NamedTuple):
+    """What `enable_padding` was given."""
+
+    length: int | None
+    pad_to_multiple_of: int | None
+    pad_id: int
+    pad_type_id: int
+    pad_token: str
+    direction: str
+
+
+class Snapshot(NamedTuple):
+    """A tokenizer as one call finds it.
+
+    A call reads it once and goes by nothing else, so that what another thread changes meanwhile
+    counts as a whole or not at all. It never changes.
+    """
+
+    compiled: Compiled | None = None
+    reason: str | None = None  # why there is none; with neither, it was not compiled yet
+    truncation: Truncation | None = None
+    padding: Padding | None = None
+    encode_special_tokens: bool = False
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the real tokenizer must encode: nothing is compiled, or the settings ask for what
+        only it knows: truncation that it would not let be set now, as when the special tokens leave
+        less than the stride, or special tokens that are text and hide others.
+        """
+        compiled, truncation = self.compiled, self.truncation
+        if compiled is None or (compiled.special_hides and self.encode_special_tokens):
+            return True
+        if truncation is None:
+            return False
+        most = truncation.max_length - compiled.framed.size
+        return most <= truncation.stride or truncation.strategy != "longest_first"
+
+
+def ids_of(now: Snapshot, text: str) -> list[int]:
+    """The ids of a text that is not refused."""
+    encoding = now.compiled.encoding  # type: ignore[union-attr]
+    if now.encode_special_tokens:
+        return encoding.encode(text, disallowed_special=())
+    return encoding.encode(text, allowed_special=ALL)
+
+
+class Call:
+    """Texts that were encoded together, and how. It never changes but for what it remembers."""
+
+    __slots__ = (
+        "_most", "_real", "_row", "add_special_tokens", "has_offsets", "now", "texts",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        now: Snapshot,
+        texts: list[str],
+        row: Callable[[int], list[int]] | None,
+        longest: int,
+        add_special_tokens: bool,
+        has_offsets: bool = True,
+    ) -> None:
+        """row: gives the ids of a text, without the frame and before truncation; None: encode it
+        again. longest: most ids that a text has there.
+        """
+        self.now = now
+        self.texts = texts
+        self._row = row
+        self.add_special_tokens = add_special_tokens
+        self.has_offsets = has_offsets
+        self._most = longest
+        self._real: dict[int, list[Any]] | None = None  # encodings of all parts, by row
+
+    @property
+    def compiled(self) -> Compiled:
+        return self.now.compiled  # type: ignore[return-value]
+
+    @property
+    def frame(self) -> Frame:
+        return self.compiled.frame(self.add_special_tokens)
+
+    @property
+    def most(self) -> int:
+        """Ids of a text that are kept."""
+        truncation = self.now.truncation
+        return self._most if truncation is None else truncation.max_length - self.frame.size
+
+    @property
+    def longest(self) -> int:
+        """Ids of the longest row, before padding."""
+        return min(self._most, self.most) + self.frame.size
+
+    @property
+    def width(self) -> int:
+        """Ids to which rows are padded; 0 without padding."""
+        padding = self.now.padding
+        if padding is None:
+            return 0
+        width = self.longest if padding.length is None else padding.length
+        return width + -width % (padding.pad_to_multiple_of or 1)
+
+    @property
+    def cuts_left(self) -> bool:
+        return self.now.truncation is not None and self.now.truncation.direction == "left"
+
+    @property
+    def pads_left(self) -> bool:
+        return self.now.padding is not None and self.now.padding.direction == "left"
+
+    @property
+    def pad_id(self) -> int:
+        return 0 if self.now.padding is None else self.now.padding.pad_id
+
+    def encodings(self) -> list[Encoding]:
+        """list[Encoding]: one for each text."""
+        return [Encoding(self, row) for row in range(len(self.texts))]
+
+    def parts(self, row: int) -> Iterator[list[int]]:
+        """The ids of what is kept of a text, and of each piece that is cut off."""
+        ids = ids_of(self.now, self.texts[row]) if self._row is None else self._row(row)
+        truncation, n, most = self.now.truncation, len(ids), self.most
+        if truncation is None or n <= most:
+            yield ids
+            return
+        step = most - truncation.stride
+        if truncation.direction == "right":
+            for start in range(0, n - truncation.stride, step):
+                yield ids[start : start + most]
+        else:
+            for stop in range(n, truncation.stride, -step):
+                yield ids[max(stop - most, 0) : stop]
+
+    def real(self, row: int, part: int) -> Any:
+        """A new real encoding of this part of a text, without padding."""
+        if self._real is None:
+            self._real = {}
+        parts = self._real.get(row)
+        if parts is None:
+            whole = self.compiled.encode_again(self, row)
+            parts = self._real[row] = [whole, *whole.overflowing]
+        return _merge([parts[part]], False)
+
+
+class Encoding:
+    """The ids of one text, and what is known of each, as `tokenizers.Encoding`.
+
+    `streamtok.hf.Tokenizer` makes it. Lists are new at each call.
+    """
+
+    __slots__ = ("_call", "_made", "_part", "_part_ids", "_row")
+
+    def __init__(
+        self, call: Call, row: int, part: int = 0, part_ids: list[int] | None = None
+    ) -> None:
+        """part: 0 is what was kept of the text, and all others what was cut off. part_ids: its ids,
+        without the frame, if they are known yet.
+        """
+        self._call = call
+        self._row = row
+        self._part = part
+        self._part_ids = part_ids
+        self._made: Any = None  # the real encoding, once it is needed
+
+    def _inner(self) -> list[int]:
+        """The ids of this part, without frame and padding."""
+        if self._part_ids is None:
+            self._part_ids = next(self._call.parts(self._row))
+        return self._part_ids
+
+    def _real(self) -> Any:
+        """The real encoding, which no other object has."""
+        if self._made is None:
+            call = self._call
+            made = call.real(self._row, self._part)
+            padding = call.now.padding
+            if padding is not None:
+                made.pad(
+                    call.width,
+                    direction=padding.direction,
+                    pad_id=padding.pad_id,
+                    pad_type_id=padding.pad_type_id,
+                    pad_token=padding.pad_token,
+                )
+            self._made = made
+        return self._made
+
+    def __getattr__(self, name: str) -> Any:
+        """All that is not here: the real encoding's."""
+        if not hasattr(_RealEncoding, name):
+            raise AttributeError(f"'tokenizers.Encoding' object has no attribute {name!r}")
+        return getattr(self._real(), name)
+
+    def _padded(self, values: list[Any], filling: Any) -> list[Any]:
+        padding = self._call.now.padding
+        if padding is None:
+            return values
+        n = max(self._call.width - len(values), 0)
+        fill = [filling] * n
+        return fill + values if padding.direction == "left" else values + fill
+
+    @property
+    def ids(self) -> list[int]:
+        """list[int]: the ids."""
+        if self._made is not None:
+            return self._made.ids  # type: ignore[no-any-return]
+        frame, padding = self._call.frame, self._call.now.padding
+        ids = [*frame.before, *self._inner(), *frame.after]
+        return ids if padding is None else self._padded(ids, padding.pad_id)
+
+    @property
+    def attention_mask(self) -> list[int]:
+        """list[int]: 0 for padding, 1 for all else."""
+        if self._made is not None:
+            return self._made.attention_mask  # type: ignore[no-any-return]
+        return self._padded([1] * (len(self._inner()) + self._call.frame.size), 0)
+
+    @property
+    def special_tokens_mask(self) -> list[int]:
+        """list[int]: 1 for ids that were added to those of the text, and for padding."""
+        if self._made is not None:
+            return self._made.special_tokens_mask  # type: ignore[no-any-return]
+        frame = self._call.frame
+        mask = [1] * len(frame.before) + [0] * len(self._inner()) + [1] * len(frame.after)
+        return self._padded(mask, 1)
+
+    @property
+    def type_ids(self) -> list[int]:
+        """list[int]: the type of each id, as the post-processor says."""
+        if self._made is not None or self._call.frame.has_types:
+            return self._real().type_ids  # type: ignore[no-any-return]
+        padding = self._call.now.padding
+        types = [0] * (len(self._inner()) + self._call.frame.size)
+        return types if padding is None else self._padded(types, padding.pad_type_id)
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        """list[tuple[int, int]]: the characters that each id stands for."""
+        call, inner = self._call, self._inner()
+        if self._made is None and call.has_offsets and not self._part:
+            ids = np.array(inner, np.uint32)
+            text = call.texts[self._row]
+            (spans,) = call.compiled.spans_of([text], ids, np.array([len(ids)], np.int64))
+            if spans is not None:  # they are of the whole text, so that nothing was cut off
+                none = [(0, 0)]
+                frame = call.frame
+                spans = [*none * len(frame.before), *spans, *none * len(frame.after)]
+                return self._padded(spans, none[0])
+        return self._real().offsets  # type: ignore[no-any-return]
+
+    @property
+    def overflowing(self) -> list[Any]:
+        """list[Encoding]: what was cut off, in pieces."""
+        if self._made is not None:
+            return self._made.overflowing  # type: ignore[no-any-return]
+        if self._part:
+            return []
+        parts = enumerate(self._call.parts(self._row))
+        return [Encoding(self._call, self._row, part, ids) for part, ids in parts if part]
+
+    @property
+    def n_sequences(self) -> int:
+        """int: the number of texts that these are the ids of."""
+        return 1 if self._made is None else self._made.n_sequences
+
+    @staticmethod
+    def merge(encodings: Sequence[Any], growing_offsets: bool = True) -> Any:
+        """tokenizers.Encoding: these one after another."""
+        return _merge([*map(real_encoding, encodings)], growing_offsets)
+
+    def __len__(self) -> int:
+        if self._made is not None:
+            return len(self._made)
+        return max(len(self._inner()) + self._call.frame.size, self._call.width)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return real_encoding, (self._real(),)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return _merge([self._real()], False)
+
+    def __copy__(self) -> Any:
+        return _merge([self._real()], False)
+
+    def __repr__(self) -> str:
+        return repr(self._real())
+
+    # So that isinstance(encoding, tokenizers.Encoding) holds, which callers ask.
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return _RealEncoding
+
+
+def real_encoding(encoding: Any) -> Any:
+    """The real encoding of one that is ours; any other as it is."""
+    return encoding._real() if type(encoding) is Encoding else encoding
