@@ -11,7 +11,7 @@ import pytest
 import streamtok
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.errors import StateError
-from streamtok.normalizers import Normalizer
+from streamtok.normalizers import Form, Normalizer
 
 from ..normalizers.random_steps import STEPS, random_text
 
@@ -169,3 +169,15 @@ def test_a_refused_token_is_said_with_its_offset() -> None:
     with pytest.raises(ValueError, match=r"<x>"):
         stream.encode("x>")
     assert ids + stream.encode("y", final=True) == [*b"ab<y"]
+
+
+def test_the_span_of_a_token_that_is_found_as_another_text() -> None:
+    """The token `e` with an accent is found where the text has the one character that NFC makes."""
+    rules = TextRules(
+        added_tokens=(("e\u0301", 300),),
+        normalizer=Normalizer([Form("NFC")]),
+        token_flags=(("e\u0301", TokenFlags(normalized=True)),),
+    )
+    ids, spans = encoding(rules).encode_with_offsets("\u00e9a", unit="byte")
+    assert ids.tolist() == [300, 97]
+    assert spans.tolist() == [[0, 2], [2, 3]]
