@@ -177,7 +177,13 @@ def delimited() -> Callable[[], Any]:
 def documents() -> Callable[[], Any]:
     enc = of_pieces("WordPiece")
     how = (["a" * 5_000] * 200, "strict", ARRAY, 1, (1 << 18, 1))
-    return lambda: WorkList(enc.definition.encoder, enc.definition.texts.rules((), ()), *how).work()
+
+    def call() -> Any:
+        work = WorkList(enc.definition.encoder, enc.definition.texts.rules((), ()), *how)
+        work.work()
+        return work.flat()
+
+    return call
 
 
 def cuts(text: str, **where: bool) -> Callable[[], Any]:

@@ -11,7 +11,8 @@ import pytest
 import streamtok
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.errors import StateError
-from streamtok.normalizers import Normalizer
+from streamtok.normalizers import Form, Normalizer
+from streamtok.parallel import texts
 
 from ..normalizers.random_steps import STEPS, random_text
 
@@ -27,21 +28,21 @@ def random_rules(rng: random.Random) -> tuple[TextRules, list[str]]:
                 Normalizer(rng.choice(STEPS)(rng) for _ in range(n))
                 for n in (rng.choice([0, 1, 1, 2, 3]), rng.choice([0, 0, 1, 2]))
             ]
-            texts = {
+            tokens = {
                 "".join(rng.choices(LETTERS, k=rng.randint(1, 4))) for _ in range(rng.randint(0, 5))
             }
-            flags = {text: TokenFlags(*(rng.random() < 0.3 for _ in range(4))) for text in texts}
-            if any(not normalizers[0].normalize(x, False) for x in texts if flags[x].normalized):
+            flags = {text: TokenFlags(*(rng.random() < 0.3 for _ in range(4))) for text in tokens}
+            if any(not normalizers[0].normalize(x, False) for x in tokens if flags[x].normalized):
                 continue
             rules = TextRules(
-                added_tokens=tuple((text, 300 + i) for i, text in enumerate(sorted(texts))),
+                added_tokens=tuple((text, 300 + i) for i, text in enumerate(sorted(tokens))),
                 normalizer=normalizers[0],
                 token_flags=tuple(flags.items()),
                 second_normalizer=normalizers[1],
             )
         except ValueError:
             continue  # it would make texts too long
-        return rules, sorted(texts)
+        return rules, sorted(tokens)
 
 
 def encoding(rules: TextRules) -> streamtok.Encoding:
@@ -53,11 +54,11 @@ def encoding(rules: TextRules) -> streamtok.Encoding:
 def cases(seed: int, count: int) -> Iterator[tuple[streamtok.Encoding, str]]:
     rng = random.Random(seed)
     for _ in range(count):
-        rules, texts = random_rules(rng)
+        rules, tokens = random_rules(rng)
         enc = encoding(rules)
         for _ in range(4):
             parts = [random_text(rng)[: rng.choice([3, 10, 40])] for _ in range(rng.randint(0, 4))]
-            parts += rng.choices([*texts, " ", "  "], k=rng.randint(0, 4))
+            parts += rng.choices([*tokens, " ", "  "], k=rng.randint(0, 4))
             rng.shuffle(parts)
             yield enc, "".join(parts)
 
@@ -91,6 +92,21 @@ def test_ids_are_those_of_the_whole_text(seed: int) -> None:
             assert 0 <= stream.pending <= stream.bytes_in
         assert ids + stream.flush() == wanted
         assert (stream.pending, stream.bytes_in) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_threads_give_the_ids_of_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are cut only where what is beside the cut stays, and nothing reaches over it."""
+    for name, value in (("LARGE", 9), ("PART", 5), ("PER_THREAD", 3)):
+        monkeypatch.setattr(texts, name, value)
+    monkeypatch.setattr(texts, "usable_cores", lambda: 3)
+    for enc, text in cases(seed + 90, 60):
+        text += "a<b" * 3 + text
+        wanted = enc.encode(text)
+        for data in (text, text.encode(), bytearray(text.encode())):
+            assert enc.encode_to_numpy(data, num_threads=3).tolist() == wanted
+            assert enc.count(data, num_threads=3) == len(wanted)
+        assert enc.encode_batch([text, "", text], num_threads=3)[::2] == [wanted, wanted]
 
 
 @pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
@@ -169,3 +185,15 @@ def test_a_refused_token_is_said_with_its_offset() -> None:
     with pytest.raises(ValueError, match=r"<x>"):
         stream.encode("x>")
     assert ids + stream.encode("y", final=True) == [*b"ab<y"]
+
+
+def test_the_span_of_a_token_that_is_found_as_another_text() -> None:
+    """The token `e` with an accent is found where the text has the one character that NFC makes."""
+    rules = TextRules(
+        added_tokens=(("e\u0301", 300),),
+        normalizer=Normalizer([Form("NFC")]),
+        token_flags=(("e\u0301", TokenFlags(normalized=True)),),
+    )
+    ids, spans = encoding(rules).encode_with_offsets("\u00e9a", unit="byte")
+    assert ids.tolist() == [300, 97]
+    assert spans.tolist() == [[0, 2], [2, 3]]

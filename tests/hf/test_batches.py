@@ -19,6 +19,7 @@ from streamtok.hf import (
     unpatch_transformers,
 )
 from streamtok.hf.batches import answer
+from streamtok.parallel import texts as whole_texts
 
 from ..live_threads import together
 from .shapes import TEXTS, raised
@@ -157,7 +158,8 @@ def test_a_tokenizer_that_is_accelerated(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_large_batches(made: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     """Several threads share the texts."""
-    monkeypatch.setattr(batches, "_PER_THREAD", 50)
+    monkeypatch.setattr(whole_texts, "PER_THREAD", 50)
+    monkeypatch.setattr(whole_texts, "usable_cores", lambda: 3)
     monkeypatch.setattr(batches, "threads", lambda: 3)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder("gpt2"))
     texts = [*TEXTS, "", "x" * 500] * 5

@@ -132,8 +132,8 @@ cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet toke
             takes_blanks = start == at
         if found.kind != ALLOWED:
             return encode_between(encoder, w, rules, table, i, levels, p, start, n, readable, total)
-        if flags:
-            w.is_changed = True         # blanks may be part of a token
+        if flags or (i and rules.first_table is not None):
+            w.is_changed = True         # the text of a token may have blanks, or be another one than its own
         if not takes_blanks:
             if flags & LSTRIP:
                 at = blanks_begin(p, start, at, n)

@@ -14,7 +14,6 @@ import numpy as np
 
 import streamtok
 from streamtok._core.encode import ARRAY
-from streamtok.hf import batches
 from streamtok.parallel import texts as whole_texts
 from streamtok.pipeline import documents
 from streamtok.pipeline.documents import DocumentEncoder
@@ -338,10 +337,9 @@ def narrow_paths(rng: random.Random, threads: int) -> Iterator[None]:
     kept = [
         (whole_texts, "LARGE", [1, 20, 300, 5000, whole_texts.LARGE]),
         (whole_texts, "PART", [1, 7, 64, 1000, 20_000, whole_texts.PART]),
-        (whole_texts, "PER_THREAD", [1, whole_texts.PER_THREAD]),
+        (whole_texts, "PER_THREAD", [1, 100, whole_texts.PER_THREAD]),
         (documents, "TASK", [1, 50, 3000, documents.TASK]),
         (documents, "SPREAD_FROM", [1, 300, documents.SPREAD_FROM]),
-        (batches, "_PER_THREAD", [1, 100, batches._PER_THREAD]),
     ]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in kept]
     before.append((whole_texts, "usable_cores", whole_texts.usable_cores))
