@@ -11,6 +11,7 @@ from typing import Any
 
 import huggingface_hub
 import pytest
+from huggingface_hub import constants
 
 import streamtok
 from streamtok.errors import VocabularyError
@@ -25,8 +26,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, while no network may be used."""
     folder = tmp_path / "hub"
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(folder))
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.chdir(tmp_path)
     return folder
 
