@@ -22,7 +22,7 @@ from ..vocabulary.byte_alphabet import all_to_bytes, to_text
 from ..vocabulary.ranks_file import check_lines
 from ..vocabulary.table import Vocabulary
 from .json_value import JsonValue, parse_json
-from .loading import decode_utf8, make_encoding, read_bytes, shown
+from .loading import decode_utf8, errors_at, make_encoding, read_bytes, shown
 from .merge_lists import find_merges, from_rows, to_merges
 from .tiktoken import plain_rules
 
@@ -63,11 +63,9 @@ def load_gpt2(
             raise VocabularyError(f"{source}: the special token {text!r} is not in the file")
         specials[text] = ids.pop(text)
     merges = read_merges(read_bytes(merges_path), os.fspath(merges_path))
-    try:
+    with errors_at(source):
         rows = find_merges([*ids], merges)
         vocabulary = byte_vocabulary(ids, rows, ignore_merges=False)
-    except VocabularyError as error:
-        raise VocabularyError(f"{source}: {error}") from None
     return make_encoding(
         source,
         name,

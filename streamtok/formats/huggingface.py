@@ -47,7 +47,14 @@ from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_symbols import has_symbols, symbol_model
 from .huggingface_writing import save_huggingface
 from .json_value import JsonValue, parse_json
-from .loading import BYTE_TEXTS, make_encoding, read_bytes, stem, without_collection
+from .loading import (
+    BYTE_TEXTS,
+    errors_at,
+    make_encoding,
+    read_bytes,
+    stem,
+    without_collection,
+)
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -94,31 +101,32 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     tokens = read_added_tokens(file["added_tokens"], model.ids, n_rows, not normalizer.is_identity)
     if "first" in (second.spec[-1:] or [()])[0]:
         _check_first(pre_tokenizer, normalizer, tokens)
-    made: Container[str] = ()
     if isinstance(model, PieceFile):
         added = [*tokens.special, *tokens.added]
         decoding = piece_decoding(decoding, file["decoder"], model, added)
         vocabulary, pattern, steps = piece_cutting(model, cutting, decoding, pre_tokenizer.place)
         second = _second_normalizer(steps, pre_tokenizer)
+        made: Container[str] = ()
     else:
         made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
-        if _needs_symbols(model, cutting, decoding, pre_tokenizer.place):
+        plain = _one_pattern(cutting, pre_tokenizer.place)
+        if plain is None or _needs_symbols(model, cutting, decoding, plain):
             vocabulary, pattern = symbol_model(model, cutting, decoding, pre_tokenizer.place)
+        elif decoding.word_end:
+            file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
         else:
-            if decoding.word_end:
-                file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
-            model = _without_added(model, tokens)
-            folds = not cutting.is_byte_level and _folds(normalizer, cutting, decoding, model)
-            pattern = pattern_of(cutting.splits, pre_tokenizer.place, folds)
+            model, pattern = _without_added(model, tokens), plain
             if cutting.is_byte_level:
                 vocabulary = byte_level_vocabulary(model)
             else:
+                folds = _folds(normalizer, cutting, decoding, model)
                 vocabulary = character_vocabulary(model, folds)
+                if folds:
+                    pattern = pattern_of(cutting.splits, pre_tokenizer.place, folds)
+                    normalizer, second = _folded(normalizer, second, tokens)
                 if pattern == WHOLE_TEXT_PATTERN and not model.ignore_merges:
                     pattern = pattern_of_cuts(vocabulary)
-            if folds:
-                normalizer, second = _folded(normalizer, second, tokens)
-    try:
+    with errors_at(file.place):
         found = found_texts([*tokens.special, *tokens.added], tokens.flags, stated)
         first, drops = _first_texts(model, tokens, found, decoding)
         rules = TextRules(
@@ -130,8 +138,6 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             decoded_texts=decoded_texts(found, decoding, stated, made),
             first_texts=first,
         )
-    except ValueError as error:
-        raise VocabularyError(f"{file.place}: {error}") from None
     encoding = make_encoding(
         file.place,
         name,
@@ -152,10 +158,8 @@ def _settings_in(field: JsonValue) -> dict[str, Any] | None:
 
 def _second_normalizer(steps: Iterable[Step], part: JsonValue) -> Normalizer:
     """The changes to the text after the last added token, by steps of the pre-tokenizers."""
-    try:
+    with errors_at(part.place):
         return Normalizer(steps)
-    except ValueError as error:
-        part.fail(str(error))
 
 
 def _shortens(step: tuple[str, ...]) -> bool:
@@ -207,36 +211,32 @@ def _first_texts(
     return first_texts(texts, decoding.words)
 
 
-def _needs_symbols(model: Model, cutting: PreTokenizer, decoding: Decoding, place: str) -> bool:
+def _one_pattern(cutting: PreTokenizer, place: str) -> str | Pattern | None:
+    """What cuts the text if one automaton follows it."""
+    if cutting.changes_pretokens():
+        return None
+    try:
+        return pattern_of(cutting.splits, place)
+    except VocabularyError as error:
+        if isinstance(error.__cause__, UnsupportedPatternError):
+            return None
+        raise
+
+
+def _needs_symbols(
+    model: Model, cutting: PreTokenizer, decoding: Decoding, pattern: str | Pattern
+) -> bool:
     """Whether the merges are those of symbols: see `huggingface_symbols.py`."""
-    return (
+    if (
         has_symbols(model, cutting.is_byte_level)
         or not decoding.replaced.is_identity
         or decoding.words is not None
         or (decoding.is_byte_level and not cutting.is_byte_level)
-        or not _has_one_pattern(cutting, place)
-        or _looks_up_bytes(model, cutting, place)
-    )
-
-
-def _has_one_pattern(cutting: PreTokenizer, place: str) -> bool:
-    """Whether one automaton follows all that cuts the text."""
-    if cutting.changes_pretokens():
-        return False
-    try:
-        pattern_of(cutting.splits, place)
-    except VocabularyError as error:
-        if isinstance(error.__cause__, UnsupportedPatternError):
-            return False
-        raise
-    return True
-
-
-def _looks_up_bytes(model: Model, cutting: PreTokenizer, place: str) -> bool:
-    """Whether a look-up of a pre-token may find the token of a byte, which decodes to that byte."""
+    ):
+        return True
     if not model.ignore_merges or cutting.is_byte_level:
         return False
-    pattern = pattern_of(cutting.splits, place)
+    # A look-up of a pre-token may find the token of a byte, which decodes to that byte.
     if isinstance(pattern, str):
         pattern = Pattern.compile(pattern)
     return pattern.findall("<0x20>") == ["<0x20>"]

@@ -20,7 +20,7 @@ from ..vocabulary.table import Vocabulary
 from .character_merges import from_character_merges
 from .gpt2 import byte_vocabulary
 from .json_value import JsonValue
-from .loading import BYTE_TEXTS, shown
+from .loading import BYTE_TEXTS, errors_at, shown
 from .merge_lists import find_merges
 
 if TYPE_CHECKING:
@@ -108,19 +108,15 @@ def read_model(model: JsonValue) -> Model:
     words = Words(prefix, suffix, unknown, model["fuse_unk"].as_bool())
     ignores, falls_back = model["ignore_merges"].as_bool(), model["byte_fallback"].as_bool()
     ids, merges = model["vocab"].as_ids(), model["merges"].as_list()
-    try:
+    with errors_at(model.place):
         rows = find_merges([*ids], merges, prefix)
-    except VocabularyError as error:
-        model.fail(str(error))
     return Model(ids, rows, ignores, falls_back, model.place, words)
 
 
 def byte_level_vocabulary(model: Model) -> Vocabulary:
     """The vocabulary of tokens in the byte alphabet."""
-    try:
+    with errors_at(model.place):
         return byte_vocabulary(model.ids, model.rows, ignore_merges=model.ignore_merges)
-    except VocabularyError as error:
-        raise VocabularyError(f"{model.place}: {error}") from None
 
 
 def character_vocabulary(model: Model, folds: bool) -> Vocabulary:
@@ -142,7 +138,7 @@ def character_vocabulary(model: Model, folds: bool) -> Vocabulary:
         decode_only = {number: text.replace(MARK, " ").encode() for text, number in spaced.items()}
         is_spaced = np.array([text in spaced for text in model.ids], np.bool_)
         model = model._replace(rows=model.rows[~is_spaced[model.rows[:, 2]]]).without(spaced)
-    try:
+    with errors_at(model.place):
         return from_character_merges(
             model.ids,
             model.rows,
@@ -151,5 +147,3 @@ def character_vocabulary(model: Model, folds: bool) -> Vocabulary:
             decode_only=decode_only,
             folds=folds,
         )
-    except VocabularyError as error:
-        raise VocabularyError(f"{model.place}: {error}") from None

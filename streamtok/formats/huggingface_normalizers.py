@@ -33,7 +33,7 @@ from ..patterns.budget import Budget
 from ..patterns.syntax import parse
 from ..patterns.tree import SetNode
 from .json_value import JsonValue
-from .loading import shown
+from .loading import errors_at, shown
 from .oniguruma import from_oniguruma
 
 __all__ = ["read_normalizer", "read_replace"]
@@ -54,10 +54,8 @@ def read_normalizer(field: JsonValue) -> Normalizer:
     """
     steps: list[Step] = []
     _read(field, steps)
-    try:
+    with errors_at(field.place):
         return Normalizer(steps)
-    except ValueError as error:
-        field.fail(str(error))
 
 
 def _read(field: JsonValue, steps: list[Step]) -> None:

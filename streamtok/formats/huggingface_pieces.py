@@ -19,7 +19,7 @@ from ..vocabulary.table import NO_ID, Vocabulary
 from .huggingface_decoders import Decoding, Marks, WordPieces, decoded_bytes, first_texts
 from .huggingface_splits import PreTokenizer, outer_cut
 from .json_value import JsonValue
-from .loading import shown
+from .loading import errors_at, shown
 
 if TYPE_CHECKING:
     from ..normalizers import Normalizer, Step
@@ -178,10 +178,8 @@ def piece_cutting(
         stages = (*stages, ByteLetters().spec)
     elif cutting.is_byte_level:
         steps = (*steps, ByteLetters())
-    try:
+    with errors_at(place):
         pieces = model.pieces.with_stages(stages)
-    except ValueError as error:
-        raise VocabularyError(f"{place}: {error}") from None
     decoded = decoded_pieces(model.ids, decoding)
     decoded |= {id: decoded[model.ids[text]] for id, text in model.earlier.items()}
     return PieceCutting(Vocabulary.of_model(pieces, decoded), pattern, steps)

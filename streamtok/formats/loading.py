@@ -26,6 +26,7 @@ __all__ = [
     "BYTE_TEXTS",
     "check_total",
     "decode_utf8",
+    "errors_at",
     "make_encoding",
     "read_bytes",
     "shown",
@@ -117,15 +118,22 @@ def check_total(texts: Collection[str], source: str) -> None:
         )
 
 
+@contextlib.contextmanager
+def errors_at(place: str) -> Iterator[None]:
+    """Raise VocabularyErrors that name the place instead of errors in parts of a file."""
+    try:
+        yield
+    except PatternError as error:
+        raise VocabularyError(f"{place}: {shortened(str(error), MAX_MESSAGE)}") from error
+    except (TypeError, ValueError) as error:
+        raise VocabularyError(f"{place}: {shortened(str(error), MAX_MESSAGE)}") from None
+
+
 def make_encoding(source: str, name: str, **parts: Any) -> Encoding:
     """`Encoding(name, **parts)`. Errors in the parts become VocabularyErrors that name the file."""
     from ..encoding import Encoding
 
     added = parts["rules"].added_tokens if "rules" in parts else ()
     check_total([*parts["special_tokens"], *dict(added)], source)
-    try:
+    with errors_at(source):
         return Encoding(name, **parts)
-    except PatternError as error:
-        raise VocabularyError(f"{source}: {shortened(str(error), MAX_MESSAGE)}") from error
-    except ValueError as error:
-        raise VocabularyError(f"{source}: {shortened(str(error), MAX_MESSAGE)}") from None

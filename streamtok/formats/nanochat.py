@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import VocabularyError
-from ..vocabulary.table import Vocabulary
 from .loading import make_encoding, read_bytes, shown
 
 if TYPE_CHECKING:
@@ -57,15 +56,11 @@ def load_nanochat(path: Path, *, name: str | None = None) -> Encoding:
                 f"{source}: a special token must be a str with an int for its id, "
                 f"found {shown(text)}: {shown(token)}"
             )
-    try:
-        vocabulary = Vocabulary.from_ranks(state["mergeable_ranks"])
-    except (TypeError, VocabularyError) as error:
-        raise VocabularyError(f"{source}: mergeable_ranks: {error}") from None
     return make_encoding(
         source,
         name or state["name"],
         pat_str=state["pat_str"],
-        mergeable_ranks=vocabulary,
+        mergeable_ranks=state["mergeable_ranks"],
         special_tokens=specials,
     )
 
@@ -87,7 +82,7 @@ def from_rustbpe(
         "rustbpe",
         name,
         pat_str=pattern,
-        mergeable_ranks=Vocabulary.from_ranks(table),
+        mergeable_ranks=table,
         special_tokens={text: first + i for i, text in enumerate(special_tokens)},
     )
 

@@ -18,7 +18,7 @@ from ..errors import PatternError, VocabularyError
 from ..patterns.budget import Budget
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import same_pieces
-from .loading import shown
+from .loading import errors_at, shown
 
 __all__ = ["from_oniguruma", "quoted", "to_oniguruma"]
 
@@ -53,10 +53,8 @@ def _without_nested(found: re.Match[str]) -> str:
 
 def from_oniguruma(pattern: str, place: str) -> str:
     """The pattern that means the same here. Raises VocabularyError naming a part that has none."""
-    try:
+    with errors_at(place):
         Budget(pattern)
-    except PatternError as error:
-        raise VocabularyError(f"{place}: {error}") from error
     pattern = _NESTED.sub(_without_nested, pattern)
     for part in _PARTS.finditer(pattern):
         text = part[0]

@@ -350,10 +350,7 @@ def _rules(source: str, fields: dict[str, Any]) -> TextRules:
     if unknown := fields.keys() - set(TextRules._fields):
         what = f"the text rule {shown(min(unknown))} is not known: update streamtok"
         raise VocabularyError(f"{source}: {what}")
-    try:
-        return TextRules(**{name: _from_json(value) for name, value in fields.items()})
-    except VocabularyError as error:
-        raise VocabularyError(f"{source}: {error}") from None
+    return TextRules(**{name: _from_json(value) for name, value in fields.items()})
 
 
 def _as_json(value: Any) -> Any:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from ..engines.rules import MARK, TextRules, TokenFlags
 from ..errors import VocabularyError
 from ..normalizers import JoinedSpaces, LongestMap, Normalizer, Replace, Step
-from .loading import shown
+from .loading import errors_at, shown
 from .protobuf import BYTES, VARINT, Value
 
 __all__ = ["CHARSMAP", "KINDS", "rules_of"]
@@ -72,7 +72,7 @@ def rules_of(
                 "remove_extra_whitespaces"
             )
     steps.append(JoinedSpaces(puts) if removes else _TO_SPACES)
-    try:
+    with errors_at(source):
         return TextRules(
             tokens,
             normalizer=Normalizer(steps),
@@ -81,5 +81,3 @@ def rules_of(
             drops_first_space=puts or removes,
             drops_first_spaces=removes,
         )
-    except ValueError as error:
-        raise VocabularyError(f"{source}: {error}") from None

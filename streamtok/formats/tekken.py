@@ -12,9 +12,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..errors import VocabularyError
 from ..vocabulary.ranks_file import from_base64
-from ..vocabulary.table import Vocabulary
 from .json_value import JsonValue, parse_json
 from .loading import make_encoding, read_bytes, shown, stem
 
@@ -61,15 +59,11 @@ def read_tekken(file: JsonValue, name: str) -> Encoding:
         if token in ranks:
             entry.fail(f"the token {shown(token)} already has rank {ranks[token]}")
         ranks[token] = rank
-    try:
-        vocabulary = Vocabulary.from_ranks({t: rank + len(specials) for t, rank in ranks.items()})
-    except VocabularyError as error:
-        raise VocabularyError(f"{file.place}: {error}") from None
     return make_encoding(
         file.place,
         name,
         pat_str=config["pattern"].as_str(),
-        mergeable_ranks=vocabulary,
+        mergeable_ranks={token: rank + len(specials) for token, rank in ranks.items()},
         special_tokens=specials,
     )
 

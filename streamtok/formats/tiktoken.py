@@ -14,7 +14,6 @@ from ..errors import VocabularyError
 from ..files.part_file import write_whole
 from ..patterns.named import find_pattern
 from ..vocabulary.ranks_file import dumps_tiktoken, loads_tiktoken
-from ..vocabulary.table import Vocabulary
 from .loading import make_encoding, read_bytes, stem
 
 if TYPE_CHECKING:
@@ -53,17 +52,13 @@ def save_tiktoken(encoding: Encoding, path: Path) -> None:
 
     Raises OSError, and VocabularyError for an encoding that ranks alone cannot express.
     """
-    write_whole(path, dumps_tiktoken(rank_table(encoding, ".tiktoken")))
-
-
-def rank_table(encoding: Encoding, format: str) -> Vocabulary:
-    """The rank table of an encoding. Raises VocabularyError, naming `format`, if it has more."""
-    if not encoding.definition.vocabulary.is_rank_table:
+    vocabulary = encoding.definition.vocabulary
+    if not vocabulary.is_rank_table:
         raise VocabularyError(
-            f"{format} holds ranks, which cannot express the list of merges of {encoding.name}"
+            f".tiktoken holds ranks, which cannot express the list of merges of {encoding.name}"
         )
-    plain_rules(encoding, format)
-    return encoding.definition.vocabulary
+    plain_rules(encoding, ".tiktoken")
+    write_whole(path, dumps_tiktoken(vocabulary))
 
 
 def plain_rules(encoding: Encoding, format: str) -> None:

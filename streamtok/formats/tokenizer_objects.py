@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import VocabularyError
-from ..vocabulary.table import Vocabulary
 from .huggingface import read_huggingface
 from .json_value import JsonValue, parse_json
 from .loading import make_encoding
@@ -72,15 +71,11 @@ def _from_tokenizers(given: Any, source: str, name: str | None, is_wrapped: bool
 
 
 def _from_tiktoken(given: Any, source: str, name: str | None) -> Encoding:
-    try:
-        vocabulary = Vocabulary.from_ranks(given._mergeable_ranks)
-    except (VocabularyError, TypeError) as error:
-        raise VocabularyError(f"{source}: {error}") from None
     special = given._special_tokens.items()  # maybe an enumeration's: a class derived from str
     return make_encoding(
         source,
         name or str(given.name),
         pat_str=given._pat_str,
-        mergeable_ranks=vocabulary,
+        mergeable_ranks=given._mergeable_ranks,
         special_tokens={str.__str__(text): number for text, number in special},
     )
