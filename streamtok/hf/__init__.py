@@ -23,8 +23,8 @@ if not hasattr(_tokenizers.Tokenizer, "to_str"):  # 1.0 has another interface
     )
 
 from .backend import Tokenizer
-from .lazy import Encoding
 from .id_decoding import DecodeStream
+from .lazy import Encoding
 from .patching import accelerate, patch_transformers, patched_transformers, unpatch_transformers
 
 del _tokenizers
