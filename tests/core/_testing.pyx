@@ -23,6 +23,7 @@ from streamtok._core.encode cimport (
 )
 from streamtok._core.simd cimport (
     ST_ANY,
+    ST_BUCKET,
     ST_MARGIN,
     ST_REST,
     ST_REST_BLOCKS,
@@ -37,6 +38,9 @@ from streamtok._core.simd cimport (
     st_mark_tier,
     st_marked_from,
     st_merge_batch_tier,
+    st_pairs,
+    st_pairs_find,
+    st_pairs_insert,
     st_place_tier,
     st_squeeze_tier,
     st_transcode_tier,
@@ -190,6 +194,24 @@ def crowd(bytes keys not None, bint as_keys, int bits):
             hash = st_hash_bytes(p + 16 * i, 16)
         out[i] = hash >> (64 - bits)
     return int(np.unique(places, return_counts=True)[1].max())
+
+
+def found_pairs(lefts, rights):
+    """list[int]: which pair each of up to 15 pairs is found to be, in a table of two buckets that has
+    them all; ST_NONE: it is not found. Raises IndexError where something was written behind the table.
+    """
+    cdef u64[3 * ST_BUCKET] slots
+    cdef st_pairs pairs
+    cdef size_t i
+    for i in range(3 * ST_BUCKET):
+        slots[i] = <u64>-1
+    pairs.slots, pairs.mask, pairs.shift = slots, 1, 63
+    for i, (left, right) in enumerate(zip(lefts, rights)):
+        st_pairs_insert(&pairs, left, right, i)
+    for i in range(2 * ST_BUCKET, 3 * ST_BUCKET):
+        if slots[i] != <u64>-1:
+            raise IndexError(f"slot {i} is behind the table")
+    return [st_pairs_find(&pairs, left, right) for left, right in zip(lefts, rights)]
 
 
 def well_formed(data):
