@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamtok
-from streamtok.pipeline.argument_types import parse_positive_size
+from streamtok.jobs.argument_types import parse_positive_size
 
 from . import corpus, peers, turns
 

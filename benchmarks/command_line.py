@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from streamtok.pipeline.argument_types import parse_positive_size
+from streamtok.jobs.argument_types import parse_positive_size
 
 from . import turns
 

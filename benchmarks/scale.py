@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from streamtok.pipeline.argument_types import parse_positive_size
+from streamtok.jobs.argument_types import parse_positive_size
 
 from . import corpus, turns
 

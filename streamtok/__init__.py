@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from .chunker import StreamDecoder, StreamEncoder
     from .encoding import Encoding
     from .formats import load
-    from .parts.commit import commit
-    from .parts.part import run_part
-    from .parts.plan import Plan, plan
-    from .parts.verify import Fault, Report, verify
+    from .jobs.parts.commit import commit
+    from .jobs.parts.part import run_part
+    from .jobs.parts.plan import Plan, plan
+    from .jobs.parts.verify import Fault, Report, verify
     from .patterns.pattern import Pattern
     from .registry import (
         encoding_for_model,
@@ -97,25 +97,25 @@ _LATER = {  # a name to its module
     "Chunk": "answers.splitting",
     "Counter": "answers.counter",
     "Encoding": "encoding",
-    "Fault": "parts.verify",
+    "Fault": "jobs.parts.verify",
     "Pattern": "patterns.pattern",
-    "Plan": "parts.plan",
-    "Report": "parts.verify",
+    "Plan": "jobs.parts.plan",
+    "Report": "jobs.parts.verify",
     "StreamDecoder": "chunker",
     "StreamEncoder": "chunker",
     "Trainer": "training.trainer",
     "Truncated": "answers.truncation",
     "Vocabulary": "vocabulary.table",
     "cache_limit": "_core.encode",
-    "commit": "parts.commit",
+    "commit": "jobs.parts.commit",
     "encoding_for_model": "registry",
     "encoding_name_for_model": "registry",
     "get_encoding": "registry",
     "list_encoding_names": "registry",
-    "plan": "parts.plan",
-    "run_part": "parts.part",
+    "plan": "jobs.parts.plan",
+    "run_part": "jobs.parts.part",
     "set_cache_limit": "_core.encode",
-    "verify": "parts.verify",
+    "verify": "jobs.parts.verify",
 }
 
 _MODULES = {  # what is there without an import of its own; `load` is a function, see `load.py`

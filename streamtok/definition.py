@@ -10,11 +10,11 @@ from .engines.model_settings import NO_SETTINGS, ModelSettings
 from .engines.plain import PlainEngine
 from .engines.rules import NO_RULES, TextRules
 from .engines.template import NO_TEMPLATE, Template
+from .engines.texts import TextEncoder
 from .errors import UnsupportedPatternError
-from .parallel.cached import cached_property
-from .parallel.texts import TextEncoder
 from .patterns.pattern import Pattern
 from .special_tokens import SpecialTokens
+from .threads import cached_property
 from .vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:

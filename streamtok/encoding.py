@@ -5,7 +5,7 @@ arguments, results and exceptions (github.com/openai/tiktoken, MIT). Beyond it, 
 `errors` says what happens to bytes that are not UTF-8, and `count` makes no list.
 
 An `Encoding` has a vocabulary, special tokens (`special_tokens.py`), an engine that makes ids of
-text (`engines/`), what gives it whole texts (`parallel/texts.py`), and a decoder. Streams
+text (`engines/`), what gives it whole texts (`engines/texts.py`), and a decoder. Streams
 (`chunker.py`) and answers such as counts, budgets and chunks (`answers/`) are made of these parts.
 The algorithms are in `_core`, and in plain Python in `reference/`.
 """
@@ -28,9 +28,8 @@ from .definition import Definition
 from .engines.model_settings import ModelSettings
 from .engines.rules import NO_RULES, TextRules
 from .engines.template import NO_TEMPLATE, Template
-from .parallel.cached import cached_property
-from .parallel.threads import map_in_threads
 from .patterns.pattern import Pattern
+from .threads import cached_property, map_in_threads
 from .vocabulary.table import NO_ID, Vocabulary
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
     from .answers.document import Document
     from .answers.splitting import Chunk
     from .answers.truncation import Truncated
+    from .answers.views.tokens import TextTokens
     from .chunker import StreamDecoder, StreamEncoder
-    from .views.tokens import TextTokens
 
 
 class Encoding(FastEncoding):
@@ -317,7 +316,7 @@ class Encoding(FastEncoding):
         tiktoken's definition, whose completions are neither all nor only the possible ones. For
         final ids use `stream_encoder`. Slow: meant for small texts.
         """
-        from .unstable import encode_with_unstable
+        from .answers.unstable import encode_with_unstable
 
         if self.definition.rules != NO_RULES:
             raise ValueError(
@@ -333,7 +332,7 @@ class Encoding(FastEncoding):
         """
         if self.definition.rules != NO_RULES:
             return self.encode_ordinary(text, errors="surrogateescape")
-        from .unstable import encode_bytes
+        from .answers.unstable import encode_bytes
 
         return encode_bytes(self.definition, text)
 
@@ -436,7 +435,7 @@ class Encoding(FastEncoding):
         chunks: an iterable of text, or a file object, which is read in chunks of 64 KiB. settings:
         as for `stream_encoder`. Empty lists are left out.
         """
-        from .readers import read_chunks
+        from .files import read_chunks
 
         stream = self.stream_encoder(**settings)
         for chunk in read_chunks(chunks):
@@ -451,7 +450,7 @@ class Encoding(FastEncoding):
         """`iterencode` of chunks that come from an asynchronous iterable, an `asyncio.StreamReader`
         (or another object with a coroutine `read`), or from anything that `iterencode` takes.
         """
-        from .readers import aread_chunks
+        from .files import aread_chunks
 
         stream = self.stream_encoder(**settings)
         async for chunk in aread_chunks(chunks):
@@ -644,7 +643,7 @@ class Encoding(FastEncoding):
         >>> print(enc.show("hello world"))
         hello|·world
         """
-        from .views.tokens import show_tokens
+        from .answers.views.tokens import show_tokens
 
         return show_tokens(
             self,
@@ -657,7 +656,7 @@ class Encoding(FastEncoding):
 
     def _repr_html_(self) -> str:
         """str: for notebooks: a table of the encoding's properties."""
-        from .views.markup import table_html
+        from .answers.views.markup import table_html
 
         special = sorted(self.special_tokens_set)
         more = f" and {len(special) - 8} more" if len(special) > 8 else ""

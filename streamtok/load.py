@@ -13,13 +13,13 @@ from typing import Any
 
 # By their full names: this file is also read as `tiktoken.load`.
 from streamtok.errors import VocabularyError
-from streamtok.files.part_file import write_whole
+from streamtok.files import write_whole
 from streamtok.formats import load
 from streamtok.formats.gpt2 import read_merges
 from streamtok.formats.json_value import JsonValue, parse_json
 from streamtok.formats.loading import read_bytes
-from streamtok.stores.objects import read_whole, write
-from streamtok.stores.urls import is_url
+from streamtok.jobs.stores.objects import read_whole, write
+from streamtok.jobs.stores.urls import is_url
 from streamtok.vocabulary.byte_alphabet import BYTES_IN_ORDER, to_bytes
 from streamtok.vocabulary.ranks_file import lines_of, ranks_in
 

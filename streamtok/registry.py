@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 # By their full names: this file is also read as `tiktoken.registry` (see its end).
 from streamtok.encoding import Encoding
-from streamtok.files.named_errors import shown
+from streamtok.files import shown
 from streamtok.patterns.named import CL100K_PATTERN, O200K_PATTERN, R50K_PATTERN
 from streamtok.vocabulary.bundled import load_bundled
 from streamtok.vocabulary.p50k import load_p50k

@@ -11,7 +11,7 @@ from typing import Any
 
 from ._core.encode import ALL, NO_SPECIAL, SpecialMatcher, check_special_size
 from ._types import AllowedSpecial, DisallowedSpecial
-from .parallel.cached import cached_property
+from .threads import cached_property
 
 __all__ = ["SPECIAL_POLICIES", "SpecialTokens", "special_settings"]
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import streamtok
-from streamtok.pipeline.documents import DocumentEncoder
-from streamtok.pipeline.sources.json_lines import JsonLines
-from streamtok.views.comparison import compare_encodings
+from streamtok.answers.views.comparison import compare_encodings
+from streamtok.jobs.documents import DocumentEncoder
+from streamtok.jobs.sources.json_lines import JsonLines
 
 Encoding = streamtok.Encoding
 Call = Callable[[Encoding, str, dict[str, Any]], Any]

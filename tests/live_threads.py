@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from streamtok.parallel import threads
+from streamtok import threads
 
 
 def together(*calls: Callable[[], Any]) -> list[Any]:

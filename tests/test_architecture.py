@@ -56,7 +56,7 @@ def test_there_is_no_ring() -> None:
         ("encoding", "registry"),
         ("engines.whole_texts", "encoding"),
         ("patterns.dfa", "patterns.pattern"),
-        ("parallel.texts", "encoding"),
+        ("engines.texts", "encoding"),
     ],
 )
 def test_a_ring_that_is_put_back_is_found(module: str, other: str) -> None:
@@ -131,7 +131,7 @@ def test_no_package_uses_private_names_of_another() -> None:
 
 def test_the_top_floor_is_small() -> None:
     modules = sorted(path.name for path in PACKAGE.glob("*.py"))
-    assert len(modules) <= 15, modules  # three of them only name what tiktoken's modules do
+    assert len(modules) <= 16, modules  # three of them only name what tiktoken's modules do
 
 
 def test_no_two_modules_have_one_name() -> None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from streamtok._core.encode import TokenTable
 from streamtok.errors import VocabularyError
-from streamtok.files.part_file import write_whole
+from streamtok.files import write_whole
 from streamtok.vocabulary.bundled import (
     ALL_MERGE,
     CRC_END,

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..parallel.texts import check_budget
+from ..engines.texts import check_budget
 from .boundaries import Boundaries, levels_of
 from .graphemes import MOST_KEPT, grapheme_ends
 from .prefixes import Prefixes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.encode import NO_SPECIAL, check_policy
 from ..engines.template import NO_TEMPLATE, Template
-from ..parallel.texts import check_budget
+from ..engines.texts import check_budget
 
 if TYPE_CHECKING:
     from .._core.encode import Output, Tail

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .._core.encode import repaired
-from ..parallel.texts import text_view
-from ..readers import read_chunks
+from ..engines.texts import text_view
+from ..files import read_chunks
 
 __all__ = ["TextWindow", "character_ends", "is_buffer"]
 

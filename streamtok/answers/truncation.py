@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import COUNT, repaired
-from ..parallel.texts import check_budget, text_view
+from ..engines.texts import check_budget, text_view
 from .graphemes import grapheme_ends
 from .prefixes import Prefixes, feed, open_stream
 from .suffixes import longest_suffix

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..pipeline.argument_types import parse_chunk_sizes
-from ..pipeline.sources import check_file
+from ..jobs.argument_types import parse_chunk_sizes
+from ..jobs.sources import check_file
 from . import encoding_options, open_inputs, options
 from .options import add_option
 

@@ -7,16 +7,16 @@ import json
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any
 
-from ..pipeline.argument_types import parse_natural
-from ..views.visible import width
+from ..answers.views.visible import width
+from ..jobs.argument_types import parse_natural
 from . import encoding_options, one_text, options
 from .messages import Misused, say, shown
 from .options import add_option
 from .paint import Paint, add_color, columns, padded, room, write_lines
 
 if TYPE_CHECKING:
-    from ..views.comparison import Comparison, Segment
-    from ..views.tokens import PlacedToken, TextTokens
+    from ..answers.views.comparison import Comparison, Segment
+    from ..answers.views.tokens import PlacedToken, TextTokens
 
 _EXAMPLES = [
     "@ notes.txt -e cl100k_base -e o200k_base",
@@ -52,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ..views.comparison import MOST_ENCODINGS, compare_encodings
+    from ..answers.views.comparison import MOST_ENCODINGS, compare_encodings
 
     names = args.encoding or ["cl100k_base", "o200k_base"]
     if not 2 <= len(names) <= MOST_ENCODINGS:

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from ..engines.template import NO_TEMPLATE
 from ..errors import StreamtokError
-from ..pipeline.argument_types import parse_positive_seconds
-from ..pipeline.documents import DocumentEncoder
-from ..pipeline.skip_log import SkipLog, reasons
-from ..pipeline.sources import Input, LiveReading, Part, Places
+from ..jobs.argument_types import parse_positive_seconds
+from ..jobs.documents import DocumentEncoder
+from ..jobs.skip_log import SkipLog, reasons
+from ..jobs.sources import Input, LiveReading, Part, Places
 from . import encoding_options, open_inputs, options
 from .intervals import Intervals
 from .messages import (

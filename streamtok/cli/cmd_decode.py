@@ -19,13 +19,13 @@ from .. import registry
 from ..chunker import StreamDecoder
 from ..encoding import Encoding
 from ..errors import SidecarError
-from ..parts.part import read_part
-from ..parts.plan import PLAN_FILE, Plan, find_plan
-from ..pipeline import sinks
-from ..pipeline.sinks.sidecar import sidecar_path
-from ..pipeline.sources import check_file, open_blocks
-from ..stores import places
-from ..stores.urls import is_url
+from ..jobs import sinks
+from ..jobs.parts.part import read_part
+from ..jobs.parts.plan import PLAN_FILE, Plan, find_plan
+from ..jobs.sinks.sidecar import sidecar_path
+from ..jobs.sources import check_file, open_blocks
+from ..jobs.stores import places
+from ..jobs.stores.urls import is_url
 from . import encoding_options, options, overwriting
 from .encoding_options import DEFAULT_ENCODING
 from .messages import Misused, Refused, input_name, shown

@@ -9,17 +9,17 @@ import functools
 from typing import Any
 
 from .._core.encode import set_cache_limit
-from ..parallel.threads import usable_cores
-from ..pipeline import sinks
-from ..pipeline.argument_types import parse_seconds
-from ..pipeline.job import CHUNK_SIZE, EncodeJob
-from ..pipeline.record import Record, record_path
-from ..pipeline.rows import Row
-from ..pipeline.run import Run
-from ..pipeline.skip_log import SkipLog, skip_log_path
-from ..pipeline.sources import BadRecord
-from ..pipeline.span_encoder import Span, SpanEncoder
-from ..pipeline.spans import CACHE_BYTES, begin_encoder, find_cuts, spans_after
+from ..jobs import sinks
+from ..jobs.argument_types import parse_seconds
+from ..jobs.job import CHUNK_SIZE, EncodeJob
+from ..jobs.record import Record, record_path
+from ..jobs.rows import Row
+from ..jobs.run import Run
+from ..jobs.skip_log import SkipLog, skip_log_path
+from ..jobs.sources import BadRecord
+from ..jobs.span_encoder import Span, SpanEncoder
+from ..jobs.spans import CACHE_BYTES, begin_encoder, find_cuts, spans_after
+from ..threads import usable_cores
 from . import encode_output as outputs
 from . import encoding_options, open_inputs, options
 from .encode_output import Output
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         if job.workers is not None:
             if None in sizes:
                 raise Misused("--workers needs files as inputs")
-            from ..pipeline.worker_pool import InProcesses
+            from ..jobs.worker_pool import InProcesses
 
             find = find_cuts(job, encoding)
             run_after = InProcesses(

@@ -13,7 +13,7 @@ from .options import add_option
 from .paint import columns, write_lines
 
 if TYPE_CHECKING:
-    from ..views.languages import Language, LanguageRow, LanguageTable
+    from ..answers.views.languages import Language, LanguageRow, LanguageTable
 
 _EXAMPLES = [
     "@ --sort o200k_base",
@@ -74,7 +74,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ..views.languages import compare_languages, list_languages
+    from ..answers.views.languages import compare_languages, list_languages
 
     names = args.encoding or _DEFAULT
     encodings = [encoding_options.load_named(name) for name in names]

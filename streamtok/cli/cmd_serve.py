@@ -7,7 +7,7 @@ import contextlib
 from typing import Any
 
 from ..encoding import Encoding
-from ..pipeline.argument_types import (
+from ..jobs.argument_types import (
     parse_hosts,
     parse_mode,
     parse_positive,

@@ -1,7 +1,7 @@
 """`streamtok show`: the tokens of a text in colours, as it arrives.
 
 No text reaches the terminal unchanged: spaces, line ends and control characters are
-shown as signs (`views/visible.py`). The tokens shown are final: no later text changes it.
+shown as signs (`answers/views/visible.py`). The tokens shown are final: no later text changes it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..encoding import Encoding
-from ..pipeline.argument_types import parse_chunk_size
+from ..jobs.argument_types import parse_chunk_size
 from . import encoding_options, one_text, options
 from .messages import Misused, say, shown, write_bytes
 from .options import add_option
@@ -20,9 +20,9 @@ from .paint import Paint, add_color, write_lines
 from .stop_signals import Signals
 
 if TYPE_CHECKING:  # what a command needs is imported when it runs
-    from ..views.lanes import LaneChunk
-    from ..views.merges import MergeTrace
-    from ..views.tokens import PlacedToken, Token
+    from ..answers.views.lanes import LaneChunk
+    from ..answers.views.merges import MergeTrace
+    from ..answers.views.tokens import PlacedToken, Token
 
 _EXAMPLES = [
     "@ notes.txt",
@@ -107,7 +107,7 @@ class _Feed:
             raise stopped
 
     def _feed(self, block: bytes, final: bool) -> None:
-        from ..views.tokens import describe_ids
+        from ..answers.views.tokens import describe_ids
 
         lines: Iterable[str]
         if self._has_places:
@@ -123,7 +123,7 @@ class _Feed:
             self._write(list(describe_ids(self._encoding, ids)))
 
     def _placed(self, block: bytes, final: bool) -> Iterator[PlacedToken]:
-        from ..views.tokens import PlacedToken, describe_ids
+        from ..answers.views.tokens import PlacedToken, describe_ids
 
         ids, spans = self._streams[0].encode_with_offsets(block, final, unit="byte")
         both = [spans]
@@ -171,7 +171,7 @@ def _refuse_specials(args: argparse.Namespace, option: str) -> None:
 
 
 def _show_lanes(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> None:
-    from ..views.lanes import make_lanes
+    from ..answers.views.lanes import make_lanes
 
     _refuse_specials(args, "--lanes")
     if args.errors != "strict":
@@ -205,7 +205,7 @@ def _lane_lines(chunk: LaneChunk, paint: Paint) -> list[str]:
 
 
 def _show_merges(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> None:
-    from ..views.merges import pretokens, trace_merges
+    from ..answers.views.merges import pretokens, trace_merges
 
     _refuse_specials(args, "--merges")
     text = one_text.read_whole(args, args.file, "--merges takes").decode("utf-8", args.errors)

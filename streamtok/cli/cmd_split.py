@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from ..pipeline.argument_types import parse_count, parse_count_or_0
+from ..jobs.argument_types import parse_count, parse_count_or_0
 from . import budget_options, encoding_options, one_text, options
 from .messages import Misused, input_name
 from .open_inputs import given_names

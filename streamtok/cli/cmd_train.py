@@ -10,12 +10,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StreamtokError
-from ..files.named_errors import is_folder
-from ..parts import counted_documents
-from ..parts.counted_files import FileCounts
+from ..files import is_folder
+from ..jobs.argument_types import parse_count, parse_positive, parse_positive_size
+from ..jobs.parts import counted_documents
+from ..jobs.parts.counted_files import FileCounts
+from ..jobs.sources import MAX_LINE, Reading
 from ..patterns.named import PATTERNS
-from ..pipeline.argument_types import parse_count, parse_positive, parse_positive_size
-from ..pipeline.sources import MAX_LINE, Reading
 from ..vocabulary.ranks_file import save_tiktoken
 from . import open_inputs, options, vocabulary_output
 from .messages import Misused, say, shown

@@ -9,7 +9,7 @@ import argparse
 import json
 from typing import Any
 
-from ..pipeline.argument_types import parse_count_or_0
+from ..jobs.argument_types import parse_count_or_0
 from . import budget_options, encoding_options, one_text, options
 from .messages import say
 from .options import add_option

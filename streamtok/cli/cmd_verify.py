@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from ..parts.verify import verify
+from ..jobs.parts.verify import verify
 from . import options
 from .messages import say, shown
 from .options import add_option

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..pipeline.argument_types import parse_port
+from ..jobs.argument_types import parse_port
 from . import encoding_options, options
 from .messages import Misused, print_now, say
 from .options import add_option

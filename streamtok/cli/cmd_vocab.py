@@ -7,17 +7,17 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..pipeline.argument_types import parse_natural
-from ..views.visible import visible, width
+from ..answers.views.visible import visible, width
+from ..jobs.argument_types import parse_natural
 from . import encoding_options, options
 from .messages import Misused, Refused, say, shown
 from .options import add_option
 from .paint import columns, write_lines
 
 if TYPE_CHECKING:
+    from ..answers.views.tokens import Token
+    from ..answers.views.vocabulary_search import TokenPage
     from ..encoding import Encoding
-    from ..views.tokens import Token
-    from ..views.vocabulary_search import TokenPage
 
 _EXAMPLES = [
     "@ -e o200k_base --unreachable",
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _find(args: argparse.Namespace, encoding: Encoding) -> Sequence[Any]:
-    from ..views import vocabulary_lists, vocabulary_search
+    from ..answers.views import vocabulary_lists, vocabulary_search
 
     every = encoding.n_vocab
     if args.id is not None:

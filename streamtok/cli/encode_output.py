@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from ..encoding import Encoding
 from ..engines.template import NO_TEMPLATE
-from ..pipeline import sinks
-from ..pipeline.job import EncodeJob
-from ..pipeline.record import Record, record_path
-from ..pipeline.skip_log import SkipLog, skip_log_path
-from ..stores.urls import is_url
+from ..jobs import sinks
+from ..jobs.job import EncodeJob
+from ..jobs.record import Record, record_path
+from ..jobs.skip_log import SkipLog, skip_log_path
+from ..jobs.stores.urls import is_url
 from . import overwriting
 from .messages import Misused, Refused, is_terminal
 from .vocabulary_output import vocabulary_files

@@ -6,12 +6,12 @@ import argparse
 import os
 from array import array
 
-from ..parts.commit import commit
-from ..parts.part import missing_parts, run_parts
-from ..parts.plan import Plan, plan_job
-from ..pipeline.job import EncodeJob
-from ..pipeline.rows import Totals
-from ..pipeline.skip_log import reasons
+from ..jobs.job import EncodeJob
+from ..jobs.parts.commit import commit
+from ..jobs.parts.part import missing_parts, run_parts
+from ..jobs.parts.plan import Plan, plan_job
+from ..jobs.rows import Totals
+from ..jobs.skip_log import reasons
 from . import encoding_options, open_inputs, overwriting
 from .encode_output import resolve
 from .messages import Misused, Refused, shown

@@ -9,7 +9,7 @@ from ..chunker import DEFAULT_MAX_PENDING, StreamEncoder
 from ..encoding import Encoding
 from ..errors import StreamtokError
 from ..formats.opening import open_encoding
-from ..pipeline.argument_types import parse_size
+from ..jobs.argument_types import parse_size
 from ..special_tokens import SPECIAL_POLICIES, special_settings
 from .messages import Refused
 from .options import add_errors, add_option

@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Iterator
 
-from ..pipeline.sources import Waiting
+from ..jobs.sources import Waiting
 from .messages import print_now
 
 

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from ..answers.views.naive import are_right, encode_naively
 from ..encoding import Encoding
 from ..errors import StreamtokError, VocabularyError
 from ..registry import get_encoding, list_encoding_names
-from ..views.naive import are_right, encode_naively
 from .paint import columns
 
 DEFAULT_CHUNK_SIZES = (256, 4096, 65536)

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TextIO
 
-from ..files.named_errors import naming, printable, shown
+from ..files import naming, printable, shown
 
 __all__ = ["shown"]  # of another module
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import StreamtokError
-from ..pipeline.sources import open_blocks, unpack
+from ..jobs.sources import open_blocks, unpack
 from .messages import Refused, input_name, write_bytes
 from .open_inputs import explain, refuse_ids
 from .options import FILE_HELP

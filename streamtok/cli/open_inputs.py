@@ -11,9 +11,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..pipeline import documents, sinks
-from ..pipeline.sinks.sidecar import sidecar_path
-from ..pipeline.sources import (
+from ..jobs import documents, sinks
+from ..jobs.sinks.sidecar import sidecar_path
+from ..jobs.sources import (
     Follower,
     FollowInput,
     Input,
@@ -24,10 +24,10 @@ from ..pipeline.sources import (
     check_regular,
     unpacked_name,
 )
-from ..pipeline.span_encoder import Span
-from ..pipeline.spans import open_span
-from ..stores.objects import expand
-from ..stores.urls import is_url
+from ..jobs.span_encoder import Span
+from ..jobs.spans import open_span
+from ..jobs.stores.objects import expand
+from ..jobs.stores.urls import is_url
 from .messages import Misused, Refused, input_name, say, shown
 
 _RECORDS = [  # suffixes of files, what they are, how to read them

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from ..pipeline.argument_types import parse_chunk_size
-from ..pipeline.option_fields import T, option_of
+from ..jobs.argument_types import parse_chunk_size
+from ..jobs.option_fields import T, option_of
 from .messages import Misused
 
 UNPACKED = "gzip, zstd, xz and bzip2 are decompressed"

@@ -11,9 +11,9 @@ import os
 import stat
 from collections.abc import Iterable
 
-from ..pipeline.sinks.outputs import check_output, descriptor_of
-from ..stores import places
-from ..stores.urls import is_url
+from ..jobs.sinks.outputs import check_output, descriptor_of
+from ..jobs.stores import places
+from ..jobs.stores.urls import is_url
 from .messages import Refused, input_name, output_name, shown
 
 _STDIN, _STDOUT = 0, 1

@@ -13,12 +13,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from ..views.visible import width
+from ..answers.views.visible import width
 from .messages import is_terminal, write_bytes
 from .options import add_option
 
 if TYPE_CHECKING:
-    from ..views.tokens import Token
+    from ..answers.views.tokens import Token
 
 _RESET = "\x1b[0m"
 _BACKGROUNDS = (152, 223, 151, 217, 189)  # of 256 colours: pale, for black letters

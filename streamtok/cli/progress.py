@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..pipeline.rows import Totals
-from ..pipeline.skip_log import reasons
+from ..jobs.rows import Totals
+from ..jobs.skip_log import reasons
 from .messages import is_terminal, say, shown
 
 _SOON = 0.1  # seconds

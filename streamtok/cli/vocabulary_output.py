@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from ..errors import VocabularyError
 from ..formats import WRITTEN
-from ..pipeline.sinks.outputs import check_output
+from ..jobs.sinks.outputs import check_output
 from . import overwriting
 from .messages import Refused, shown
 

@@ -35,7 +35,7 @@ from .merge_lists import MAX_MERGES, in_order_of_merges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..models.pieces import Pieces
+    from ..vocabulary.pieces import Pieces
 
     Numbers = NDArray[np.uint32]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import VocabularyError
-from ..files.part_file import write_whole
+from ..files import write_whole
 from ..patterns.named import find_pattern
 from ..vocabulary.byte_alphabet import all_to_bytes, to_text
 from ..vocabulary.ranks_file import check_lines

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..encoding import Encoding
 from ..engines.rules import MARK, TextRules
 from ..errors import VocabularyError
-from ..models.pieces import Pieces
 from ..normalizers import ByteLetters
 from ..patterns.pattern import Pattern
+from ..vocabulary.pieces import Pieces
 from ..vocabulary.table import NO_ID, Vocabulary
 from .huggingface_decoders import Decoding, Marks, WordPieces, decoded_bytes, first_texts
 from .huggingface_splits import PreTokenizer, outer_cut

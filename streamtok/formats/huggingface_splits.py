@@ -21,7 +21,7 @@ from .json_value import JsonValue
 from .oniguruma import from_oniguruma, quoted
 
 if TYPE_CHECKING:
-    from ..models.pieces import Stages
+    from ..vocabulary.pieces import Stages
 
 __all__ = [
     "BEHAVIORS", "PreTokenizer", "metaspace_scheme", "outer_cut", "pattern_of",

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import VocabularyError
-from ..models.pieces import Pieces, symbol
 from ..normalizers import ByteLetters
 from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import CHARACTERS, to_bytes
+from ..vocabulary.pieces import Pieces, symbol
 from ..vocabulary.table import Vocabulary, check_numbers
 from .character_merges import from_character_merges
 from .huggingface_decoders import Decoding, decoded_bytes

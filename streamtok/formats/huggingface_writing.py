@@ -13,7 +13,7 @@ import numpy as np
 
 from ..engines.rules import TokenFlags
 from ..errors import VocabularyError
-from ..files.part_file import write_whole
+from ..files import write_whole
 from ..normalizers import Normalizer
 from ..patterns.named import BERT_PATTERN, GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
@@ -29,7 +29,7 @@ from .oniguruma import to_oniguruma
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from ..models.pieces import Pieces
+    from ..vocabulary.pieces import Pieces
     from .loading import Path
 
 __all__ = ["save_huggingface"]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import msgspec
 
 from ..errors import VocabularyError
-from ..models.serde_float import serde_float
 from ..patterns.budget import shortened
 from ..vocabulary.table import MAX_ID
 from .loading import MAX_MESSAGE, decode_utf8, shown, without_collection
+from .serde_float import serde_float
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import StreamtokError
-from ..files.own_files import is_private, open_own
+from ..files import is_private, open_own
 from .packed import dumps_packed, loads_packed
 
 if TYPE_CHECKING:

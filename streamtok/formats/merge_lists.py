@@ -33,7 +33,7 @@ from .loading import shown
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..models.pieces import Pieces
+    from ..vocabulary.pieces import Pieces
 
     Numbers = NDArray[np.uint32]
 

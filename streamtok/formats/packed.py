@@ -27,13 +27,13 @@ from ..engines.model_settings import ModelSettings
 from ..engines.rules import TextRules, TokenFlags
 from ..engines.template import Template
 from ..errors import PatternError, VocabularyError
-from ..files.part_file import write_whole
-from ..models.pieces import Pieces
+from ..files import write_whole
 from ..normalizers import Normalizer
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import SplitSequence
 from ..patterns.tables import CODE_POINTS_PER_BLOCK, MAX_WINDOW_CLASSES, Tables, Windows
 from ..patterns.windows import MAX_COUNT, MAX_REACH, NONE, UNDECIDED
+from ..vocabulary.pieces import Pieces
 from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary
 from .loading import make_encoding, read_bytes, shown
 

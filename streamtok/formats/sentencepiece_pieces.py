@@ -15,7 +15,7 @@ import numpy as np
 
 from ..engines.rules import MARK
 from ..errors import VocabularyError
-from ..models.pieces import Pieces
+from ..vocabulary.pieces import Pieces
 from ..vocabulary.table import Vocabulary
 
 __all__ = ["Rows", "unigram_vocabulary"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import VocabularyError
-from ..files.part_file import write_whole
+from ..files import write_whole
 from ..patterns.named import find_pattern
 from ..vocabulary.ranks_file import dumps_tiktoken, loads_tiktoken
 from .loading import make_encoding, read_bytes, stem

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..parallel.cached import cached_property
+from ..threads import cached_property
 from .minimise import surely_ending
 from .tables import CODE_POINTS_PER_BLOCK, Tables
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..parallel.cached import cached_property
+from ..threads import cached_property
 from .automaton import Automaton
 from .bundled_tables import bundled_tables
 from .tables import Tables, Windows

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from ..errors import PendingLimitExceeded
-from ..pipeline.sinks import format_text
+from ..jobs.sinks import format_text
 from .counters import Counters
 
 if TYPE_CHECKING:

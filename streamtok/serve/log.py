@@ -9,7 +9,7 @@ import select
 import sys
 import time
 
-from ..files.named_errors import printable
+from ..files import printable
 
 _EVERY = 1.0  # seconds; at most one record of the logging library is written in this time
 _MAX_LINE = 512  # bytes that a pipe takes at once if it is writable (PIPE_BUF)

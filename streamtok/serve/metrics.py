@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from ..pipeline.host_port import format_host_port
+from ..jobs.host_port import format_host_port
 
 try:
     from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server

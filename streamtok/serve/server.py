@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..pipeline.host_port import format_host_port
+from ..jobs.host_port import format_host_port
 from .connection import CHUNK_SIZE, CLOSING, Client, Format, Shared
 from .listening import BACKLOG, open_unix, remove_unix, reserve_descriptors
 

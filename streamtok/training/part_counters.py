@@ -13,7 +13,7 @@ import numpy as np
 
 from .._core.encode import SpecialMatcher
 from .._core.train import PretokenCounter
-from ..parallel.threads import map_in_threads
+from ..threads import map_in_threads
 
 if TYPE_CHECKING:
     from .._core.encode import Cuts

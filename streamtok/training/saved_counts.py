@@ -15,7 +15,7 @@ import numpy as np
 
 from .._core.encode import check_policy
 from ..errors import StateError
-from ..files.part_file import write_whole
+from ..files import write_whole
 from ..patterns.pattern import Pattern
 
 _FORMAT = "streamtok piece counts 1"

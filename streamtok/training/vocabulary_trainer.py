@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.encode import OneCall, check_policy, one_call
-from ..parallel.threads import check_threads, usable_cores
 from ..patterns.named import PATTERNS
 from ..patterns.pattern import Pattern
+from ..threads import check_threads, usable_cores
 from ..vocabulary.table import Vocabulary
 from .counting import BLOCK, Counting
 from .merging import (

@@ -3,8 +3,8 @@
     app = make_app(token=None)          # mount it: Mount("/tokens", app)
 
 It needs streamtok's extra `web` (Starlette and uvicorn). The page is HTML, style sheets and scripts
-of this package; nothing comes from another host. What it shows is computed by `streamtok.views` and
-the public functions. Access control: `guard.py`.
+of this package; nothing comes from another host. What it shows is computed by
+`streamtok.answers.views` and the public functions. Access control: `guard.py`.
 """
 
 from ..errors import MissingLibraryError

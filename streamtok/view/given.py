@@ -6,8 +6,8 @@ import contextlib
 import os
 from typing import NamedTuple
 
-from ..pipeline.sources import check_file, open_blocks, unpack
-from ..stores.urls import is_url
+from ..jobs.sources import check_file, open_blocks, unpack
+from ..jobs.stores.urls import is_url
 
 _WHOLE = 1 << 18  # bytes: a text of up to this size is shown as a whole
 _START = 1 << 16

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from .._core.encode import repaired, text_bytes
+from ..answers.views.comparison import MOST_ENCODINGS, compare_encodings
+from ..answers.views.lanes import make_lanes
+from ..answers.views.languages import compare_languages
+from ..answers.views.merges import pretokens, trace_merges
+from ..answers.views.tokens import Token, describe_ids
+from ..answers.views.visible import visible
+from ..answers.views.vocabulary_search import find_bytes, find_id, find_text, parse_hex, token_page
 from ..encoding import Encoding
-from ..views.comparison import MOST_ENCODINGS, compare_encodings
-from ..views.lanes import make_lanes
-from ..views.languages import compare_languages
-from ..views.merges import pretokens, trace_merges
-from ..views.tokens import Token, describe_ids
-from ..views.visible import visible
-from ..views.vocabulary_search import find_bytes, find_id, find_text, parse_hex, token_page
 from .chat import chat_template
 from .questions import Answer, Question, Refused
 

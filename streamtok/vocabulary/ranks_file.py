@@ -106,6 +106,6 @@ def load_tiktoken(path: str | os.PathLike[str]) -> Vocabulary:
 
 def save_tiktoken(vocabulary: Vocabulary, path: str | os.PathLike[str]) -> None:
     """Write a `.tiktoken` file. It appears when it is complete. Raises as `dumps_tiktoken`."""
-    from ..files.part_file import write_whole  # not needed to encode
+    from ..files import write_whole  # not needed to encode
 
     write_whole(path, dumps_tiktoken(vocabulary))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..models.pieces import Pieces
+    from .pieces import Pieces
 
 NO_ID = 2**32 - 1  # of a token that has no id: it becomes the ids of its bytes
 MAX_ID = NO_ID - 1

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.parallel import texts, threads
-from streamtok.parallel.ordered_pool import OrderedPool
+from streamtok import threads
+from streamtok.engines import texts
+from streamtok.jobs.ordered_pool import OrderedPool
 from streamtok.training import part_counters
 
 from ..live_threads import refused, stillborn

@@ -24,15 +24,14 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok import Trainer
+from streamtok import Trainer, files
 from streamtok._core._testing import use_every_look
 from streamtok._core.encode import ARRAY, WorkList, encode_delimited, spans_in, token_spans
+from streamtok.engines import texts as batch
 from streamtok.engines.rules import NO_RULES, TextRules
-from streamtok.files import part_file
-from streamtok.models.pieces import Pieces
 from streamtok.normalizers import Form, Lowercase, Normalizer, Replace, StripAccents
 from streamtok.normalizers.step import Step
-from streamtok.parallel import texts as batch
+from streamtok.vocabulary.pieces import Pieces
 
 from ..long.states.encodings import made
 from ..long.states.interrupts import AtInstruction
@@ -318,7 +317,7 @@ def check_everywhere(case: Case) -> int:
             assert handler.is_done, "the call failed without a signal"
         if not handler.is_done:
             return n
-        part_file._remove_unpublished()  # as at exit
+        files._remove_unpublished()  # as at exit
         assert case.look(thing) in outcomes, f"neither before nor after the call: {handler}"
         assert threading.active_count() == n_threads, f"a thread is left: {handler}"
     raise AssertionError

@@ -12,9 +12,9 @@ import pytest
 
 import streamtok
 from streamtok import Encoding
+from streamtok.engines import texts
 from streamtok.engines.rules import TextRules
 from streamtok.normalizers import Form, Normalizer
-from streamtok.parallel import texts
 
 from ..doors import COUNTS, IDS
 from ..encodings import make_encoding

@@ -18,11 +18,10 @@ import pytest
 
 import streamtok
 from streamtok._core.encode import ARRAY, COUNT, LIST, Output, WorkList
+from streamtok.engines import texts as batch
 from streamtok.engines.rules import TextRules
 from streamtok.normalizers import Form, Lowercase, Normalizer, Replace, StripAccents
-from streamtok.parallel import texts as batch
-from streamtok.parallel.cached import cached_property
-from streamtok.parallel.threads import run_in_threads
+from streamtok.threads import cached_property, run_in_threads
 
 from ..conftest import PACKED
 from ..doors import outcome

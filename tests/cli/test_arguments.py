@@ -18,9 +18,9 @@ import pytest
 
 import streamtok
 from streamtok.cli.main import _COMMANDS, _parser, main
-from streamtok.pipeline import argument_types
+from streamtok.jobs import argument_types
 
-from ..pipeline.test_feeds import ids_of, rows_of
+from ..jobs.test_feeds import ids_of, rows_of
 from .test_cli import fails, run
 
 CL100K = streamtok.get_encoding("cl100k_base")
@@ -335,7 +335,7 @@ def test_a_byte_order_mark_is_said_and_left_out(tmp_path: Path) -> None:
 
 def test_a_run_without_its_byte_order_mark_goes_on(tmp_path: Path) -> None:
     """The mark counts where positions do: a saved one fits the file."""
-    from streamtok.pipeline.sources import FileInput, Reading
+    from streamtok.jobs.sources import FileInput, Reading
 
     path = tmp_path / "a"
     path.write_bytes(BOM + b"one\ntwo\nthree")

@@ -13,7 +13,7 @@ from tokenizers import processors
 
 import streamtok
 from streamtok.cli.main import main
-from streamtok.pipeline.sources import unit_ends
+from streamtok.jobs.sources import unit_ends
 from tests.formats.test_load import tokenizer
 
 
@@ -176,7 +176,8 @@ def test_what_a_plain_command_has_no_use_for_is_not_imported(tmp_path: Path) -> 
         "import sys; from streamtok.cli.main import main\n"
         "assert main(sys.argv[1:]) == 0\n"
         "heavy = ('streamtok.formats.detection', 'streamtok.normalizers', 'socket',\n"
-        "         'streamtok.cli.encode_parts', 'streamtok.parts.plan', 'streamtok.parts.part')\n"
+        "         'streamtok.cli.encode_parts', 'streamtok.jobs.parts.plan',\n"
+        "         'streamtok.jobs.parts.part')\n"
         "print([m for m in heavy if m in sys.modules])"
     )
     where = ["-e", "cl100k_base", str(text)]

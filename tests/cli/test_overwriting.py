@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok.pipeline import sinks
+from streamtok.jobs import sinks
 
 from .test_cli import COMMAND, ENV, POSIX, fails, run
 

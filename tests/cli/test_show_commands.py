@@ -16,13 +16,13 @@ import pytest
 
 import streamtok
 from streamtok import formats
+from streamtok.answers.views import vocabulary_lists, vocabulary_search
+from streamtok.answers.views.comparison import compare_encodings
+from streamtok.answers.views.languages import compare_languages
+from streamtok.answers.views.merges import trace_merges
+from streamtok.answers.views.visible import width
 from streamtok.cli.measure import measure
 from streamtok.cli.paint import Paint, columns, padded
-from streamtok.views import vocabulary_lists, vocabulary_search
-from streamtok.views.comparison import compare_encodings
-from streamtok.views.languages import compare_languages
-from streamtok.views.merges import trace_merges
-from streamtok.views.visible import width
 
 from .test_arguments import usage
 from .test_cli import COMMAND, ENV, POSIX, Live, fails, run, spawn

@@ -140,7 +140,7 @@ AT_EVERY_LINE = f"""{FOREGROUND}
 import atexit, os, random, sys
 import streamtok
 from streamtok.cli import cmd_encode, main
-folder, where = sys.argv[1], ("part_file.py", "locks.py", "shards.py", "outputs.py")
+folder, where = sys.argv[1], ("files.py", "locks.py", "shards.py", "outputs.py")
 streamtok.get_encoding("cl100k_base")
 os.fsync = lambda fd: None
 

@@ -10,7 +10,7 @@ import pytest
 import streamtok
 from streamtok import Trainer
 from streamtok.cli import cmd_train as train
-from streamtok.parts import counted_files
+from streamtok.jobs.parts import counted_files
 from streamtok.patterns.named import PATTERNS
 from streamtok.training import merging
 

@@ -12,8 +12,8 @@ import pytest
 
 from streamtok import Trainer
 from streamtok.cli.main import main
-from streamtok.parts import counted_documents
-from streamtok.pipeline.sources import unit_ends
+from streamtok.jobs.parts import counted_documents
+from streamtok.jobs.sources import unit_ends
 
 WORDS = ["low", "lower", "newest", "日本語", "don't", "2026", " \n", "é", '"', "\\", "", "\t{"]
 

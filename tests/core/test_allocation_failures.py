@@ -21,9 +21,9 @@ import pytest
 import streamtok
 from streamtok import Trainer
 from streamtok._core import _failing
-from streamtok.parallel import texts as batch
-from streamtok.parallel.threads import Helper
+from streamtok.engines import texts as batch
 from streamtok.patterns.pattern import Pattern
+from streamtok.threads import Helper
 from streamtok.training import part_counters
 
 from ..conftest import LLAMA3_PATTERN

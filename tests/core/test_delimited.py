@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok._core.encode import find_documents
-from streamtok.pipeline import documents
-from streamtok.pipeline.documents import DocumentEncoder
-from streamtok.pipeline.sources import Delimited, Documents
+from streamtok.jobs import documents
+from streamtok.jobs.documents import DocumentEncoder
+from streamtok.jobs.sources import Delimited, Documents
 
 from ..api.test_threads import SPECIALS, nasty
 from ..encodings import make_encoding
-from ..pipeline.test_documents import take_all
+from ..jobs.test_documents import take_all
 
 # Tokens and none; a part of a character; one that overlaps itself; one that no token can be.
 DELIMITERS = [b"\n", b"\0", b" ", b"\n\n", b"\r\n", b"--", b"\n---\n", "é".encode(), b"\xa9"]

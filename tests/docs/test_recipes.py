@@ -22,8 +22,8 @@ import zstandard
 import streamtok
 
 from ..cli.test_cli import ENV, POSIX
+from ..jobs.test_id_files import read_datatrove, read_megatron
 from ..long.crash import make_text
-from ..pipeline.test_id_files import read_datatrove, read_megatron
 
 pytestmark = POSIX
 RECIPES = Path(__file__).resolve().parents[2] / "docs" / "recipes.md"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import streamtok
+from streamtok.engines import texts
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.errors import StateError
 from streamtok.normalizers import Form, Normalizer
-from streamtok.parallel import texts
 
 from ..normalizers.random_steps import STEPS, random_text
 

@@ -23,8 +23,8 @@ import streamtok
 
 from ..cli.test_cli import POSIX
 from ..doc_blocks import module_at
+from ..jobs.test_id_files import read_megatron
 from ..long.crash import make_text
-from ..pipeline.test_id_files import read_megatron
 from ..serve_clients import ENV, command, receive
 
 pytestmark = POSIX

@@ -15,13 +15,12 @@ from typing import Any
 
 import pytest
 
+from streamtok import files
 from streamtok.cli.main import main
-from streamtok.files import own_files
-from streamtok.files.own_files import ForeignFileError, create_own, open_own, why_foreign
-from streamtok.files.part_file import hidden_path
-from streamtok.pipeline.job import EncodeJob
-from streamtok.pipeline.record import Record
-from streamtok.pipeline.sources import unit_ends
+from streamtok.files import ForeignFileError, create_own, hidden_path, open_own, why_foreign
+from streamtok.jobs.job import EncodeJob
+from streamtok.jobs.record import Record
+from streamtok.jobs.sources import unit_ends
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, FIFOs and owners are POSIX")
 
@@ -201,7 +200,7 @@ def test_a_disk_that_maps_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     path = tmp_path / "file"
     path.write_bytes(b"ours")
     user = os.geteuid()
-    monkeypatch.setattr(own_files.os, "geteuid", lambda: user + 1)
+    monkeypatch.setattr(files.os, "geteuid", lambda: user + 1)
     os.close(open_own(str(path), os.O_RDONLY))
     assert os.listdir(tmp_path) == ["file"]
 

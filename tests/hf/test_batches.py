@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import transformers
 
+from streamtok.engines import texts as whole_texts
 from streamtok.hf import (
     accelerate,
     batches,
@@ -19,7 +20,6 @@ from streamtok.hf import (
     unpatch_transformers,
 )
 from streamtok.hf.batches import answer
-from streamtok.parallel import texts as whole_texts
 
 from ..live_threads import together
 from .shapes import TEXTS, raised

@@ -34,14 +34,14 @@ from typing import Any
 
 import streamtok
 from streamtok.cli.main import main as streamtok_main
-from streamtok.pipeline.sources import unit_ends
+from streamtok.jobs.sources import unit_ends
 
 ROOT = Path(__file__).resolve().parents[2]
 RESUME = ["--resume", "--chunk-size", "1k"]
 UNIT = 600  # bytes, so that small inputs have many units
 PROGRAM = f"""
 from streamtok.cli.process import run
-from streamtok.pipeline.sources import unit_ends
+from streamtok.jobs.sources import unit_ends
 unit_ends.UNIT = {UNIT}
 run()
 """

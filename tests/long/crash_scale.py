@@ -27,13 +27,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from streamtok.parts.commit import MANIFEST, SKIP_LOG
-from streamtok.parts.plan import PLAN_FILE
-from streamtok.pipeline.sources import open_blocks
-from streamtok.stores import places
-from streamtok.stores.objects import upload
+from streamtok.jobs.parts.commit import MANIFEST, SKIP_LOG
+from streamtok.jobs.parts.plan import PLAN_FILE
+from streamtok.jobs.sources import open_blocks
+from streamtok.jobs.stores import places
+from streamtok.jobs.stores.objects import upload
 
-from ..stores import s3_server
+from ..jobs.stores import s3_server
 from .crash import POLICIES, make_text
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 import zstandard
 
 from streamtok.cli.main import main as streamtok_main
-from streamtok.pipeline.sources import unit_ends
+from streamtok.jobs.sources import unit_ends
 
 from ..nasty import MALFORMED
 from .calls.subjects import Subject, any_subject

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 import streamtok
-from streamtok.files.part_file import hidden_path
+from streamtok.files import hidden_path
 
 ROOT = Path(__file__).resolve().parents[2]
 GPT2 = streamtok.get_encoding("gpt2")

@@ -11,7 +11,7 @@ import pytest
 from tokenizers import Tokenizer, pre_tokenizers
 
 import streamtok
-from streamtok.views.merges import trace_merges
+from streamtok.answers.views.merges import trace_merges
 
 from ..hf.shapes import KINDS, TEXTS
 from ..oracles import PLAIN

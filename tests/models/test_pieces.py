@@ -12,10 +12,10 @@ import pytest
 from tokenizers import Tokenizer
 
 import streamtok
-from streamtok.models.pieces import Pieces
-from streamtok.models.serde_float import serde_float
+from streamtok.formats.serde_float import serde_float
 from streamtok.reference.unigram import unigram
 from streamtok.reference.wordpiece import word_level, word_piece
+from streamtok.vocabulary.pieces import Pieces
 from streamtok.vocabulary.table import Vocabulary
 
 from ..encodings import make_encoding

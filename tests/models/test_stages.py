@@ -7,8 +7,8 @@ from tokenizers import Regex, Tokenizer, decoders, models
 from tokenizers import pre_tokenizers as pre
 
 import streamtok
-from streamtok.models.pieces import Pieces, symbol
-from streamtok.parallel import texts as whole_texts
+from streamtok.engines import texts as whole_texts
+from streamtok.vocabulary.pieces import Pieces, symbol
 
 from ..oracles import write
 from .test_pieces import encoding_of

@@ -8,11 +8,11 @@ import pytest
 
 import streamtok
 from streamtok import formats
+from streamtok.answers.views import merges
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.errors import PatternError, UnsupportedPatternError
 from streamtok.normalizers import Form, Normalizer
 from streamtok.reference import bpe as reference
-from streamtok.views import merges
 
 from ..encodings import make_encoding
 

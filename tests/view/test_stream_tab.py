@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import streamtok
-from streamtok.views.lanes import make_lanes
+from streamtok.answers.views.lanes import make_lanes
 
 from .conftest import (
     Open,

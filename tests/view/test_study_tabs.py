@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.views.comparison import compare_encodings
-from streamtok.views.languages import compare_languages
-from streamtok.views.merges import trace_merges
-from streamtok.views.vocabulary_search import find_bytes, find_text, token_page
+from streamtok.answers.views.comparison import compare_encodings
+from streamtok.answers.views.languages import compare_languages
+from streamtok.answers.views.merges import trace_merges
+from streamtok.answers.views.vocabulary_search import find_bytes, find_text, token_page
 
 from .conftest import (
     Open,

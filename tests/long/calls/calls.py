@@ -14,10 +14,10 @@ import numpy as np
 
 import streamtok
 from streamtok._core.encode import ARRAY
-from streamtok.parallel import texts as whole_texts
-from streamtok.pipeline import documents
-from streamtok.pipeline.documents import DocumentEncoder
-from streamtok.pipeline.sources import Documents
+from streamtok.engines import texts as whole_texts
+from streamtok.jobs import documents
+from streamtok.jobs.documents import DocumentEncoder
+from streamtok.jobs.sources import Documents
 
 from .subjects import Subject
 from .texts import cut

@@ -12,7 +12,6 @@ import streamtok
 from streamtok._core.encode import MODEL_KINDS
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.formats.merge_lists import from_merges
-from streamtok.models.pieces import Pieces
 from streamtok.normalizers import (
     Form,
     JoinedSpaces,
@@ -29,6 +28,7 @@ from streamtok.normalizers import (
 )
 from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.patterns.sequence import SplitSequence
+from streamtok.vocabulary.pieces import Pieces
 from streamtok.vocabulary.table import Vocabulary
 
 from ...api.test_laws import PATTERNS

@@ -1,1 +1,0 @@
-"""Files that appear only when they are complete, and a thread that writes them."""

@@ -1,0 +1,408 @@
+"""Encodes documents that arrive in parts, each as a stream of its own, on one or several threads.
+
+Text that can be encoded independently becomes a task: whole documents, in a list or many in one
+buffer (`_core/texts/delimited.pxi`), and the segments of a long document between clean cuts
+(`_core/scan/cuts.pxi`). The document's stream encodes the text before the first cut and after the
+last one. Its state after a group of parts therefore equals that of a stream that has seen all the
+text.
+A task gives up on text that is invalid or not allowed. A stream then encodes that text in order,
+and repairs it or raises the error.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from .._core.encode import (
+    ARRAY,
+    WorkList,
+    encode_delimited,
+    find_documents,
+    utf8_size,
+)
+from ..chunker import StreamEncoder
+from ..errors import DisallowedSpecialError, PendingLimitExceeded, StreamtokError
+from .ordered_pool import OrderedPool
+from .sources import Documents, Places
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .._types import IdArray
+    from .sources import Part
+
+    EndArray = npt.NDArray[np.int64]
+
+TASK = 1 << 18  # characters or bytes in a task, about
+SPREAD_FROM = 1 << 17  # bytes of a part that is worth cutting for several threads
+_AHEAD = 6  # results for each thread: a part gives up to three, of which only one takes long
+
+_NO_END: EndArray = np.empty(0, np.int64)
+
+
+class Encoded(NamedTuple):
+    """ids: uint32 [n]; ends: int64, the positions in them where documents end; bytes: of text."""
+
+    ids: IdArray
+    ends: EndArray
+    bytes: int
+
+
+Result: TypeAlias = "Encoded | Callable[[], Encoded]"
+"""What a task gives; a function for text that it could not encode: a stream encodes it in order."""
+
+
+class _Group(NamedTuple):
+    """Parts that were added together. is_open: the first belongs to a document begun before."""
+
+    parts: Sequence[Part]
+    places: Places
+    is_open: bool
+
+    def index_of(self, text: str | bytes) -> int:
+        """The number of the first whole document that has this text."""
+        index = 0
+        for part in self.parts:
+            if isinstance(part, Documents):
+                texts: Sequence[str | bytes] = part.texts()
+                begin = int(self.is_open and not index)
+                if text in texts[begin:]:
+                    return index + texts.index(text, begin)
+                index += part.number
+            elif part[1] and part[0] == text and (index or not self.is_open):
+                return index
+            else:
+                index += part[1]
+        return index
+
+
+_NO_GROUP = _Group((), Places(lambda number: ""), False)
+
+
+class DocumentEncoder:
+    """Encodes documents that arrive in parts.
+
+    prepend, append: ids to put before and after each document; several on one side make documents
+    go one by one. skip_empty: documents without text produce no ids, not even these. num_threads:
+    threads that encode, including the caller's.
+    """
+
+    def __init__(
+        self,
+        stream: StreamEncoder,
+        *,
+        prepend: int | Sequence[int] | None = None,
+        append: int | Sequence[int] | None = None,
+        skip_empty: bool = False,
+        num_threads: int = 1,
+    ):
+        self._stream = stream
+        self._before, self._after = _ids(prepend), _ids(append)
+        self._frame = _first(self._before), _first(self._after)
+        self._skip_empty = skip_empty
+        # Each task belongs to a document of a group, or if that is None to several.
+        self._pool: OrderedPool[Result, tuple[_Group, int | None]]
+        self._pool = OrderedPool(num_threads)
+        encoding = stream.encoding
+        self._encoder = encoding.definition.encoder
+        has_simple_frame = max(len(self._before), len(self._after)) < 2
+        self._matcher = stream.matcher
+        texts = encoding.definition.texts
+        self._takes_whole = has_simple_frame and texts.is_direct  # documents can be tasks
+        self._rules = encoding.definition.engine.rules(self._matcher)
+        self._cuts = texts.cuts if has_simple_frame else None
+        self._group = _NO_GROUP
+        self._index = 0  # of the next document, or the open one, in the group
+        self._refused: str | bytes | None = None  # the text that a task could not encode
+        self.is_open = False  # inside a document that has some text already
+        self.documents = 0  # taken so far
+        self.bytes = 0  # taken so far
+        self.failed_place: str | None = None  # of the document that could not be encoded
+
+    def release(self) -> None:
+        """Free the caches and end all threads. Encoding can continue, more slowly at first."""
+        self._pool.close()
+        self._encoder.release()
+
+    def encode(
+        self, parts: Sequence[Part], places: Places = _NO_GROUP.places
+    ) -> tuple[IdArray, EndArray]:
+        """Encode the parts; return uint32 ids, and the int64 positions in them where documents end.
+
+        Raises what StreamEncoder.encode raises, with offsets in the document.
+        """
+        self.add(parts, places)
+        found: list[IdArray] = []
+        ends: list[EndArray] = []
+        size = 0
+        while self.n_tasks:
+            one = self.take()
+            found.append(one.ids)
+            ends.append(one.ends + size)
+            size += len(one.ids)
+        if len(found) == 1:
+            return found[0], ends[0]
+        return _joined(found), np.concatenate([_NO_END, *ends])
+
+    @property
+    def n_tasks(self) -> int:
+        """How many results can be taken."""
+        return len(self._pool)
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether results should be taken: one is ready, or all threads have enough work."""
+        n = self._pool.num_threads
+        return self._pool.is_first_done or len(self._pool) > (_AHEAD * n if n > 1 else 2)
+
+    def add(self, parts: Sequence[Part], places: Places = _NO_GROUP.places) -> None:
+        """Begin to encode the parts; `take` returns their ids. places: for `failed_place`.
+
+        Raises what StreamEncoder.encode raises. Results of earlier parts can still be taken.
+        """
+        self._group = _Group(parts, places, self.is_open)
+        self._index = 0
+        whole: list[str | bytes] = []
+        size = 0
+        for part in parts:
+            is_whole = not isinstance(part, Documents) and part[1] and not self.is_open
+            if is_whole and self._takes_whole:
+                self._index += 1
+                if part[0] or not self._skip_empty:
+                    whole.append(part[0])  # type: ignore[arg-type]
+                    size += len(part[0])
+                if size < TASK:
+                    continue
+            self._add_whole(whole)
+            whole, size = [], 0
+            if isinstance(part, Documents):
+                self._add_documents(part)
+            elif not is_whole or not self._takes_whole:
+                self._add_part(*part)
+        self._add_whole(whole)
+
+    def _add_documents(self, documents: Documents) -> None:
+        """Submit the documents of one buffer in tasks of about equal size."""
+        if not self._takes_whole or self.is_open:
+            for text in documents.texts():
+                self._add_part(text, True)
+            return
+        data, delimiter, count = documents
+        self._index += count
+        if len(data) <= TASK + TASK // 2:
+            self._add_block(documents)
+            return
+        at = 0
+        while at < len(data):
+            count, stop = find_documents(data, delimiter, at, TASK)
+            self._add_block(Documents(data[at:stop], delimiter, count))
+            at = stop
+
+    def _add_block(self, documents: Documents) -> None:
+        data, delimiter, count = documents
+        size = len(data) - count * len(delimiter)
+
+        def work() -> Result:
+            how = self._stream.errors, *self._frame, self._skip_empty
+            try:
+                found = encode_delimited(self._encoder, self._rules, data, delimiter, count, *how)
+            except ValueError:  # one must be repaired or refused
+                return self._encode_list(
+                    [one for one in documents.texts() if one or not self._skip_empty]
+                )
+            return Encoded(*found, size)
+
+        self._pool.add(work, (self._group, None))
+
+    def take(self) -> Encoded:
+        """Wait for the next result and return it. `documents` and `bytes` count what was taken.
+
+        Raises what StreamEncoder.encode raises; `failed_place` then names the document.
+        """
+        group, index = self._pool.owner
+        try:
+            found = self._pool.take()
+            if not isinstance(found, Encoded):
+                found = found()
+        except Exception:
+            if index is None and self._refused is not None:
+                index = group.index_of(self._refused)
+            self.failed_place = None if index is None else group.places.name(index)
+            raise
+        self.documents += len(found.ends)
+        self.bytes += found.bytes
+        return found
+
+    def _add_whole(self, texts: list[str | bytes]) -> None:
+        """Submit whole documents as one task."""
+        if texts:
+            self._pool.add(lambda: self._encode_list(texts), (self._group, None))
+
+    def _encode_list(self, texts: list[str | bytes]) -> Result:
+        how = self._stream.errors, ARRAY, 1, (TASK, TASK), None
+        work = WorkList(self._encoder, self._rules, texts, *how, *self._frame)
+        work.work()
+        try:
+            return Encoded(*work.flat())
+        except ValueError:
+            return lambda: self._encode_in_order(texts)
+
+    def _encode_in_order(self, texts: list[str | bytes]) -> Encoded:
+        stream = self._stream.twin()
+        found: list[IdArray] = []
+        ends: list[int] = []
+        size = total = 0
+        before = self.documents
+        for text in texts:
+            self._refused = text  # unless it succeeds
+            found += [self._before, stream.encode_to_numpy(text, True), self._after]
+            size += sum(len(ids) for ids in found[-3:])
+            ends.append(size)
+            total += _utf8_length(text)
+            self.documents += 1  # so that an error tells how many there were
+        self.documents = before
+        self._refused = None
+        return Encoded(_joined(found), np.array(ends, np.int64), total)
+
+    def _add_part(self, text: str | bytes, is_end: bool) -> None:
+        """Encode a part of the open document, or begin a document with it."""
+        try:
+            self._encode_part(text, is_end)
+        except Exception:
+            self.failed_place = self._group.places.name(self._index)
+            raise
+        self._index += is_end
+
+    def _encode_part(self, text: str | bytes, is_end: bool) -> None:
+        if not self.is_open and not text and (self._skip_empty or not is_end):
+            return
+        if not self.is_open and len(self._before):
+            self._add_ids(self._before)
+        is_worth_it = self._pool.num_threads > 1 and len(text) >= SPREAD_FROM
+        if is_worth_it and isinstance(text, bytes):
+            text = self._add_middle(text, is_end)
+        ids = self._stream.encode_to_numpy(text, is_end)
+        if is_end and len(self._after):
+            ids = np.concatenate([ids, self._after])
+        self.is_open = not is_end
+        self._add_ids(ids, _end(ids) if is_end else _NO_END, _utf8_length(text))
+
+    def _add_middle(self, text: bytes, is_end: bool) -> bytes:
+        """Submit the segments between cuts; return the text after the last cut, for the stream."""
+        cuts, matcher, size = self._cuts, self._matcher, len(text)
+        if cuts is None:
+            return text
+        # A special token may begin before the text or end after it.
+        first = cuts.find(text, matcher, matcher.reach, size)
+        stop = size if is_end else max(0, size - matcher.reach)
+        last = cuts.find(text, matcher, first + 1, stop, True) if 0 <= first < stop else -1
+        if last < 0:
+            return text
+        begin = self._stream.bytes_in
+        self._add_ids(self._stream.encode_to_numpy(text[:first], True), size=first)
+        view = memoryview(text)
+        at = first
+        while at < last:
+            end = cuts.find(text, matcher, at + TASK, last) if last - at > TASK + TASK // 2 else -1
+            end = last if end < 0 else end
+            self._add_segment(view[at:end], begin + at)
+            at = end
+        self._stream.begin_at(begin + last)
+        return text[last:]
+
+    def _add_segment(self, view: memoryview, offset: int) -> None:
+        def work() -> Result:
+            try:
+                ids = self._encoder.encode(view, self._rules, self._stream.errors, ARRAY)
+            except ValueError:  # bytes that are not UTF-8, or a special token that is refused
+                text = bytes(view)
+                return lambda: self._encode_segment(text, offset)
+            return Encoded(ids, _NO_END, len(view))
+
+        self._pool.add(work, (self._group, self._index))
+
+    def _encode_segment(self, text: bytes, offset: int) -> Encoded:
+        stream = self._stream.twin()
+        stream.begin_at(offset)
+        return Encoded(stream.encode_to_numpy(text, True), _NO_END, len(text))
+
+    def _add_ids(self, ids: IdArray, ends: EndArray = _NO_END, size: int = 0) -> None:
+        self._pool.add_done(Encoded(ids, ends, size), (self._group, self._index))
+
+    def begin(self) -> None:
+        """What comes next begins a document, whatever came before. Take all results first."""
+        self.is_open = False
+        self._stream.reset()
+
+    def begin_inside(self, offset: int) -> None:
+        """What comes next is inside a document, after a clean cut at byte `offset` of it."""
+        self.is_open = True
+        self._stream.begin_at(offset)
+
+    def end_stretch(self) -> None:
+        """What was added ends at a clean cut: encode what is pending; the document goes on."""
+        if self.is_open:
+            self._add_ids(self._stream.encode_to_numpy(b"", True))
+
+    def getstate(self) -> dict[str, Any]:
+        """The state to continue from, as JSON values. Take all results first."""
+        return {
+            "open": self.is_open,
+            "stream": base64.b64encode(self._stream.getstate()).decode(),
+            "policy": self._stream.policy(),
+        }
+
+    def setstate(self, state: dict[str, Any]) -> None:
+        """Continue from a state of `getstate`, also of an encoder that treats special tokens and
+        bytes that are not UTF-8 in another way. Raises StateError.
+        """
+        self._stream.setstate_of(base64.b64decode(state["stream"]), state["policy"])
+        self.is_open = state["open"]
+
+
+def explain(error: Exception, where: str) -> str:
+    """What an error says, with the options of the command that accept such a text.
+
+    where: the document or input that it is in, which is named unless the error does.
+    """
+    if isinstance(error, UnicodeDecodeError):
+        what = (
+            f"byte {error.start} is not UTF-8 ({error.reason}); "
+            "--errors replace or --errors surrogateescape accepts it"
+        )
+    elif isinstance(error, PendingLimitExceeded):
+        what = f"{error} (--max-pending)"
+    elif isinstance(error, DisallowedSpecialError):
+        what = str(error).partition("\n")[0].rstrip(".")
+        what += "; --special plain takes it as text, --special allow as one token"
+    elif isinstance(error, StreamtokError):
+        return str(error)
+    else:
+        what = str(error).partition("\n")[0].rstrip(".")
+    return f"{where}: {what}" if where else what
+
+
+def _ids(given: int | Sequence[int] | None) -> IdArray:
+    listed = [] if given is None else [given] if isinstance(given, int) else given
+    return np.array(listed, np.uint32)
+
+
+def _first(ids: IdArray) -> int:
+    """The only id, for the core; -1 if there is none."""
+    return int(ids[0]) if len(ids) else -1
+
+
+def _end(ids: IdArray) -> EndArray:
+    return np.array([len(ids)], np.int64)
+
+
+def _joined(found: list[IdArray]) -> IdArray:
+    return np.concatenate(found) if found else np.empty(0, np.uint32)
+
+
+def _utf8_length(text: str | bytes) -> int:
+    return len(text) if isinstance(text, bytes) else utf8_size(text)

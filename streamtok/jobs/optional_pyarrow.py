@@ -1,0 +1,31 @@
+"""Loads pyarrow, an optional dependency, to read and write Parquet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import MissingLibraryError
+from .stores.object_reader import ObjectReader
+from .stores.urls import is_url
+
+_WINDOW = 1 << 21  # bytes to ask a store for at a time
+
+
+def load_pyarrow() -> Any:
+    """Import pyarrow, limited to one thread. Raises MissingLibraryError if it is not installed."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise MissingLibraryError("Parquet", "pyarrow", "arrow", error) from None
+    # Each of its threads keeps memory of its own, and encoding takes longer than their work.
+    pyarrow.set_cpu_count(1)
+    pyarrow.set_io_thread_count(1)
+    return pyarrow
+
+
+def open_for_pyarrow(path: str) -> Any:
+    """A file or an object in a store, for pyarrow to read. Raises OSError."""
+    pa = load_pyarrow()
+    if is_url(path):  # not by pyarrow's own stores, which have other settings than fsspec's
+        return pa.PythonFile(ObjectReader(path, _WINDOW), mode="r")
+    return pa.OSFile(path)  # not by its path: pyarrow would take some paths for URIs

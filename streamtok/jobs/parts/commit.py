@@ -1,0 +1,109 @@
+"""Commit: all parts are there, so the job is done; a manifest says what they hold, in order."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Sequence
+
+from ...errors import DocumentError, PlanError
+from .. import sinks
+from ..rows import Totals
+from ..skip_log import check_skipped, skip_log_path
+from ..stores import places
+from .part import read_parts, totals_of
+from .plan import Plan
+
+MANIFEST = "manifest.jsonl"
+SKIP_LOG = "skipped.jsonl"
+_SHOWN = 10  # missing parts that an error names
+
+
+def commit(plan: Plan) -> Totals:
+    """Check that every part is done, and write `manifest.jsonl` into the output folder.
+
+    If records were skipped, `skipped.jsonl` names them all, written first.
+
+    Its first line holds the totals and the plan's digest, then comes a line for each part: its
+    files with their sizes, its counts, and at which document and token of the whole it begins. The
+    same plan gives the same manifest, so it does not matter who commits, or how often. Raises
+    PlanError naming the parts that are missing, or if all records were skipped or more than the
+    plan allows; OSError.
+    """
+    found = list(read_parts(plan))
+    missing = [number for number, one in enumerate(found) if one is None]
+    if missing:
+        shown = ", ".join(map(str, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
+        raise PlanError(f"{plan.output} is not complete: these parts are missing: {shown}")
+    parts = [one for one in found if one is not None]
+    totals = Totals(inputs=len(plan.inputs))
+    for one in parts:
+        totals.add(totals_of(one))
+    if totals.skipped:
+        log = places.join(plan.output, SKIP_LOG)
+        _write(log, lambda: skipped_lines(plan, parts))
+        try:
+            check_skipped(totals, plan.job.max_bad_lines, log)
+        except DocumentError as error:
+            raise PlanError(str(error)) from None
+    _write(places.join(plan.output, MANIFEST), lambda: manifest_lines(plan, parts))
+    return totals
+
+
+def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
+    """Write a file, unless it is there. Raises PlanError if it says something else."""
+    if not places.exists(path):
+        try:
+            places.create(path, map(str.encode, lines()))
+            return
+        except FileExistsError:  # another driver was faster, or our own first attempt
+            pass
+    with places.open_lines(path) as file:
+        if all(a == b for a, b in itertools.zip_longest(file, lines())):
+            return
+    raise PlanError(f"{path} is there and says something else: remove it to commit again")
+
+
+def skipped_lines(plan: Plan, parts: Sequence[sinks.Sidecar]) -> Iterator[str]:
+    """The lines of the parts' logs."""
+    for number, one in enumerate(parts):
+        if one.skipped:
+            with places.open_lines(skip_log_path(plan.path(number))) as file:
+                yield from file
+
+
+def manifest_lines(plan: Plan, parts: Sequence[sinks.Sidecar]) -> Iterator[str]:
+    """The lines of the manifest, each with its newline."""
+    before, whole = Totals(), Totals()
+    for one in parts:
+        whole.add(totals_of(one))
+    header = {
+        "streamtok": "manifest 1",
+        "plan": plan.digest,
+        "encoding": plan.job.encoding,
+        "digest": plan.job.digest,
+        "format": plan.job.chosen,
+        "parts": len(plan),
+        **_counts(whole),
+    }
+    yield json.dumps(header) + "\n"
+    for number, one in enumerate(parts):
+        own = totals_of(one)
+        first = plan.path(number)
+        further = ((sinks.further_file(first, one, name), one.files[name]) for name in one.files)
+        files = {first: one.size} | {name: about.size for name, about in further}
+        row = {
+            "part": number,
+            "files": {name.rpartition("/")[2]: size for name, size in files.items()},
+            **_counts(own),
+            "first_document": before.documents,
+            "first_token": before.tokens,
+        }
+        yield json.dumps(row) + "\n"
+        before.add(own)
+
+
+def _counts(totals: Totals) -> dict[str, object]:
+    row = dict(vars(totals))
+    del row["inputs"]
+    return row

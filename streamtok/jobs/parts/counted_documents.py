@@ -1,0 +1,103 @@
+"""Counts the pre-tokens of documents that arrive in parts, for training.
+
+`batches` gathers what inputs yield, so that the threads of a trainer have enough to do. Small
+documents are counted many at a time, a long one as a stream.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..._core.encode import text_bytes
+from ..documents import explain
+from ..sources import Documents, Part
+
+if TYPE_CHECKING:
+    from ...training.trainer import Trainer
+
+BLOCK = 1 << 23  # bytes that are counted at a time
+
+
+def batches(groups: Iterable[Sequence[Part]]) -> Iterator[list[Part]]:
+    """Yield the parts of an input's groups in lists of about BLOCK bytes or characters."""
+    batch: list[Part] = []
+    size = 0
+    for group in groups:
+        batch += group
+        size += sum(len(part[0]) for part in group)
+        if size >= BLOCK:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+class DocumentCounter:
+    """Gives documents to a trainer.
+
+    documents: how many have ended; is_open: inside a document, whose rest must come next.
+    """
+
+    def __init__(self, trainer: Trainer):
+        self._trainer = trainer
+        self.documents = 0
+        self.is_open = False
+        self._begin: int | None = None  # where the open document begins in the trainer's text
+
+    def count(self, batch: Iterable[Part]) -> None:
+        """Count the parts. Raises as `Trainer.update_documents`.
+
+        After an error, `documents` is the number of those before the document with the error, and
+        the trainer's `bytes_in` tells how much of the batch is counted.
+        """
+        whole: list[str | bytes] = []
+        for is_piece, run in itertools.groupby(batch, lambda part: part[1] is False):
+            if is_piece:  # of a document that goes on
+                self._count_whole(whole)
+                whole = []
+                if not self.is_open:
+                    self.is_open, self._begin = True, self._trainer.bytes_in
+                self._trainer.update(b"".join(part[0] for part in run))  # type: ignore[misc]
+                continue
+            for part in run:
+                if isinstance(part, Documents):
+                    whole += part.texts()
+                elif self.is_open:
+                    self._trainer.update(part[0], final=True)
+                    self.is_open = False
+                    self.documents += 1
+                else:
+                    whole.append(part[0])
+        self._count_whole(whole)
+
+    def _count_whole(self, texts: list[str | bytes]) -> None:
+        if not texts:
+            return
+        try:
+            self._trainer.update_documents(texts)
+        except UnicodeError:
+            bad = (i for i, one in enumerate(texts) if not self._is_valid(one))
+            self.documents += next(bad, 0)
+            raise
+        self.documents += len(texts)
+
+    def _is_valid(self, text: str | bytes) -> bool:
+        try:
+            text_bytes(text, self._trainer.errors)
+        except UnicodeError:
+            return False
+        return True
+
+    def explain(self, error: UnicodeError, name: str, start: int | None) -> str:
+        """The error in the text of input `name`, and its position.
+
+        start: where the input begins in the trainer's text, if it is one document.
+        """
+        where = name if start is not None else f"{name}: document {self.documents + 1}"
+        if start is None:
+            start = self._begin if self.is_open else self._trainer.bytes_in
+        if isinstance(error, UnicodeDecodeError) and start is not None:
+            error.start -= start
+        return explain(error, where)

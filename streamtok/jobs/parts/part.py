@@ -1,0 +1,145 @@
+"""One part of a plan: a plain run over a span of one input, into files of its own.
+
+A part is done when its sidecar is there, and its files as the sidecar says. Processes that run the
+same part at once write the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Iterator
+
+from ...errors import PlanError, SidecarError, StreamtokError
+from ...threads import map_in_threads
+from .. import sinks
+from ..documents import explain
+from ..rows import Row, Totals
+from ..run import Run
+from ..skip_log import SkipLog, skip_log_path
+from ..span_encoder import Event
+from ..spans import begin_encoder, find_cuts, span_between
+from ..stores import places
+from ..stores.urls import is_url
+from .plan import Part, Plan
+
+_AT_ONCE, _GROUP = 16, 1024  # sidecars that a store is asked for
+_SHOWN = 5  # errors in a message
+
+
+def read_part(plan: Plan, number: int) -> sinks.Sidecar | None:
+    """The sidecar of a part that is done; None if it is not, or its files are not there.
+
+    Raises PlanError for the files of another plan.
+    """
+    path = plan.path(number)
+    try:
+        found = sinks.read_sidecar(path)
+        if found is None:
+            return None
+        if found.job != plan.part_digest(number):
+            raise PlanError(f"{path} is the file of another plan: remove {plan.output}")
+        files = [(path, found.size)]
+        files += ((sinks.further_file(path, found, one), about.size)
+                  for one, about in found.files.items())  # fmt: skip
+        if found.skipped:
+            places.size_of(skip_log_path(path))
+        return found if all(places.size_of(name) == size for name, size in files) else None
+    except (FileNotFoundError, SidecarError):  # damaged: it runs again
+        return None
+
+
+def read_parts(plan: Plan) -> Iterator[sinks.Sidecar | None]:
+    """`read_part` of each part, in order. A store is asked for several at a time."""
+    numbers = range(len(plan))
+    if not is_url(plan.output):
+        yield from (read_part(plan, number) for number in numbers)
+        return
+    read = functools.partial(read_part, plan)
+    for start in range(0, len(plan), _GROUP):
+        yield from map_in_threads(read, numbers[start : start + _GROUP], _AT_ONCE)
+
+
+def missing_parts(plan: Plan) -> Iterator[int]:
+    """The parts that are not done, in order. Reads one sidecar for each part."""
+    return (number for number, found in enumerate(read_parts(plan)) if found is None)
+
+
+def totals_of(found: sinks.Sidecar) -> Totals:
+    """What a part has done."""
+    return Totals(
+        documents=found.documents,
+        bytes=found.text_bytes or 0,
+        tokens=found.tokens,
+        skipped=sum(found.skipped.values()),
+        skipped_because=dict(found.skipped),
+    )
+
+
+def run_parts(
+    plan: Plan,
+    numbers: Iterable[int],
+    advance: Callable[[int, Totals], None] = lambda number, totals: None,
+) -> None:
+    """Run parts one after another; `advance` gets the number and the totals of each.
+
+    A part whose text cannot be encoded does not stop the others: PlanError is raised at the end.
+    """
+    errors = []
+    for number in numbers:
+        try:
+            advance(number, run_part(plan, number))
+        except PlanError as error:
+            errors.append(str(error))
+    raise_errors(errors)
+
+
+def raise_errors(errors: list[str]) -> None:
+    """Raise PlanError with the first of the errors, if there are any."""
+    if errors:
+        more = f"\nand {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
+        raise PlanError("\n".join(errors[:_SHOWN]) + more)
+
+
+def run_part(plan: Plan, number: int) -> Totals:
+    """Totals: encode part `number` of the plan, unless it is done.
+
+    Any number of processes may run any parts, also the same one. Raises PlanError if the input or
+    the encoding is not what it was when the plan was made, and what encoding the text raises; the
+    message names the input. Only complete files remain.
+    """
+    part = plan[number]
+    if (done := read_part(plan, number)) is not None:
+        return totals_of(done)
+    places.make_folder(plan.output)
+    part.input.check()
+    return _encode(plan, part)
+
+
+def _encode(plan: Plan, part: Part) -> Totals:
+    """Make the files of a part."""
+    job, path, target = plan.job, part.input.path, plan.path(part.number)
+    family = job.family(job.open_encoding(), plan.part_digest(part.number))
+    skip_log = SkipLog(skip_log_path(target), limit=job.max_bad_lines, is_part=True)
+    files = sinks.Files(target, family)
+    encoder = begin_encoder(job, [path], [part.input.size], job.threads or 1)
+    with contextlib.ExitStack() as stack:
+        stack.callback(files.discard)  # does nothing after a complete run
+        stack.callback(skip_log.discard)
+        try:
+            find = find_cuts(job, job.open_encoding()) if part.input.is_cut else None
+            span = span_between(path, part.start, part.stop, job, find)
+
+            def events(row: Row) -> Iterator[Event]:
+                yield from encoder.run_after(row, span)
+                part.input.check()  # an input that is written to meanwhile gives ids of nothing
+
+            run = Run(events, files, skip_log)
+            run.begin()
+            run.go()
+        except (StreamtokError, ValueError, RuntimeError) as error:
+            part.input.check()  # a file that was cut off looks damaged
+            where = encoder.place or path
+            where += f", part {part.number} (bytes {part.start} … {part.stop})"
+            raise PlanError(explain(error, where)) from error
+    return run.totals

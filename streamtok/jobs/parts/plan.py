@@ -1,0 +1,292 @@
+"""A plan: which part of which input becomes which file. A value, the same on every machine.
+
+Parts of a file are ranges of about `part_size` bytes. They are arithmetic: nothing but the size and
+the first bytes of the inputs is read to make a plan. Where exactly a part begins, the process that
+runs it finds out from the bytes around the place (`spans.span_between`). What cannot be cut is one
+part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...errors import PlanError
+from ...files import is_hidden
+from ...formats.opening import open_encoding
+from ...registry import get_encoding, list_encoding_names
+from .. import PART_SIZE, sinks
+from ..job import EncodeJob
+from ..option_fields import IDS, UNREAD, said_fields
+from ..sources import fingerprint, is_compressed
+from ..stores import places
+from ..stores.urls import check_writable, is_url
+
+if TYPE_CHECKING:
+    from ...encoding import Encoding
+
+PLAN_FILE = "job.json"
+_FORMAT = 1
+
+
+class InputFile(NamedTuple):
+    """What a plan knows of an input: it must still be so when a part of it runs.
+
+    tag: what else stays the same as long as the contents do, as in `Fingerprint`. is_cut: it has
+    parts of `part_size` bytes, else it is one part.
+    """
+
+    path: str
+    size: int
+    tag: str
+    is_cut: bool = True
+
+    def check(self) -> None:
+        """Raise PlanError if the input is another one now."""
+        try:
+            now = input_now(self.path)
+        except FileNotFoundError:
+            raise PlanError(f"{self.path} is gone since the plan was made") from None
+        if now[:3] != self[:3]:
+            raise PlanError(f"{self.path} has changed since the plan was made: make a new plan")
+
+
+class Part(NamedTuple):
+    """Part `number`: what lies between the cuts for bytes `start` and `stop` of an input."""
+
+    number: int
+    input: InputFile
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parts of one job: `len(plan)` of them, `plan[i]` is part number i.
+
+    output: the folder. `digest` (SHA-256) stands for all that the files of finished parts depend
+    on.
+    """
+
+    output: str
+    job: EncodeJob
+    inputs: tuple[InputFile, ...]
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        """The number of the first part of each input, and of all parts."""
+        step = self.job.part_size
+        counts = (max(-(-one.size // step), 1) if one.is_cut else 1 for one in self.inputs)
+        return list(accumulate(counts, initial=0))
+
+    @cached_property
+    def digest(self) -> str:
+        """See the class."""
+        row = self._as_json()
+        for one, _ in said_fields(self.job, UNREAD):
+            del row["job"][one.name]
+        return hashlib.sha256(json.dumps(row).encode()).hexdigest()
+
+    def part_digest(self, number: int) -> str:
+        """The digest of a part, as its sidecar has it."""
+        return hashlib.sha256(f"{self.digest} {number}".encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return self._firsts[-1]
+
+    def __getitem__(self, number: int) -> Part:
+        if not 0 <= number < len(self):
+            raise IndexError(f"the plan has the parts 0 … {len(self) - 1}, not {number}")
+        which = bisect_right(self._firsts, number) - 1
+        one, step = self.inputs[which], self.job.part_size
+        if not one.is_cut:
+            return Part(number, one, 0, one.size)
+        start = (number - self._firsts[which]) * step
+        return Part(number, one, start, min(start + step, one.size))
+
+    def __repr__(self) -> str:
+        return f"<Plan of {len(self)} parts for {self.output!r}>"
+
+    def path(self, number: int) -> str:
+        """The first file of a part."""
+        chosen = self.job.chosen
+        suffix = sinks.TABLE[chosen].suffix or sinks.TABLE[chosen].required
+        name = f"part-{number:06d}-of-{len(self):06d}{suffix}"
+        return places.join(self.output, name)
+
+    # On the disk
+
+    def _as_json(self) -> dict[str, Any]:
+        return {
+            "streamtok": _FORMAT,
+            "part_size": self.job.part_size,
+            "job": self.job.as_json(),
+            "inputs": self.inputs,
+        }
+
+    def save(self) -> str:
+        """Write the plan into its output folder, and return the path of its file.
+
+        If the folder holds this plan already, the job goes on: finished parts stay, the others
+        do with unread text as this plan says. Raises OSError, and PlanError for another plan.
+        """
+        path = places.join(self.output, PLAN_FILE)
+        places.make_folder(self.output)
+        data = json.dumps(self._as_json()).encode() + b"\n"
+        found = self.find_saved()
+        if found is None:
+            with contextlib.suppress(FileExistsError):  # another driver was faster
+                places.create(path, [data])
+                return path
+            found = self.find_saved()
+        assert found is not None
+        if found.job.as_json() != self.job.as_json():
+            places.write(path, data)
+        return path
+
+    def find_saved(self) -> Plan | None:
+        """This plan as its output folder holds it, perhaps with other UNREAD options, or None.
+
+        Raises OSError, and PlanError if the folder holds another plan, or other files.
+        """
+        if not places.exists(self.output):
+            return None
+        # Another driver may be writing the plan, or have been killed while it did.
+        there = [name for name in places.names_in(self.output) if not is_hidden(name)]
+        if not there:
+            return None
+        if PLAN_FILE not in there:
+            raise PlanError(f"{self.output} holds other files: give a new or an empty folder")
+        found = Plan.load(self.output)
+        if found.digest != self.digest:
+            difference = self.job.difference(found.job.as_json(IDS))
+            what = "it has other inputs, or parts of another size"
+            if difference is not None:
+                what = f"that one is {difference[0]}, this one {difference[1]}"
+            raise PlanError(
+                f"{self.output} holds the parts of another plan: {what}. Give another output, or "
+                "remove that folder"
+            )
+        return found
+
+    @classmethod
+    def load(cls, path: str) -> Plan:
+        """The plan in an output folder, or in its file there. Raises OSError, PlanError."""
+        file = path
+        if os.path.basename(path) != PLAN_FILE and (is_url(path) or os.path.isdir(path)):
+            file = places.join(path, PLAN_FILE)
+        try:
+            row = json.loads(places.read_whole(file))
+            if row["streamtok"] != _FORMAT:
+                raise ValueError(f"streamtok is {row['streamtok']!r}")
+            job = replace(EncodeJob.from_json(row["job"]), part_size=row["part_size"])
+            inputs = tuple(InputFile(*one) for one in row["inputs"])
+            made = cls(file.removesuffix(PLAN_FILE).rstrip("/") or os.curdir, job, inputs)
+            len(made), made.digest  # raise what is wrong
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            raise PlanError(f"{file} is not a plan, or damaged: {error}") from None
+        return made
+
+
+def find_plan(path: str) -> str | None:
+    """The folder of a job in parts, if `path` is that or its plan's file. Raises OSError."""
+    folder = path.removesuffix(PLAN_FILE) if os.path.basename(path) == PLAN_FILE else path
+    folder = folder.rstrip("/") or (os.curdir if not path.startswith("/") else "/")
+    return folder if places.exists(places.join(folder, PLAN_FILE)) else None
+
+
+def plan(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    encoding: str | Encoding,
+    format: str | None = None,
+    part_size: int = PART_SIZE,
+    **options: Any,
+) -> Plan:
+    """Plan: the job that encodes `inputs` into the folder `output`, in parts.
+
+    inputs: paths of regular files or URLs, in order. output: a path or a URL. encoding: a name, a
+    vocabulary file, or an `Encoding` that has a name. format: of the parts' files, as `streamtok
+    encode --format`. part_size: bytes of an input in a part, about; a compressed one is one
+    part. options: those of `streamtok encode` that ids or unread text depend on. Reads the sizes
+    of the inputs and their first bytes. Raises OSError, ValueError, PlanError, and what loading the
+    encoding raises.
+    """
+    known = {one.name for one, _ in said_fields(EncodeJob, IDS, UNREAD)} | {"add_special_tokens"}
+    if unknown := sorted(options.keys() - known):
+        raise TypeError(
+            f"{unknown[0]!r} is not an option of a plan: expected one of {', '.join(sorted(known))}"
+        )
+    name, loaded = _named(encoding)
+    job = EncodeJob(encoding=name, format=format, part_size=part_size, **options)
+    try:
+        job = job.resolve(loaded, "")
+    except LookupError as error:
+        raise ValueError(str(error)) from None
+    return plan_job(inputs, output, job)
+
+
+def plan_job(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    job: EncodeJob,
+) -> Plan:
+    """As `plan`, for a job that is resolved."""
+    if job.shard_tokens is not None:
+        raise ValueError("parts have one output each: shard_tokens cannot be used, part_size can")
+    loaded = job.open_encoding()
+    job.open_encoder(loaded).release()  # raises for options that no stream accepts
+    if isinstance(inputs, (str, os.PathLike)):
+        inputs = [inputs]
+    output = os.fspath(output)
+    if is_url(output):
+        output = output.rstrip("/")
+        check_writable(output)
+    if job.is_split:
+        is_cut = job.can_cut
+    else:  # inside a document, and only if nothing records where it ends
+        has_cuts = loaded.definition.texts.cuts is not None
+        is_cut = has_cuts and not sinks.TABLE[job.chosen].keeps_documents
+    files = []
+    for path in [os.fspath(one) for one in inputs]:
+        one = input_now(path)
+        if sinks.matching_sidecar(path) is not None:
+            raise PlanError(f"{path} holds ids, not text, as its sidecar says")
+        is_packed = job.parquet is None and one.size > job.part_size and is_compressed(path)
+        files.append(one._replace(is_cut=is_cut and not is_packed))
+    if not files:
+        raise PlanError("a plan needs at least one input")
+    return Plan(output, job, tuple(files))
+
+
+def input_now(path: str) -> InputFile:
+    """An input as it is now. Raises OSError, and PlanError if its size is not known."""
+    if not is_url(path) and not os.path.isfile(path):
+        os.stat(path)  # raises if there is nothing
+        raise PlanError(f"{path} is not a regular file: only those can be read in parts")
+    size, tag = fingerprint(path)
+    if size is None:
+        raise PlanError(f"{path} cannot be read in parts: the store does not tell its size")
+    return InputFile(path, size, tag)
+
+
+def _named(encoding: str | Encoding) -> tuple[str, Encoding]:
+    """(name, encoding): the name is what other processes can open."""
+    if isinstance(encoding, str):
+        return encoding, open_encoding(encoding)
+    name = encoding.name
+    if name in list_encoding_names() and get_encoding(name).digest == encoding.digest:
+        return name, encoding
+    raise PlanError(
+        f"other machines cannot make {encoding!r} from its name: save it to a file, "
+        "and give the path of that file as the encoding"
+    )

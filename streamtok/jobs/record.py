@@ -1,0 +1,210 @@
+"""The record of a run: how far it has come, so that another process can go on.
+
+It is a file of lines that is only appended to: JSON, a tab, the CRC-32 of the JSON. A last line
+that is not whole was never written. The first line says what the ids depend on: the job, and
+fingerprints of the inputs. Each further line says where a unit ended: in the inputs, and in the
+files of the output, which have at least these lengths then. The last line says that nothing is left
+to do but to publish the files. Only this user can write the file, so a line with the right CRC is
+one of ours, and its fields are not checked. It lies beside the real output file, however the path
+of that was spelled. The caller must hold the locks of the run's outputs (`sinks.Locks`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
+from typing import Any
+
+from ..errors import CheckpointError
+from ..files import (
+    ForeignFileError,
+    Piece,
+    create_own,
+    named,
+    open_own,
+    remove_left,
+    remove_own,
+    sync_folder,
+    write_all,
+    write_whole,
+)
+from .job import EncodeJob
+from .option_fields import IDS
+from .rows import Row
+
+_FORMAT = 1
+_BEGIN = b'{"record": '
+_LARGE = 1 << 20  # bytes, after which a record is written anew if most of it is old
+
+
+def record_path(output: str) -> str:
+    """The path of the record of a run whose first file is `output`.
+
+    If `output` is a symbolic link, the record lies beside its target.
+    """
+    real = os.path.realpath(output)
+    return f"{output if real == os.path.abspath(output) else real}.checkpoint"
+
+
+class Record:
+    """The record at `path`.
+
+    last: the row to go on from; its pieces are all of the open shard. done: the names of all files
+    that are left to publish, and their sizes.
+    """
+
+    def __init__(self, path: str, job: EncodeJob, inputs: list[dict[str, Any]]):
+        """inputs: the fingerprints of the inputs, which with the job decide about the output."""
+        self.path = path
+        self._job = job
+        self._inputs: list[dict[str, Any]] = json.loads(json.dumps(inputs))
+        self.last = Row()
+        self.done: list[tuple[str, int]] | None = None
+        self.is_begun = False
+        self._fd = -1
+        self._size = 0
+
+    def load(self) -> None:
+        """Read what there is; `is_begun` tells whether there is something to go on from.
+
+        Raises CheckpointError if the file is damaged or comes from a run with other options.
+        """
+        try:
+            with open(open_own(self.path, os.O_RDONLY), "rb") as file:
+                lines = file.read().splitlines(keepends=True)
+        except FileNotFoundError:
+            return
+        except ForeignFileError as error:
+            raise CheckpointError(f"{self.path} {error.strerror}") from None
+        rows = list(_whole(lines))
+        begin = lines[0][: len(_BEGIN)] if lines else b""
+        is_torn = len(lines) <= 1 and not (lines and lines[0].endswith(b"\n"))
+        if is_torn and _BEGIN.startswith(begin):
+            return  # the process died before the first line was there
+        if not rows or rows[0].get("record") != _FORMAT or len(rows) < len(lines) - 1:
+            raise CheckpointError(
+                f"{self.path} is damaged, or not a record of streamtok; remove it to start again"
+            )
+        self._compare(rows[0]["job"], rows[0]["inputs"])
+        pieces: list[list[Piece]] = []
+        for row in rows[1:]:
+            if "done" in row:
+                self.done = [(name, size) for name, size in row["done"]]
+                continue
+            found = Row.from_json(row)
+            if found.shard != self.last.shard or not pieces:
+                pieces = [[] for _ in found.pieces]
+            for all_of, one in zip(pieces, found.pieces, strict=True):
+                all_of += one
+            self.last = replace(found, pieces=tuple(map(tuple, pieces)))
+        self.is_begun = True
+        self._size = sum(map(len, lines[: len(rows)]))
+
+    def begin(self) -> None:
+        """Open the file for `add`; without rows yet, write the first line. Raises OSError."""
+        with named(self.path):
+            if self.is_begun:
+                self._fd = open_own(self.path, os.O_WRONLY)
+                os.ftruncate(self._fd, self._size)
+                os.lseek(self._fd, 0, os.SEEK_END)
+                return
+            self._fd = create_own(self.path, os.O_WRONLY, 0o600)
+        self._append([self._head()])
+        sync_folder(os.path.dirname(os.path.abspath(self.path)))
+
+    def _head(self) -> dict[str, Any]:
+        return {"record": _FORMAT, "job": self._job.as_json(IDS), "inputs": self._inputs}
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Append rows, in order, and wait until they are on the disk. Raises OSError.
+
+        What they say of the files must be on the disk.
+        """
+        rows = list(rows)
+        self.last = rows[-1]
+        self._append([asdict(row) for row in rows])
+        self.is_begun = True
+
+    def finish(self, files: list[tuple[str, int]]) -> None:
+        """Append the last line. files: what is left to publish."""
+        self._append([{"done": files}])
+        self.done = files
+
+    def _append(self, rows: list[dict[str, Any]]) -> None:
+        data = b"".join(map(_line, rows))
+        with named(self.path):
+            if os.fstat(self._fd).st_size != self._size:
+                raise CheckpointError(f"{self.path} has grown: another process goes on with it")
+        write_all(self._fd, data, self.path)
+        with named(self.path):
+            os.fsync(self._fd)
+        self._size += len(data)
+
+    def compact(self, pieces: tuple[tuple[Piece, ...], ...]) -> None:
+        """Write the record anew if it has grown large: the first line and the last row.
+
+        pieces: all of the open shard, which the last row then has.
+        """
+        alive = _line(asdict(replace(self.last, pieces=pieces)))
+        if self._size < max(_LARGE, 4 * len(alive)):
+            return
+        os.close(self._fd)
+        self._fd = -1
+        data = _line(self._head()) + alive
+        write_whole(self.path, data, is_resumable=True)
+        self._size = len(data)
+        with named(self.path):
+            self._fd = open_own(self.path, os.O_WRONLY)
+            os.lseek(self._fd, 0, os.SEEK_END)
+
+    def remove(self) -> None:
+        """Remove the record, because the run is complete."""
+        self.close()
+        remove_left(self.path)
+        remove_own(self.path)
+        self.is_begun = False
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def _compare(self, job: dict[str, Any], inputs: list[dict[str, Any]]) -> None:
+        if inputs != self._inputs:
+            raise CheckpointError(f"{_changed(inputs, self._inputs)} since {self.path} was saved")
+        if (found := self._job.difference(job)) is not None:
+            then, now = found
+            raise CheckpointError(
+                f"{self.path} comes from a run {then}, this one is {now}, and the ids already "
+                "written depend on that: give it as before, or remove this file to start again"
+            )
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    data = json.dumps(row).encode()
+    return b"%s\t%08x\n" % (data, zlib.crc32(data))
+
+
+def _whole(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The rows of the lines before the first one that is damaged."""
+    for line in lines:
+        data, _, crc = line.rpartition(b"\t")
+        if crc != b"%08x\n" % zlib.crc32(data):
+            return
+        row: dict[str, Any] = json.loads(data)
+        yield row
+
+
+def _changed(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
+    if len(before) != len(now):
+        return f"the number of inputs has changed from {len(before)} to {len(now)}"
+    for old, new in zip(before, now, strict=True):
+        if old != new:
+            if old["name"] != new["name"]:
+                return f"the inputs have changed: {new['name']} was {old['name']}"
+            return f"{new['name']} has changed"
+    raise AssertionError("the same inputs differ")

@@ -1,0 +1,69 @@
+"""A row of the record of a run (`record`): where a run can go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..files import Piece
+
+
+@dataclass
+class Totals:
+    """What a run has done: inputs and documents ended, bytes of text, ids, records skipped.
+
+    skipped_because: how many of these for each reason.
+    """
+
+    inputs: int = 0
+    documents: int = 0
+    bytes: int = 0
+    tokens: int = 0
+    skipped: int = 0
+    skipped_because: dict[str, int] = field(default_factory=dict)
+
+    def add(self, other: Totals) -> None:
+        """Add what another run has done."""
+        self.inputs += other.inputs
+        self.documents += other.documents
+        self.bytes += other.bytes
+        self.tokens += other.tokens
+        self.skipped += other.skipped
+        for reason, count in other.skipped_because.items():
+            self.skipped_because[reason] = self.skipped_because.get(reason, 0) + count
+
+
+@dataclass(frozen=True)
+class Row:
+    """Where a run can go on.
+
+    input, position: the number of the input that comes next, and where in it, as the input says it.
+    shard: the number of the shard that is open; sizes: of its files; pieces: the digests of what
+    they have since the row before; in_shard: its tokens, documents and the ids of the open
+    document. log: bytes of the log of skipped records. stream: the state of the encoder, in a mark,
+    which is no end of a unit.
+    """
+
+    input: int = 0
+    position: dict[str, Any] | None = None
+    shard: int = 0
+    sizes: tuple[int, ...] | None = None  # None: there are no files yet
+    pieces: tuple[tuple[Piece, ...], ...] = ()
+    in_shard: tuple[int, int, int] = (0, 0, 0)
+    log: int | None = None
+    totals: Totals = field(default_factory=Totals)
+    stream: dict[str, Any] | None = None
+
+    @classmethod
+    def from_json(cls, row: dict[str, Any]) -> Row:
+        """The row of its fields as JSON values."""
+        pieces = tuple(tuple((size, sha) for size, sha in one) for one in row["pieces"])
+        return cls(
+            **row
+            | {
+                "pieces": pieces,
+                "sizes": None if row["sizes"] is None else tuple(row["sizes"]),
+                "in_shard": tuple(row["in_shard"]),
+                "totals": Totals(**row["totals"]),
+            }
+        )

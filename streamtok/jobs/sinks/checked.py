@@ -1,0 +1,114 @@
+"""Checks finished outputs: a file with the digests of its sidecar is what was written.
+
+So neither ids nor indexes have to be understood. Everything is read once, block by block.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from ...errors import SidecarError
+from ..stores import places
+from .finished import first_file, further_file
+from .format_table import TABLE
+from .sidecar import Digests, Sidecar, read_sidecar, sidecar_path
+
+_BLOCK = 1 << 18  # bytes
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault in a file: its path or URL, and the error with its position."""
+
+    path: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.what}"
+
+
+@dataclass
+class Report:
+    """What `verify` found.
+
+    files: how many files were read. tokens, documents: in them, as their sidecars say. faults: what
+    is wrong.
+    """
+
+    files: int = 0
+    tokens: int = 0
+    documents: int = 0
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether there are no faults."""
+        return not self.faults
+
+    def add(self, path: str, what: object) -> None:
+        """Add a fault. what: the error, or words that say it."""
+        if isinstance(what, OSError):
+            path, what = str(what.filename or path), what.strerror or what
+        self.faults.append(Fault(path, str(what).removeprefix(f"{path}: ")))
+
+
+def check_output(path: str, report: Report) -> Sidecar | None:
+    """Check the output that the file at `path` belongs to; return its sidecar."""
+    try:
+        first = first_file(path)
+        places.read_head(first, 1)  # raises if it cannot be read
+        about = read_sidecar(first)
+        if about is None:
+            what = f"it has no sidecar {sidecar_path(first)}: nothing tells what it should hold"
+            report.add(first, what)
+            return None
+        if about.format not in TABLE:
+            report.add(first, f"its sidecar names the format {about.format}, which is not known")
+            return None
+        report.tokens += about.tokens
+        report.documents += about.documents
+    except IsADirectoryError:
+        report.add(path, "it is a folder, but not that of a job in parts: name the files in it")
+        return None
+    except (SidecarError, OSError) as error:
+        report.add(path, error)
+        return None
+    _check_file(first, about.digests, report)
+    for suffix in TABLE[about.format].further:
+        if suffix in about.files:
+            _check_file(further_file(first, about, suffix), about.files[suffix], report)
+        else:
+            report.add(first, f"its sidecar does not say what its {suffix} should hold")
+    return about
+
+
+def _check_file(path: str, recorded: Digests, report: Report) -> None:
+    """Compare the size and the SHA-256 of the pieces of a file."""
+    report.files += 1
+    try:
+        size = places.size_of(path)
+        if size != recorded.size:
+            report.add(path, f"it has {size:,} bytes, not the {recorded.size:,} that were recorded")
+            return
+        if size != sum(length for length, _ in recorded.pieces):
+            report.add(path, "its sidecar is damaged: its pieces are not the whole file")
+            return
+        with places.open_binary(path) as file:
+            begin = 0
+            for length, expected in recorded.pieces:
+                digest, left = hashlib.sha256(), length
+                while left and (block := file.read(min(_BLOCK, left))):
+                    digest.update(block)
+                    left -= len(block)
+                if (found := digest.hexdigest()) != expected:
+                    report.add(
+                        path,
+                        f"the SHA-256 of its bytes {begin:,} to {begin + length:,} is "
+                        f"{found[:16]}…, not {expected[:16]}…, which was recorded: its contents "
+                        "have changed",
+                    )
+                    return
+                begin += length
+    except OSError as error:
+        report.add(path, error)

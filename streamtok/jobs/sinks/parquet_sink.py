@@ -1,0 +1,133 @@
+"""Writes Parquet files of ids through pyarrow: one row for each document.
+
+Such a file has its directory at the end, so a process cannot continue the unfinished file of
+another. The ids and the lengths of the documents therefore go to plain files first. When all are
+there, they become the table, in blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...files import PartFile
+from ..optional_pyarrow import load_pyarrow
+from .flat import Formed, Sink, document_lengths
+
+METADATA = b"streamtok"  # the key in the schema's metadata
+ROW_TOKENS = 1 << 17  # the rest of a longer document goes to further rows
+# The most that is in memory, and in one row group. Each group keeps 5 KB in memory to the end.
+_BLOCK_TOKENS = 1 << 18
+_BLOCK_ROWS = 1 << 15
+_PAGE = 1 << 16
+
+
+class ParquetSink(Sink):
+    """Columns: `document` (int64, its number in the run), `part` (int32), `input_ids` (list of
+    uint32).
+
+    `part` is 0; it numbers the rows of a document of more than ROW_TOKENS ids. The schema's
+    metadata names the encoding, as JSON under the key "streamtok". The files are the table and two
+    temporary ones: the ids (little-endian uint32), and the lengths of the documents (int64).
+    """
+
+    ids_at = 1
+
+    def begin(self) -> None:
+        load_pyarrow()
+
+    def _write_index(self, found: Formed) -> None:
+        lengths, _ = document_lengths(found.n_ids, found.ends, self.open)
+        if len(lengths):
+            self._files[2].write(lengths.astype("<i8").tobytes())
+
+    def finish(self) -> None:
+        pa = load_pyarrow()
+        table, ids_file, lengths_file = self._files
+        assert isinstance(table, PartFile)
+        assert isinstance(ids_file, PartFile)
+        assert isinstance(lengths_file, PartFile)
+        for file in (ids_file, lengths_file):
+            file.wait()
+        from pyarrow.parquet import ParquetWriter
+
+        fields = [("document", pa.int64()), ("part", pa.int32())]
+        about = self._about
+        row = {
+            "encoding": about.encoding,
+            "vocabulary_sha256": about.digest,
+            "documents": lengths_file.size // 8,
+            "first_document": self._first,
+            "tokens": ids_file.size // 4,
+        }
+        schema = pa.schema(
+            [*fields, ("input_ids", pa.list_(pa.uint32()))],
+            metadata={METADATA: json.dumps(row).encode()},
+        )
+        target = pa.PythonFile(_Writable(table), mode="w")
+        writer = ParquetWriter(
+            target,
+            schema,
+            version="2.6",
+            data_page_version="1.0",
+            compression="zstd",
+            use_dictionary=False,
+            write_statistics=False,
+            data_page_size=_PAGE,
+        )
+        with contextlib.closing(writer), ids_file.reopened() as ids:
+            for documents, parts, lengths in self._groups(lengths_file):
+                offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+                values = pa.array(np.fromfile(ids, "<u4", int(offsets[-1])))
+                rows = pa.ListArray.from_arrays(pa.array(offsets), values)
+                columns = [pa.array(documents), pa.array(parts), rows]
+                # Not write_batch: that holds a row group of many of them in memory.
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+                del values, rows, columns
+                pa.default_memory_pool().release_unused()
+        target.close()
+
+    def _groups(self, lengths_file: PartFile) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield (document numbers, parts, lengths) of rows that fit into memory together."""
+        document = self._first
+        for block in lengths_file.contents(8 * _BLOCK_ROWS):
+            whole = np.frombuffer(block, "<i8")
+            rows = np.maximum(1, -(-whole // ROW_TOKENS))
+            documents = np.repeat(np.arange(document, document + len(whole)), rows)
+            parts = np.arange(len(documents)) - np.repeat(np.cumsum(rows) - rows, rows)
+            lengths = np.minimum(whole[documents - document] - parts * ROW_TOKENS, ROW_TOKENS)
+            document += len(whole)
+            start = 0
+            while start < len(lengths):
+                sizes = np.cumsum(lengths[start:])
+                stop = start + max(1, int(np.searchsorted(sizes, _BLOCK_TOKENS, "right")))
+                yield documents[start:stop], parts[start:stop].astype(np.int32), lengths[start:stop]
+                start = stop
+
+
+class _Writable:
+    """A PartFile as the file object that pyarrow writes to."""
+
+    closed = False
+
+    def __init__(self, file: PartFile):
+        self._file = file
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data)
+        self._file.write(view)
+        self._file.wait()  # pyarrow reuses the memory afterwards
+        return view.nbytes
+
+    def tell(self) -> int:
+        return self._file.size
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True

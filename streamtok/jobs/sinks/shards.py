@@ -1,0 +1,297 @@
+"""The output files of one run: shards, published one by one.
+
+Ids are appended to hidden files. Where a unit of the input ends, `end_unit` tells how long each
+file is. Once a record on the disk says so, `publish_complete` gives the complete shards their
+names. Another process cuts the files back to a row of the record (`go_on`) and continues: nothing
+else is kept. Totals decide about what is written after the last unit, so it is written again. At
+the end, shards left from an earlier, longer run are removed.
+
+Files in a store are made on this machine, and uploaded instead of published: some formats rewrite
+their headers or read their own files again, which no store can do. No other process can continue
+them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...files import (
+    PartFile,
+    Piece,
+    is_left,
+    publish_left,
+    publish_together,
+    remove_left,
+)
+from ...threads import WriterThread
+from ..stores import places
+from ..stores.urls import is_url
+from .by_name import Family
+from .flat import Formed, Sink, divide
+from .ownership import left_shards
+from .sidecar import Digests, Sidecar, sidecar_path
+
+if TYPE_CHECKING:
+    from ..rows import Row, Totals
+
+
+class Files:
+    """The files of one family, or shards of about `shard_tokens` ids each.
+
+    A shard ends with the first document that brings it to `shard_tokens` ids.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        family: Family,
+        *,
+        shard_tokens: int | None = None,
+        is_resumable: bool = False,
+    ):
+        """path: a path or a URL. Call `begin` or `go_on` next."""
+        self._path = path
+        self._family = family
+        self._shard_tokens = shard_tokens
+        self._is_resumable = is_resumable
+        self._shard = 0  # the number of the open shard, or of the next one
+        self._documents = 0  # ended in earlier shards
+        self._files: list[PartFile] = []  # of the open shard
+        self._said: list[int] = []  # pieces of each that a row has
+        self._sink: Sink | None = None
+        self._writer = WriterThread()
+        self._complete: list[list[PartFile]] = []
+        self._scratch: list[list[PartFile]] = []  # of the complete shards
+        self._is_finished = False
+
+    def begin(self) -> None:
+        """Create the first files. Raises OSError."""
+        try:
+            self._open(None)
+        except BaseException:
+            self.discard()
+            raise
+
+    def go_on(self, row: Row) -> None:
+        """Continue from a row of a record. Raises OSError, CheckpointError."""
+        try:
+            self._shard = row.shard
+            self._documents = row.totals.documents - row.in_shard[1]
+            if self._shard_tokens is not None:
+                self._settle_shards()
+            if row.sizes is not None or not row.shard:
+                self._open(row if row.sizes is not None else None)
+        except BaseException:
+            self.close()
+            raise
+
+    def _settle_shards(self) -> None:
+        """Publish complete shards that are left, and remove those that are in no row."""
+        before = self._shard
+        while before and any(map(is_left, self._family.names(self._path, before - 1))):
+            before -= 1
+        for shard in range(before, self._shard):
+            names = self._kept_names(shard)
+            for name in self._family.in_order(names):
+                publish_left(name)
+            for name in self._family.names(self._path, shard)[len(names) :]:
+                remove_left(name)
+        after = self._shard + 1
+        while any(map(is_left, names := self._family.names(self._path, after))):
+            for name in names:
+                remove_left(name)
+            after += 1
+
+    def _number(self, shard: int) -> int | None:
+        return None if self._shard_tokens is None else shard
+
+    def _kept_names(self, shard: int) -> list[str]:
+        return self._family.kept_names(self._path, self._number(shard))
+
+    def _open(self, row: Row | None) -> None:
+        names = self._family.data_names(self._path, self._number(self._shard))
+        kept = len(names) - self._family.scratch
+        self._files = []
+        for i, name in enumerate(names):
+            self._files.append(
+                places.open_new(
+                    name,
+                    is_resumable=self._is_resumable,
+                    goes_on=row is not None,
+                    hashed_from=self._family.hashed_from(i, self._is_resumable),
+                    writer=self._writer,
+                    is_scratch=i >= kept,
+                )
+            )
+        self._sink = self._family.format.make(self._files, self._family.about, self._documents)
+        self._said = [0] * len(names)
+        if row is None:
+            self._sink.begin()
+            return
+        assert row.sizes is not None
+        for i, (file, size) in enumerate(zip(self._files, row.sizes, strict=True)):
+            file.cut_back(size, row.pieces[i])
+            self._said[i] = len(row.pieces[i])
+        self._sink.tokens, self._sink.documents, self._sink.open = row.in_shard
+        if not is_url(self._path):
+            remove_left(sidecar_path(names[0]))
+
+    @property
+    def has_complete(self) -> bool:
+        """Whether there are shards to publish."""
+        return bool(self._complete)
+
+    def append(self, found: Formed) -> None:
+        """Take ids. Raises OSError, FormatLimitError."""
+        while found.n_ids or len(found.ends):
+            if self._sink is None:
+                self._open(None)
+            assert self._sink is not None
+            last = len(found.ends)
+            if self._shard_tokens is not None:
+                last = int(np.searchsorted(found.ends, self._shard_tokens - self._sink.tokens))
+            if last == len(found.ends):
+                self._sink.write(found)
+                return
+            before, found = divide(found, last)
+            self._sink.write(before)
+            self._close()
+
+    def end_unit(self) -> tuple[int, tuple[int, ...] | None, tuple[tuple[Piece, ...], ...]]:
+        """A unit ends: the number of the open shard, its files' sizes, and their new pieces.
+
+        Empty without an open shard, and for files that nobody can continue.
+        """
+        for file in self._files:
+            file.end_piece()
+        return self.mark()
+
+    def mark(self) -> tuple[int, tuple[int, ...] | None, tuple[tuple[Piece, ...], ...]]:
+        """As `end_unit`, inside a unit."""
+        if self._sink is None or not self._is_resumable:
+            return self._shard, None, ()
+        for file in self._files:
+            file.wait()
+        new = tuple(
+            tuple(file.pieces[said:]) for file, said in zip(self._files, self._said, strict=True)
+        )
+        self._said = [len(file.pieces) for file in self._files]
+        return self._shard, tuple(file.size for file in self._files), new
+
+    @property
+    def pieces(self) -> tuple[tuple[Piece, ...], ...]:
+        """All pieces of the files of the open shard."""
+        return tuple(tuple(file.pieces) for file in self._files)
+
+    @property
+    def in_shard(self) -> tuple[int, int, int]:
+        """The tokens, the documents and the ids of the open document, in the open shard."""
+        sink = self._sink
+        return (0, 0, 0) if sink is None else (sink.tokens, sink.documents, sink.open)
+
+    def finish(self, totals: Totals | None = None) -> list[tuple[str, int]]:
+        """Complete the open shard; what is left to publish, and sizes: -1 for what is to go."""
+        if self._sink is not None:
+            self._close(totals if self._shard_tokens is None else None)
+        self._writer.close()
+        self._is_finished = True
+        kept = [(file.target, file.size) for files in self._complete for file in files]
+        return kept + [(file.target, -1) for files in self._scratch for file in files]
+
+    def _close(self, totals: Totals | None = None) -> None:
+        assert self._sink is not None
+        self._sink.finish()
+        for file in self._files:
+            file.end_piece()
+        self._writer.wait()
+        kept = self._files[: len(self._files) - self._family.scratch]
+        digests = [Digests(file.size, tuple(file.pieces)) for file in kept]
+        name = self._family.kept_names(self._path, self._number(self._shard))[-1]
+        sidecar = places.open_new(name, is_resumable=self._is_resumable)
+        self._files.append(sidecar)
+        sidecar.write(self._described(digests, totals).to_json())
+        kept.append(sidecar)
+        for file in kept:
+            file.sync()
+            file.close()
+        self._complete.append(self._family.in_order(kept))
+        self._scratch.append([file for file in self._files if file.is_scratch])
+        self._documents += self._sink.documents
+        self._files, self._sink = [], None
+        self._shard += 1
+
+    def _described(self, digests: list[Digests], totals: Totals | None) -> Sidecar:
+        assert self._sink is not None
+        family, about = self._family, self._family.about
+        return Sidecar(
+            encoding=about.encoding,
+            digest=about.digest,
+            format=family.chosen,
+            dtype=family.dtype,
+            tokens=self._sink.tokens,
+            documents=self._sink.documents,
+            size=digests[0].size,
+            pieces=digests[0].pieces,
+            files=dict(zip(family.format.further, digests[1:], strict=True)),
+            vocabulary=about.vocabulary,
+            job=about.job,
+            text_bytes=None if totals is None else totals.bytes,
+            skipped={} if totals is None else totals.skipped_because,
+        )
+
+    def sync(self) -> None:
+        """Wait until all writes are on the disk."""
+        for file in self._files:
+            file.sync()
+
+    def publish(self, before: int | None = None) -> None:
+        """Give the complete shards their names; after `finish`, remove leftover shards.
+
+        before: the number of the first shard that is not safe from a crash yet.
+        """
+        while self._complete:
+            if before is not None and self._shard - len(self._complete) >= before:
+                return
+            files = self._complete[0]
+            publish_together(files)
+            for file in self._scratch[0]:
+                file.discard()
+            del self._complete[0], self._scratch[0]
+        if self._is_finished and self._shard_tokens is not None:
+            self.remove_leftovers()
+
+    def publish_left(self, done: list[tuple[str, int]]) -> None:
+        """Publish what an earlier process has finished. Raises OSError, CheckpointError."""
+        for name, size in done:
+            if size < 0:
+                remove_left(name)
+            else:
+                publish_left(name, size)
+
+    def remove_leftovers(self) -> None:
+        """Remove the shards of an earlier run that come after our last one.
+
+        A reader of all files of this name would take them for a part of this output.
+        """
+        for shard in left_shards(self._family, self._path, self._shard):
+            for name in self._family.kept_names(self._path, shard):
+                with contextlib.suppress(FileNotFoundError):
+                    places.remove(name)
+
+    def close(self) -> None:
+        """Close the hidden files and leave them for a later process."""
+        with contextlib.ExitStack() as stack:  # closes the rest if one of them raises
+            for file in self._files:
+                stack.callback(file.close)
+            self._writer.close()
+
+    def discard(self) -> None:
+        """Remove all files that are not published."""
+        with contextlib.ExitStack() as stack:
+            for file in [*self._files, *itertools.chain(*self._scratch, *self._complete)]:
+                stack.callback(file.discard)
+            self._writer.close()

@@ -1,0 +1,193 @@
+"""The sidecar of a file of ids: JSON in `OUTPUT.json` beside it.
+
+It names the encoding (with the digest of its vocabulary), the format, the type of the ids, the
+counts, and the sizes and digests of the file and of its indexes. A reader takes the encoding from
+it and detects a file that does not belong to its sidecar; `streamtok verify` compares the digests.
+The digest of the job tells whether the same command made the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+from ...errors import SidecarError
+from ...files import Piece
+from ..stores import places
+
+_T = TypeVar("_T")
+_SUFFIX = ".json"
+_BEGIN = b'{\n "encoding": '
+_MOST_BYTES = 1 << 16  # of a sidecar, but for the digests of many pieces
+
+
+class Digests(NamedTuple):
+    """What a sidecar says of a file: its bytes, and the pieces that they are."""
+
+    size: int
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """The contents of a sidecar. dtype: the type of the ids in the file, None for text and tables.
+
+    pieces: the digests of the file. files: further files, by what follows the common beginning of
+    the names, such as ".idx". text_bytes, skipped: the bytes of text of an output without shards,
+    and how many records were skipped for each reason.
+    """
+
+    encoding: str
+    digest: str
+    format: str
+    dtype: str | None
+    tokens: int
+    documents: int
+    size: int  # bytes of the file
+    pieces: tuple[Piece, ...]
+    files: Mapping[str, Digests] = field(default_factory=dict)
+    vocabulary: str | None = None
+    job: str | None = None
+    text_bytes: int | None = None
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """The encoding as a user names it: the file of the vocabulary, else its name."""
+        return self.vocabulary or self.encoding
+
+    @property
+    def digests(self) -> Digests:
+        """What it says of the first file."""
+        return Digests(self.size, self.pieces)
+
+    def to_json(self) -> bytes:
+        """The bytes of the sidecar file."""
+        row = {
+            "encoding": self.encoding,
+            "vocabulary_sha256": self.digest,
+            "format": self.format,
+            "dtype": self.dtype,
+            "byteorder": self.dtype and "little",
+            "tokens": self.tokens,
+            "documents": self.documents,
+            "bytes": self.size,
+            "vocabulary": self.vocabulary,
+            "job": self.job,
+            "text_bytes": self.text_bytes,
+            "skipped": self.skipped or None,
+            "pieces": self.pieces,
+            "files": {
+                name: {"bytes": one.size, "pieces": one.pieces} for name, one in self.files.items()
+            }
+            or None,
+        }
+        row = {key: value for key, value in row.items() if value is not None}
+        text = json.dumps(row, indent=1).encode() + b"\n"
+        # A piece is on one line.
+        return re.sub(rb"\[\s+(\d+),\s+(\"[0-9a-f]{64}\")\s+\]", rb"[\1, \2]", text)
+
+
+def sidecar_path(path: str) -> str:
+    """The path of the sidecar for the ids at `path`: beside the target of a symbolic link."""
+    return (os.path.realpath(path) if os.path.islink(path) else path) + _SUFFIX
+
+
+def read_sidecar(path: str) -> Sidecar | None:
+    """Read the sidecar of the ids at `path`. None if there is none, or the JSON is another kind.
+
+    Raises SidecarError if it is damaged, OSError if it cannot be read.
+    """
+    name = sidecar_path(path)
+    try:
+        data = places.read_head(name, _MOST_BYTES + 1)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        return None
+    if len(data) > _MOST_BYTES:
+        if not data.startswith(_BEGIN):
+            return None
+        data = places.read_whole(name)
+    try:
+        row = json.loads(data)
+    except (ValueError, RecursionError):
+        raise SidecarError(
+            f"{name}: the sidecar of {path} is damaged: it is not JSON; --force ignores it"
+        ) from None
+    if not isinstance(row, dict) or "vocabulary_sha256" not in row:
+        return None
+    return _parsed(row, path, name)
+
+
+def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
+    def field(key: str, kind: type[_T], default: Any = None, row: dict[str, Any] = row) -> _T:
+        value = row.get(key, default)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise SidecarError(
+                f"{name}: the sidecar of {path} is damaged: its {key!r} is {value!r}; "
+                "--force ignores it"
+            )
+        return value
+
+    def text(key: str) -> str | None:
+        return None if row.get(key) is None else field(key, str)
+
+    def digests(row: dict[str, Any]) -> Digests:
+        found = field("pieces", list, row=row)
+        for one in found:
+            is_piece = isinstance(one, list) and list(map(type, one)) == [int, str]
+            if not is_piece:
+                field("pieces", dict, row=row)  # raises
+        return Digests(field("bytes", int, row=row), tuple(map(tuple, found)))
+
+    files = {
+        one: digests(about if isinstance(about, dict) else {})
+        for one, about in field("files", dict, {}).items()
+    }
+    return Sidecar(
+        encoding=field("encoding", str),
+        digest=field("vocabulary_sha256", str),
+        format=field("format", str),
+        dtype=text("dtype"),
+        tokens=field("tokens", int),
+        documents=field("documents", int),
+        size=field("bytes", int),
+        pieces=digests(row).pieces,
+        files=files,
+        vocabulary=text("vocabulary"),
+        job=text("job"),
+        text_bytes=None if row.get("text_bytes") is None else field("text_bytes", int),
+        skipped={str(why): int(count) for why, count in field("skipped", dict, {}).items()},
+    )
+
+
+def check_sidecar(sidecar: Sidecar, path: str) -> None:
+    """Raise SidecarError unless the file at `path` has the size that its sidecar gives."""
+    size = places.size_of(path)
+    if size != sidecar.size:
+        raise SidecarError(
+            f"{path} has {size} bytes, but {sidecar_path(path)} describes a file of "
+            f"{sidecar.size} bytes: one of them was changed; --force ignores the sidecar"
+        )
+
+
+def matching_sidecar(path: str) -> Sidecar | None:
+    """The sidecar of the file at `path`, or None if none can be read or none fits the file."""
+    try:
+        found = read_sidecar(path)
+        if found is not None:
+            check_sidecar(found, path)
+    except (SidecarError, OSError):
+        return None
+    return found
+
+
+def has_sidecar(path: str) -> bool:
+    """Whether there is a sidecar beside `path`, even one that describes an older file."""
+    with contextlib.suppress(SidecarError, OSError):
+        return read_sidecar(path) is not None
+    return False

@@ -1,0 +1,151 @@
+"""Reads blocks of bytes from files and descriptors, as the bytes arrive.
+
+This module does not know documents or encodings. It waits for a descriptor inside `waiting()`, a
+context manager in which, and only in which, the command line lets signals stop the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import math
+import os
+import select
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import TypeAlias
+
+from ..stores import objects
+from ..stores.urls import is_url
+
+Waiting: TypeAlias = Callable[[], AbstractContextManager[float | None]]
+"""Enters a context to wait in; it gives the seconds after which to enter it again, if any."""
+
+BLOCK_SIZE = 1 << 16
+STDIN = 0
+_AHEAD = 1 << 23  # bytes of a file that the disk is asked for before they are needed
+
+
+def read_descriptor(
+    fd: int, name: str, size: int = BLOCK_SIZE, waiting: Waiting = contextlib.nullcontext
+) -> Iterator[bytes]:
+    """Yield the bytes of a descriptor as they arrive, at most `size` at a time, until its end.
+
+    Raises OSError with `name`. Waits for a non-blocking descriptor without a busy loop.
+    """
+    is_always_ready = stat.S_ISREG(os.fstat(fd).st_mode)
+    at = asked = os.lseek(fd, 0, os.SEEK_CUR) if is_always_ready else 0
+    while block := read_once(fd, name, size, waiting, is_always_ready):
+        if is_always_ready:
+            at += len(block)
+            if at + _AHEAD // 2 > asked:
+                asked = max(at, asked)
+                _ask_for(fd, asked, _AHEAD)
+                asked += _AHEAD
+        yield block
+
+
+def _ask_for(fd: int, at: int, size: int) -> None:
+    """Let the system read a part of a file from the disk, and return at once.
+
+    By itself it reads 128 KiB ahead, and the caller waits for the disk again and again.
+    """
+    # Windows and macOS do not have the call, and it is no more than a hint.
+    if hasattr(os, "posix_fadvise"):
+        with contextlib.suppress(OSError):
+            os.posix_fadvise(fd, at, size, os.POSIX_FADV_WILLNEED)
+
+
+def read_once(
+    fd: int, name: str, size: int, waiting: Waiting, is_always_ready: bool = False
+) -> bytes:
+    """Wait for bytes and read at most `size`; b"" at the end. Raises OSError with `name`.
+
+    is_always_ready: a regular file, which the system need not be asked about.
+    """
+    while True:
+        try:
+            if is_always_ready:
+                with waiting():
+                    pass
+                return os.read(fd, size)
+            if wait_for(fd, waiting):
+                return os.read(fd, size)
+            with waiting():
+                return os.read(fd, size)
+        except BlockingIOError:  # another reader of the same descriptor was faster
+            continue
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, name) from error
+
+
+def wait_for(fd: int, waiting: Waiting) -> bool:
+    """Wait until there are bytes to read, or the end; False if the system cannot tell.
+
+    An exception raised inside `waiting()` loses no bytes, because none are read here.
+    """
+    try:
+        while True:
+            with waiting() as seconds:
+                if hasattr(select, "poll"):  # works for descriptors above 1023, unlike select
+                    poll = select.poll()
+                    poll.register(fd, select.POLLIN)
+                    if poll.poll(None if seconds is None else math.ceil(seconds * 1000)):
+                        return True
+                elif select.select([fd], [], [], seconds)[0]:
+                    return True
+    except (OSError, ValueError):  # not a socket, on Windows
+        return False
+
+
+def is_ready(fd: int) -> bool:
+    """Whether `read_once` would return at once; False also if the system cannot tell."""
+    try:
+        return bool(select.select([fd], [], [], 0)[0])
+    except (OSError, ValueError):  # not a socket, on Windows
+        return False
+
+
+def skip_known(blocks: Iterator[bytes], size: int, crc: int, changed: Exception) -> Iterator[bytes]:
+    """Yield the blocks without their first `size` bytes, which were read before.
+
+    Raises `changed` unless these bytes are there and have the CRC-32 `crc`.
+    """
+    found, rest = 0, b""
+    while size and (block := next(blocks, b"")):
+        found = zlib.crc32(memoryview(block)[:size], found)
+        rest = block[size:]
+        size = max(0, size - len(block))
+    if size or found != crc:
+        raise changed
+    if rest:
+        yield rest
+    yield from blocks
+
+
+def up_to(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """The first `size` bytes."""
+    for block in blocks:
+        if len(block) >= size:
+            yield block[:size]
+            return
+        size -= len(block)
+        yield block
+
+
+def check_file(path: str) -> int | None:
+    """The size in bytes of a regular file or an object, or None for a pipe or device.
+
+    Raises OSError if it cannot be read, or `path` is a folder.
+    """
+    if is_url(path):
+        return objects.describe(path).size
+    status = os.stat(path)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    with open(path, "rb") as file:
+        return os.fstat(file.fileno()).st_size

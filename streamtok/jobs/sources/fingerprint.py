@@ -1,0 +1,97 @@
+"""Tells whether an input is still the same: by its size and its contents, not by its times.
+
+A file that was only touched, copied back or moved to another disk is the same input, so a job goes
+on with it. Samples of its contents are compared, not all of them: a change that keeps the size and
+misses every sample stays unnoticed. While a file is read, the system's times say whether anything
+was written to it; only if so are the samples compared.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from typing import Any, NamedTuple
+
+from ...files import naming
+from ..stores.objects import describe
+from ..stores.urls import is_url
+
+_SAMPLES = 8  # from the first byte to the last, evenly spaced
+_SAMPLE_SIZE = 1 << 13  # bytes; a file of up to 64 KiB is compared as a whole
+_DIGITS = 32  # of the digest, in hexadecimal
+
+
+class Fingerprint(NamedTuple):
+    """Values that change only if the input does. Costs eight short reads of a file.
+
+    size: in bytes, None if a store does not tell. tag: a digest of samples of a file, or the
+    version of an object in a store.
+    """
+
+    size: int | None
+    tag: str
+
+
+def fingerprint(path: str) -> Fingerprint:
+    """The fingerprint of a regular file or an object, as it is now. Raises OSError."""
+    if is_url(path):
+        return Fingerprint(*describe(path))
+    with naming(path), open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        digest = hashlib.sha256(b"%d" % size)
+        last = max(size - _SAMPLE_SIZE, 0)
+        for number in range(_SAMPLES):
+            file.seek(last * number // (_SAMPLES - 1))
+            digest.update(file.read(_SAMPLE_SIZE))
+    return Fingerprint(size, digest.hexdigest()[:_DIGITS])
+
+
+class FileWatch:
+    """A regular file as a command found it. `check` raises if it is another one now."""
+
+    def __init__(self, path: str, name: str):
+        """name: for errors. Raises OSError."""
+        self._path = path
+        self._name = name
+        self._status = os.stat(path)
+        self._found: Fingerprint | None = None
+
+    @property
+    def size(self) -> int:
+        """The size in bytes, as it was found."""
+        return self._status.st_size
+
+    def fingerprint(self) -> Fingerprint:
+        """The fingerprint, read when this is first asked. Raises OSError."""
+        if self._found is None:
+            self._found = fingerprint(self._path)
+        return self._found
+
+    def check(self, read: int, stop: int | None = None) -> None:
+        """Raise OSError if the file has changed, after `read` bytes of it were read.
+
+        stop: read up to there; None: to the end.
+        """
+        before = self._status
+        try:
+            now = os.stat(self._path)
+        except FileNotFoundError:
+            raise self._changed("it was removed") from None
+        if now.st_size != before.st_size:
+            more = "; --follow reads a file that grows" if now.st_size > before.st_size else ""
+            raise self._changed(f"it had {before.st_size:,} bytes, now {now.st_size:,}{more}")
+        is_touched = _times(now) != _times(before)
+        expected = before.st_size if stop is None else stop
+        # Files of the kernel say a size that they do not have, and occupy no blocks.
+        if read < expected and (is_touched or getattr(now, "st_blocks", True)):
+            raise self._changed(f"it had {expected:,} bytes, of which {read:,} could be read")
+        if is_touched and self._found is not None and fingerprint(self._path) != self._found:
+            raise self._changed("its size is the same, but its contents are others")
+
+    def _changed(self, what: str) -> OSError:
+        return OSError(errno.EBUSY, f"it has changed while it was read: {what}", self._name)
+
+
+def _times(status: os.stat_result) -> tuple[Any, ...]:
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns

@@ -1,0 +1,586 @@
+"""Follows a growing file as `tail -F` does: by name, from its first byte, forever.
+
+When another file takes the name (rotation by rename), the old one is read to its end first, then
+the files rotated in between, then the new one. When the file is truncated (copytruncate), the rest
+of the old text is read from its copy first. All of this is one stream of bytes. The process sleeps
+between two looks.
+
+Rotated files are those named PATH.1, PATH-20240101 and the like, compressed or not, in the order of
+their modification times. What was read is found again by its contents, because names change and
+systems give inodes again. Every byte comes once, or `Follower` reports a gap: text that was in the
+log, or may have been, and that no file has any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import itertools
+import math
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ...errors import ArchiveError, CheckpointError, MissingLibraryError
+from ...files import naming, shown
+from .blocks import BLOCK_SIZE, Waiting, read_descriptor, read_once
+from .compression import START_SIZE, detect, unpack
+
+_SAMPLE = 1 << 12  # bytes at the beginning and before an offset that tell a file from others
+_LOOKS = 5  # in a row, before a file is taken for lost: names change while a folder is listed
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+_DATE = 6  # digits of the shortest date; fewer digits are a number that grows with age
+# What rotation appends to a name. Other neighbours, such as app.log.lock, are not part of the log.
+_ROTATED = re.compile(r"[.-](\d[\dTZ.:_-]*?|old|prev)(\.(?:gz|bgz|bz2|xz|zst|zstd|lz4|Z|zip))?")
+
+
+class Mark(NamedTuple):
+    """How far a file was read, and what tells it from others, whatever name it has then.
+
+    file: device and inode. head: a digest of its first `head_size` bytes. tail: one of up to
+    _SAMPLE bytes before `offset`. size, time: its size and modification time when it was looked at
+    last. is_cut: what was read ends inside a line.
+    """
+
+    file: tuple[int, int]
+    offset: int
+    head_size: int
+    head: str
+    tail: str
+    size: int
+    time: int
+    is_cut: bool
+
+    @property
+    def tail_size(self) -> int:
+        return min(self.offset, _SAMPLE)
+
+
+@dataclass
+class _Segment:
+    """A part of the stream from one file. start: its offset in the stream; offset: in the file.
+
+    head: the first bytes of the file; file, size, time: as those of `Mark`.
+    """
+
+    start: int
+    offset: int
+    head: bytes
+    file: tuple[int, int]
+    size: int
+    time: int
+
+    def reaches(self, at: int) -> bool:
+        """Whether the byte of the stream before `at` is in the file, so that it tells which it is.
+
+        Before the first byte of a file, the position is at the end of the previous one.
+        """
+        return self.start <= at and self.offset + at - self.start > 0
+
+
+class Follower:
+    """Reads a followed file. `position(n)` tells which file has byte n of the stream, and where.
+
+    The position is JSON: "at" (offset in the stream) with "file" null before the first byte and
+    "time", after which files are read; or with the fields of `Mark`.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        interval: float = 0.2,
+        size: int = BLOCK_SIZE,
+        waiting: Waiting = contextlib.nullcontext,
+        missing: Callable[[str], None] = lambda path: None,
+        accept_gap: Callable[[str], None] | None = None,
+    ):
+        """missing: called once with the path if the file is not there yet.
+
+        accept_gap: called with the description of each gap, after which the follower continues;
+        None: a gap raises CheckpointError.
+        """
+        self.path = path
+        self._missing = missing
+        self._accept_gap = accept_gap
+        self._interval = interval
+        self._size = size
+        self._waiting = waiting
+        self._fd = -1
+        self._texts: Iterator[bytes] | None = None  # of the open file, if it is compressed
+        self._offset = 0  # in the open file, decompressed
+        self._read = 0  # bytes of the stream
+        self._recent = bytearray()  # the last bytes of the stream
+        self._segments: list[_Segment] = []
+        # From this byte of the stream on come files that are newer than `_since`, by modification
+        # time: at the beginning, and after a gap.
+        self._begun: float = math.inf
+        self._since = -1
+        self._ends_line = False  # a gap begins inside a line, which ends there
+        self._left: _Left | None = None  # the file that was read before the open one
+        self._saved: dict[str, Any] | None = None  # the position to continue from
+
+    def blocks(self, position: dict[str, Any] | None = None) -> Iterator[bytes]:
+        """Yield blocks forever, from a saved position if there is one; b"" before each wait.
+
+        Waits if the file does not exist. Raises OSError if it cannot be read, and CheckpointError
+        for a gap.
+        """
+        self._saved = position
+        try:
+            with naming(self.path):
+                yield from self._read_on(position)
+        finally:
+            self._close()
+            self._leave()
+
+    def _read_on(self, position: dict[str, Any] | None) -> Iterator[bytes]:
+        with self._waiting():  # a signal that came meanwhile
+            pass
+        if position is None:
+            self._start()
+        else:
+            self._go_on(position)
+        yield b""
+        while True:
+            if block := self._next_block():
+                yield self._took(block)
+            elif not self._switch():
+                yield b""
+                self._sleep()
+
+    def position(self, at: int) -> dict[str, Any]:
+        """The position of byte `at` of the stream, for JSON. Not before that of `release`."""
+        for one in reversed(self._segments):
+            if one.reaches(at) and (at < self._begun or one.start >= self._begun):
+                return {"at": at, **self._mark(one, at)._asdict()}
+        if self._saved is None or at >= self._begun:
+            return {"at": at, "file": None, "time": self._since, "is_cut": False}
+        saved = self._saved
+        # After a gap, only the end of a line that it cuts comes from no file.
+        return {**saved, "at": at, "is_cut": saved["is_cut"] and at == saved["at"]}
+
+    def release(self, at: int) -> None:
+        """No position before byte `at` of the stream will be asked for."""
+        while len(self._segments) > 1 and self._segments[1].reaches(at):
+            del self._segments[0]
+        del self._recent[: max(0, len(self._recent) - (self._read - at) - _SAMPLE)]
+
+    def _mark(self, one: _Segment, at: int) -> Mark:
+        offset = one.offset + at - one.start
+        end = at - (self._read - len(self._recent))
+        tail = self._recent[max(0, end - min(offset, _SAMPLE)) : end]
+        is_cut = bool(tail) and not tail.endswith(b"\n")
+        digests = len(one.head), _digest(one.head), _digest(tail)
+        return Mark(one.file, offset, *digests, one.size, one.time, is_cut)
+
+    # The beginning
+
+    def _start(self) -> None:
+        """Begin with the named file; if it has no text yet, with the first that has some."""
+        self._begun = 0
+        self._since = max((one.time for one in _rotated(self.path)), default=-1)
+        self._saved = self.position(0)
+        with contextlib.suppress(FileNotFoundError):
+            check_regular(self.path)  # to open a pipe would wait for its writer
+            fd = os.open(self.path, _READ)
+            if head := os.pread(fd, _SAMPLE, 0):
+                self._begin(_Opened(fd, None, head, b""), 0)
+            else:
+                os.close(fd)
+            return
+        self._missing(self.path)
+
+    def _go_on(self, position: dict[str, Any]) -> None:
+        """Open the file of a saved position at its offset."""
+        self._read = position["at"]
+        if position["file"] is None:
+            self._begun, self._since = self._read, position["time"]
+            return
+        device, inode = position["file"]
+        fields = {name: position[name] for name in Mark._fields[1:]}
+        self._find(Mark((device, inode), **fields))
+
+    # The open file
+
+    def _begin(self, opened: _Opened, offset: int) -> None:
+        """Continue with this file, at this offset."""
+        self._close()
+        self._fd, self._texts, head, tail = opened
+        self._offset = offset
+        if offset:
+            self._recent[len(self._recent) - min(len(tail), len(self._recent)) :] = tail
+        status = os.fstat(self._fd)
+        where = _inode(status), status.st_size, status.st_mtime_ns
+        self._segments.append(_Segment(self._read, offset, head, *where))
+
+    def _close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+            self._texts = None
+
+    def _next_block(self) -> bytes:
+        """What is in the open file at its offset; b"" if there is no more, or it was truncated."""
+        if self._ends_line:
+            return b"\n"
+        if self._fd < 0:
+            return b""
+        if self._texts is None:
+            block = read_once(self._fd, self.path, self._size, self._waiting)
+            if block and not self._is_same():
+                os.lseek(self._fd, self._offset, os.SEEK_SET)
+                return b""
+            return block
+        try:
+            return next(self._texts, b"")
+        except ArchiveError as error:
+            self._texts = iter(())
+            self._gap(f"{error}: the rest of its text is lost", self._mark_now().is_cut)
+            return self._next_block()
+
+    def _took(self, block: bytes) -> bytes:
+        self._read += len(block)
+        self._recent += block
+        if self._ends_line:  # the block is not from a file
+            self._ends_line = False
+            return block
+        one = self._segments[-1]
+        if len(one.head) < _SAMPLE:
+            known = len(one.head) - self._offset  # the head may reach further than the offset
+            one.head += block[known : known + _SAMPLE - len(one.head)]
+        self._offset += len(block)
+        return block
+
+    def _mark_now(self) -> Mark:
+        return self._mark(self._segments[-1], self._read)
+
+    def _is_same(self) -> bool:
+        """Whether the open file still has what was read from it.
+
+        One that was truncated and written past our offset between two looks differs in nothing
+        else.
+        """
+        head = self._segments[-1].head
+        tail = self._recent[-min(self._offset, _SAMPLE) :] if self._offset else b""
+        start = self._offset - len(tail)
+        return (
+            os.pread(self._fd, len(head), 0) == head
+            and os.pread(self._fd, len(tail), start) == tail
+        )
+
+    # The next file
+
+    def _switch(self) -> bool:
+        """At the end of the open file: find what comes next. False if nothing is there yet."""
+        if self._fd >= 0 and self._texts is None:
+            status = os.fstat(self._fd)
+            if status.st_size < self._offset or not self._is_same():
+                self._find(self._mark_now())
+                return True
+            one = self._segments[-1]
+            one.size, one.time = status.st_size, status.st_mtime_ns
+            if status.st_size > self._offset:
+                return True
+            self._check_left()
+            if self._named_inode() == _inode(status):
+                return False
+        return self._open_next()
+
+    def _open_next(self) -> bool:
+        """Open the file that came after the open one. False if there is none with text yet."""
+        has_waited = self._fd < 0 or self._texts is not None
+        while True:
+            files = self._files()
+            later = self._later(files)
+            if later is None:
+                read = self._segments[-1].time
+                if not any(
+                    one.size and (one.path == self.path or one.time > read) for one in files
+                ):
+                    return False  # nothing has taken its place yet
+                self._find(self._mark_now())
+                return True
+            if not later:
+                return False
+            if not has_waited:
+                # The writer may still have the old file open and append a last line to it.
+                self._sleep()
+                if os.fstat(self._fd).st_size > self._offset:
+                    return True
+                has_waited = True
+                continue
+            if self._open(later[0]):
+                return True
+
+    def _open(self, one: _Rotated) -> bool:
+        """Begin to read a file, if it is still the one that comes next."""
+        try:
+            fd = os.open(one.path, _READ)
+        except FileNotFoundError:  # rotated again meanwhile
+            return False
+        with contextlib.ExitStack() as stack:
+            stack.callback(os.close, fd)
+            again = self._later(self._files())
+            if _inode(os.fstat(fd)) != one.inode or not again or again[0][3:5] != one[3:5]:
+                return False
+            texts = self._unpacked(fd, one.path)
+            if texts is None and one.has_compressed_name:
+                is_cut = bool(self._segments) and self._mark_now().is_cut
+                self._continue_after(
+                    one.time,
+                    f"{shown(one.path)}: {one.size:,} bytes, compressed before they were read, in "
+                    "an unsupported format: decompress the file and start again",
+                    is_cut,
+                )
+                return True
+            is_plain = self._fd >= 0 and self._texts is None
+            if is_plain and os.fstat(self._fd).st_size > self._offset:
+                return True  # there is a late line to read first
+            stack.pop_all()
+            if is_plain:
+                self._leave()
+                self._left = _Left(os.dup(self._fd), self._offset)
+            # A file that is truncated before it is read is known by its head.
+            head = b"" if texts is not None else os.pread(fd, _SAMPLE, 0)
+            self._begin(_Opened(fd, texts, head, b""), 0)
+        return True
+
+    def _leave(self) -> None:
+        left, self._left = self._left, None
+        if left is not None:
+            os.close(left.fd)
+
+    def _check_left(self) -> None:
+        """Report what was written to the previous file too late. A removed file is not kept."""
+        if self._left is None:
+            return
+        status = os.fstat(self._left.fd)
+        late = status.st_size - self._left.offset
+        if late > 0 or not status.st_nlink:
+            self._leave()
+        if late > 0:
+            self._gap(
+                f"{shown(self.path)}: {late:,} bytes were written to the file that had this name "
+                f"before, after its byte {status.st_size - late:,} and after the new file had text",
+                is_cut=False,
+            )
+
+    def _later(self, files: list[_Rotated]) -> list[_Rotated] | None:
+        """Those of the files that are newer than the open one; None if that is not among them."""
+        if self._fd < 0:
+            later = [one for one in files if one.time > self._since or one.path == self.path]
+        else:
+            own = _inode(os.fstat(self._fd))
+            places = [i for i, one in enumerate(files) if one.inode == own]
+            if not places:
+                return None
+            later = files[places[0] + 1 :]
+        return [one for one in later if one.size]
+
+    def _files(self) -> list[_Rotated]:
+        """The files of the log, oldest first: the rotated ones and the named one."""
+        files = _rotated(self.path)
+        with contextlib.suppress(FileNotFoundError):
+            status = check_regular(self.path)
+            place = _inode(status), self.path, status.st_size, False
+            files.append(_Rotated(status.st_mtime_ns, 0, "", *place))
+        return files
+
+    def _named_inode(self) -> tuple[int, int] | None:
+        try:
+            return _inode(os.stat(self.path))
+        except FileNotFoundError:
+            return None
+
+    def _sleep(self) -> None:
+        with self._waiting():
+            time.sleep(self._interval)
+
+    # Files that are found by what was read
+
+    def _find(self, mark: Mark) -> None:
+        """Open the file that has what was read, or report a gap."""
+        failed: list[str] = []
+        for look in range(_LOOKS):
+            if look:
+                self._sleep()
+            failed.clear()
+            if opened := self._open_marked(mark, failed):
+                self._begin(opened, mark.offset)
+                return
+        lost = max(0, mark.size - mark.offset)
+        name = shown(self.path)
+        known = f"at least {lost:,} bytes" if lost else "how many bytes is unknown"
+        reasons = "".join(f"; {one}" for one in failed)
+        self._continue_after(
+            mark.time,
+            f"{name}: text after byte {mark.offset:,} of the file that was read is lost ({known}): "
+            f"neither {name} nor a rotated file beside it, such as NAME.1 or NAME-20260101.gz, has "
+            f"what comes before it{reasons}",
+            mark.is_cut,
+        )
+
+    def _open_marked(self, mark: Mark, failed: list[str]) -> _Opened | None:
+        """Open the file with this mark. failed: receives why files could not be compared."""
+        found: list[tuple[os.stat_result, _Opened]] = []
+        for one in self._files():
+            try:
+                opened = self._open_at(one.path, mark)
+                if opened is not None:
+                    found.append((os.fstat(opened.fd), opened))
+            except FileNotFoundError:  # rotated again meanwhile
+                pass
+            except PermissionError as error:
+                failed.append(f"{shown(one.path)}: {error.strerror}")
+            except (ArchiveError, MissingLibraryError) as error:
+                failed.append(str(error))
+        # Others may begin with the same lines, if little was read, or be copies.
+        same = [(status, one) for status, one in found if _inode(status) == mark.file]
+        later = [(status, one) for status, one in found if status.st_mtime_ns >= mark.time]
+        chosen = next((one for _, one in same or later or found[-1:]), None)
+        for _, opened in found:
+            if opened is not chosen:
+                os.close(opened.fd)
+        return chosen
+
+    def _open_at(self, path: str, mark: Mark) -> _Opened | None:
+        """Open a file at the offset of the mark. None if it does not have what was read."""
+        with contextlib.ExitStack() as stack:
+            fd = os.open(path, _READ)
+            stack.callback(os.close, fd)
+            texts = self._unpacked(fd, path)
+            if texts is None:
+                head = os.pread(fd, mark.head_size, 0)
+                tail = os.pread(fd, mark.tail_size, mark.offset - mark.tail_size)
+                os.lseek(fd, mark.offset, os.SEEK_SET)
+            else:
+                head, tail, texts = _skip(texts, mark)
+            if (_digest(head), _digest(tail)) != (mark.head, mark.tail):
+                return None
+            stack.pop_all()
+            return _Opened(fd, texts, head, tail)
+
+    def _unpacked(self, fd: int, path: str) -> Iterator[bytes] | None:
+        """The text of a compressed file; None for another one. The named file is never one."""
+        if path == self.path or detect(os.pread(fd, START_SIZE, 0)) is None:
+            return None
+        return unpack(read_descriptor(fd, path, waiting=self._waiting), shown(path))
+
+    def _continue_after(self, time: int, what: str, is_cut: bool) -> None:
+        """Report a gap, and continue with files that are newer than this time."""
+        self._close()
+        self._gap(what, is_cut)
+        self._begun, self._since = self._read + is_cut, time
+
+    def _gap(self, what: str, is_cut: bool) -> None:
+        """Report that text is lost; raise CheckpointError unless that is accepted.
+
+        is_cut: it begins inside a line, which then ends there.
+        """
+        if self._accept_gap is None:
+            raise CheckpointError(f"{what}; --accept-gap continues with the next text there is")
+        self._accept_gap(f"{what}; continuing with the next text there is")
+        self._ends_line = is_cut
+
+
+class _Opened(NamedTuple):
+    """An open file; texts: its text from there on, if it is compressed; head, tail: its first bytes
+    and those before its offset."""
+
+    fd: int
+    texts: Iterator[bytes] | None
+    head: bytes
+    tail: bytes
+
+
+class _Left(NamedTuple):
+    """A file that was read up to `offset`."""
+
+    fd: int
+    offset: int
+
+
+class _Rotated(NamedTuple):
+    """A file of the log. Sorts by age, oldest first.
+
+    Of files with the same time, the one with the highest number or the earliest date is the oldest.
+    """
+
+    time: int
+    number: int
+    suffix: str
+    inode: tuple[int, int]
+    path: str
+    size: int
+    has_compressed_name: bool
+
+
+def _rotated(path: str) -> list[_Rotated]:
+    """The files that had the name `path` before, oldest first.
+
+    While a file is being compressed, it is there twice; only the complete one counts.
+    """
+    found: dict[tuple[str, str], _Rotated] = {}
+    # A log may be a link to one that is rotated elsewhere.
+    for log in dict.fromkeys([os.path.abspath(path), os.path.realpath(path)]):
+        for one in _siblings(log):
+            name = _ROTATED.fullmatch(one.name, len(os.path.basename(log)))
+            with contextlib.suppress(FileNotFoundError):  # rotated again meanwhile
+                if name and one.is_file():
+                    status = one.stat()
+                    number = -int(name[1]) if name[1].isdecimal() and len(name[1]) < _DATE else 0
+                    place = status.st_mtime_ns, number, name[1], _inode(status), one.path
+                    if not name[2] or (log, name[1]) not in found:
+                        found[log, name[1]] = _Rotated(*place, status.st_size, bool(name[2]))
+    return sorted({one.inode: one for one in found.values()}.values())
+
+
+def check_regular(path: str) -> os.stat_result:
+    """Its status. Raises OSError if what has the name is not a regular file, or nothing has it."""
+    status = os.stat(path)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.ESPIPE, "only a regular file can be followed", path)
+    return status
+
+
+def _inode(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _siblings(path: str) -> list[os.DirEntry[str]]:
+    """What has the name and more; nothing if the folder can be searched but not listed."""
+    folder, name = os.path.split(path)
+    with contextlib.suppress(PermissionError), os.scandir(folder) as entries:
+        return [e for e in entries if e.name.startswith((f"{name}.", f"{name}-"))]
+    return []
+
+
+def _skip(texts: Iterator[bytes], mark: Mark) -> tuple[bytes, bytes, Iterator[bytes]]:
+    """The first bytes of a text, those before the offset of the mark, and what comes after it.
+
+    Reads no further if the first bytes are others. Raises ArchiveError.
+    """
+    head = b""
+    while len(head) < mark.head_size and (text := next(texts, b"")):
+        head += text
+    texts = itertools.chain([head] if head else [], texts)
+    head = head[: mark.head_size]
+    tail, left = b"", mark.offset if _digest(head) == mark.head else 0
+    while left and (text := next(texts, b"")):
+        tail = (tail + text[:left])[-_SAMPLE:]
+        if left < len(text):
+            texts = itertools.chain([text[left:]], texts)
+        left -= min(left, len(text))
+    return head, tail[-mark.tail_size :] if mark.tail_size else b"", texts
+
+
+def _digest(data: bytes | bytearray) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,379 @@
+"""The kinds of input: files and objects, followed files and Parquet files.
+
+Each is a source of documents. It yields groups of parts (see `splitters`). Between two groups,
+`position` tells as JSON where the next group begins, so that another process can continue there.
+Positions count decompressed bytes: a compressed file is decompressed from its beginning again, and
+standard input must be sent again from its beginning. In both cases the CRC of the skipped bytes
+must match.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from ...errors import ArchiveError, CheckpointError, DocumentError
+from ..stores.objects import describe
+from ..stores.urls import is_url
+from .blocks import (
+    BLOCK_SIZE,
+    Waiting,
+    check_file,
+    is_ready,
+    skip_known,
+)
+from .compression import unpack
+from .fingerprint import FileWatch, fingerprint
+from .follow import Follower
+from .open_blocks import is_compressed, open_blocks
+from .parquet_texts import ParquetTexts
+from .reading import Reading
+from .records import OnBad, Places
+from .splitters import Part, Splitter, Start, together
+from .unit_ends import CleanCuts, Divider
+
+MakeSplitter: TypeAlias = Callable[[str, Start], Splitter]
+"""Makes the splitter of the input with this name: `Reading.splitter`, with its other arguments."""
+
+Look: TypeAlias = Callable[[str, bytes], None]
+"""Called with the name of an input and its first bytes, as many as came at once."""
+
+
+class Input(ABC):
+    """One input of a run.
+
+    name: for errors; size: bytes on the disk, None if unknown; read: how many of them were read;
+    is_done: the last group was yielded; ends_unit: a unit ends behind the last group. clean: cuts
+    that end units inside documents.
+    """
+
+    clean: CleanCuts | None = None
+
+    def __init__(self, name: str, size: int | None):
+        self.name = name
+        self.size = size
+        self.read = 0
+        self.is_done = False
+        self.ends_unit = False
+
+    @property
+    @abstractmethod
+    def places(self) -> Places:
+        """Which records the documents of the last group are."""
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether the next group may take a while to arrive."""
+        return False
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What must be the same when a later process continues from a checkpoint, for JSON."""
+        return {"name": self.name}
+
+    @abstractmethod
+    def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
+        """Yield groups of parts from `position` on; is_open: it is inside a document."""
+
+    @abstractmethod
+    def position(self) -> dict[str, Any]:
+        """Where the next group begins, for JSON."""
+
+    def stop(self) -> list[Part]:
+        """The remaining parts if nothing more is read."""
+        return []
+
+
+class ByteInput(Input):
+    """The common base of the inputs that are streams of bytes."""
+
+    def __init__(
+        self,
+        name: str,
+        make_splitter: MakeSplitter,
+        size: int | None = None,
+        look: Look | None = None,
+    ):
+        super().__init__(name, size)
+        self._make_splitter = make_splitter
+        self._look = look
+        self._splitter: Splitter | None = None
+        self._divider: Divider | None = None
+
+    @abstractmethod
+    def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
+        """Yield the bytes from `position` on, decompressed."""
+
+    def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
+        start = Start(is_open=is_open)
+        if position:
+            start = Start(position["at"], position["records"], position["crc"], is_open)
+        splitter = self._splitter = self._make_splitter(self.name, start)
+        self._divider = None  # made when a byte order mark is left out
+        blocks = self._blocks(position)
+        texts = blocks if start.at else self._from_beginning(blocks, splitter)
+        try:
+            for block in texts:
+                if not block:
+                    yield []
+                    continue
+                self._divider = self._divider or Divider(splitter, self.clean)
+                yield from self._told(self._divider.split(block))
+            self._check_unchanged()  # before the rest is taken for the last line
+            yield from self._told(self._held())
+            last = splitter.finish()
+            self.is_done = True
+            yield last
+        except (ArchiveError, DocumentError):
+            self._check_unchanged(False)  # a file that was cut off looks damaged
+            raise
+        finally:
+            # Closed here, since an error of a generator that nobody closes is lost.
+            with contextlib.closing(blocks), contextlib.closing(texts):  # type: ignore[type-var]
+                pass
+
+    def _check_unchanged(self, is_read: bool = True) -> None:
+        """Raise OSError if the input has changed since it was opened, as far as it can tell.
+
+        is_read: all of it has been read.
+        """
+
+    def _unpacked(
+        self, blocks: Iterator[bytes], position: dict[str, Any] | None
+    ) -> Iterator[bytes]:
+        """The blocks of an input, decompressed, from `position` on, which is read again."""
+        texts = unpack(blocks, self.name)
+        if position:
+            at = position["at"]
+            changed = CheckpointError(
+                f"{self.name} does not begin with the {at} bytes that were read before the "
+                "checkpoint"
+            )
+            texts = skip_known(texts, at, position["crc"], changed)
+        return texts
+
+    def _from_beginning(self, blocks: Iterator[bytes], splitter: Splitter) -> Iterator[bytes]:
+        """The blocks, without a byte order mark if the splitter strips it."""
+        mark, start = codecs.BOM_UTF8, b""
+        for block in blocks:
+            start += block
+            if len(start) >= len(mark) or not mark.startswith(start):
+                break
+            yield b""
+        if self._look is not None:
+            self._look(self.name, start)
+        if splitter.strips_mark and start.startswith(mark):
+            splitter.leave_out(mark)
+            start = start[len(mark) :]
+        yield start
+        yield from blocks
+
+    def stop(self) -> list[Part]:
+        if self._splitter is None or not self.read:
+            return []
+        self.is_done = True
+        held = [part for parts, _ in self._held() for part in parts]
+        return held + self._splitter.stop()
+
+    def _told(self, divided: Iterator[tuple[list[Part], bool]]) -> Iterator[list[Part]]:
+        """The groups; `ends_unit` tells of each whether a unit ends behind it."""
+        for parts, ends_unit in divided:
+            self.ends_unit = ends_unit
+            yield parts
+            self.ends_unit = False
+
+    def _held(self) -> Iterator[tuple[list[Part], bool]]:
+        """What the divider holds, when nothing more comes."""
+        return iter(()) if self._divider is None else self._divider.rest()
+
+    @property
+    def places(self) -> Places:
+        if self._splitter is None:
+            return Places(lambda number: self.name)
+        return self._splitter.places
+
+    def position(self) -> dict[str, Any]:
+        assert self._splitter is not None
+        return {
+            "at": self._splitter.consumed,
+            "records": None if self._splitter.counted_from else self._splitter.records,
+            "crc": self._splitter.crc,
+        }
+
+
+class FileInput(ByteInput):
+    """A file or an object, plain or compressed, or standard input ("-")."""
+
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        make_splitter: MakeSplitter,
+        *,
+        block_size: int = BLOCK_SIZE,
+        look: Look | None = None,
+        waiting: Waiting = contextlib.nullcontext,
+        stop: int | None = None,
+    ):
+        """path: a path, a URL, or "-". stop: end before this byte of a file that is not compressed.
+        Raises OSError if it cannot be read.
+        """
+        self._about = describe(path) if is_url(path) else None
+        size = None if path == "-" else self._about.size if self._about else check_file(path)
+        super().__init__(name, make_splitter, size, look)
+        self._watch: FileWatch | None = None
+        if size is not None and self._about is None:
+            self._watch = FileWatch(path, name)
+            self.size = self._watch.size
+        self._path = path
+        self._block_size = block_size
+        self._waiting = waiting
+        self._stop = stop
+        self._fd: int | None = None
+
+    @property
+    def may_wait(self) -> bool:
+        return self.size is None and (self._fd is None or not is_ready(self._fd))
+
+    def fingerprint(self) -> dict[str, Any]:
+        about = self._about if self._watch is None else self._watch.fingerprint()
+        # A pipe or device has none: the CRC is compared instead.
+        return {"name": self.name} | ({} if about is None else about._asdict())
+
+    def _check_unchanged(self, is_read: bool = True) -> None:
+        if self._watch is not None:  # of an object, who reads it asks at the end
+            self._watch.check(self.read, self._stop if is_read else 0)
+
+    def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
+        at = position["at"] if position else 0
+        if self._watch is not None and self._watch.size > self._block_size:
+            self._watch.fingerprint()  # what is read by one call is of one moment
+        if self.size is None or is_compressed(self._path):
+            # Closed here: an error of closing would be lost where the generator is collected.
+            with contextlib.closing(self._counted(0)) as blocks:  # type: ignore[type-var]
+                yield from self._unpacked(blocks, position)
+            return
+        assert self._splitter is not None
+        self._splitter.has_crc = False  # `fingerprint` tells whether it is the same
+        if at > self.size:
+            raise CheckpointError(
+                f"{self.name} has {self.size} bytes, but the checkpoint continues at byte {at}"
+            )
+        self.read += at
+        yield from self._counted(at)
+
+    def _counted(self, start: int) -> Iterator[bytes]:
+        blocks = open_blocks(
+            self._path, self.name, start=start, stop=self._stop, size=self._block_size,
+            waiting=self._waiting, about=self._about, on_open=self._opened,
+        )  # fmt: skip
+        try:
+            for block in blocks:
+                self.read += len(block)
+                yield block
+        finally:
+            self._fd = None
+            blocks.close()  # type: ignore[attr-defined]  # a generator
+
+    def _opened(self, fd: int) -> None:
+        self._fd = fd
+
+
+class FollowInput(ByteInput):
+    """A file that another process appends to. It never ends; a group without parts comes before
+    each wait.
+    """
+
+    def __init__(
+        self, name: str, make_splitter: MakeSplitter, follower: Follower, look: Look | None = None
+    ):
+        super().__init__(name, make_splitter, None, look)
+        self._follower = follower
+
+    @property
+    def may_wait(self) -> bool:
+        return True
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"name": self.name, "followed": True}
+
+    def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
+        assert self._splitter is not None
+        for block in self._follower.blocks(position):
+            self.read += len(block)
+            yield block
+            self._follower.release(self._splitter.consumed)
+
+    def position(self) -> dict[str, Any]:
+        own = super().position()
+        return own | self._follower.position(own["at"])
+
+
+class ParquetInput(Input):
+    """The rows of a Parquet file."""
+
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        reading: Reading,
+        *,
+        on_bad: OnBad | None = None,
+        waiting: Waiting = contextlib.nullcontext,
+        stop: int | None = None,
+    ):
+        """Open the file once, to raise OSError, DocumentError or MissingLibraryError early.
+
+        reading: names the column of the texts. on_bad: takes rows without one, if it says that
+        those are skipped. stop: end before this
+        row, with which a row group begins.
+        """
+        assert reading.parquet is not None
+        super().__init__(name, check_file(path))
+        self._watch = None if is_url(path) else FileWatch(path, name)
+        self._path = path
+        self._column = reading.parquet
+        self._on_bad = on_bad if reading.skips_bad else None
+        self._waiting = waiting
+        self._stop = stop
+        self._texts = self._open(0)
+        self._texts.close()
+
+    def _open(self, row: int) -> ParquetTexts:
+        return ParquetTexts(self._path, self._column, on_bad=self._on_bad, row=row)
+
+    @property
+    def places(self) -> Places:
+        return self._texts.places
+
+    def fingerprint(self) -> dict[str, Any]:
+        about = fingerprint(self._path) if self._watch is None else self._watch.fingerprint()
+        return {"name": self.name, **about._asdict()}
+
+    def _check_unchanged(self) -> None:
+        if self._watch is not None:
+            self._watch.check(0, 0)
+
+    def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
+        if self._watch is not None:
+            self._watch.fingerprint()
+        self._texts = self._open(position["at"] if position else 0)
+        try:
+            for texts in self._texts.texts(self._waiting):
+                self.read = int((self.size or 0) * self._texts.row / max(1, self._texts.rows))
+                self.ends_unit = self._texts.row in self._texts.unit_ends
+                yield together(texts)
+                if self._texts.row == self._stop:
+                    break
+            self._check_unchanged()
+            self.is_done = True
+        except DocumentError:
+            self._check_unchanged()  # as for ByteInput
+            raise
+        finally:
+            self._texts.close()
+
+    def position(self) -> dict[str, Any]:
+        return {"at": self._texts.row}

@@ -1,0 +1,254 @@
+"""Splits JSON lines into documents: a JSON value on each line, with the text in one of its fields.
+
+Lines are parsed whole, so their length is limited. Other documents are in `splitters`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import zlib
+from typing import Any
+
+from ..._core.encode import has_surrogate, text_bytes
+from ...errors import DocumentError
+from ...files import json_reason
+from .records import BadRecord, OnBad
+from .splitters import BEGINNING, Part, Splitter, Start, together
+
+MAX_LINE = 1 << 26  # bytes
+_BLANKS = " \t\r"  # what JSON allows around a value, within a line
+_parse = json.JSONDecoder().raw_decode  # as json.loads, but it does not skip white space
+
+
+class _BadLine(ValueError):
+    """Why a line has no text: see BadRecord. hint: what else helps than to skip it."""
+
+    def __init__(self, kind: str, detail: str = "", hint: str = ""):
+        super().__init__(kind)
+        self.kind = kind
+        self.detail = detail
+        self.hint = hint
+
+
+class JsonLines(Splitter):
+    """Each line is a JSON value; the text of its document is in one field.
+
+    field: a name, or a path of names and list indices with dots between them. A name with a dot of
+    its own is found in the outermost object only. Blank lines are ignored.
+    """
+
+    unit = "line"
+
+    def __init__(
+        self,
+        field: str,
+        name: str,
+        *,
+        on_bad: OnBad | None = None,
+        max_line: int = MAX_LINE,
+        errors: str = "strict",
+        start: Start = BEGINNING,
+    ):
+        """name: the input, for errors. on_bad: skips broken lines; None: they are errors.
+
+        max_line: bytes; a longer line is broken. errors: for bytes that are not UTF-8, before the
+        line is parsed: "strict" makes the line a broken one, "replace" makes them U+FFFD,
+        "surrogateescape" keeps them. An escape that is half of a surrogate pair is U+FFFD.
+        """
+        super().__init__(start)
+        self._begins_text = start.at == 0
+        self._errors = errors
+        self._field = field
+        self._path = field.split(".")
+        self.name = name
+        self._on_bad = on_bad
+        self._found = 0, 0  # a line of the block, as many have begun before it, and its offset
+        self._max_line = max_line
+        self._rest: list[bytes] = []
+        self._size = 0
+        self._dropped: int | None = None  # bytes so far of a line that is being skipped
+        self._dropped_crc = 0
+        self._data = b""  # the lines that are being split
+
+    def split(self, block: bytes) -> list[Part]:
+        """The parts that the block completes. Raises DocumentError with the line number."""
+        if self._dropped is not None:
+            end = block.find(b"\n") + 1
+            self._drop(block[:end] if end else block)
+            if not end:
+                return []
+            self._end_dropped()
+            block = block[end:]
+        self._begin_group()
+        end = block.rfind(b"\n") + 1
+        if not end:
+            self._hold(block)
+            return []
+        data = b"".join([*self._rest, block[:end]])
+        self._rest, self._size = [], 0
+        self._data, self._found = data, (self.records + 1, 0)
+        texts: list[str | bytes] = []
+        try:
+            lines = data[:-1].decode() if len(data) <= self._max_line else None
+        except UnicodeDecodeError:
+            lines = None
+        if lines is not None:
+            self._add_fast(texts, lines)
+        else:  # some of the lines may still be good
+            for line in data[:-1].split(b"\n"):
+                self._add(texts, line)
+        self._data = b""
+        self._consume(data)
+        self._hold(block[end:])
+        return together(texts)
+
+    @property
+    def is_between(self) -> bool:
+        return not self._rest and self._dropped is None
+
+    def find_end(self, block: bytes) -> int | None:
+        return block.find(b"\n") + 1 or None
+
+    def _offset(self) -> int:
+        """Where the line begins that is being added; each line of a block is looked for once."""
+        line, at = self._found
+        while line < self.records:
+            line, at = line + 1, self._data.index(b"\n", at) + 1
+        self._found = line, at
+        return self.consumed + at
+
+    def _hold(self, data: bytes) -> None:
+        if data:
+            self._rest.append(data)
+            self._size += len(data)
+            if self._size > self._max_line:
+                if self._on_bad is None:
+                    self._refuse(self.records + 1, self._too_long())
+                self._dropped, self._dropped_crc = 0, self.crc
+                for held in self._rest:
+                    self._drop(held)
+                self._rest, self._size = [], 0
+
+    def _drop(self, data: bytes) -> None:
+        # `consumed` stays before the line until the line ends, so that a process that continues
+        # from there skips the whole line, too.
+        assert self._dropped is not None
+        self._dropped += len(data)
+        if self.has_crc:
+            self._dropped_crc = zlib.crc32(data, self._dropped_crc)
+
+    def _end_dropped(self) -> None:
+        assert self._dropped is not None
+        self._refuse(self.records + 1, self._too_long(), self.consumed)
+        self.consumed += self._dropped
+        self.crc = self._dropped_crc
+        self._dropped = None
+        self.records += 1
+
+    def _too_long(self) -> _BadLine:
+        kind = f"more than {self._max_line} bytes"
+        return _BadLine(kind, hint="a larger --max-pending takes it")
+
+    def _refuse(self, line: int, why: _BadLine, offset: int = 0) -> None:
+        """Skip a line, or raise DocumentError."""
+        bad = BadRecord(self.name, {"offset": offset}, why.kind, why.detail)
+        if self._on_bad is None:
+            hint = f"{why.hint}; " if why.hint else ""
+            raise DocumentError(
+                f"{self.where(line)}: {bad.reason}; {hint}--skip-bad-lines skips it"
+            )
+        self._on_bad(bad)
+
+    def finish(self) -> list[Part]:
+        if self._dropped is not None:
+            self._end_dropped()
+        self._begin_group()
+        data = b"".join(self._rest)
+        self._rest, self._size = [], 0
+        self._found = self.records + 1, 0
+        texts: list[str | bytes] = []
+        if data:
+            self._add(texts, data)
+        self._consume(data)
+        return together(texts)
+
+    def stop(self) -> list[Part]:
+        return []  # an incomplete line is not JSON
+
+    def _add_fast(self, texts: list[str | bytes], lines: str) -> None:
+        """`_add` each line, with fewer calls for objects that have a text in the field."""
+        field = self._field
+        for line in lines.split("\n"):
+            if line[:1] == "{":
+                try:
+                    row, end = _parse(line)
+                    text = row[field] if field in row else text_field(row, field, self._path)
+                except (ValueError, RecursionError):
+                    text = None
+                if type(text) is str and (end == len(line) or not line[end:].strip(_BLANKS)):
+                    self.records += 1
+                    texts.append(self._repaired(text) if "\\u" in line else text)
+                    continue
+            self._add(texts, line.encode())
+
+    def _add(self, texts: list[str | bytes], line: bytes) -> None:
+        self.records += 1
+        if self.records == 1 and self._begins_text:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        if not line or line.isspace():
+            self._holes.append(self.records)
+            return
+        try:
+            if len(line) > self._max_line:
+                raise self._too_long()
+            texts.append(self._text_of(line))
+        except _BadLine as why:
+            self._holes.append(self.records)
+            self._refuse(self.records, why, self._offset() if self._on_bad else 0)
+
+    def _text_of(self, line: bytes) -> str | bytes:
+        try:
+            text = line.decode("utf-8", self._errors)
+        except UnicodeDecodeError as error:
+            hint = "--errors replace or --errors surrogateescape keeps the line"
+            raise _BadLine("not UTF-8", f"byte {error.start} ({error.reason})", hint) from None
+        try:
+            row = json.loads(text)
+        except json.JSONDecodeError as error:
+            what = f"{json_reason(error)} at character {error.pos}"
+            raise _BadLine("invalid JSON", what) from None
+        except ValueError as error:  # a number of too many digits
+            raise _BadLine("invalid JSON", str(error).partition(";")[0]) from None
+        except RecursionError:
+            raise _BadLine("JSON that is nested too deeply") from None
+        return self._repaired(text_field(row, self._field, self._path))
+
+    def _repaired(self, text: str) -> str | bytes:
+        is_whole = text.isascii() or not has_surrogate(text, 0, len(text))
+        return text if is_whole else text_bytes(text, self._errors)
+
+
+def text_field(row: Any, field: str, path: list[str]) -> str:
+    """The text in `field` of a parsed record, or else at `path`. Raises ValueError if none is."""
+    value = row
+    if isinstance(row, dict) and field in row:
+        value = row[field]
+    else:
+        for name in path:
+            if isinstance(value, dict) and name in value:
+                value = value[name]
+            elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+                value = value[int(name)]
+            else:
+                raise _BadLine(f"no field {field!r}")
+    if not isinstance(value, str):
+        raise _BadLine(f"the field {field!r} holds {_kind(value)}, not a text")
+    return value
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "a boolean", dict: "an object", list: "a list"}
+    return names.get(type(value), "a number")

@@ -1,0 +1,276 @@
+"""Reads the texts of a Parquet column, row by row, through pyarrow."""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import itertools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...errors import DocumentError
+from ...threads import cached_property
+from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
+from .blocks import Waiting
+from .records import BadRecord, OnBad, Places
+from .unit_ends import next_multiple
+
+MAX_TEXT = 1 << 26  # bytes of one text, as of a line of JSON lines
+_FEW = 16  # rows in the first batch, before the size of a row is known: one may be a book
+_MANY = 1 << 12  # rows in later batches, at most
+_BATCH = 1 << 15  # bytes of text in a batch, about
+_LISTS = "lists"
+_TEXT_TYPES = ("STRING", "ENUM", "JSON", "NONE")
+_INSIDE_LIST = re.compile(r"\.(?:list|key_value|bag|array|element)\b")  # names that writers invent
+_RELEASE = 1 << 20  # bytes of text after which unused memory is returned to the system
+
+
+class ParquetTexts:
+    """The texts of one column. `row` is the number of rows that have been emitted or skipped."""
+
+    def __init__(
+        self,
+        path: str,
+        column: str,
+        *,
+        on_bad: OnBad | None = None,
+        row: int = 0,
+    ):
+        """Open the file, to begin at number `row`.
+
+        column: the name of a column, or the path of a field inside one, with dots between the
+        names; a column whose own name has dots goes first. on_bad: skips rows without a text;
+        None: they are errors. Raises OSError, MissingLibraryError, and DocumentError if the file is
+        not Parquet or has no such column of texts.
+        """
+        pa = load_pyarrow()
+        from pyarrow.parquet import ParquetFile
+
+        self._pool = pa.default_memory_pool()
+        self._arrow_error = pa.ArrowException
+        self._path = path
+        self._on_bad = on_bad
+        self.row = row
+        self._places = Places(self.where)
+        with contextlib.ExitStack() as stack:
+            try:
+                self._source = stack.enter_context(open_for_pyarrow(path))
+                self._file = ParquetFile(self._source, buffer_size=1 << 16, pre_buffer=False)
+                self._metadata = self._file.metadata
+                self.rows: int = self._metadata.num_rows
+                self._index = _find_column(path, self._metadata.schema, column)
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+                raise self._damage(error, "not a readable Parquet file") from None
+            leaf = self._metadata.schema.column(self._index)
+            self._leaf_path, self._is_flat = leaf.path, leaf.path == leaf.name
+            stack.pop_all()
+
+    def texts(self, waiting: Waiting = contextlib.nullcontext) -> Iterator[list[str | bytes]]:
+        """Yield the texts of some rows at a time; `row` then includes these rows."""
+        first = unreleased = 0
+        for group in range(self._metadata.num_row_groups):
+            size = self._metadata.row_group(group).num_rows
+            start, first = max(self.row - first, 0), first + size
+            if start >= size:
+                continue
+            for batch in self._batches(group, start, waiting):
+                values = self._texts_in(batch)
+                unreleased += values.nbytes
+                self._check_sizes(values)
+                found = _as_list(values)
+                texts = [text for text in found if text is not None]
+                holes: list[int] = []
+                if len(texts) < len(found):
+                    holes = [self.row + i for i, text in enumerate(found) if text is None]
+                    self._skip(holes)
+                self._places = Places(self.where, self.row, holes)
+                self.row += len(found)
+                del batch, values, found
+                if unreleased > _RELEASE:
+                    unreleased = 0
+                    self._pool.release_unused()
+                yield texts
+
+    @cached_property
+    def unit_ends(self) -> list[int]:
+        """The numbers of rows at which units end: those of row groups, by the size of the texts.
+
+        As the metadata says it. The end of the file is one, too.
+        """
+        found, size, before = [], 0, 0
+        for group in range(self._metadata.num_row_groups):
+            size += self._metadata.row_group(group).column(self._index).total_uncompressed_size
+            if next_multiple(size) > next_multiple(before):
+                found.append(self.first_rows[group + 1])
+                before = size
+        return found if found[-1:] == [self.rows] else [*found, self.rows]
+
+    def group_starts(self) -> list[int]:
+        """Where each row group begins in the file, in bytes."""
+        found = []
+        for group in range(self._metadata.num_row_groups):
+            about = self._metadata.row_group(group).column(0)
+            places = about.dictionary_page_offset, about.data_page_offset
+            found.append(min(place for place in places if place is not None))
+        return found
+
+    def _batches(self, group: int, start: int, waiting: Waiting) -> Iterator[Any]:
+        """Yield batches of about _BATCH bytes: the rows of a row group from number `start` on.
+
+        Raises DocumentError if the file is damaged.
+        """
+
+        def next_of(batches: Iterator[Any]) -> Any:
+            try:
+                with waiting():
+                    return next(batches, None)
+            except (self._arrow_error, OSError) as error:
+                what = f"the Parquet file is damaged after row {self.row}"
+                raise self._damage(error, what) from None
+
+        about = self._metadata.row_group(group)
+        chunk = about.column(self._index)
+
+        def read(rows: int) -> Iterator[Any]:
+            found: Iterator[Any] = self._file.iter_batches(
+                rows, row_groups=[group], columns=[self._leaf_path], use_threads=False
+            )
+            return found
+
+        # The metadata gives the size of the rows before a dictionary, if there is one, is applied.
+        # So the first few rows are measured.
+        size = chunk.total_uncompressed_size // about.num_rows
+        batch = next_of(read(min(max(_BATCH // max(size, 1), 1), _FEW)))
+        if batch is None:
+            raise DocumentError(f"{self._path}: the Parquet file is damaged: rows are missing")
+        size = max(size, batch.nbytes // batch.num_rows, 1)
+        batches = read(min(max(_BATCH // size, 1), _MANY))
+        del batch
+        while True:
+            batch = next_of(batches)
+            if batch is None:
+                return
+            if start >= batch.num_rows:
+                start -= batch.num_rows
+                continue
+            yield batch.slice(start)
+            start = 0
+
+    def _texts_in(self, batch: Any) -> Any:
+        """The values of the leaf in a batch that may have columns with similar paths, too."""
+        path, names = self._leaf_path, batch.schema.names
+        name = path if self._is_flat else _first_of(path, names)
+        values = batch.column(names.index(name))
+        while hasattr(values, "field"):  # a struct
+            path = path[len(name) + 1 :]
+            names = [field.name for field in values.type]
+            name = path if path in names else _first_of(path, names)
+            values = values.field(names.index(name))
+        return values.storage if hasattr(values, "storage") else values
+
+    def _damage(self, error: Exception, what: str) -> Exception:
+        """The error itself if the system raised it, else a DocumentError with its first line."""
+        if getattr(error, "errno", None):
+            return error
+        return DocumentError(f"{self._path}: {what}: {str(error).partition(chr(10))[0]}")
+
+    def _check_sizes(self, values: Any) -> None:
+        """Raise DocumentError if a text in a batch is too long."""
+        if values.nbytes > MAX_TEXT:
+            sizes = [0 if value is None else value.as_buffer().size for value in values]
+            if max(sizes) > MAX_TEXT:
+                size = max(sizes)
+                raise DocumentError(
+                    f"{self.where(self.row + sizes.index(size))}: the text has {size:,} bytes; a "
+                    f"text may have {MAX_TEXT >> 20} MiB"
+                )
+
+    def _skip(self, rows: list[int]) -> None:
+        """Skip the rows, which have no text, or raise DocumentError for the first of them."""
+        for row in rows:
+            if self._on_bad is None:
+                raise DocumentError(f"{self.where(row)}: no text; --skip-bad-lines skips it")
+            group, inside = self._place(row)
+            place = {"row_group": group, "row": inside}
+            self._on_bad(BadRecord(self._path, place, "no text"))
+
+    @property
+    def places(self) -> Places:
+        """Which rows the texts are that were emitted last."""
+        return self._places
+
+    def where(self, row: int) -> str:
+        """The file, the row group and the row in that, all from 0, for messages."""
+        group, row = self._place(row)
+        return f"{self._path} row group {group} row {row}"
+
+    def _place(self, row: int) -> tuple[int, int]:
+        group = bisect.bisect_right(self.first_rows, row) - 1
+        return group, row - self.first_rows[group]
+
+    @cached_property
+    def first_rows(self) -> list[int]:
+        """The number of the first row of each row group, and of all rows."""
+        groups = range(self._metadata.num_row_groups)
+        sizes = (self._metadata.row_group(group).num_rows for group in groups)
+        return list(itertools.accumulate(sizes, initial=0))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        self._source.close()
+
+
+def _first_of(path: str, names: list[str]) -> str:
+    """The first of the names that `path` begins with."""
+    return next(name for name in names if path.startswith(f"{name}."))
+
+
+def _find_column(path: str, schema: Any, column: str) -> int:
+    """The number of the leaf called `column`. Raises DocumentError unless it holds texts."""
+    leaves = [schema.column(i) for i in range(len(schema))]
+    found = [i for i, one in enumerate(leaves) if one.path == column]
+    if found:
+        # A column named "a.b" goes before the field b of a column a.
+        index = max(found, key=lambda i: leaves[i].name == column)
+        kind = _other_kind(leaves[index])
+        if kind is None:
+            return index
+    else:
+        inside = [one for one in leaves if one.path.startswith(f"{column}.")]
+        texts = [one.path for one in inside if _other_kind(one) is None]
+        if texts:
+            raise DocumentError(
+                f"{path}: the column {column!r} holds fields, not texts: name one of "
+                f"{', '.join(texts)}"
+            )
+        if not inside:
+            texts = list(dict.fromkeys(one.path for one in leaves if _other_kind(one) is None))
+            which = f"the columns of texts are {', '.join(texts)}" if texts else "none has texts"
+            raise DocumentError(f"{path}: there is no column {column!r}; {which}")
+        kind = _other_kind(inside[0])
+    if kind == _LISTS:
+        name = _INSIDE_LIST.split(column)[0]
+        raise DocumentError(f"{path}: the column {name!r} holds lists: each row must be one text")
+    raise DocumentError(f"{path}: the column {column!r} holds {kind}: each row must be a text")
+
+
+def _other_kind(leaf: Any) -> str | None:
+    """What a leaf of the schema holds, or None if that is one text for each row."""
+    if leaf.max_repetition_level:
+        return _LISTS
+    logical = leaf.logical_type.type
+    if leaf.physical_type == "BYTE_ARRAY" and logical in _TEXT_TYPES:
+        return None
+    return str(leaf.physical_type if logical == "NONE" else logical).lower()
+
+
+def _as_list(values: Any) -> list[str | bytes | None]:
+    try:
+        found: list[str | bytes | None] = values.to_pylist()
+    except UnicodeDecodeError:  # give bytes: the encoder decides about their errors
+        if hasattr(values, "dictionary_decode"):
+            values = values.dictionary_decode()
+        found = values.cast("large_binary").to_pylist()
+    return found

@@ -1,0 +1,175 @@
+"""The spans of inputs, which follow from their sizes and the bytes around cuts.
+
+A span is a unit of a large plain file, or of rows of a Parquet file; inputs that share a unit; or a
+whole file that cannot be cut, such as a compressed one, with all its units.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, BinaryIO
+
+from .._core.encode import set_cache_limit
+from .sources import FileInput, Input, ParquetInput, Waiting, is_compressed, unit_ends
+from .sources.parquet_texts import ParquetTexts
+from .sources.unit_ends import CleanCuts, FindCut, cuts_behind
+from .span_encoder import Span, SpanEncoder, group_ends
+from .stores import places
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+    from .job import EncodeJob
+    from .rows import Row
+    from .sources import BadRecord, OnBad, Reading, Splitter, Start
+    from .sources.inputs import Look
+
+CACHE_BYTES = (
+    16 << 20
+)  # for each thread that encodes: the pre-token cache, smaller than the default
+
+
+def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut | None:
+    """What finds where the text of a plain file may be cut, or None if it cannot."""
+    if job.end is not None:
+        return cuts_behind(job.end) if job.can_cut else None
+    if encoding.definition.texts.cuts is None:
+        return None
+    return CleanCuts(job.open_stream(encoding)).find
+
+
+def _reader(file: BinaryIO, size: int) -> Callable[[int, int], bytes]:
+    """Reads the bytes of a file: a `Read`."""
+
+    def read(start: int, stop: int) -> bytes:
+        file.seek(start)
+        return file.read(max(min(stop, size) - start, 0))
+
+    return read
+
+
+def spans_after(
+    row: Row,
+    reading: Reading,
+    paths: Sequence[str],
+    sizes: Sequence[int | None],
+    find: FindCut | None,
+) -> Iterator[Span]:
+    """The spans of all that comes after a row, in order. Raises OSError."""
+    ends = group_ends(sizes)
+    first, position = row.input, row.position
+    while first < len(paths):
+        last = ends.index(True, first) + 1
+        if last == first + 1 and sizes[first] is not None:
+            at = position["at"] if position else 0
+            for stop in _stops(paths[first], at, reading, find):
+                yield Span(first, last, position, stop)
+                position = inside(stop)
+        yield Span(first, last, position)
+        first, position = last, None
+
+
+def inside(at: int) -> dict[str, int | None]:
+    """The position at a byte or row, of a process that does not know the records before it."""
+    return {"at": at, "records": None, "crc": 0}
+
+
+def _stops(path: str, at: int, reading: Reading, find: FindCut | None) -> Iterator[int]:
+    """Where spans of one input stop, before its end, from byte or row `at` on."""
+    if reading.parquet is not None:
+        with contextlib.closing(ParquetTexts(path, reading.parquet)) as texts:
+            yield from (stop for stop in texts.unit_ends[:-1] if stop > at)
+        return
+    if find is None or is_compressed(path):
+        return
+    size = places.size_of(path)
+    with places.open_binary(path) as file:
+        read = _reader(file, size)
+        while (place := unit_ends.next_multiple(at)) < size:
+            stop = find(read, place)
+            if stop is None or stop >= size:
+                return
+            yield stop
+            at = stop
+
+
+def span_between(
+    path: str, start: int, stop: int, reading: Reading, find: FindCut | None
+) -> Span | None:
+    """What lies between the cuts for the bytes `start` and `stop` of an input, None if that is
+    nothing. Raises OSError; as ParquetInput.
+
+    Where it may be cut depends on a few bytes around each. So neighbours find the same cut, in
+    whatever process. A text without cuts belongs to what begins before it.
+    """
+    size = places.size_of(path)
+    if start == 0 and stop >= size:
+        return Span(0, 1)
+    if reading.parquet is not None:
+        with contextlib.closing(ParquetTexts(path, reading.parquet)) as texts:
+            starts = texts.group_starts()
+            groups = (
+                len(starts) if at >= size else bisect.bisect_left(starts, at)
+                for at in (start, stop)
+            )
+            first, last = (texts.first_rows[group] for group in groups)
+    else:
+        assert find is not None
+        with places.open_binary(path) as file:
+            read = _reader(file, size)
+
+            def cut(place: int) -> int:
+                found = find(read, place) if 0 < place < size else place
+                return size if found is None else found
+
+            first, last = cut(start), cut(stop)
+    if first == last and stop < size:
+        return None
+    return Span(0, 1, inside(first) if first else None, None if stop >= size else last)
+
+
+def open_span(
+    reading: Reading,
+    path: str,
+    span: Span,
+    on_bad: OnBad,
+    block_size: int,
+    *,
+    name: str | None = None,
+    look: Look | None = None,
+    waiting: Waiting = contextlib.nullcontext,
+) -> FileInput | ParquetInput:
+    """The input that reads a span of a file. Raises OSError; as ParquetInput. Else as FileInput."""
+    name = name or path
+    if reading.parquet is not None:
+        return ParquetInput(path, name, reading, on_bad=on_bad, waiting=waiting, stop=span.stop)
+
+    def splitter(name: str, start: Start) -> Splitter:
+        ends = span.stop is None
+        return reading.splitter(name, start, on_bad=on_bad, ends=ends)
+
+    return FileInput(
+        path,
+        name,
+        splitter,
+        block_size=block_size,
+        look=look,
+        waiting=waiting,
+        stop=span.stop,
+    )
+
+
+def begin_encoder(
+    job: EncodeJob, paths: Sequence[str], sizes: Sequence[int | None], num_threads: int = 1
+) -> SpanEncoder:
+    """What encodes spans of files in a worker."""
+    set_cache_limit(CACHE_BYTES)
+    encoding = job.open_encoding()
+    skipped: list[BadRecord] = []
+
+    def open_input(number: int, span: Span) -> Input:
+        return open_span(job, paths[number], span, skipped.append, job.chunk_size)
+
+    family = job.family(encoding)
+    return SpanEncoder(job, encoding, family, open_input, sizes, skipped, num_threads=num_threads)

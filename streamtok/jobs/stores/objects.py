@@ -1,0 +1,184 @@
+"""Objects in stores: their sizes, ranges of their bytes, and writing them whole.
+
+An object appears when its last byte has arrived: by one request, or by an upload in parts that is
+completed at the end and discarded if anything fails. The store's own library repeats requests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ...errors import MissingLibraryError
+from .urls import check_writable, is_hub
+
+_TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "blob_id", "LastModified",
+         "last_modified", "updated", "mtime", "created")  # fmt: skip
+_ERRORS = (
+    (FileNotFoundError, errno.ENOENT),
+    (PermissionError, errno.EACCES),
+    (FileExistsError, errno.EEXIST),
+    (IsADirectoryError, errno.EISDIR),
+)
+
+
+class Stored(NamedTuple):
+    """An object as its store describes it: its size, None if unknown, and its version.
+
+    tag: a text that changes when the object is replaced, as far as the store has any.
+    """
+
+    size: int | None
+    tag: str
+
+
+def _open_store(url: str) -> tuple[Any, str]:
+    """fsspec's file system for the URL, and the name in it. Raises OSError, MissingLibraryError."""
+    try:
+        import fsspec
+    except ImportError as error:
+        raise MissingLibraryError("URLs", "fsspec", "fs", error) from None
+    try:
+        found: tuple[Any, str] = fsspec.core.url_to_fs(url, use_listings_cache=False)
+    except ImportError as error:
+        raise MissingLibraryError(f"{url} cannot be opened: {error}") from None
+    except ValueError as error:
+        raise OSError(errno.EINVAL, str(error), url) from None
+    return found
+
+
+@contextlib.contextmanager
+def naming_object(url: str) -> Iterator[None]:
+    """Inside, an error of a store becomes an OSError with the URL."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        for kind, number in _ERRORS:
+            if isinstance(error, kind):
+                raise OSError(number, os.strerror(number), url) from error
+        text = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise OSError(errno.EIO, f"the store failed: {text}", url) from error
+
+
+def describe(url: str) -> Stored:
+    """The size and the version of an object. Raises OSError."""
+    store, name = _open_store(url)
+    with naming_object(url):
+        found = store.info(name)
+        if found.get("type") == "directory":
+            raise IsADirectoryError(url)
+    tags = [str(found[key]) for key in _TAGS if found.get(key) is not None]
+    size = found.get("size")
+    return Stored(None if size is None else int(size), tags[0] if tags else "")
+
+
+def open_object(url: str, ahead: int) -> Any:
+    """fsspec's file of an object, for reading. Raises OSError.
+
+    ahead: bytes to ask the store for at a time; 0: one request for all, read once.
+    """
+    store, name = _open_store(url)
+    with naming_object(url):
+        return store.open(name, "rb", block_size=ahead)
+
+
+def read_head(url: str, size: int) -> bytes:
+    """The first bytes of an object, `size` at most. Raises OSError."""
+    there = describe(url).size
+    if there == 0:
+        return b""  # stores refuse to send a range of nothing
+    store, name = _open_store(url)
+    with naming_object(url):
+        return bytes(store.cat_file(name, start=0, end=size if there is None else min(size, there)))
+
+
+def read_whole(url: str) -> bytes:
+    """All bytes of a small object, which must have some. One request. Raises OSError."""
+    store, name = _open_store(url)
+    with naming_object(url):
+        return bytes(store.cat_file(name, start=0))  # else s3fs asks for the size
+
+
+def write(url: str, data: bytes) -> None:
+    """Create or replace a small object. Raises OSError."""
+    check_writable(url)
+    store, name = _open_store(url)
+    with naming_object(url):
+        store.pipe_file(name, data)
+
+
+def upload(path: str, url: str, *, is_new: bool = False) -> None:
+    """Copy a file of this machine into the store. Raises OSError.
+
+    is_new: raise FileExistsError if the object is there. S3, GCS, Azure and memory refuse in the
+    same request, so of two writers only one succeeds; Hugging Face is asked before.
+    """
+    check_writable(url)
+    store, name = _open_store(url)
+    if is_hub(url):
+        if is_new and _exists(url):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url)
+        with naming_object(url):
+            _copy(path, store, name)
+        return
+    mode = "create" if is_new else "overwrite"
+    try:
+        with naming_object(url):
+            store.put_file(path, name, mode=mode)
+    except OSError as error:
+        # Each library has its own exception for the answer 412 of a store that refuses.
+        if mode == "create" and error.errno != errno.EACCES and _exists(url):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url) from error
+        raise
+
+
+def _copy(path: str, store: Any, name: str) -> None:
+    """Copy a file by a file object, which fsspec's own copy completes even after an error."""
+    target = store.open(name, "wb")
+    try:
+        with open(path, "rb") as source:
+            shutil.copyfileobj(source, target)
+    except BaseException:
+        target.closed = True  # so that nothing completes it
+        raise
+    target.close()
+
+
+def _exists(url: str) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        describe(url)
+        return True
+    return False
+
+
+def remove(url: str) -> None:
+    """Remove an object; nothing happens if there is none. Raises OSError."""
+    store, name = _open_store(url)
+    with contextlib.suppress(FileNotFoundError), naming_object(url):
+        store.rm_file(name)
+
+
+def names_in(url: str) -> list[str]:
+    """The last parts of the names of what lies directly in a folder. Raises OSError."""
+    store, name = _open_store(url)
+    try:
+        with naming_object(url):
+            found = store.ls(name, detail=False)
+    except FileNotFoundError:
+        return []
+    return [one.rstrip("/").rpartition("/")[2] for one in found]
+
+
+def expand(pattern: str) -> list[str]:
+    """The URLs of the objects that match a pattern with * and **, sorted. Raises OSError."""
+    store, name = _open_store(pattern)
+    with naming_object(pattern):
+        found = store.glob(name, detail=True)
+    names = [one for one, about in found.items() if about.get("type") != "directory"]
+    return sorted(str(store.unstrip_protocol(one)) for one in names)

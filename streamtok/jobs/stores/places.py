@@ -1,0 +1,130 @@
+"""Places: paths of this machine and URLs, which the caller need not tell apart."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable
+from typing import Any, BinaryIO, TextIO, cast
+
+from ...files import PartFile, naming, open_regular, write_whole
+from . import objects
+from .new_object import NewObject
+from .object_reader import ObjectReader
+from .urls import is_url, join
+
+__all__ = ["is_url", "join"]  # of another module
+
+_BLOCK = 1 << 18  # bytes
+
+
+def open_binary(place: str) -> BinaryIO:
+    """Open for reading; positions can be set. Raises OSError."""
+    if is_url(place):
+        return cast(BinaryIO, ObjectReader(place))
+    return open(open_regular(place), "rb")
+
+
+def open_lines(place: str, errors: str = "strict") -> TextIO:
+    """Open a text in UTF-8 for reading. Raises OSError."""
+    if is_url(place):
+        reader = io.BufferedReader(ObjectReader(place, 1 << 22))
+        return io.TextIOWrapper(reader, encoding="utf-8", errors=errors)
+    return open(open_regular(place), encoding="utf-8", errors=errors)
+
+
+def read_head(place: str, size: int) -> bytes:
+    """The first bytes, `size` at most. Raises OSError."""
+    if is_url(place):
+        return objects.read_head(place, size)
+    with naming(place), open(open_regular(place), "rb") as file:
+        return file.read(size)
+
+
+def read_whole(place: str) -> bytes:
+    """All bytes. Raises OSError."""
+    if is_url(place):
+        return objects.read_whole(place)
+    with open(open_regular(place), "rb") as file:
+        return file.read()
+
+
+def size_of(place: str) -> int:
+    """The size in bytes. Raises OSError, for instance if there is nothing."""
+    if is_url(place):
+        return objects.describe(place).size or 0
+    return os.path.getsize(place)
+
+
+def exists(place: str) -> bool:
+    """Whether there is something. Raises OSError if a store cannot be asked."""
+    if not is_url(place):
+        return os.path.exists(place)
+    try:
+        objects.describe(place)
+    except FileNotFoundError:
+        return False
+    except IsADirectoryError:
+        pass
+    return True
+
+
+def make_folder(place: str) -> None:
+    """Make a folder, unless it is there. Stores need none."""
+    if not is_url(place):
+        os.makedirs(place, exist_ok=True)
+
+
+def names_in(folder: str) -> list[str]:
+    """The names of what lies in a folder. Raises OSError."""
+    return objects.names_in(folder) if is_url(folder) else os.listdir(folder)
+
+
+def write(place: str, data: bytes) -> None:
+    """Create or replace something small as a whole. Raises OSError."""
+    if is_url(place):
+        objects.write(place, data)
+    else:
+        write_whole(place, data)
+
+
+def open_new(
+    place: str,
+    *,
+    is_new: bool = False,
+    is_resumable: bool = False,
+    goes_on: bool = False,
+    **how: Any,
+) -> PartFile:
+    """Open for writing what appears when it is complete: a file or an object.
+
+    is_new: leaving it raises FileExistsError if a store has the object by then. The others as for
+    PartFile; no other process can continue what goes into a store. Raises OSError; no existing file
+    is changed then.
+    """
+    if is_url(place):
+        return NewObject(place, is_new=is_new, **how)
+    return PartFile(place, is_resumable=is_resumable, goes_on=goes_on, **how)
+
+
+def create(place: str, blocks: Iterable[bytes]) -> None:
+    """Write what is not there. Raises FileExistsError if a store has it already, OSError.
+
+    A file of this machine is replaced: who writes it has looked before, and has only the same.
+    """
+    with open_new(place, is_new=True) as file:
+        kept = bytearray()  # blocks may be lines
+        for block in blocks:
+            kept += block
+            if len(kept) >= _BLOCK:
+                file.write(bytes(kept))
+                kept.clear()
+        file.write(bytes(kept))
+
+
+def remove(place: str) -> None:
+    """Remove a file or an object. Raises OSError."""
+    if is_url(place):
+        objects.remove(place)
+    else:
+        os.remove(place)

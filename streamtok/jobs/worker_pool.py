@@ -1,0 +1,288 @@
+"""A pool of processes of this machine: each encodes spans, and their events are given in order.
+
+A worker gets a function that makes the encoder, and then spans, through its standard input,
+and answers with events. They are kept until it is their turn, in memory and then in a temporary
+file, and only units that are complete are given out: so a worker that dies leaves nothing behind,
+and its span is given to another. If the process with the pool dies, its workers see the end of
+their input, or of their output, and leave.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import selectors
+import struct
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from ..errors import DocumentError
+from .documents import explain
+from .sources import Waiting, unit_ends
+from .span_encoder import Event, Ids, Span, SpanEncoder, UnitEnd
+
+if TYPE_CHECKING:
+    from .rows import Row
+
+_PROGRAM = "from streamtok.jobs.worker_pool import run_worker; run_worker()"
+_HEAD = struct.Struct("<cQ")  # what comes next: its kind, and its bytes
+_EVENT, _END_OF_UNIT, _END, _ERROR = b"e", b"u", b"x", b"!"
+_IN_MEMORY = 1 << 26  # bytes of a span's events; more are in a file
+_IN_FILES = 1 << 32  # bytes of all, after which only the first span goes on
+_ATTEMPTS = 3
+
+
+class InProcesses:
+    """Encodes spans in `workers` processes."""
+
+    def __init__(
+        self,
+        begin: Callable[[], SpanEncoder],
+        spans: Callable[[Row], Iterator[Span]],
+        workers: int,
+        waiting: Waiting = contextlib.nullcontext,
+    ):
+        """begin: is pickled, and called in each process. spans: what comes after a row, in order.
+
+        waiting: a context to wait in, see `Waiting`.
+        """
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"workers must be a positive number, not {workers!r}")
+        self._begin = begin
+        self._spans = spans
+        self._n_workers = workers
+        self._waiting = waiting
+        self._selector = selectors.DefaultSelector()
+        self._workers: set[_Worker] = set()
+        self._idle: list[_Worker] = []
+
+    def run(self, after: Row) -> Iterator[Event]:
+        """The events of all that comes after a row, in order. Raises DocumentError, OSError."""
+        spans = self._spans(after)
+        begun: deque[_Answer] = deque()
+        again: deque[_Answer] = deque()  # that no worker works on: new, or the worker has died
+        is_over = False
+        try:
+            while True:
+                while len(begun) < 2 * self._n_workers and not is_over:
+                    span = next(spans, None)
+                    if is_over := span is None:
+                        break
+                    begun.append(_Answer(span))
+                    again.append(begun[-1])
+                while again and self._has_idle():
+                    self._idle.pop().give(again.popleft())
+                if not begun:
+                    return
+                first = begun[0]
+                yield from first.events()
+                if first.is_over:
+                    first.close()
+                    begun.popleft()
+                    continue
+                again.extendleft(self._receive(first, begun))
+        finally:
+            for answer in begun:
+                answer.close()
+            self.release()
+
+    def _has_idle(self) -> bool:
+        if not self._idle and len(self._workers) < self._n_workers:
+            worker = _Worker(self._begin)
+            self._workers.add(worker)
+            self._idle.append(worker)
+            self._selector.register(worker.output, selectors.EVENT_READ, worker)
+        return bool(self._idle)
+
+    def _receive(self, first: _Answer, begun: Sequence[_Answer]) -> list[_Answer]:
+        """Wait for what the workers say; return the answers whose worker has died."""
+        is_full = sum(answer.size for answer in begun) > _IN_FILES
+        with self._waiting():
+            ready = self._selector.select(0.2 if is_full else None)
+        lost = []
+        for key, _ in ready:
+            worker: _Worker = key.data
+            answer = worker.answer
+            if is_full and answer is not first:
+                continue
+            if worker.receive():
+                if worker.answer is None:
+                    self._idle.append(worker)
+                continue
+            self._remove(worker)
+            if answer is not None:
+                answer.lose()
+                lost.append(answer)
+        return lost
+
+    def _remove(self, worker: _Worker) -> None:
+        self._selector.unregister(worker.output)
+        self._workers.discard(worker)
+        if worker in self._idle:
+            self._idle.remove(worker)
+        worker.end()
+
+    def release(self) -> None:
+        """End all workers at once."""
+        for worker in list(self._workers):
+            self._remove(worker)
+
+
+class _Answer:
+    """The events of a span, as far as they have come."""
+
+    def __init__(self, span: Span):
+        self.span = span
+        self.is_over = False
+        self.size = 0
+        self._attempts = 0
+        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+        self._ready = self._given = 0  # bytes of complete units; of those that were given out
+
+    def add(self, kind: bytes, data: bytes) -> None:
+        """Take what a worker has said."""
+        self._file.seek(self.size)
+        self._file.write(_HEAD.pack(kind, len(data)))
+        self._file.write(data)
+        self.size += _HEAD.size + len(data)
+        if kind != _EVENT:
+            self._ready = self.size
+
+    def events(self) -> Iterator[Event]:
+        """What is complete and was not given out. Raises what the worker has raised."""
+        while self._given < self._ready:
+            self._file.seek(self._given)
+            kind, size = _HEAD.unpack(self._file.read(_HEAD.size))
+            said = pickle.loads(self._file.read(size))
+            self._given += _HEAD.size + size
+            if kind == _END:
+                self.is_over = True
+            elif kind == _ERROR:
+                raise _error(*said)
+            else:
+                if isinstance(said, UnitEnd):
+                    self.span = self.span._replace(first=said.input, position=said.position)
+                yield said
+        if self._given == self.size:
+            self._file.seek(0)
+            self._file.truncate()
+            self._ready = self._given = self.size = 0
+
+    def lose(self) -> None:
+        """The worker has died: forget what is incomplete. Raises DocumentError the third time."""
+        self._attempts += 1
+        if self._attempts >= _ATTEMPTS:
+            raise DocumentError(
+                f"the process that worked on input {self.span.first + 1} died {_ATTEMPTS} times, "
+                "perhaps for lack of memory"
+            )
+        # What is complete is encoded again, too: it was not given out.
+        self._file.truncate(self._given)
+        self._ready = self.size = self._given
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _error(kind: str, *said: Any) -> Exception:
+    return OSError(*said) if kind == "os" else DocumentError(*said)
+
+
+class _Worker:
+    """A process, and the answer that it gives now."""
+
+    def __init__(self, begin: Callable[[], SpanEncoder]):
+        # The package may have been found through a changed sys.path.
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            start_new_session=True,  # Ctrl-C is for the process that gives the work out
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._input, self.output = self.process.stdin, self.process.stdout
+        self.answer: _Answer | None = None
+        self._send((unit_ends.UNIT, begin))
+
+    def _send(self, value: Any) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it is dead, which `receive` will see
+            pickle.dump(value, self._input)
+            self._input.flush()
+
+    def give(self, answer: _Answer) -> None:
+        self.answer = answer
+        self._send(answer.span)
+
+    def receive(self) -> bool:
+        """Take an event that has begun to come; False if the process has died."""
+        head = self._read(_HEAD.size)
+        kind, size = _HEAD.unpack(head) if len(head) == _HEAD.size else (b"", 0)
+        data = self._read(size)
+        if not kind or len(data) < size:
+            return False
+        assert self.answer is not None
+        self.answer.add(kind, data)
+        if kind in (_END, _ERROR):
+            self.answer = None
+        return True
+
+    def _read(self, size: int) -> bytes:
+        """Not through a buffer, which `select` would not see."""
+        parts = []
+        while size and (data := os.read(self.output.fileno(), size)):
+            parts.append(data)
+            size -= len(data)
+        return b"".join(parts)
+
+    def end(self) -> None:
+        self.process.kill()
+        for pipe in (self._input, self.output):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+        self.process.wait()
+
+
+# In a worker
+
+
+def run_worker() -> None:
+    """Be a worker: read a task and spans from standard input, write their events."""
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not come between the events
+
+    def say(kind: bytes, value: Any) -> None:
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        output.write(_HEAD.pack(kind, len(data)))
+        output.write(data)
+        output.flush()
+
+    with contextlib.suppress(EOFError, BrokenPipeError):  # who gave the spans is dead
+        unit_ends.UNIT, begin = pickle.load(sys.stdin.buffer)
+        worker = None
+        while True:
+            span: Span = pickle.load(sys.stdin.buffer)
+            try:
+                worker = worker or begin()
+                for event in worker.run(span):
+                    if isinstance(event, Ids):  # a view cannot be sent
+                        found = event.found._replace(data=bytes(event.found.data))
+                        event = event._replace(found=found)
+                    say(_END_OF_UNIT if isinstance(event, UnitEnd) else _EVENT, event)
+                say(_END, None)
+            except BrokenPipeError:
+                return
+            except MemoryError:
+                say(_ERROR, ("text", "not enough memory"))
+            except OSError as error:
+                say(_ERROR, ("os", error.errno, error.strerror, error.filename))
+            except Exception as error:
+                say(_ERROR, ("text", explain(error, worker.place if worker else "")))

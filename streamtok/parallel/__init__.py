@@ -1,1 +1,0 @@
-"""Work on several threads: batches, large texts, and tasks whose results keep their order."""

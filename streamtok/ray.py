@@ -1,0 +1,144 @@
+"""A plan on Ray: each part is a task, and what comes back are its totals.
+
+Ray Core's tasks, not Ray Data: a part writes its own files, and no text or ids travel between
+processes. (github.com/ray-project/ray, Apache-2.0; the extra `ray` installs it)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .errors import MissingLibraryError, StreamtokError
+from .jobs.parts.commit import commit
+from .jobs.parts.part import missing_parts, raise_errors, run_part
+from .jobs.parts.plan import Plan
+from .jobs.rows import Totals
+
+__all__ = ["encode", "run_parts"]
+
+_RETRIES = 3  # of a part whose worker or node was lost, or whose storage failed
+_plans: dict[str, Plan] = {}  # in a process of Ray: the plan of its last part, by its reference
+
+
+def encode(
+    plan: Plan,
+    address: str | None = None,
+    *,
+    advance: Callable[[int, Totals], None] = lambda number, totals: None,
+) -> Totals:
+    """Totals: run all parts of the plan that are not done on a Ray cluster, and commit.
+
+    address: of a running cluster, as for `ray.init`; None: the cluster that the environment names,
+    or this machine; "local": this machine. A cluster that is connected already is used. The output
+    folder, the inputs and the vocabulary file, if there is one, must be the same files on all
+    nodes. Raises as `run_parts` and `streamtok.commit`.
+    """
+    plan.save()
+    run_parts(plan, missing_parts(plan), address, advance=advance)
+    return commit(plan)
+
+
+def run_parts(
+    plan: Plan,
+    numbers: Iterable[int],
+    address: str | None = None,
+    *,
+    advance: Callable[[int, Totals], None] = lambda number, totals: None,
+) -> None:
+    """Run these parts as Ray tasks; `advance` gets the number and the totals of each.
+
+    Ray knows twice as many tasks at a time as the cluster has CPUs, so the memory of this process
+    does not depend on the number of parts. Parts whose worker or node is lost are tried again; bad
+    text is not, and its error is raised when all other parts are done. Raises PlanError for those,
+    MissingLibraryError without Ray. When this call ends in another way, such as Ctrl-C, the tasks
+    are cancelled; what is done stays done.
+    """
+    with _connected(address) as ray:
+        _run(ray, plan, numbers, advance)
+
+
+def _run(
+    ray: Any,
+    plan: Plan,
+    numbers: Iterable[int],
+    advance: Callable[[int, Totals], None],
+) -> None:
+    cpus = plan.job.threads or 1
+    task = ray.remote(num_cpus=cpus, max_retries=_RETRIES, retry_exceptions=[OSError])(_work)
+    # Once, however many parts there are. In a list, so that each process takes it out once, too.
+    shared = [ray.put(plan)]
+    limit = _in_flight(ray)
+    waiting = iter(numbers)
+    running: dict[Any, int] = {}
+    errors: list[str] = []
+    try:
+        while True:
+            while len(running) < limit and (number := next(waiting, None)) is not None:
+                running[task.remote(shared, number)] = number
+            if not running:
+                break
+            done, _ = ray.wait(list(running), num_returns=1)
+            for reference in done:
+                number = running.pop(reference)
+                try:
+                    answer = ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    errors.append(_why_lost(number, error))
+                    continue
+                if isinstance(answer, str):
+                    errors.append(answer)
+                else:
+                    advance(number, answer)
+    finally:
+        for reference in running:
+            ray.cancel(reference, force=True)
+    raise_errors(errors)
+
+
+def _work(shared: list[Any], number: int) -> Totals | str:
+    """What a task does. Bad text is an answer and not an exception, which Ray would try again."""
+    key = shared[0].hex()  # not the digest: the POLICY of a plan may change
+    if key not in _plans:
+        import ray
+
+        _plans.clear()
+        _plans[key] = ray.get(shared[0])
+    try:
+        return run_part(_plans[key], number)
+    except (StreamtokError, ValueError) as error:
+        return str(error)
+
+
+@contextlib.contextmanager
+def _connected(address: str | None) -> Iterator[Any]:
+    """The library, connected. A connection that is there already is used, and stays.
+
+    address: as for `ray.init`. Raises MissingLibraryError, and what `ray.init` raises.
+    """
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns at each start
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingLibraryError("jobs on Ray", "ray", "ray", error) from None
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        ray.init(address=address, log_to_driver=False, configure_logging=False)
+    try:
+        yield ray
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _in_flight(ray: Any) -> int:
+    """Tasks that Ray holds at a time."""
+    return max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
+
+
+def _why_lost(number: int, error: Exception) -> str:
+    """The message for a part that Ray gave up."""
+    what = str(error).strip().splitlines() or [type(error).__name__]
+    return f"part {number} was lost {_RETRIES + 1} times: {what[-1]}"

@@ -1,0 +1,118 @@
+"""Search, pages of tokens, and lists: each against its definition."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import streamtok
+from streamtok.answers.views import vocabulary_lists as lists
+from streamtok.answers.views import vocabulary_search as search
+
+from ...conftest import PACKED, encoding_of
+from ...reference.test_reference import PATTERN
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_unreachable_tokens_and_half_characters(name):
+    """`test_views_of_all_kinds.py` compares the first with their definition."""
+    enc = encoding_of(name)
+    listed = lists.unreachable(enc)
+    assert listed  # each of these vocabularies has some
+    order = [(not one.is_utf8, one.token.id) for one in listed]
+    assert order == sorted(order)
+    for one in listed:
+        assert json.loads(json.dumps(one.as_json()))["is_utf8"] == one.is_utf8
+    halves = {one.id for one in lists.half_characters(enc)}
+    for id in search.every_id(enc):
+        token = enc.decode_single_token_bytes(id)
+        assert (id in halves) == (token.decode("utf-8", "replace").encode() != token)
+
+
+def test_longest():
+    enc = encoding_of("cl100k_base")
+    found = lists.longest(enc, 20)
+    sizes = sorted((len(token) for token in enc.token_byte_values()), reverse=True)
+    assert [len(one.bytes) for one in found] == sizes[:20]
+    assert len(lists.longest(enc, 10**6)) == len(enc.definition.vocabulary)
+
+
+def test_duplicates():
+    enc = encoding_of("cl100k_base")
+    found = lists.duplicates(enc)
+    for one in found[:200] + found[-200:]:
+        assert len(one.tokens) > 1
+        assert {token.bytes.decode().strip().casefold() for token in one.tokens} == {one.text}
+    counts = [len(one.tokens) for one in found]
+    assert counts == sorted(counts, reverse=True)
+    [hello] = [one for one in found if one.text == "hello"]
+    assert {"hello", "·hello", "Hello", "·Hello"} <= {token.shown for token in hello.tokens}
+
+
+def test_search():
+    enc = encoding_of("cl100k_base")
+    found = search.find_text(enc, "token", 10**6)
+    expected = [token for token in enc.token_byte_values() if b"token" in token]
+    assert sorted(one.bytes for one in found) == sorted(expected)
+    assert found[0].bytes == b"token"
+    assert search.find_text(enc, "token", 3) == found[:3]
+    assert search.find_bytes(enc, b"\xe6\x9d", 1)[0].bytes == b"\xe6\x9d"
+    assert search.find_text(enc, "no such token anywhere") == []
+    assert [one.id for one in search.find_text(enc, "<|endoftext|>")] == [enc.eot_token]
+    assert search.find_id(enc, enc.eot_token).is_special
+    with pytest.raises(KeyError):
+        search.find_id(enc, 10**6)
+    assert search.parse_hex("e6 9D b1") == search.parse_hex(" E69DB1\n") == b"\xe6\x9d\xb1"
+    for wrong in ("", "e6 9", "xx", "e 6"):
+        with pytest.raises(ValueError, match="hexadecimal"):
+            search.parse_hex(wrong)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_the_merge_tree_is_made_of_tokens(name):
+    enc = encoding_of(name)
+    for id in [*range(0, enc.n_vocab, 997), enc.encode_single_token(" world")]:
+        try:
+            page = search.token_page(enc, id)
+        except KeyError:
+            continue
+        root, *_ = page.merge_tree or [None]
+        if page.token.is_special:
+            assert root is None
+            continue
+        assert (root.bytes, root.id, root.rank) == (page.token.bytes, id, page.token.rank)
+        uses = [at for node in page.merge_tree for at in node.parts or ()]
+        assert sorted(uses) == list(range(1, len(page.merge_tree)))  # each is a part of one
+        for node in page.merge_tree:
+            assert (node.parts is None) == (len(node.bytes) == 1)
+            if node.parts:
+                left, right = (page.merge_tree[at] for at in node.parts)
+                assert left.bytes + right.bytes == node.bytes
+                assert max(left.rank, right.rank) < node.rank
+        assert json.loads(json.dumps(page.as_json())) == page.as_json()
+
+
+def test_a_deep_merge_tree():
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    ranks |= {b"a" * size: 254 + size for size in range(2, 3000)}
+    enc = streamtok.Encoding("x", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
+    page = search.token_page(enc, enc.encode_single_token(b"a" * 2999))
+    assert page.merge_tree[0].bytes == b"a" * 2999
+    assert all(len(node.bytes) == 1 or node.parts for node in page.merge_tree)
+
+
+def test_neighbours_and_scripts():
+    enc = encoding_of("cl100k_base")
+    page = search.token_page(enc, enc.eot_token)
+    near = [one.id for one in page.neighbours]
+    assert near == [100252, 100253, 100254, 100255, 100258, 100259, 100260, 100276]
+    assert [one.id for one in search.token_page(enc, 0, 2).neighbours] == [1, 2]
+    assert search.token_page(enc, enc.encode_single_token(" world")).scripts == {
+        "LATIN": 5 / 6,
+        "spaces": 1 / 6,
+    }
+    assert search.script_shares("東1!\x00+\udce6") == dict.fromkeys(
+        ["CJK", "bytes", "controls", "digits", "punctuation", "symbols"], 1 / 6
+    )
+    assert search.script_shares("") == {}

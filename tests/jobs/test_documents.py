@@ -1,0 +1,294 @@
+"""Several threads produce the same ids, ends, counts and errors as one."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import streamtok
+from streamtok.cli.main import main
+from streamtok.jobs import documents
+from streamtok.jobs.documents import DocumentEncoder
+from streamtok.jobs.ordered_pool import OrderedPool
+from streamtok.jobs.sources import Places
+
+from ..api.test_threads import SPECIALS, nasty, texts, with_specials
+
+CL100K = streamtok.get_encoding("cl100k_base")
+NAMED = Places("this one {}".format)
+THREADS = [1, 2, 4]
+
+
+@pytest.fixture(autouse=True)
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "TASK", 300)
+    monkeypatch.setattr(documents, "SPREAD_FROM", 64)
+
+
+def in_parts(rng: random.Random, text: bytes, size: int) -> list[tuple[bytes, bool]]:
+    parts = []
+    at = 0
+    while at < len(text):
+        step = rng.randrange(1, size)
+        parts.append((text[at : at + step], False))
+        at += step
+    end = b"" if rng.random() < 0.5 or not parts else parts.pop()[0]
+    return [*parts, (end, True)]
+
+
+def encoded(encoder: DocumentEncoder, parts: list[tuple[bytes, bool]], rng: random.Random) -> Any:
+    """(ids, ends) of parts in groups, some of which are taken late."""
+    ids: list[int] = []
+    ends: list[int] = []
+
+    def take(left: int) -> None:
+        while encoder.n_tasks > left:
+            one = encoder.take()
+            ends.extend(len(ids) + end for end in one.ends)
+            ids.extend(one.ids.tolist())
+
+    at = 0
+    while at < len(parts):
+        step = rng.choice([1, 1, 2, 9])
+        encoder.add(parts[at : at + step])
+        at += step
+        take(rng.choice([0, 3, 100]))
+    take(0)
+    encoder.release()
+    return ids, ends
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+def test_documents_in_parts_have_the_ids_of_whole_ones(threads: int, errors: str) -> None:
+    rng = random.Random(threads)
+    enc = with_specials()
+    for round_ in range(12):
+        prepend = rng.choice([None, 7])
+        append = rng.choice([None, SPECIALS["a b"]])
+        skip = rng.random() < 0.5
+        whole = [text.encode() for text in texts(round_, 3)]
+        whole += [b"", b"x", nasty(rng, 40).encode(), b"", b"<|end of text|>" * 30, b"\n\n" * 200]
+        if errors != "strict":
+            whole += [b"ab \xff cd " * 60, b"\xe6\x97", "日本".encode()[:-1] + b" x" * 90]
+        rng.shuffle(whole)
+        settings: dict[str, Any] = {"allowed_special": "all", "errors": errors}
+        encoder = DocumentEncoder(
+            enc.stream_encoder(**settings),
+            prepend=prepend,
+            append=append,
+            skip_empty=skip,
+            num_threads=threads,
+        )
+        parts = []
+        expected: list[int] = []
+        ends = []
+        for text in whole:
+            one = [(text, True)] if rng.random() < 0.4 else in_parts(rng, text, 900)
+            parts += one
+            if text or not skip:
+                expected += [] if prepend is None else [prepend]
+                expected += enc.encode(text, **settings)
+                expected += [] if append is None else [append]
+                ends.append(len(expected))
+        assert encoded(encoder, parts, rng) == (expected, ends)
+        assert encoder.documents == len(ends)
+        assert encoder.bytes == sum(map(len, whole))
+        assert not encoder.is_open
+
+
+def test_a_state_goes_on_elsewhere() -> None:
+    rng = random.Random(8)
+    text = "".join(texts(2, 3)).encode()
+    expected = CL100K.encode(text, disallowed_special=())
+    for _ in range(10):
+        cut = rng.randrange(len(text))
+        ids: list[int] = []
+        state = None
+        for part, threads in ((text[:cut], 3), (text[cut:], 1)):
+            stream = CL100K.stream_encoder(disallowed_special=())
+            encoder = DocumentEncoder(stream, num_threads=threads)
+            if state is not None:
+                encoder.setstate(json.loads(state))
+            ids += encoder.encode([(part, state is not None)])[0].tolist()
+            state = json.dumps(encoder.getstate())
+            encoder.release()
+        assert ids == expected
+
+
+def add_all(encoder: DocumentEncoder, parts: list[bytes]) -> None:
+    """One document; what could be encoded before an error is taken before it is raised."""
+    for part in [*parts, b""]:
+        try:
+            encoder.add([(part, part == b"")], NAMED)
+        except ValueError:
+            take_all(encoder)
+            raise
+        while encoder.is_ahead:
+            encoder.take()
+    take_all(encoder)
+
+
+def take_all(encoder: DocumentEncoder) -> None:
+    while encoder.n_tasks:
+        encoder.take()
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("group", [100, 1_000, 100_000])
+def test_errors_say_where_whoever_meets_them(threads: int, group: int) -> None:
+    text = b"word and " * 1_000
+    for bad, place, error, match in (
+        (b"\xff", 4_512, UnicodeDecodeError, "invalid start byte"),
+        (b"<|endoftext|>", 7_001, ValueError, "at byte 7001"),
+    ):
+        data = text[:place] + bad + text[place:]
+        stream = CL100K.stream_encoder()
+        encoder = DocumentEncoder(stream, num_threads=threads)
+        encoder.encode([(b"fine", True), (b"fine", True)])
+        with pytest.raises(error, match=match) as caught:
+            add_all(encoder, [data[at : at + group] for at in range(0, len(data), group)])
+        if isinstance(caught.value, UnicodeDecodeError):
+            assert caught.value.start == place
+        assert encoder.failed_place == "this one 1"
+        assert encoder.documents == 2
+        encoder.release()
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_an_odd_document_among_others(threads: int) -> None:
+    enc = CL100K
+    encoder = DocumentEncoder(enc.stream_encoder(), append=9, num_threads=threads)
+    fine: list[Any] = [f"text {i} \U0001f389" for i in range(13)]
+    fine[6] = "a lone \ud800 surrogate"
+    ids, ends = encoder.encode([(text, True) for text in fine])
+    expected = [[*enc.encode(text), 9] for text in fine]
+    assert ids.tolist() == [i for row in expected for i in row]
+    assert list(ends) == np.cumsum([len(row) for row in expected]).tolist()
+    encoder.add([(text, True) for text in [*fine, "<|endoftext|>", "never"]], NAMED)
+    with pytest.raises(ValueError, match="endoftext"):
+        take_all(encoder)
+    assert encoder.documents == 26
+    assert encoder.failed_place == "this one 14"
+    encoder.release()
+
+
+def run_cli(folder: Path, *args: Any, out: str = "ids.bin") -> bytes:
+    target = folder / out
+    assert main(["encode", *map(str, args), "-o", str(target), "-q"]) == 0
+    return target.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["plain", "lines", "delimiter", "jsonl", "files"])
+def test_the_command_line_writes_the_same(kind: str, tmp_path: Path) -> None:
+    rng = random.Random(4)
+    lines = [nasty(rng, rng.choice([0, 5, 200, 4_000])).replace("\n", " ") for _ in range(300)]
+    ways: dict[str, tuple[list[str], list[str]]] = {
+        "plain": ([], ["\n".join(lines)]),
+        "lines": (["--lines", "--skip-empty"], ["\n".join(lines)]),
+        "delimiter": (["--delimiter", r"\n", "--append", "<|endoftext|>"], ["\n".join(lines)]),
+        "jsonl": (["--jsonl", "t"], ["\n".join(json.dumps({"t": line}) for line in lines)]),
+        "files": ([], lines[:40]),
+    }
+    options, contents = ways[kind]
+    names = []
+    for i, content in enumerate(contents):
+        names.append(tmp_path / f"{i}.txt")
+        names[-1].write_text(content, encoding="utf-8", newline="")
+    common = [*names, *options, "--special", "plain"]
+    expected = run_cli(tmp_path, *common, "--threads", 1, "--chunk-size", "64k")
+    for threads, size in ((1, "1M"), (4, "3k"), (3, "100k")):
+        found = run_cli(tmp_path, *common, "--threads", threads, "--chunk-size", size)
+        assert found == expected
+        if threads == 1:
+            continue
+        more = ["--threads", threads, "--chunk-size", size, "--resume", "--checkpoint-every", 0]
+        assert run_cli(tmp_path, *common, *more) == expected
+    text = "\n".join(lines) if kind in ("plain", "delimiter") else None
+    if kind == "plain":
+        assert text is not None
+        ids = CL100K.encode(text, disallowed_special=())
+        out = run_cli(tmp_path, *common, "--encoding", "cl100k_base", "--threads", 3, out="o.u32")
+        assert np.frombuffer(out, "<u4").tolist() == ids
+
+
+def test_ids_leave_before_a_pipe_is_waited_for(tmp_path: Path) -> None:
+    """Two lines into a FIFO, far apart: the ids of the first come out before the second goes in."""
+    fifo, out = tmp_path / "in", tmp_path / "out"
+    os.mkfifo(fifo)
+    os.mkfifo(out)
+    args = ["encode", str(fifo), "--lines", "-o", str(out), "--format", "text", "--threads", "3"]
+    thread = threading.Thread(target=main, args=([*args, "-q"],), daemon=True)
+    thread.start()
+    with out.open("rb", buffering=0) as ids, fifo.open("wb", buffering=0) as feed:
+        feed.write(b"hello world\n")
+        first = b""
+        while first.count(b"\n") < 2:
+            assert select.select([ids], [], [], 60)[0], "nothing comes out"
+            first += ids.read(100)
+        feed.write(b"hello\n")
+        feed.close()
+        rest = ids.read(100)
+    thread.join()
+    expected = CL100K.encode("hello world"), CL100K.encode("hello")
+    assert [int(x) for x in (first + rest).split()] == [*expected[0], *expected[1]]
+
+
+class TestSpread:
+    @pytest.mark.parametrize("threads", [1, 2, 5])
+    def test_results_come_in_order(self, threads: int) -> None:
+        spread: OrderedPool[int, None] = OrderedPool(threads)
+        seen: set[int] = set()
+
+        def task(i: int) -> Callable[[], int]:
+            def work() -> int:
+                seen.add(threading.get_ident())
+                time.sleep(0.002 * (i % 3))
+                return i
+
+            return work
+
+        found = []
+        for i in range(60):
+            spread.add(task(i), None) if i % 7 else spread.add_done(i, None)
+            while len(spread) > 10:
+                found.append(spread.take())
+        while len(spread):
+            found.append(spread.take())
+        assert found == list(range(60))
+        assert (len(seen) > 1) == (threads > 1)
+        spread.close()
+
+    def test_an_error_comes_in_its_turn(self) -> None:
+        spread: OrderedPool[int, None] = OrderedPool(3)
+        spread.add(lambda: 1, None)
+        spread.add(lambda: 1 // 0, None)
+        spread.add(lambda: 3, None)
+        assert spread.take() == 1
+        with pytest.raises(ZeroDivisionError):
+            spread.take()
+        assert spread.take() == 3
+        spread.close()
+
+    def test_it_ends_its_threads_and_goes_on(self) -> None:
+        spread: OrderedPool[int, None] = OrderedPool(4)
+        for _ in range(2):
+            for i in range(20):
+                spread.add(lambda i=i: i, None)  # type: ignore[misc]
+            assert spread.take() == 0
+            assert len(spread._helpers) == 3
+            spread.close()
+            assert not spread._helpers
+            assert len(spread) == 0
+        with pytest.raises(ValueError, match="positive"):
+            OrderedPool(0)

@@ -1,0 +1,609 @@
+"""Rotations between two looks at a followed file: no file is skipped, and none is read twice.
+
+What is lost is a gap, which is an error unless gaps are accepted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streamtok
+from streamtok.jobs.sources import Follower
+
+from ..long import followers
+
+
+class Over(BaseException):
+    """The follower waits, and nobody will write any more."""
+
+
+class Looks:
+    """A follower of `path`; whenever it has read all, the next of `steps` happens.
+
+    accepts: gaps are accepted, and kept in `gaps`.
+    """
+
+    def __init__(self, path: Path, steps: list[Any], patience: int = 8, accepts: bool = False):
+        self.steps = steps
+        self.gaps: list[str] = []
+        accept = self.gaps.append if accepts else None
+        self.follower = Follower(str(path), interval=0.0, accept_gap=accept)
+        self.follower._sleep = self._look  # type: ignore[method-assign]
+        self._patience = patience
+        self.data = b""
+
+    def _look(self) -> None:
+        if self.steps:
+            self.steps.pop(0)()
+            return
+        self._patience -= 1
+        if not self._patience:
+            raise Over
+
+    def read(self, position: dict[str, Any] | None = None) -> bytes:
+        self.begin, self.is_reading = position["at"] if position else 0, True
+        with contextlib.suppress(Over):
+            for block in self.follower.blocks(position):
+                self.data += block
+        return self.data
+
+
+class Log:
+    """app.log in a folder, and what rotates it; each file is later than those before it."""
+
+    def __init__(self, folder: Path):
+        self.path = folder / "app.log"
+        self._time = 1_700_000_000_000_000_000
+
+    def write(self, text: str, mode: str = "a") -> None:
+        with self.path.open(mode) as file:
+            file.write(text)
+        self.stamp(self.path)
+
+    def stamp(self, path: Path) -> None:
+        self._time += 1_000_000
+        os.utime(path, ns=(self._time, self._time))
+
+    def rotate(self, keep: int = 9, suffix: str = ".{}") -> None:
+        def name(number: int) -> Path:
+            return self.path.with_name(self.path.name + suffix.format(number))
+
+        name(keep).unlink(missing_ok=True)
+        for number in range(keep - 1, 0, -1):
+            if name(number).exists():
+                name(number).rename(name(number + 1))
+        self.path.rename(name(1))
+
+    def pack(self, number: int, suffix: str = ".gz") -> None:
+        plain = self.path.with_name(f"{self.path.name}.{number}")
+        packed = plain.with_name(f"{plain.name}{suffix}")
+        packed.write_bytes(followers.COMPRESSIONS[suffix](plain.read_bytes()))
+        times = plain.stat().st_mtime_ns
+        os.utime(packed, ns=(times, times))
+        plain.unlink()
+
+    def write_and_rotate(self, *texts: str, **how: Any) -> None:
+        for text in texts:
+            self.rotate(**how)
+            self.write(text)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return Log(tmp_path)
+
+
+def test_what_was_read_is_truncated(log: Log, tmp_path: Path) -> None:
+    """Without a copy: three gaps. A late writer's text is read."""
+    longer = "three, and this is longer than what was there\n"
+
+    def rename_under_its_writer() -> None:
+        with log.path.open("a") as old:
+            log.rotate()
+            old.write("late\n")
+        log.stamp(tmp_path / "app.log.1")
+        log.write("four\n")
+
+    nothing = [lambda: None] * 4  # it looks again before it takes the text for lost
+    steps = [
+        lambda: os.truncate(log.path, 0),
+        *nothing,
+        lambda: log.write("two\n"),
+        lambda: log.write(longer, "w"),
+        *nothing,
+        rename_under_its_writer,
+        lambda: None,
+        log.path.unlink,
+        lambda: log.write("five\n"),
+    ]
+    log.write("one\n")
+    expected = f"one\ntwo\n{longer}late\nfour\nfive\n"
+    looks = Looks(log.path, steps, 9, accepts=True)
+    assert looks.read().decode() == expected
+    assert ["byte 4" in gap for gap in looks.gaps] == [True, True, False]
+    assert all(str(log.path) in gap and "lost" in gap for gap in looks.gaps)
+
+
+@pytest.mark.parametrize("has_next", [False, True])
+def test_a_copy_of_what_was_opened_only_is_read(log: Log, has_next: bool) -> None:
+    """It is copied and truncated between the start and the first read of the log."""
+    log.write("one\ntwo\n")
+    looks = Looks(log.path, [])
+    blocks = looks.follower.blocks()
+    assert next(blocks) == b""
+    log.path.with_name("app.log.1").write_bytes(log.path.read_bytes())
+    log.stamp(log.path.with_name("app.log.1"))
+    os.truncate(log.path, 0)
+    if has_next:
+        log.write("three\n")
+    data = b""
+    with contextlib.suppress(Over):
+        for block in blocks:
+            data += block
+    assert data == b"one\ntwo\n" + (b"three\n" if has_next else b"")
+
+
+@pytest.mark.parametrize("is_rotated", [False, True])
+def test_a_symbolic_link_to_a_log(log: Log, tmp_path: Path, is_rotated: bool) -> None:
+    """Files are rotated beside its target; a link to one of them is no other file."""
+    link = tmp_path / "links" / "current.log"
+    link.parent.mkdir()
+    link.symlink_to(log.path)
+    (link.parent / "current.log.1").symlink_to(tmp_path / "app.log.1")
+    rotations = [lambda: log.write_and_rotate("two\n", "three\n")] if not is_rotated else []
+    log.write("one\n")
+    looks = Looks(link, rotations)
+    assert looks.read() == b"one\n" + (b"" if is_rotated else b"two\nthree\n")
+    if is_rotated:
+        position = looks.follower.position(4)
+        log.write("more\n")
+        log.write_and_rotate("two\n", "three\n")
+        assert Looks(link, []).read(position) == b"more\ntwo\nthree\n"
+
+
+@pytest.mark.parametrize("suffix", ["", *followers.COMPRESSIONS])
+def test_the_rest_of_a_copy_is_read(log: Log, suffix: str) -> None:
+    """Also where the log has become longer than it was, and begins as it did."""
+    copy = log.path.with_name(f"app.log-20300101{suffix}")
+
+    def rotate() -> None:
+        log.write("lines\n")
+        data = log.path.read_bytes()
+        copy.write_bytes(followers.COMPRESSIONS[suffix](data) if suffix else data)
+        log.stamp(copy)
+        log.write("# begin\nmany more lines than there were\n", "w")
+
+    log.write("# begin\nsome ")
+    expected = b"# begin\nsome lines\n# begin\nmany more lines than there were\n"
+    live = Looks(log.path, [rotate])
+    assert live.read() == expected
+    for at in range(9, len(expected) + 1):
+        position = live.follower.position(at)
+        assert Looks(log.path, []).read(position) == expected[at:]
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "other"])
+def test_what_cannot_be_gone_on_from(log: Log, tmp_path: Path, how: str) -> None:
+    log.write("one\ntwo\n")
+    first = Looks(log.path, [])
+    first.read()
+    position = first.follower.position(8)
+    if how == "gone":
+        log.path.rename(tmp_path / "elsewhere")
+        log.write("three\n")
+    elif how == "cut":
+        os.truncate(log.path, 3)
+    else:
+        log.path.write_text("ONE\ntwo\n")
+    with pytest.raises(streamtok.CheckpointError, match=r"byte 8 .* lost.*--accept-gap"):
+        Looks(log.path, []).read(position)
+    looks = Looks(log.path, [], accepts=True)
+    assert looks.read(position) == log.path.read_bytes()
+    assert len(looks.gaps) == 1
+
+
+def test_a_gap_ends_the_line_that_it_cuts(log: Log) -> None:
+    log.write("one\ntw")
+    first = Looks(log.path, [lambda: log.write("three\n", "w")], accepts=True)
+    assert first.read() == b"one\ntw\nthree\n"
+    first = Looks(log.path, [])
+    log.write("one\ntw", "w")
+    first.read()
+    position = first.follower.position(6)
+    assert "at least 2 bytes" in lost(log, first.follower.position(4))
+    log.write("three\n", "w")
+    again = Looks(log.path, [], accepts=True)
+    assert again.read(position) == b"\nthree\n"
+
+
+def test_a_gap_names_the_files_that_cannot_be_read(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.write("one\n")
+    first = Looks(log.path, [])
+    first.read()
+    log.write_and_rotate("two\n")
+    denied = str(log.path.with_name("app.log.1"))
+    opening = os.open
+
+    def open_all_but_one(path: str, flags: int) -> int:
+        if path == denied:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return opening(path, flags)
+
+    monkeypatch.setattr(os, "open", open_all_but_one)
+    with pytest.raises(streamtok.CheckpointError) as error:
+        Looks(log.path, []).read(first.follower.position(4))
+    assert f"; {denied}: Permission denied; --accept-gap" in str(error.value)
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize("is_live", [False, True])
+def test_a_gap_is_accepted_once(log: Log, is_live: bool, is_cut: bool) -> None:
+    """Also if nothing has come after it, or a part of a line only."""
+    log.write("one" if is_cut else "one\n")
+    looks = Looks(log.path, [lambda: os.truncate(log.path, 0)] if is_live else [], accepts=True)
+    text = looks.read()
+    if not is_live:
+        position = looks.follower.position(len(text))
+        os.truncate(log.path, 0)
+        looks = Looks(log.path, [], accepts=True)
+        text += looks.read(position)
+    assert (text, len(looks.gaps)) == (b"one\n", 1)
+    after = [looks.follower.position(4)]
+    if is_cut:
+        with pytest.raises(streamtok.CheckpointError):
+            Looks(log.path, []).read(looks.follower.position(3))
+    log.write("tw")
+    begun = Looks(log.path, [])
+    assert begun.read(after[0]) == b"tw"
+    after.append(begun.follower.position(4))
+    log.write("o\n")
+    for position in after:
+        assert Looks(log.path, []).read(position) == b"two\n"
+
+
+def lost(log: Log, position: dict[str, Any]) -> str:
+    """The message for a log that has become empty."""
+    os.truncate(log.path, 0)
+    with pytest.raises(streamtok.CheckpointError) as error:
+        Looks(log.path, []).read(position)
+    return str(error.value)
+
+
+def test_rotations_while_what_is_between_is_read(log: Log) -> None:
+    """The names move on under the reader's hands."""
+    log.write("one\n")
+    texts = iter([["two\n", "three\n"], ["four\n"], ["five\n", "six\n"], [], ["seven\n"]])
+    steps = [lambda: log.write_and_rotate(*next(texts)) for _ in range(5)]
+    assert Looks(log.path, steps, 9).read() == b"one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
+
+
+@pytest.mark.parametrize("keep", [1, 2, 3])
+def test_the_file_that_was_read_is_deleted(log: Log, keep: int) -> None:
+    """Nobody can tell whether others came and went, so that is a gap; what is there is read."""
+    log.write("zero\n")
+    log.write_and_rotate("one\n")
+    steps = [lambda: log.write_and_rotate("two\n", "three\n", "four\n", keep=keep)]
+    looks = Looks(log.path, steps, accepts=True)
+    expected = ["one\n", *["two\n", "three\n"][-keep:], "four\n"]
+    assert looks.read().decode() == "".join(expected)
+    assert len(looks.gaps) == (keep < 3)
+
+
+def test_the_name_is_missing_for_a_while(log: Log) -> None:
+    log.write("one\n")
+    steps = [
+        lambda: log.write_and_rotate("two\n"),
+        log.rotate,
+        lambda: None,
+        lambda: log.write("three\n"),
+    ]
+    assert Looks(log.path, steps, 9).read() == b"one\ntwo\nthree\n"
+
+
+def test_the_name_is_missing_and_what_was_read_is_packed(log: Log) -> None:
+    def rotate() -> None:
+        log.write_and_rotate("two\n")
+        log.rotate()
+        log.pack(2)  # that of "one", which is open
+
+    log.write("one\n")
+    assert Looks(log.path, [rotate], 20).read() == b"one\ntwo\n"
+
+
+def test_other_files_beside_it_are_not_its_text(log: Log, tmp_path: Path) -> None:
+    def rotate() -> None:
+        log.write_and_rotate("two\n")
+        for name in ("app.log.offset", "app.log.lock", "app.log-notes", "app.log.1.tmp~"):
+            (tmp_path / name).write_text("no text of the log\n")
+
+    log.write("one\n")
+    (tmp_path / "app.log.swp").write_text("an editor\n")
+    assert Looks(log.path, [rotate]).read() == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("suffix", [".{}", "-2024010{}"])
+def test_names_of_rotated_files(log: Log, suffix: str, tmp_path: Path) -> None:
+    def rotate() -> None:
+        if suffix == ".{}":
+            log.write_and_rotate("two\n", "three\n")
+            return
+        for day, text in enumerate(["two\n", "three\n"]):
+            log.path.rename(tmp_path / f"app.log-2024010{day}")
+            log.write(text)
+
+    log.write("one\n")
+    assert Looks(log.path, [rotate]).read() == b"one\ntwo\nthree\n"
+
+
+def test_files_of_one_moment_are_in_the_order_of_their_numbers(log: Log, tmp_path: Path) -> None:
+    def rotate() -> None:
+        log.write_and_rotate(*[f"{i}\n" for i in range(2, 14)], keep=20)
+        for path in tmp_path.iterdir():
+            os.utime(path, ns=(10**18, 10**18))
+
+    log.write("1\n")
+    expected = "".join(f"{i}\n" for i in range(1, 14))
+    assert Looks(log.path, [rotate], 20).read().decode() == expected
+
+
+def test_what_was_packed_after_it_was_read_is_left_alone(log: Log) -> None:
+    log.write("zero\n")
+    log.write_and_rotate("one\n")
+
+    def rotate() -> None:
+        log.write_and_rotate("two\n")
+        log.pack(2)  # that of "zero"
+        log.pack(1)  # that of "one", which is being read
+
+    assert Looks(log.path, [rotate]).read() == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("suffix", followers.COMPRESSIONS)
+def test_what_was_packed_before_it_was_read_is_unpacked(log: Log, suffix: str) -> None:
+    log.write("one\n")
+
+    def rotate() -> None:
+        log.write_and_rotate("two\n", "three\n" * 30_000, "four\n")
+        for number in 3, 2, 1:
+            log.pack(number, suffix)
+
+    live = Looks(log.path, [rotate])
+    expected = b"one\ntwo\n" + b"three\n" * 30_000 + b"four\n"
+    assert live.read() == expected
+    for at in 0, 2, 4, 7, 8, 100, 100_000, len(expected):
+        assert Looks(log.path, []).read(live.follower.position(at)) == expected[at:]
+
+
+@pytest.mark.parametrize("damage", ["cut", "lz4"])
+def test_what_cannot_be_unpacked_is_a_gap(log: Log, damage: str) -> None:
+    def rotate() -> None:
+        log.write_and_rotate("two\n", "three\n")
+        log.pack(1)
+        packed = log.path.with_name("app.log.1.gz")
+        if damage == "cut":
+            os.truncate(packed, 15)
+        else:
+            packed.write_bytes(b"\x04\x22\x4d\x18" * 9)
+            packed.rename(packed.with_suffix(".lz4"))
+
+    log.write("one\n")
+    looks = Looks(log.path, [rotate])
+    with pytest.raises(streamtok.CheckpointError, match=r"app\.log\.1\.(gz|lz4)"):
+        looks.read()
+    looks = Looks(log.path, [], accepts=True)
+    assert looks.read(looks.follower.position(0)).decode().endswith("three\n")
+    assert len(looks.gaps) == 1
+
+
+def test_a_copy_that_is_still_being_packed(log: Log) -> None:
+    """Both files are there until the compressed one is complete."""
+    log.write("one\n")
+    first = Looks(log.path, [])
+    first.read()
+    log.write("two\n")
+    log.write_and_rotate("three\n")
+    packed = gzip.compress(log.path.with_name("app.log.1").read_bytes())
+    log.path.with_name("app.log.1.gz").write_bytes(packed[:12])
+    assert Looks(log.path, []).read(first.follower.position(4)) == b"two\nthree\n"
+
+
+def test_text_that_comes_too_late_is_a_gap(log: Log) -> None:
+    """A process writes to the renamed file, while others have begun the new one."""
+    old = log.path.with_name("app.log.1")
+
+    def write_late() -> None:
+        with old.open("a") as file:
+            file.write("too late\n")
+
+    def looks(accepts: bool) -> Looks:
+        log.write("one\n", "w")
+        steps: list[Any] = [lambda: log.write_and_rotate("two\n"), *[lambda: None] * 3]
+        return Looks(log.path, [*steps, write_late, lambda: log.write("3\n")], accepts=accepts)
+
+    accepting = looks(True)
+    assert accepting.read() == b"one\ntwo\n3\n"
+    (gap,) = accepting.gaps
+    assert "9 bytes" in gap
+    assert "byte 4 " in gap
+    old.unlink()
+    with pytest.raises(streamtok.CheckpointError, match=r"9 bytes were written .*--accept-gap"):
+        looks(False).read()
+
+
+@pytest.mark.parametrize("has_log", [False, True])
+def test_what_is_older_than_the_start_is_not_read(log: Log, has_log: bool) -> None:
+    """Neither at once nor by a process that continues before anything was there."""
+    log.write("old\n")
+    log.write_and_rotate("old, too\n")
+    log.rotate()
+    log.pack(2)
+    if has_log:
+        log.path.touch()
+        log.stamp(log.path)
+    first = Looks(log.path, [])
+    assert first.read() == b""
+    position = first.follower.position(0)
+    log.write("one\n")
+    log.write_and_rotate("two\n")
+    log.pack(1)
+    assert Looks(log.path, []).read(position) == b"one\ntwo\n"
+    assert Looks(log.path, []).read() == b"two\n"
+
+
+def test_going_on_behind_rotations_of_every_number(log: Log) -> None:
+    log.write("one\n")
+    first = Looks(log.path, [])
+    first.read()
+    position = first.follower.position(2)
+    expected = "e\n"
+    for i in range(4):
+        found = Looks(log.path, [], 9)
+        assert found.read(position).decode() == expected
+        log.write_and_rotate(f"more {i}\n")
+        expected += f"more {i}\n"
+
+
+def test_a_state_from_between(log: Log) -> None:
+    """A position in a file that was rotated before anybody looked goes on there."""
+
+    def texts() -> Iterator[str]:
+        yield from ("two\n", "three\n", "four\n")
+
+    log.write("one\n")
+    looks = Looks(log.path, [lambda: log.write_and_rotate(*texts())])
+    whole = looks.read()
+    for at in range(len(whole) + 1):
+        position = looks.follower.position(at)
+        assert Looks(log.path, [], 9).read(position) == whole[at:]
+
+
+@pytest.mark.parametrize("call", ["open", "stat", "scandir"])
+def test_rotations_in_the_middle_of_a_look(
+    log: Log, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """Each of the next calls of the system comes just after a rotation."""
+    texts = [f"{i}\n" for i in range(2, 9)]
+    left = list(texts)
+    real = getattr(os, call)
+    is_rotating = True
+
+    def rotate_first(*args: Any, **more: Any) -> Any:
+        nonlocal is_rotating
+        if left and not is_rotating:
+            is_rotating = True
+            log.write_and_rotate(left.pop(0), keep=20)
+            is_rotating = False
+        return real(*args, **more)
+
+    def begin() -> None:
+        nonlocal is_rotating
+        log.write_and_rotate("1\n", keep=20)
+        is_rotating = False
+
+    log.write("0\n")
+    monkeypatch.setattr(os, call, rotate_first)
+    found = Looks(log.path, [begin], 40).read().decode()
+    assert not left
+    assert found == "0\n1\n" + "".join(texts)
+
+
+def test_a_folder_that_cannot_be_listed(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Any) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    log.write("one\n")
+    monkeypatch.setattr("os.scandir", refuse)
+    looks = Looks(log.path, [lambda: log.write_and_rotate("two\n")], accepts=True)
+    assert looks.read() == b"one\ntwo\n"
+    assert len(looks.gaps) == 1
+
+
+def test_random_rotations(tmp_path: Path) -> None:
+    """Whatever is written and rotated between two looks, and wherever a new process goes on."""
+    rng = random.Random(24)
+    for number in range(60):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        log = Log(folder)
+        written = ""
+
+        def act(log: Log = log) -> None:
+            nonlocal written
+            for _ in range(rng.choice([0, 1, 1, 2, 5])):
+                if rng.random() < 0.4 and log.path.exists():
+                    log.rotate(keep=99)
+                else:
+                    text = f"{len(written)} " * rng.choice([1, 1, 3, 200])
+                    log.write(text)
+                    written += text
+
+        log.write("begin ")
+        written = "begin "
+        position, before = None, b""
+        for _ in range(3):
+            looks = Looks(log.path, [act] * rng.randrange(6), 150)
+            read = looks.read(position)
+            assert (before + read).decode() == written
+            at = rng.randrange(len(before), len(before + read) + 1)
+            position = looks.follower.position(at)
+            before = (before + read)[:at]
+            act()
+
+
+def test_random_logs(tmp_path: Path) -> None:
+    """As `tests/long/followers.py`, in this process: all lines come once, or a gap is named."""
+    for seed in range(60):
+        follow_at_random(seed, tmp_path / str(seed))
+
+
+def follow_at_random(seed: int, folder: Path) -> None:
+    folder.mkdir()
+    rng = random.Random(seed)
+    is_losing = rng.random() < 0.4
+    banner = b"" if is_losing or rng.random() < 0.5 else b"# a new file\n"
+    log = followers.Log(folder, rng, rng.random() < 0.3, banner, is_stamped=True)
+    for _ in range(rng.choice([0, 0, 2, 5])):
+        rng.choice(log.steps)()
+    log.forget()
+
+    def act() -> None:
+        if not gaps:
+            log.note_read(looks.follower._read if looks.is_reading else len(text))
+        for _ in range(rng.choice([0, 1, 1, 2, 5])):
+            steps = log.losing if is_losing and rng.random() < 0.1 else log.steps
+            rng.choice(steps)()
+
+    gaps: list[str] = []
+    position: dict[str, Any] | None = None
+    text = b""
+    for life in range(4):
+        steps = [act] * rng.randrange(5)
+        if life == 3:
+            steps += [lambda: log.put(log.line()), lambda: log.put(b"the end\n")]
+        looks = Looks(log.path, steps, 12, accepts=True)
+        looks.gaps = gaps
+        looks.follower._accept_gap = gaps.append
+        text += looks.read(position)
+        at = rng.randrange(looks.begin, len(text) + 1) if life < 3 else len(text)
+        looks.follower.release(at)
+        position = json.loads(json.dumps(looks.follower.position(at)))
+        text, looks.is_reading = text[:at], False
+        log.history.append(f"stopped at {at}")
+        if life < 3:
+            act()
+        if gaps and not log.lost:
+            raise AssertionError(f"seed {seed}: {gaps} {log.history}")
+    error = log.check(text, bool(gaps))
+    assert error is None, f"seed {seed}: {error} {log.history}"

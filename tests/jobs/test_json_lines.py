@@ -1,0 +1,132 @@
+"""JSON lines that are broken, too long or not UTF-8 are rejected, skipped or repaired."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from typing import Any
+
+import pytest
+
+from streamtok.errors import DocumentError
+from streamtok.jobs.sources import BadRecord, Documents, JsonLines, Part, Start
+
+from ..conftest import chunked
+
+
+def texts_in(parts: list[Part]) -> list[str | bytes]:
+    found: list[str | bytes] = []
+    for part in parts:
+        if isinstance(part, Documents):
+            found += [text.decode() for text in part.texts()]
+        else:
+            found.append(part[0])
+    return found
+
+
+def read(data: bytes, size: int, **more: Any) -> tuple[list[str | bytes], JsonLines]:
+    splitter = JsonLines("t", "rows", **more)
+    parts = [texts_in(splitter.split(block)) for block in chunked(data, size)]
+    parts.append(texts_in(splitter.finish()))
+    assert splitter.consumed == len(data)
+    return list(itertools.chain.from_iterable(parts)), splitter
+
+
+SIZES = [1, 3, 50, 1000, 1 << 16]
+
+
+# Lines that are too long
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_line_is_too_long_however_it_comes(size: int) -> None:
+    """What is skipped does not depend on how the bytes are cut."""
+    row = json.dumps({"t": "x" * 80}).encode()
+    most = len(row)
+    longer = json.dumps({"t": "y" * 81}).encode()
+    much = json.dumps({"t": "z" * 5000}).encode()
+    for lines in ([row, longer, row], [longer], [much, longer, row], [row, much], [b"", longer]):
+        for end in (b"\n", b""):
+            data = b"\n".join(lines) + end
+            bad: list[BadRecord] = []
+            found, splitter = read(data, size, on_bad=bad.append, max_line=most)
+            assert found == ["x" * 80] * lines.count(row)
+            numbers = [i + 1 for i, line in enumerate(lines) if len(line) > most]
+            offsets = [sum(len(line) + 1 for line in lines[: i - 1]) for i in numbers]
+            places = [{"offset": at} for at in offsets]
+            assert [one.place for one in bad] == places
+            assert {one.reason for one in bad} <= {f"more than {most} bytes"}
+            assert splitter.records == len(lines)
+            if bad:
+                message = (
+                    rf"^rows line {numbers[0]}: more than {most} bytes; a larger "
+                    "--max-pending takes it; --skip-bad-lines skips it$"
+                )
+                with pytest.raises(DocumentError, match=message):
+                    read(data, size, max_line=most)
+
+
+def test_a_long_line_is_not_kept() -> None:
+    splitter = JsonLines("t", "rows", on_bad=lambda bad: None, max_line=1000)
+    for _ in range(100):
+        splitter.split(b"x" * 500)
+        assert sum(map(len, splitter._rest)) <= 1500
+    assert splitter.consumed == 0  # going on from here begins with the line once more
+    assert texts_in(splitter.split(b'\n{"t": "one"}\n')) == ["one"]
+    assert splitter.consumed == 50_000 + 14
+
+
+@pytest.mark.parametrize("size", [7, 64, 1 << 16])
+def test_going_on_amid_long_lines(size: int) -> None:
+    """A position is a line's begin, with the CRC of all before, also of what was skipped."""
+    rng = random.Random(39)
+    lines = [json.dumps({"t": "x" * rng.choice([3, 30, 300, 3000])}).encode() for _ in range(40)]
+    data = b"\n".join(lines)
+    more: dict[str, Any] = {"max_line": 200}
+    whole_bad: list[BadRecord] = []
+    whole, last = read(data, size, on_bad=whole_bad.append, **more)
+    first_bad: list[BadRecord] = []
+    first = JsonLines("t", "rows", on_bad=first_bad.append, **more)
+    found: list[str | bytes] = []
+    for block in chunked(data, size):
+        found += texts_in(first.split(block))
+        bad: list[BadRecord] = []
+        second = JsonLines(
+            "t", "rows", start=Start(first.consumed, first.records, first.crc),
+            on_bad=bad.append, **more
+        )  # fmt: skip
+        rest = texts_in(second.split(data[first.consumed :])) + texts_in(second.finish())
+        assert found + rest == whole
+        assert (second.consumed, second.records, second.crc) == (
+            last.consumed, last.records, last.crc
+        )  # fmt: skip
+        places = [one.place for one in first_bad + bad]
+        assert places == [one.place for one in whole_bad]
+
+
+# Bytes that are not UTF-8
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("bad", [b"\xff", b"\xe4\xb8", b"a\x80b", b"\xed\xa0\x80", b"\xf0\x9f"])
+def test_errors_apply_to_json_lines(size: int, bad: bytes) -> None:
+    """The text is what the field of the decoded line holds."""
+    data = b'{"t": "one"}\n{"t": "a ' + bad + b' b", "u": 1}\n{"t": "two"}\n'
+    with pytest.raises(DocumentError, match=r"line 2: not UTF-8: byte \d+ .*; --errors replace"):
+        read(data, size)
+    skipped: list[BadRecord] = []
+    found, _ = read(data, size, on_bad=skipped.append)
+    assert (found, [one.place for one in skipped]) == (["one", "two"], [{"offset": 13}])
+    found, _ = read(data, size, errors="replace", on_bad=skipped.append)
+    assert found == ["one", f"a {bad.decode('utf-8', 'replace')} b", "two"]
+    assert len(skipped) == 1
+    found, _ = read(data, size, errors="surrogateescape")
+    assert found == ["one", b"a " + bad + b" b", "two"]
+
+
+def test_bytes_outside_of_the_text_are_no_json() -> None:
+    for errors in ("replace", "surrogateescape"):
+        with pytest.raises(DocumentError, match="line 1: invalid JSON"):
+            read(b'\xff{"t": "one"}\n', 100, errors=errors)
+        assert read(b'{"\xff": 1, "t": "one"}\n', 100, errors=errors)[0] == ["one"]

@@ -1,0 +1,181 @@
+"""Reading files of ids: at every cut, and with one clear error for damaged ones."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import streamtok
+from streamtok.jobs import sinks
+
+from ..cli.test_cli import fails, run
+from ..conftest import chunked
+
+IDS = [0, 7, 12, 100_276, 65_536, 3] * 20
+
+
+def read(data: bytes, chosen: str, size: int = 1 << 16) -> list[int]:
+    return [int(one) for ids in sinks.read_ids(iter(chunked(data, size)), chosen) for one in ids]
+
+
+def npy(header: str, version: int = 1) -> bytes:
+    text = header.encode("latin-1").ljust(117) + b"\n"
+    size = len(text).to_bytes(2 if version == 1 else 4, "little")
+    return b"\x93NUMPY" + bytes([version, 0]) + size + text + b"\1\0\0\0" * 2
+
+
+GOOD = "{'descr': '<u4', 'fortran_order': False, 'shape': (2,), }"
+
+
+def test_npy_of_numpy_and_of_others() -> None:
+    for dtype in ("<u2", "<u4", ">u4", "<i8", "|u1", ">i2"):
+        file = io.BytesIO()
+        np.save(file, np.array([1, 2, 120], dtype))
+        assert read(file.getvalue(), "npy", 5) == [1, 2, 120]
+    for header in (GOOD, GOOD.replace(" ", ""), GOOD.replace("'", '"')):
+        for version in (1, 2):
+            assert read(npy(header, version), "npy") == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<u4', 'fortran_order':(False, 'shape': (2,), }",
+        "{'descr': '<u4', 'fortran_order': False, 'shape': (2,), ",
+        "{'descr': '<u4', 'fortran_order': False, 'shape': (2L,), }",
+        "{'descr': '<u4', 'fortran_order': False, 'shape': [2], }",
+        "{'descr': '<u4', 'fortran_order': False, 'shape': (-2,), }",
+        "{'descr': '<u4', 'fortran_order': False, 'shape': (2.0,), }",
+        "{'descr': '<u4', 'fortran_order': False, 'shape': (True,), }",
+        "{'descr': '<u4', 'fortran_order': 0, 'shape': (2,), }",
+        "{'descr': '<u4', 'shape': (2,), }",
+        "{'descr': '<u4', 'fortran_order': False, 'shape': (2,), 'more': 1}",
+        "{[]: 1}", "{**1}", "((((((((", "'", '"""', "\\", "\x00", "\xff", "", "0x", "1e999", "f''",
+        "-" * 110, "[" * 110, "{'descr': " * 9, "__import__('os').getcwd()",
+    ],
+)  # fmt: skip
+def test_a_damaged_npy_header_is_a_value_error(header: str) -> None:
+    with pytest.raises(ValueError, match="the npy header is damaged"):
+        read(npy(header), "npy")
+
+
+@pytest.mark.parametrize(
+    ("descr", "shape"),
+    [
+        ("'<f4'", "(2,)"),
+        ("'<u4'", "(2, 1)"),
+        ("'<u4'", "()"),
+        ("'|O'", "(2,)"),
+        ("[('a', '<u4')]", "(2,)"),
+        ("'<u4,<u4'", "(2,)"),
+        ("'nonsense'", "(2,)"),
+        ("'<u3'", "(2,)"),
+        ("'<M8[ns]'", "(2,)"),
+        ("3", "(2,)"),
+    ],
+)
+def test_npy_that_is_no_row_of_ids(descr: str, shape: str) -> None:
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
+    with pytest.raises(ValueError, match="one-dimensional array of integers"):
+        read(npy(header), "npy")
+
+
+def test_every_damaged_byte_of_an_npy_header() -> None:
+    """Any change gives ids or a ValueError, without a warning."""
+    rng = random.Random(26)
+    good = npy(GOOD)
+    refused = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3000):
+            data = bytearray(good)
+            for _ in range(rng.choice([1, 1, 2, 5])):
+                data[rng.randrange(70)] = rng.choice([rng.randrange(256), *b"(){}[]',:\\\"#"])
+            try:
+                read(bytes(data), "npy")
+            except ValueError:
+                refused += 1
+    assert refused > 2000
+
+
+# JSON lines
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1 << 16])
+def test_json_lines_of_ids(size: int) -> None:
+    rows = [IDS, [], [5], [], IDS[:3]]
+    expected = [one for row in rows for one in row]
+    plain = "".join(json.dumps({"input_ids": row}) + "\n" for row in rows)
+    dense = "\n".join(json.dumps({"input_ids": row}, separators=(",", ":")) for row in rows)
+    for text in (plain, dense, f"\n \r\n{plain}\n\n", ""):
+        assert read(text.encode(), "jsonl", size) == expected * bool(text)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b'{"input_ids": [1, 2}', "byte 19: expected a decimal id, found b'}'"),
+        (b'{"input_ids": [1, x]}', "byte 18: expected a decimal id, found b'x'"),
+        (b'{"input_ids": [1 2]}', "between ids"),
+        (b'{"input_ids": [1,,2]}', "between ids"),
+        (b'{"input_ids": [1,]}', "between ids"),
+        (b'{"input_ids": [,1]}', "between ids"),
+        (b'{"input_ids": [1], "text": "x"}', "byte 17: expected }, found b','"),
+        (b'{"text": "x"}', "byte 0: expected a line"),
+        (b'{"input_ids": [1]}\nhello', "byte 19: expected a line"),
+        (b"hello", "byte 0: expected a line"),
+        (b'{"input_ids": [1, 2', "the input ends inside a line"),
+        (b'{"input_ids": [1]', "the input ends inside a line"),
+        (b'{"input_ids"', "the input ends inside a line"),
+        (b'{"input_ids": [' + b"1" * 21 + b"]}", "a number of 21 digits is too large for an id"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 1 << 16])
+def test_damaged_json_lines_of_ids(data: bytes, message: str, size: int) -> None:
+    with pytest.raises(ValueError, match=message.replace("[", r"\[")):
+        read(data, "jsonl", size)
+
+
+def test_json_lines_through_a_pipe() -> None:
+    text = "hello world\nnaïve 日本語\n".encode()
+    for args in ([], ["--lines"]):
+        rows = run("encode", "-q", "--format", "jsonl", *args, stdin=text).stdout
+        expected = text.replace(b"\n", b"") if args else text
+        for more in ([], ["--format", "jsonl"]):
+            done = run("decode", *more, stdin=rows)
+            assert (done.returncode, done.stdout) == (0, expected), done
+    out = run("encode", "-q", "-e", "gpt2", "--format", "jsonl", stdin=text).stdout
+    assert run("decode", "-e", "gpt2", stdin=b"\n" + out).stdout == text
+
+
+def test_memory_does_not_grow_with_a_line() -> None:
+    def blocks() -> Iterator[bytes]:
+        yield b'{"input_ids": [1'
+        for _ in range(2000):
+            yield b", 12345" * 100
+        yield b"]}"
+
+    sizes = [len(ids) for ids in sinks.read_ids(blocks(), "jsonl")]
+    assert sum(sizes) == 200_001
+    assert max(sizes) <= 101
+
+
+# Text
+
+
+def test_text_that_is_none_says_what_is_expected(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "a.txt"
+    path.write_text("hello world")
+    error = fails("decode", str(path))
+    assert error == (
+        f"{path}: byte 0: expected a decimal id, found b'h'; if the input is not text, "
+        "give its --format"
+    )
+    assert "byte 2: expected a decimal id, found b'\\xff'" in fails("decode", stdin=b"1 \xff")
+    assert streamtok.get_encoding("gpt2").name == "gpt2"

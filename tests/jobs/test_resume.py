@@ -1,0 +1,427 @@
+"""Runs that die and are resumed produce the same files as uninterrupted runs.
+
+`python -m tests.long kills` does the same with more and harder deaths.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import re
+import signal
+import tempfile
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from streamtok import CheckpointError, verify
+from streamtok.jobs.rows import Row, Totals
+from streamtok.jobs.sinks import About, Family, Files
+from streamtok.jobs.sources import unit_ends
+
+from ..cli.test_cli import FOREGROUND, POSIX, Live, fails, only_error, run, spawn, wrapped
+from ..full_disk import at_most
+from ..long import crash
+
+pytestmark = POSIX
+SCENARIOS = {one.name: one for one in crash.scenarios(6_000)}
+FORKED = [name for name, one in SCENARIOS.items() if one.stdin is None]
+UNIT = 4096
+SMALL = f"""from streamtok.jobs.sources import unit_ends
+unit_ends.UNIT = {UNIT}"""
+LIMIT = f"""import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+{SMALL}"""
+TEXT = crash.make_text(random.Random(7), 200_000).encode()
+
+
+@pytest.fixture(autouse=True)
+def _small_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unit_ends, "UNIT", UNIT)
+
+
+@pytest.fixture(scope="module")
+def good() -> dict[str, dict[str, bytes]]:
+    found = {}
+    for name in FORKED:
+        with tempfile.TemporaryDirectory() as folder:
+            SCENARIOS[name].prepare(Path(folder))
+            assert crash.die_at_step(SCENARIOS[name], Path(folder), None, resume=False) == 0
+            found[name] = crash.results(Path(folder), SCENARIOS[name])
+    return found
+
+
+@pytest.mark.parametrize("name", FORKED)
+def test_death_in_the_middle_of_a_system_call(
+    name: str, good: dict[str, dict[str, bytes]], tmp_path: Path
+) -> None:
+    """At moments all over the run; the one that goes on dies as well, once."""
+    scenario = SCENARIOS[name]
+    rng = random.Random(name)
+    step, deaths, is_over = rng.randrange(4), 0, False
+    while not is_over:
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        scenario.prepare(folder)
+        code = crash.die_at_step(scenario, folder, step)
+        if is_over := code == 0:
+            break
+        assert code == 137
+        deaths += 1
+        if rng.random() < 0.5:
+            code = crash.die_at_step(scenario, folder, rng.randrange(25))
+            assert code in (0, 137)
+        if code:
+            assert crash.die_at_step(scenario, folder, None) == 0
+        crash.compare(crash.results(folder, scenario), good[name], scenario)
+        step = step * 2 + rng.randrange(1, 6)
+    assert deaths > 2
+
+
+@pytest.mark.parametrize("name", ["npy in shards, of packed files", "text, of standard input"])
+def test_kill_9_of_a_real_process(name: str) -> None:
+    """Standard input comes slowly, and again from its beginning after each kill."""
+    scenario = next(one for one in crash.scenarios(9_000) if one.name == name)
+    good = crash.expected(scenario)
+    assert crash.kill_at_random(scenario, random.Random(1), good) > 0
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text"
+    path.write_bytes(TEXT)
+    return path
+
+
+def resumed(path: Path, out: Path, *more: str) -> list[str]:
+    size = [] if "--chunk-size" in more else ["--chunk-size", "1k"]
+    return ["encode", str(path), "-o", str(out), "-q", "--resume", *size, *more]
+
+
+def left(folder: Path) -> set[str]:
+    return {one.name for one in folder.iterdir()} - {"text", "whole.bin", "whole.bin.json"}
+
+
+def whole(text: Path) -> bytes:
+    assert run("encode", str(text), "-q", "-o", str(text.parent / "whole.bin")).returncode == 0
+    return (text.parent / "whole.bin").read_bytes()
+
+
+def interrupt(text: Path, out: Path, *more: str) -> None:
+    """A run that ends in the middle: its file may not grow over 50 KB."""
+    done = spawn(wrapped(LIMIT, *resumed(text, out, "--checkpoint-every", "0", *more)))
+    then = f"then the same command continues {out}"
+    assert only_error(done) == f"{out}: File too large; {then}"
+    assert (out.parent / f"{out.name}.checkpoint").exists()
+    assert not out.exists()
+
+
+def test_a_signal_makes_a_checkpoint(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    command = ["encode", "-o", str(out), "--resume", "--lines", "--checkpoint-every", "1000"]
+    with Live(wrapped(f"{FOREGROUND}\n{SMALL}", *command)) as live:
+        live.stdin.write(TEXT[:100_000])
+        end = time.monotonic() + 20
+        while not any(one.stat().st_size for one in tmp_path.glob(".streamtok*.part")):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        live.process.send_signal(signal.SIGTERM)
+        assert live.process.wait(20) == 128 + signal.SIGTERM
+        said = live.stderr.read().decode()
+    assert said.endswith(f"streamtok: stopped; the same command continues {out}\n")
+    done = run(*command, stdin=TEXT)
+    assert done.returncode == 0
+    lines = TEXT.count(b"\n") + (not TEXT.endswith(b"\n"))
+    note, summary = done.stderr.decode().splitlines()[:2]
+    assert re.match(rf"streamtok: {out}: continuing after [1-9][0-9,]* documents, [1-9]", note)
+    assert f"1 input, {lines:,} documents, " in summary
+    good = tmp_path / "good.bin"
+    run("encode", "-o", str(good), "--lines", "-q", stdin=TEXT)
+    assert out.read_bytes() == good.read_bytes()
+    assert (tmp_path / "out.bin.json").read_bytes() == (tmp_path / "good.bin.json").read_bytes()
+
+
+def line(row: object) -> bytes:
+    data = json.dumps(row).encode()
+    return b"%s\t%08x\n" % (data, zlib.crc32(data))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"somebody's\n", b"{}\n", line({}), line({"record": 2})],
+)
+def test_a_checkpoint_that_no_run_has_saved(text: Path, tmp_path: Path, body: bytes) -> None:
+    out = tmp_path / "out.bin"
+    path = Path(f"{out}.checkpoint")
+    path.write_bytes(body)
+    assert str(path) in fails(*resumed(text, out))
+    assert path.read_bytes() == body
+    assert not out.exists()
+
+
+def test_a_damaged_checkpoint(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    path = tmp_path / "out.bin.checkpoint"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    error = fails(*resumed(text, out))
+    assert error.startswith(f"{path} is damaged")
+    path.unlink()
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+    assert left(tmp_path) == {"out.bin", "out.bin.json"}
+
+
+@pytest.mark.parametrize("size", [0, 10, 500, -1])
+def test_what_is_not_whole_at_the_end_was_never_written(
+    text: Path, tmp_path: Path, size: int
+) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    path = tmp_path / "out.bin.checkpoint"
+    path.write_bytes(path.read_bytes()[:size])
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+    assert left(tmp_path) == {"out.bin", "out.bin.json"}
+
+
+@pytest.mark.parametrize("how", ["gone", "shorter"])
+def test_a_part_that_is_not_there(text: Path, tmp_path: Path, how: str) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    for part in tmp_path.glob(".streamtok*"):
+        if how == "gone":
+            part.unlink()
+        else:
+            os.truncate(part, part.stat().st_size // 2)
+    error = fails(*resumed(text, out))
+    assert f"held the beginning of {out}" in error
+    assert ("is missing" if how == "gone" else "but the checkpoint saved") in error
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_part_of_other_content(text: Path, tmp_path: Path, is_last: bool) -> None:
+    """The size alone says nothing: the last piece is compared now, the others by `verify`."""
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    rows = (tmp_path / "out.bin.checkpoint").read_bytes().splitlines()
+    size = json.loads(rows[-1].rpartition(b"\t")[0])["sizes"][0]
+    (part,) = (one for one in tmp_path.glob(".streamtok*.part") if one.stat().st_size)
+    data = bytearray(part.read_bytes())
+    at = size - 1 if is_last else 0
+    data[at] ^= 1
+    part.write_bytes(data)
+    if not is_last:
+        assert run(*resumed(text, out)).returncode == 0
+        assert b"its contents have changed" in run("verify", str(out)).stdout
+        return
+    error = fails(*resumed(text, out))
+    assert error == (
+        f"{part} differs from the bytes that the checkpoint saved: it held the beginning of {out}"
+    )
+    assert part.read_bytes() == data  # somebody's, perhaps
+    assert not out.exists()
+    data[at] ^= 1
+    part.write_bytes(data)
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+
+
+def other_names(folder: Path) -> list[tuple[list[str], list[str]]]:
+    """Two ways each to name an output of which at least one file is the same."""
+    (folder / "link.bin").symlink_to("c.bin")
+    (folder / "folder").symlink_to(".")
+    c = str(folder / "c")
+    megatron = ["-o", c, "--format", "megatron"]
+    return [
+        (megatron, ["-o", f"{c}.bin"]),
+        (megatron, ["-o", f"{c}.bin", "--format", "megatron", "--append", "<|endoftext|>"]),
+        (megatron, ["-o", f"{c}.idx", "--format", "u32"]),
+        (["-o", f"{c}.bin"], ["-o", str(folder / "link.bin"), "--append", "<|endoftext|>"]),
+        (
+            ["-o", f"{c}.bin"],
+            ["-o", str(folder / "folder" / "c.bin"), "--prepend", "<|endoftext|>"],
+        ),
+    ]
+
+
+@pytest.mark.parametrize("case", range(5))
+def test_two_names_of_one_output_meet(text: Path, tmp_path: Path, case: int) -> None:
+    """While one process writes, the other one is refused before it touches anything."""
+    first, second = other_names(tmp_path)[case]
+    for one, two in ((first, second), (second, first)):
+        command = ["encode", "-q", "--resume", "--chunk-size", "1k"]
+        with Live(wrapped("", *command, *one)) as live:
+            end = time.monotonic() + 60
+            while not list(tmp_path.glob(".streamtok-*.part")):
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            while not list(tmp_path.glob("*.checkpoint")):
+                time.sleep(0.01)
+            before = {path.name for path in tmp_path.glob("[!.]*")}
+            for more in ([], ["--force"]):
+                error = fails(*command, str(text), *two, *more)
+                assert error.endswith(": another process is writing it")
+            plain = fails("encode", "-q", str(text), *two)
+            assert plain.endswith(": another process is writing it")
+            assert {path.name for path in tmp_path.glob("[!.]*")} == before
+            live.stdin.write(TEXT)
+            live.stdin.close()
+            assert live.process.wait(60) == 0
+        for path in tmp_path.glob("c.*"):
+            path.unlink()
+        assert {path.name for path in tmp_path.iterdir()} <= {"text", "link.bin", "folder"}
+
+
+@pytest.mark.parametrize("case", range(5))
+def test_two_names_of_one_output_one_after_the_other(text: Path, tmp_path: Path, case: int) -> None:
+    """One stopped, then the other, then both go on: each is right, or says that it cannot be."""
+    first, second = other_names(tmp_path)[case]
+    command = ["encode", str(text), "-q", "--resume", "--chunk-size", "1k"]
+    for args in (first, second):
+        done = spawn(wrapped(LIMIT, *command, "--checkpoint-every", "0", *args))
+        assert done.returncode == 1
+    (tmp_path / "good").mkdir()
+    for args in (first, second, first):
+        folder = tmp_path / "good"
+        done = run(*command, *args)
+        if done.returncode:
+            said = rb"checkpoint comes from a run with|--force replaces it|held the beginning of"
+            assert re.search(said, done.stderr), done.stderr
+            continue
+        name = Path(os.path.realpath(args[1]))
+        good = run("encode", str(text), "-q", "--force", "-o", str(folder / name.name), *args[2:])
+        assert good.returncode == 0
+        for made in folder.iterdir():
+            assert (name.parent / made.name).read_bytes() == made.read_bytes(), made.name
+            made.unlink()
+    assert (tmp_path / "c.bin").exists()
+
+
+@pytest.mark.parametrize("more", [["--shard-tokens", "5k"], ["--format", "megatron"]])
+def test_a_failure_before_the_first_checkpoint_leaves_nothing(
+    tmp_path: Path, more: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit_ends, "UNIT", 1 << 25)
+    bad = tmp_path / "text"
+    bad.write_bytes(TEXT + b"\xff\xff")
+    out = tmp_path / "out.bin"
+    error = fails(*resumed(bad, out, "--checkpoint-every", "1000", "--lines", *more[2:]))
+    assert "is not UTF-8" in error
+    assert left(tmp_path) == set()
+    command = resumed(bad, out, "--checkpoint-every", "1000", *more)
+    if "--format" in more:
+        assert "is not UTF-8" in fails(*command)
+        assert left(tmp_path) == set()
+
+
+def test_what_appeared_since_is_not_replaced(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    out.write_bytes(b"somebody's only copy")
+    assert fails(*resumed(text, out)).startswith(f"{out} exists and is not an earlier output")
+    assert out.read_bytes() == b"somebody's only copy"
+    out.unlink()
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+
+
+def test_shards_that_were_complete_are_published(tmp_path: Path) -> None:
+    """What was complete and not yet published when the process died is, with its sidecar."""
+    family = Family("npy", About("none", "", 100))
+    path = str(tmp_path / "a.npy")
+
+    def opened() -> Files:
+        return Files(path, family, shard_tokens=3, is_resumable=True)
+
+    files = opened()
+    files.begin()
+    ids = np.arange(7, dtype=np.uint32)
+    files.append(family.form(ids[:5], np.array([5])))
+    shard, sizes, pieces = files.end_unit()
+    assert (shard, sizes, pieces) == (1, None, ())
+    row = Row(shard=1, totals=Totals(documents=1, tokens=5))
+    files.append(family.form(ids[5:], np.array([], np.int64)))  # in no row
+    files.close()
+    assert not list(tmp_path.glob("a_*"))
+    again = opened()
+    again.go_on(row)
+    assert np.load(tmp_path / "a_000000.npy").tolist() == list(range(5))
+    assert verify(tmp_path / "a_000000.npy").is_ok
+    again.append(family.form(ids[5:], np.array([2])))
+    again.finish()
+    again.publish()
+    assert np.load(tmp_path / "a_000001.npy").tolist() == [5, 6]
+    assert not list(tmp_path.glob(".streamtok*"))
+
+
+def test_the_files_of_a_finished_run_must_be_there(tmp_path: Path) -> None:
+    family = Family("npy", About("none", "", 100))
+    files = Files(str(tmp_path / "a.npy"), family, is_resumable=True)
+    files.begin()
+    done = files.finish()
+    files.close()
+    files.publish_left(done)
+    files.publish_left(done)  # published before
+    (tmp_path / "a.npy").write_bytes(b"x")
+    with pytest.raises(
+        CheckpointError, match=r"a\.npy was complete at the checkpoint and has changed"
+    ):
+        files.publish_left(done)
+    (tmp_path / "a.npy").unlink()
+    with pytest.raises(
+        CheckpointError, match=r"a\.npy was complete at the checkpoint and is now missing"
+    ):
+        files.publish_left(done)
+
+
+def test_other_inputs_are_refused(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    text.write_bytes(TEXT + b"more")
+    assert fails(*resumed(text, out)) == f"{text} has changed since {out}.checkpoint was saved"
+    error = fails("encode", str(text), *resumed(text, out)[1:])
+    assert "the number of inputs has changed from 1 to 2" in error
+
+
+def test_a_device_cannot_be_resumed() -> None:
+    done = run("encode", "--resume", "-o", "/dev/null")
+    assert done.returncode == 1
+    assert "streamtok: error: /dev/null is not a regular file" in done.stderr.decode()
+
+
+def test_standard_input_must_come_again(tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt_stdin = wrapped(
+        LIMIT,
+        *resumed(Path("-"), out, "--checkpoint-every", "0"),
+    )
+    assert "too large" in only_error(spawn(interrupt_stdin, input=TEXT))
+    for other in (b"X" + TEXT[1:], TEXT[:1000], gzip.compress(TEXT[:5000])):
+        error = fails(*resumed(Path("-"), out), stdin=other)
+        assert "standard input does not begin with the " in error
+    packed = gzip.compress(TEXT)  # the text counts, not how it is packed
+    assert run(*resumed(Path("-"), out), stdin=packed).returncode == 0
+    assert run("decode", str(out)).stdout == TEXT
+
+
+def test_a_full_disk_says_that_the_same_command_continues(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    command = resumed(text, out, "-q", "--checkpoint-every", "0")
+    error = only_error(spawn(wrapped(f"{at_most(50_000)}\n{SMALL}", *command)))
+    assert error.startswith(str(out))
+    assert error.endswith(f"File too large; then the same command continues {out}")
+    assert run(*command).returncode == 0
+    whole = tmp_path / "whole.bin"
+    plain = ["encode", str(text), "-q", "-o", str(whole)]
+    assert "continues" not in only_error(spawn(wrapped(at_most(50_000), *plain)))
+    assert run(*plain).returncode == 0
+    assert out.read_bytes() == whole.read_bytes()

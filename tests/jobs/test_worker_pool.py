@@ -1,0 +1,140 @@
+"""Processes that share one output: dead ones, errors, answers that do not fit into memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamtok.cli.main import main
+from streamtok.jobs import worker_pool
+from streamtok.jobs.sources import unit_ends
+
+UNIT = 3000
+
+
+@pytest.fixture(autouse=True)
+def _small_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool tells its workers."""
+    monkeypatch.setattr(unit_ends, "UNIT", UNIT)
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    rng = random.Random(5)
+    words = ["some", "words", "日本語", "and", "2026", "<|x|>"]
+    path = tmp_path / "in.txt"
+    rows = (" ".join(rng.choices(words, k=rng.randrange(40))) for _ in range(400))
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def encode(path: Path, out: Path, *more: str) -> int:
+    return main(["encode", "-q", "-e", "gpt2", str(path), "-o", str(out), *more])
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in sorted(folder.iterdir())}
+
+
+def children() -> list[int]:
+    """The processes that are workers of this one."""
+    # -ww: else COLUMNS cuts the lines.
+    command = ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(os.getpid())]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [int(line.split()[0]) for line in found.stdout.splitlines() if "run_worker" in line]
+
+
+def made(tmp_path: Path, path: Path, name: str, *more: str) -> dict[str, bytes]:
+    folder = tmp_path / name
+    folder.mkdir()
+    assert encode(path, folder / "out.npy", *more) == 0
+    return files(folder)
+
+
+def test_workers_that_are_killed(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = made(tmp_path, lines, "whole", "--lines")
+    events = worker_pool._Answer.events
+    kills = 0
+
+    def killing(answer: Any) -> Iterator[Any]:
+        nonlocal kills
+        if kills < 4 and answer._ready > answer._given:
+            kills += 1
+            for pid in children():
+                os.kill(pid, signal.SIGKILL)
+        yield from events(answer)
+
+    monkeypatch.setattr(worker_pool._Answer, "events", killing)
+    # An answer has three attempts.
+    monkeypatch.setattr(worker_pool, "_ATTEMPTS", 9)
+    assert made(tmp_path, lines, "killed", "--lines", "--workers", "2") == whole
+    assert kills == 4
+    assert not children()
+
+
+def test_a_span_that_kills_its_workers(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    dying = "import os, sys; sys.stdin.buffer.read(9); os.kill(os.getpid(), 9)"
+    monkeypatch.setattr(worker_pool, "_PROGRAM", dying)
+    assert encode(lines, tmp_path / "out.npy", "--lines", "--workers", "2") == 1
+    said = capsys.readouterr().err
+    assert "the process that worked on input 1 died 3 times" in said
+    assert [one.name for one in tmp_path.iterdir()] == ["in.txt"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "args", "said"),
+    [
+        (b'{"text": "<|endoftext|>"}', [], "disallowed special token '<|endoftext|>' at byte 0"),
+        (b'{"tex": 1}', [], "no field 'text'"),
+        (b'{"text": "a\xff"}', [], "not UTF-8"),
+        (b'{"tex": 1}', ["--skip-bad-lines", "--max-bad-lines", "0"], "--max-bad-lines allows 0"),
+    ],
+)
+def test_an_error_names_the_line(
+    tmp_path: Path, bad: bytes, args: list[str], said: str, capsys: Any
+) -> None:
+    good = b'{"text": "some words of a line"}\n'
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(good * 700 + bad + b"\n" + good * 300)
+    out = tmp_path / "out.npy"
+    for more in (["--workers", "2"], ["--workers", "2", "--resume", "--checkpoint-every", "0"], []):
+        assert encode(path, out, "--jsonl", "text", *args, *more) == 1
+        message = capsys.readouterr().err
+        if more or args:
+            assert re.search(r"in\.jsonl (line [0-9]+ after )?byte [0-9]+: ", message)
+        else:
+            assert f"{path} line 701: " in message
+        assert said in message
+        assert not out.exists()
+
+
+def test_answers_go_to_temporary_files_and_wait(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = made(tmp_path, lines, "whole", "--lines")
+    monkeypatch.setattr(worker_pool, "_IN_MEMORY", 100)
+    monkeypatch.setattr(worker_pool, "_IN_FILES", 2000)  # the first span only, mostly
+    assert made(tmp_path, lines, "files", "--lines", "--workers", "3") == whole
+
+
+@pytest.mark.parametrize("size", [UNIT, 5 * UNIT])
+def test_a_word_longer_than_a_unit(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "in.txt"
+    path.write_text("ab " * 1500 + "x" * size + " ab" * 1500)
+    whole = made(tmp_path, path, "whole")
+    assert made(tmp_path, path, "workers", "--workers", "2") == whole
+    pieces = json.loads(whole["out.npy.json"])["pieces"]
+    assert len(pieces) <= 1 + (path.stat().st_size - size) // UNIT + 1
