@@ -57,9 +57,9 @@ class Snapshot(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether the real tokenizer must encode: nothing is compiled, or the settings ask for what
-        only it knows: truncation that it would not let be set now, as when the special tokens leave
-        less than the stride, or special tokens that are text and hide others.
+        """Whether the real tokenizer must encode: nothing is compiled, or the settings ask for
+        something that only it knows: truncation that it would not let be set now, as when the
+        special tokens leave less than the stride, or special tokens that are text and hide others.
         """
         compiled, truncation = self.compiled, self.truncation
         if compiled is None or (compiled.special_hides and self.encode_special_tokens):
@@ -79,7 +79,7 @@ def ids_of(now: Snapshot, text: str) -> list[int]:
 
 
 class Call:
-    """Texts that were encoded together, and how. It never changes but for what it remembers."""
+    """Texts that were encoded together, and how. Only its caches change."""
 
     __slots__ = (
         "_most", "_real", "_row", "add_special_tokens", "has_offsets", "now", "texts",
@@ -150,7 +150,7 @@ class Call:
         return [Encoding(self, row) for row in range(len(self.texts))]
 
     def parts(self, row: int) -> Iterator[list[int]]:
-        """The ids of what is kept of a text, and of each piece that is cut off."""
+        """The ids of the part of a text that is kept, and of each part that is cut off."""
         ids = ids_of(self.now, self.texts[row]) if self._row is None else self._row(row)
         truncation, n, most = self.now.truncation, len(ids), self.most
         if truncation is None or n <= most:

@@ -2,8 +2,8 @@
 
 Everything that is kept for another process is where a unit ended in the inputs, and how long the
 files were then. The order makes a crash harmless: first the ids are on the disk, then the record
-says so, then complete files get their names. What is behind the last row is cut off by whoever goes
-on, and encoded again.
+says so, then complete files get their names. The process that goes on cuts off the text after the
+last row, and encodes it again.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A worker gets a function that makes the encoder, and then spans, through its standard input,
 and answers with events. They are kept until it is their turn, in memory and then in a temporary
-file, and only units that are complete are given out: so a worker that dies leaves nothing behind,
-and its span is given to another. If the process with the pool dies, its workers see the end of
+file, and only complete units are emitted: so a worker that dies leaves nothing to clean up, and its
+span is given to another. If the process with the pool dies, its workers see the end of
 their input, or of their output, and leave.
 """
 
@@ -100,7 +100,7 @@ class InProcesses:
         return bool(self._idle)
 
     def _receive(self, first: _Answer, begun: Sequence[_Answer]) -> list[_Answer]:
-        """Wait for what the workers say; return the answers whose worker has died."""
+        """Wait for messages of the workers; return the answers whose worker has died."""
         is_full = sum(answer.size for answer in begun) > _IN_FILES
         with self._waiting():
             ready = self._selector.select(0.2 if is_full else None)
@@ -142,7 +142,7 @@ class _Answer:
         self.size = 0
         self._attempts = 0
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
-        self._ready = self._given = 0  # bytes of complete units; of those that were given out
+        self._ready = self._given = 0  # bytes of complete units; of those emitted
 
     def add(self, kind: bytes, data: bytes) -> None:
         """Take what a worker has said."""
@@ -154,7 +154,7 @@ class _Answer:
             self._ready = self.size
 
     def events(self) -> Iterator[Event]:
-        """What is complete and was not given out. Raises what the worker has raised."""
+        """The complete events that were not emitted yet. Raises the worker's exceptions."""
         while self._given < self._ready:
             self._file.seek(self._given)
             kind, size = _HEAD.unpack(self._file.read(_HEAD.size))
@@ -181,7 +181,7 @@ class _Answer:
                 f"the process that worked on input {self.span.first + 1} died {_ATTEMPTS} times, "
                 "perhaps for lack of memory"
             )
-        # What is complete is encoded again, too: it was not given out.
+        # Complete units are encoded again, too: they were not emitted.
         self._file.truncate(self._given)
         self._ready = self.size = self._given
 

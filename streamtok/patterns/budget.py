@@ -9,7 +9,7 @@ they refuse is named with its place:
 - What makes tables counts its steps with `spend`, one for about what a loop of Python does in a
   microsecond. Steps also bound memory: nothing is kept that no step was counted for.
 
-The look at the source knows groups, sets, escapes and repeats, and nothing of what they mean.
+The look at the source knows groups, sets, escapes and repeats, and not their meaning.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def shortened(written: str, most: int = 40) -> str:
 
 
 class _Repeat(NamedTuple):
-    """A repeat with what it repeats."""
+    """A repeat with its item."""
 
     size: int  # written out
     start: int
@@ -50,7 +50,7 @@ class _Repeat(NamedTuple):
 
 
 class Budget:
-    """What may still be spent on the pattern `source`.
+    """The steps that are left for the pattern `source`.
 
     Raises PatternError for a source that is too long, or too long with its repeats written out.
     """
@@ -85,12 +85,12 @@ class Budget:
 
     def _largest_repeat(self) -> _Repeat | None:
         """The repeat that is the longest when written out, if there is any."""
-        # Where the flag x is set, blanks and comments may stand between a repeat and its item: then
-        # it is taken for one of the largest item so far.
+        # Where the flag x is set, white space and comments may come between a repeat and its item:
+        # then it is taken for one of the largest item so far.
         is_verbose = _VERBOSE.search(self.source) is not None
         largest: _Repeat | None = None
-        # Of each open group: where it begins, its size so far, and that of what a repeat would be
-        # of, with its beginning.
+        # Of each open group: where it begins, its size so far, and that of the item that a repeat
+        # would take, with its beginning.
         stack = [(0, 0, 0, 0)]
         for match in _PARTS.finditer(self.source):
             start, size, item, item_start = stack[-1]
@@ -125,6 +125,6 @@ class Budget:
 
 
 def _times(match: re.Match[str]) -> int:
-    """How often at most what stands before a repeat is written out for it."""
+    """How often at most the item of a repeat is written out."""
     digits = match["high"] or match["low"] or "1"
     return int(digits) + (not match["high"] and bool(match["comma"])) if len(digits) < 9 else 10**9

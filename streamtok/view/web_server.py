@@ -1,7 +1,7 @@
 """Serves a page, or a service over HTTP, by uvicorn: on the loopback unless told otherwise.
 
-Anybody on the machine can connect, and the token is asked for only when a request is complete. So
-connections are bounded in number and in time. A new client is always accepted, in the place of the
+Every user of the machine can connect, and the token is asked for only when a request is complete.
+So connections are bounded in number and in time. A new client is always accepted, instead of the
 connection that has waited longest for a request. What uvicorn and h11 let pass is refused here:
 long headers that arrive at once, and requests with two lengths.
 """
@@ -103,7 +103,7 @@ class _Connection(H11Protocol):
 
 
 def _checked(app: Application) -> Application:
-    """The application behind what every server here refuses."""
+    """The application after the checks of every server here."""
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         headers = scope.get("headers", ())

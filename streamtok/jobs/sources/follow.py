@@ -6,8 +6,8 @@ of the old text is read from its copy first. All of this is one stream of bytes.
 between two looks.
 
 Rotated files are those named PATH.1, PATH-20240101 and the like, compressed or not, in the order of
-their modification times. What was read is found again by its contents, because names change and
-systems give inodes again. Every byte comes once, or `Follower` reports a gap: text that was in the
+their modification times. The text that was read is found again by its contents, because names
+change and systems give inodes again. Every byte comes once, or `Follower` reports a gap: text that was in the
 log, or may have been, and that no file has any more.
 """
 
@@ -226,7 +226,7 @@ class Follower:
             self._texts = None
 
     def _next_block(self) -> bytes:
-        """What is in the open file at its offset; b"" if there is no more, or it was truncated."""
+        """The text of the open file at its offset; b"" if there is no more, or it was truncated."""
         if self._ends_line:
             return b"\n"
         if self._fd < 0:
@@ -402,7 +402,7 @@ class Follower:
         with self._waiting():
             time.sleep(self._interval)
 
-    # Files that are found by what was read
+    # Files that are found by the text that was read
 
     def _find(self, mark: Mark) -> None:
         """Open the file that has what was read, or report a gap."""
@@ -556,7 +556,7 @@ def _inode(status: os.stat_result) -> tuple[int, int]:
 
 
 def _siblings(path: str) -> list[os.DirEntry[str]]:
-    """What has the name and more; nothing if the folder can be searched but not listed."""
+    """The files whose names begin with that; none if the folder can be searched but not listed."""
     folder, name = os.path.split(path)
     with contextlib.suppress(PermissionError), os.scandir(folder) as entries:
         return [e for e in entries if e.name.startswith((f"{name}.", f"{name}-"))]

@@ -46,7 +46,7 @@ class Input(ABC):
     """One input of a run.
 
     name: for errors; size: bytes on the disk, None if unknown; read: how many of them were read;
-    is_done: the last group was yielded; ends_unit: a unit ends behind the last group. clean: cuts
+    is_done: the last group was yielded; ends_unit: a unit ends after the last group. clean: cuts
     that end units inside documents.
     """
 
@@ -130,7 +130,7 @@ class ByteInput(Input):
             self._check_unchanged(False)  # a file that was cut off looks damaged
             raise
         finally:
-            # Closed here, since an error of a generator that nobody closes is lost.
+            # Closed here, since an error of a generator that is not closed is lost.
             with contextlib.closing(blocks), contextlib.closing(texts):  # type: ignore[type-var]
                 pass
 
@@ -178,7 +178,7 @@ class ByteInput(Input):
         return held + self._splitter.stop()
 
     def _told(self, divided: Iterator[tuple[list[Part], bool]]) -> Iterator[list[Part]]:
-        """The groups; `ends_unit` tells of each whether a unit ends behind it."""
+        """The groups; `ends_unit` tells of each whether a unit ends after it."""
         for parts, ends_unit in divided:
             self.ends_unit = ends_unit
             yield parts

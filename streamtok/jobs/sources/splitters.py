@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from ..._core.encode import find_documents
 from .records import Places
 
-LONGEST_DELIMITER = 1 << 10  # bytes: what a search costs for each byte of a text, at the most
+LONGEST_DELIMITER = 1 << 10  # bytes: what a search costs for each byte of a text, at most
 _TOGETHER = 1 << 20  # characters, at most, of texts that are joined
 
 
@@ -52,7 +52,7 @@ def together(texts: Sequence[str | bytes]) -> list[Part]:
 class Start(NamedTuple):
     """Where a splitter begins: bytes of the text before, the records in them, their CRC-32.
 
-    records: None if nobody has counted them; is_open: inside a document.
+    records: None if they were not counted; is_open: inside a document.
     """
 
     at: int = 0
@@ -116,7 +116,7 @@ class Splitter:
 
     @property
     def is_between(self) -> bool:
-        """Whether a document has just ended, as far as what follows cannot change that."""
+        """Whether a document has just ended, and no later text can change that."""
         return False
 
     def find_end(self, block: bytes) -> int | None:

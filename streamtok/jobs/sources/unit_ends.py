@@ -1,7 +1,7 @@
-"""Where units of a text end: at the first cut at or behind a multiple of UNIT bytes.
+"""Where units of a text end: at the first cut at or after a multiple of UNIT bytes.
 
 A cut is the end of a document, or a clean cut inside one (`_core/scan/cuts.pxi`). Where units end
-follows from the text alone. So whoever reads it finds the same ones: in a stream, as here, or in a
+follows from the text alone. So every reader finds the same ones: in a stream, as here, or in a
 file, beginning anywhere (`find_cut`).
 """
 
@@ -27,7 +27,7 @@ _CHARACTER = 4  # bytes of the longest
 
 
 def next_multiple(at: int) -> int:
-    """The first multiple of UNIT behind `at`."""
+    """The first multiple of UNIT after `at`."""
     return (at // UNIT + 1) * UNIT
 
 
@@ -54,7 +54,7 @@ class CleanCuts:
     def __init__(self, stream: StreamEncoder):
         self._cuts: Any = stream.encoding.definition.texts.cuts
         self._matcher: Any = stream.matcher
-        self.around = max(self._matcher.reach, _CHARACTER)  # bytes that decide about a place
+        self.around = max(self._matcher.reach, _CHARACTER)  # bytes that decide about an offset
 
     def in_data(self, data: bytes, start: int, stop: int) -> int:
         """The first one in start:stop; -1 if there is none."""
@@ -128,7 +128,7 @@ class Divider:
             yield self._give_held(len(self._held) - around, around), False
 
     def rest(self) -> Iterator[tuple[list[Part], bool]]:
-        """What was held when the text has ended."""
+        """The rest of the text, which has ended."""
         if self._clean is None or not self._held:
             return
         around = self._clean.around
@@ -138,7 +138,7 @@ class Divider:
         yield self._give_held(len(self._held), around), False
 
     def _find(self, clean: CleanCuts, stop: int) -> int:
-        """The first cut at or behind the target, before byte `stop` of what is held; or -1."""
+        """The first cut at or after the target, before byte `stop` of the bytes held; or -1."""
         start = max(self._target - self._at, 0)
         if start >= stop:
             return -1
