@@ -7,8 +7,8 @@ between two looks.
 
 Rotated files are those named PATH.1, PATH-20240101 and the like, compressed or not, in the order of
 their modification times. The text that was read is found again by its contents, because names
-change and systems give inodes again. Every byte comes once, or `Follower` reports a gap: text that was in the
-log, or may have been, and that no file has any more.
+change and systems give inodes again. Every byte comes once, or `Follower` reports a gap: text that
+was in the log, or may have been, and that no file has any more.
 """
 
 from __future__ import annotations
