@@ -40,9 +40,10 @@ def fetch(name: str, files: Iterable[str], revision: str | None) -> str:
             f"{about}. To load a model of Hugging Face's hub, install huggingface_hub ({error})"
         ) from None
     try:
-        return huggingface_hub.snapshot_download(
+        folder = huggingface_hub.snapshot_download(
             name, revision=revision, allow_patterns=list(files)
         )
+        return os.fspath(folder)
     except Exception as error:  # those of huggingface_hub have no class of their own
         at = "" if revision is None else f" at {revision}"
         reason = str(error).strip().partition("\n")[0] or type(error).__name__

@@ -62,7 +62,7 @@ def test_a_thread_that_begins_too_late_does_nothing(monkeypatch: pytest.MonkeyPa
 
 TIGHT = """
 import resource, streamtok, sys
-from streamtok.parallel import texts
+from streamtok.engines import texts
 texts.usable_cores = lambda: 16
 texts.PER_THREAD = 100
 enc = streamtok.get_encoding("gpt2")

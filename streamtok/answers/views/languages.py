@@ -19,7 +19,7 @@ from .result import Result
 if TYPE_CHECKING:
     from ...encoding import Encoding
 
-_FILE = Path(__file__).resolve().parents[1] / "data" / "declaration.json"
+_FILE = Path(__file__).resolve().parents[2] / "data" / "declaration.json"
 _ENGLISH = "en"
 
 
