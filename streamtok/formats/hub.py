@@ -43,7 +43,7 @@ def fetch(name: str, files: Iterable[str], revision: str | None) -> str:
         folder = huggingface_hub.snapshot_download(
             name, revision=revision, allow_patterns=list(files)
         )
-        return os.fspath(folder)
+        return str(folder)
     except Exception as error:  # those of huggingface_hub have no class of their own
         at = "" if revision is None else f" at {revision}"
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
