@@ -35,7 +35,7 @@ from ..patterns.tables import CODE_POINTS_PER_BLOCK, MAX_WINDOW_CLASSES, Tables,
 from ..patterns.windows import MAX_COUNT, MAX_REACH, NONE, UNDECIDED
 from ..vocabulary.pieces import Pieces
 from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary
-from .loading import errors_at, make_encoding, read_bytes, shown
+from .loading import make_encoding, read_bytes, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -350,8 +350,10 @@ def _rules(source: str, fields: dict[str, Any]) -> TextRules:
     if unknown := fields.keys() - set(TextRules._fields):
         what = f"the text rule {shown(min(unknown))} is not known: update streamtok"
         raise VocabularyError(f"{source}: {what}")
-    with errors_at(source):
+    try:
         return TextRules(**{name: _from_json(value) for name, value in fields.items()})
+    except VocabularyError as error:  # of a newer version; other errors are damage
+        raise VocabularyError(f"{source}: {error}") from None
 
 
 def _as_json(value: Any) -> Any:
