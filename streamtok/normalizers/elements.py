@@ -33,8 +33,8 @@ Row = tuple[int, int]
 MOST_CARING = 8
 SAME = -1
 # As in the core. EMPTY: it begins a stretch, and is nothing at some step; LATER: something was left
-# out before its text, so that this is not the first of the stream.
-JOINS_ANY, HOLDS_ANY, EMPTY, LATER = 4, 8, 16, 32
+# out before its text, so that this is not the first of the stream; GONE: it is nothing at some step.
+JOINS_ANY, HOLDS_ANY, EMPTY, LATER, GONE = 4, 8, 16, 32, 64
 _MOST_PEELED = 16  # characters of a piece
 _LONGEST_PEELED = 512  # characters of an element
 _MOST_LEFT_OUT = 64
@@ -125,7 +125,7 @@ class Elements:
                 flags |= LATER
             if not text:
                 joins |= step.bit
-                flags |= EMPTY * (where & BEGIN) | JOINS_ANY * bool(step.joins_any.ranges)
+                flags |= GONE | EMPTY * (where & BEGIN) | JOINS_ANY * bool(step.joins_any.ranges)
             elif step.bit:
                 first, last = text[0], text[-1]
                 joins |= step.bit * (first in step.joins)
@@ -134,8 +134,8 @@ class Elements:
                     last in step.holds_any
                 )
             text = step.apply(text, where)
-        if not text and where & BEGIN:
-            flags |= EMPTY
+        if not text:
+            flags |= GONE | EMPTY * (where & BEGIN)
         if (
             self._n_first == len(self._asked)
             and where & FIRST

@@ -1,15 +1,18 @@
 """The table of a sequence of steps makes of a text, cut anywhere, what the steps make of it."""
 
 import random
+from itertools import chain
 
 import pytest
 
 from streamtok._core._testing import kernels, levels
 from streamtok._core.encode import ElementTable, change_elements
+from streamtok.engines.rules import TextRules
 from streamtok.normalizers import (
     Form,
     Lowercase,
     MetaspaceText,
+    Nmt,
     Normalizer,
     Precompiled,
     Prepend,
@@ -21,6 +24,7 @@ from streamtok.normalizers import (
 from streamtok.normalizers.elements import MOST_CARING, Elements
 from streamtok.normalizers.step import BEGIN, END, FIRST
 
+from ..encodings import make_encoding
 from .cuts import check_table, table_of, waits
 from .oracles import NORMALIZERS, PRE_TOKENIZERS
 from .random_steps import CHARSMAP, NASTY, STEPS, random_text
@@ -85,6 +89,38 @@ def test_long_elements_and_many_of_them():
     for _ in range(4):
         text = "".join("e" + "".join(rng.choices(marks, k=5)) + "." for _ in range(6000))
         check_table(table, text)
+
+
+SHY = Replace("\xad", "")
+REMOVED = [
+    ("k", "\xad", (SHY, Form("NFC"))), ("", "\xad", (SHY, Form("NFC"), Prepend("_"))),
+    ("k", "ab", (Replace("ab", ""), Form("NFC"))), ("k", "\x01", (Nmt(), Form("NFKC"))),
+    ("", "ab", (Replace("ab", ""), Form("NFC"), Prepend("_"))),
+    ("d", "cab", (Replace("ab", ""), Replace("c", ""), Replace("de", ""))),
+    ("k", "\u0301", (Form("NFD"), StripAccents(), Form("NFC"))),
+    ("k", " ", (Strip(True, True), Form("NFC"))), ("", " ", (Strip(True, True), Form("NFC"))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "unit", "steps"), REMOVED)
+def test_what_a_step_removes_is_not_asked_for_again_and_again(head, unit, steps, monkeypatch):
+    asked = 0
+    ask = Elements.ask
+
+    def counting(self, source, where):
+        nonlocal asked
+        asked += len(source)
+        return ask(self, source, where)
+
+    monkeypatch.setattr(Elements, "ask", counting)
+    encoding = make_encoding(r"[\s\S]+|x", rules=TextRules(normalizer=Normalizer(steps)))
+    text = head + unit * (4000 // len(unit)) + "e"
+    ids = encoding.encode(text)
+    assert encoding.decode(ids) == Normalizer(steps).normalize(text)
+    assert asked < 3 * len(text)
+    asked, stream = 0, encoding.stream_encoder()
+    assert [*chain(*map(stream.encode, text)), *stream.flush()] == ids
+    assert asked < 12 * len(text)
 
 
 def test_pieces_of_an_element_have_rows_of_their_own():

@@ -164,8 +164,7 @@ cdef void merge_last(ElementWalk* w) noexcept nogil:
     cdef OpenElement* other = last - 1
     other.where |= last.where
     other.stop = last.stop
-    other.kind.holds = last.kind.holds
-    other.kind.flags = (other.kind.flags & KIND_JOINS_ANY) | (last.kind.flags & KIND_HOLDS_ANY)
+    other.kind = kind_of_both(other.kind, last.kind)
     other.is_asked = False
     free_entry(last)
     free_entry(other)
@@ -176,7 +175,7 @@ cdef int put_entry(ElementTable t, ElementWalk* w, OpenElement e) except -1 nogi
     """Put an element behind the entries. It is asked for.
 
     Where it is joined to the last one, both are one that is not asked for yet: more may join it, and a
-    merge that is not needed is as right. Its kind is then that of its ends, which is only likely.
+    merge that is not needed is as right. Its kind is then only likely.
     """
     cdef OpenElement* last
     if w.n_entries:
@@ -209,8 +208,6 @@ cdef int put_gap(ElementTable t, ElementWalk* w, size_t at) except -1 nogil:
     cdef OpenElement e
     if at == low:
         return 0
-    if w.n_entries:
-        settle_open(t, w)
     while i > low and count < w.most_entries:
         start = utf8_before(w.p, low, i, w.n)
         kind = kind_at(t, utf8_at(w.p, start, w.n, &size))
@@ -241,6 +238,19 @@ cdef inline bint stands_alone(ElementTable t, ElementWalk* w, size_t at, CharKin
     return not is_joined(kind_at(t, utf8_at(w.p, utf8_before(w.p, low, at, w.n), w.n, &size)), kind)
 
 
+cdef bint element_goes_on(ElementTable t, ElementWalk* w, CharKind kind) except -1 nogil:
+    """Whether an element begins right behind a last entry of this kind, or goes on there."""
+    cdef CharKind first, second
+    cdef int size = 0, length = 0
+    know(t, utf8_at(w.p, w.at, w.n, &size), &first)
+    if is_joined(kind, first):
+        return True
+    if w.at + <size_t>size == w.n:
+        return False
+    know(t, utf8_at(w.p, w.at + size, w.n, &length), &second)
+    return is_joined(first, second)
+
+
 cdef inline size_t seek_element(ElementTable t, ElementWalk* w, size_t i) noexcept nogil:
     """The first byte from i on that may begin a character that is not inert."""
     cdef u64 mask
@@ -266,20 +276,23 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
     cdef size_t at, stop, n = w.n
     cdef int size = 0, length = 0
     cdef u32 code
-    cdef CharKind kind, first, last, next
+    cdef CharKind kind, next
     cdef OpenElement e
     cdef OpenElement* top
-    cdef bint is_forced, is_open = False
-    memset(&last, 0, sizeof(CharKind))
+    cdef bint is_forced, has_more, is_open = False
+    memset(&next, 0, sizeof(CharKind))
     while w.at < n:
         top = &w.entries[w.n_entries - 1] if w.n_entries else NULL
-        is_forced = w.begins != 0 or (
-            top != NULL and top.kind.flags & (KIND_HOLDS_ANY | KIND_EMPTY) != 0 and top.stop == w.at
-        )
+        if top != NULL and not top.is_asked:
+            if not element_goes_on(t, w, top.kind):
+                settle_open(t, w)
+                continue
+            is_forced = True
+        else:
+            is_forced = w.begins != 0 or (
+                top != NULL and top.kind.flags & (KIND_HOLDS_ANY | KIND_EMPTY) != 0 and top.stop == w.at
+            )
         at = w.at if is_forced else seek_element(t, w, w.at)
-        if at > w.at and top != NULL and not top.is_asked:
-            settle_open(t, w)
-            continue
         if at >= n:
             break
         if at >= w.pause:
@@ -292,10 +305,8 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
             if not (kind.joins or kind.flags):
                 w.at = at + size
                 continue
-            if kind.flags == KIND_CHANGED and not (kind.joins or kind.holds or t.joins_any):
-                if w.n_entries:
-                    settle_open(t, w)
-                    emit_entries(w, w.n_entries)
+            if kind.flags & ~KIND_GONE == KIND_CHANGED and not (kind.joins or kind.holds or t.joins_any):
+                emit_entries(w, w.n_entries)
                 emit_element(w, <Element*>st_load_pointer(&t.changes[code]), at, at + size)
                 w.at = at + size
                 continue
@@ -309,12 +320,13 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
                         continue
         put_gap(t, w, at)
         memset(&e, 0, sizeof(OpenElement))
-        e.start, e.where = at, w.begins
-        first = last = kind
-        while w.n_entries and is_joined(w.entries[w.n_entries - 1].kind, first):
+        e.start, e.where, e.kind = at, w.begins, kind
+        has_more = False
+        while w.n_entries and is_pulled(w.entries[w.n_entries - 1].kind, e.kind):
+            has_more = True
             w.n_entries -= 1
             top = &w.entries[w.n_entries]
-            e.start, e.where, first = top.start, top.where, top.kind
+            e.start, e.where, e.kind = top.start, top.where, kind_of_both(top.kind, e.kind)
             free_entry(top)
         stop = at + size
         if size == 1 and is_joined(kind, kind):     # a run of blanks, as there are many in code
@@ -322,18 +334,20 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
                 stop += 1
         while stop < n:
             know(t, utf8_at(w.p, stop, n, &length), &next)
-            if not is_joined(last, next):
+            if not is_joined(e.kind, next):
                 break
-            last = next
+            e.kind = kind_of_both(e.kind, next)
             stop += length
         e.stop = stop
-        e.kind.joins, e.kind.holds = first.joins, last.holds
-        e.kind.flags = (first.flags & KIND_JOINS_ANY) | (last.flags & KIND_HOLDS_ANY)
         w.at = stop
         w.begins = 0
-        if stop == n and not w.ends and may_join(t, last):
+        if stop == n and not w.ends and may_join(t, e.kind):
             is_open = True
             break
+        if has_more and stop < n and element_goes_on(t, w, e.kind):
+            w.entries[w.n_entries] = e          # in the place of one that was there, and not asked for yet
+            w.n_entries += 1
+            continue
         if e.start == at and stop == at + <size_t>size and e.where == 0:
             e.kind, e.is_asked = kind, True
             if kind.flags & KIND_CHANGED:
@@ -346,13 +360,11 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
             free_entry(&e)
         else:
             put_entry(t, w, e)
-    return walk_to_end(t, w, &e if is_open else NULL, last)
+    return walk_to_end(t, w, &e if is_open else NULL)
 
 
-cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open, CharKind last_kind) except -1 nogil:
-    """Settle what is final. open: the element at the end, more of which may come; its last character is of
-    this kind.
-    """
+cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open) except -1 nogil:
+    """Settle what is final. open: the element at the end, more of which may come."""
     cdef OpenElement* last
     if open == NULL:
         put_gap(t, w, w.n)
@@ -370,7 +382,6 @@ cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open, CharKind
     else:
         settle_open(t, w)
         w.taken = open.start
-        w.is_open, w.last = open.start == 0, last_kind
         if w.n_entries:
             last = &w.entries[w.n_entries - 1]
             if not may_join(t, last.kind):

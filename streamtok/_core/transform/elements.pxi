@@ -24,6 +24,7 @@ cdef enum:
     KIND_HOLDS_ANY = 8      # or whatever is after it
     KIND_EMPTY = 16         # it begins a stretch, and is nothing at some step
     KIND_LATER = 32         # something was left out before its text
+    KIND_GONE = 64          # it is nothing at some step: what is before it may reach over it
 
 
 cdef u64 SAME = 0xFFFFFFFFFFFFFFFF  # of a row: each byte stands for itself
@@ -60,7 +61,7 @@ cdef Element* make_element(bytes key, u8 where, object answer) except NULL:
     e.key_size, e.size, e.n_rows, e.where = <u32>len(key), <u32>len(text), <u32>n_rows, where
     e.hash = st_hash_bytes(key, len(key))
     e.is_same = key == text
-    e.kind.joins, e.kind.holds, e.kind.flags, e.kind.is_known = joins, holds, flags, 1
+    e.kind.joins, e.kind.holds, e.kind.flags = joins, holds, flags
     try:
         for i in range(n_rows):
             now, before_it = rows[i]
@@ -154,6 +155,7 @@ cdef class ElementTable:
         with gil:
             key = chr(code).encode("utf-8", "surrogateescape")
             e = make_element(key, 0, self.elements.ask(chr(code), 0))
+            k.word = 0
             k.kind = e.kind
             if e.is_same:
                 free(e)
@@ -265,5 +267,22 @@ cdef inline size_t utf8_before(const u8* p, size_t low, size_t i, size_t n) noex
 
 cdef inline bint is_joined(CharKind one, CharKind next) noexcept nogil:
     """Whether there is no border between them."""
-    return (one.holds & next.joins or one.flags & (KIND_HOLDS_ANY | KIND_EMPTY)
-            or next.flags & KIND_JOINS_ANY) != 0
+    return is_pulled(one, next) or one.flags & (KIND_HOLDS_ANY | KIND_EMPTY) != 0
+
+
+cdef inline bint is_pulled(CharKind one, CharKind next) noexcept nogil:
+    """Whether there is none because of what the next one is."""
+    return (one.holds & next.joins or next.flags & KIND_JOINS_ANY) != 0
+
+
+cdef inline CharKind kind_of_both(CharKind one, CharKind next) noexcept nogil:
+    """The likely kind of two that are joined: that of their ends, which is right but for what they do to each
+    other.
+    """
+    cdef CharKind both
+    both.joins, both.holds = one.joins, next.holds
+    both.flags = (one.flags & KIND_JOINS_ANY) | (next.flags & KIND_HOLDS_ANY) | (one.flags & next.flags & KIND_GONE)
+    if next.flags & KIND_GONE:
+        both.holds |= one.holds & next.joins
+        both.flags |= one.flags & (KIND_HOLDS_ANY | KIND_EMPTY)
+    return both
