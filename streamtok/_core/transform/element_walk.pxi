@@ -279,7 +279,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
     cdef CharKind kind, next
     cdef OpenElement e
     cdef OpenElement* top
-    cdef bint is_forced, has_more, is_open = False
+    cdef bint is_forced, is_open = False
     memset(&next, 0, sizeof(CharKind))
     while w.at < n:
         top = &w.entries[w.n_entries - 1] if w.n_entries else NULL
@@ -321,9 +321,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
         put_gap(t, w, at)
         memset(&e, 0, sizeof(OpenElement))
         e.start, e.where, e.kind = at, w.begins, kind
-        has_more = False
         while w.n_entries and is_pulled(w.entries[w.n_entries - 1].kind, e.kind):
-            has_more = True
             w.n_entries -= 1
             top = &w.entries[w.n_entries]
             e.start, e.where, e.kind = top.start, top.where, kind_of_both(top.kind, e.kind)
@@ -344,8 +342,9 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
         if stop == n and not w.ends and may_join(t, e.kind):
             is_open = True
             break
-        if has_more and stop < n and element_goes_on(t, w, e.kind):
-            w.entries[w.n_entries] = e          # in the place of one that was there, and not asked for yet
+        if at - e.start > SHORT_TEXT and stop < n and element_goes_on(t, w, e.kind):
+            # In the place of an entry, and not asked for yet, or it would be again and again.
+            w.entries[w.n_entries] = e
             w.n_entries += 1
             continue
         if e.start == at and stop == at + <size_t>size and e.where == 0:
