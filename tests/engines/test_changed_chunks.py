@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok.engines.rules import TextRules
+from streamtok.engines.rules import TextRules, TokenFlags
+from streamtok.errors import PendingLimitExceeded
 from streamtok.normalizers import (
     Form,
     JoinedSpaces,
@@ -189,3 +190,25 @@ def test_what_waits_for_a_second_normalizer_counts_once():
         state = stream.getstate()
         stream.setstate(state)
         assert stream.getstate() == state
+
+
+@pytest.mark.parametrize("second", [None, MARKS])
+@pytest.mark.parametrize("head", ["e" + "\u0301" * 500, "k" + "\xad" * 500])
+def test_only_what_must_wait_counts_for_max_pending(head: str, second: Normalizer | None) -> None:
+    """A long element is not walked with each chunk, but before a chunk is refused for its length."""
+    normalizer = Normalizer([Replace("\xad", ""), Form("NFC")])
+    tokens = (("<x>", 300),)
+    rules = TextRules(
+        tokens, normalizer, token_flags=(("<x>", TokenFlags(normalized=True)),),
+        second_normalizer=second,
+    )  # fmt: skip
+    enc = make_encoding(r"[\s\S]", rules=rules)
+    text = head + "abcd" * 200
+    stream = enc.stream_encoder(max_pending=len(head.encode()) + 8)
+    ids = [id for at in range(0, len(text), 4) for id in stream.encode(text[at : at + 4])]
+    assert stream.pending < 8
+    assert ids + stream.flush() == enc.encode(text)
+    with pytest.raises(PendingLimitExceeded, match="bytes from offset 0 of the stream would"):
+        for _ in range(600):
+            stream.encode("\u0301\u0301")
+    assert stream.pending <= stream.max_pending

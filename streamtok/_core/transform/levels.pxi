@@ -430,6 +430,18 @@ cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink
     return 0
 
 
+cdef bint walk_again(Changer c, Sink sink) except -1:
+    """Walk what was not walked again yet, of all levels. False: there is none."""
+    cdef bint is_walked = False
+    cdef int i
+    for i in range(c.n_levels):
+        if c.draft[i].retry_at:
+            c.draft[i].retry_at = 0
+            take_text(c, i, NULL, 0, False, sink)
+            is_walked = True
+    return is_walked
+
+
 cdef int find_tokens(Changer c, int i, bint ends, Sink sink) except -1:
     """Pass on what is certain of a level's bytes."""
     cdef Level* level = &c.levels[i]
