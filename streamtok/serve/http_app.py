@@ -24,11 +24,13 @@ import json
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from .. import view  # noqa: F401  # says which extra to install
 
 # isort: split
+import msgspec
+from msgspec import Meta, Struct
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
@@ -39,7 +41,7 @@ from starlette.routing import Route
 from .._core.encode import text_bytes
 from ..errors import StreamtokError
 from ..view.guard import Application, Message, Receive, Scope, Send, cross_site, is_local
-from ..view.questions import Bodies, Refused, answer_of, answered, message_of, said
+from ..view.questions import Bodies, Q, Refused, answer_of, answered, message_of, said
 from .counters import HttpCounters
 from .listening import reserve_descriptors
 from .server import DEFAULT_GRACE, DEFAULT_MAX_CONNECTIONS, DEFAULT_PORT
@@ -50,10 +52,9 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_REQUEST = 16 << 20
 DEFAULT_IDLE_TIMEOUT = 300.0
-_MAX_BODIES = 16  # times the bytes of a request: of all requests that are under way
 _SMALL = 1 << 14  # bytes of a body that is answered at once
 _MAX_LINE = 1 << 16  # bytes of ids in a line
-_MOST = (1 << 32) - 1  # there is no greater id
+_Id = Annotated[int, Meta(ge=0, lt=1 << 32)]
 _ENDS = "the service is shutting down"  # uvicorn cancels what goes on after the grace
 _SPARE = 64  # connections beyond the requests at a time, which are told so or ask for /health
 
@@ -88,8 +89,8 @@ def make_http_app(
     service = _Service(encoding, text, max_request, max_model_len)
     routes: dict[str, Any] = {
         "/health": _health,
-        "/tokenize": service.endpoint(service.tokenize),
-        "/detokenize": service.endpoint(service.detokenize),
+        "/tokenize": service.endpoint(_Tokenize, service.tokenize),
+        "/detokenize": service.endpoint(_Detokenize, service.detokenize),
         "/detokenize/stream": _IdStream(encoding, idle_timeout),
     }
     return HttpApp(service.counters, routes, frozenset(map(str.lower, hosts)), max_requests)
@@ -148,6 +149,21 @@ async def _health(request: Request) -> Response:
     return Response()
 
 
+class _Tokenize(Struct):
+    """The fields of a TokenizeCompletionRequest that count. Those that are null are not there."""
+
+    prompt: str | None = None
+    messages: Any = None
+    add_special_tokens: bool | None = None
+    return_token_strs: bool | None = None
+
+
+class _Detokenize(Struct):
+    """A DetokenizeRequest."""
+
+    tokens: list[_Id]
+
+
 class _Service:
     """What all requests share. Its methods run on the event loop, except for the two answers."""
 
@@ -162,23 +178,21 @@ class _Service:
         self.counters = HttpCounters()
         self._lock = threading.Lock()  # of the counters: long texts are encoded on other threads
         self._text = text
-        self._max_request = max_request
         self._max_model_len = max_model_len
-        self._bodies = Bodies(_MAX_BODIES * max_request)
+        self._bodies = Bodies(max_request)
         self._turns = asyncio.Semaphore(os.cpu_count() or 1)  # in the order of asking
 
-    def endpoint(self, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-        """The endpoint that gives `answer(fields)` to a JSON object."""
+    def endpoint(self, kind: type[Q], answer: Callable[[Q], dict[str, Any]]) -> Any:
+        """The endpoint that gives `answer(question)` to the JSON of a question."""
 
         async def asked(request: Request) -> Response:
             errors = self._text["errors"]
             try:
-                reading = self._bodies.read(request, "application/json", self._max_request)
-                async with reading as body:
+                async with self._bodies.read(request) as body:
                     if len(body) <= _SMALL:
-                        return said(answered(answer, body, errors))
+                        return said(answered(kind, answer, body, errors))
                     async with self._turns:
-                        return said(await run_in_threadpool(answered, answer, body, errors))
+                        return said(await run_in_threadpool(answered, kind, answer, body, errors))
             except Refused as error:
                 return _error(error.status, str(error))
             except ClientDisconnect:
@@ -188,21 +202,19 @@ class _Service:
 
         return asked
 
-    def tokenize(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def tokenize(self, asked: _Tokenize) -> dict[str, Any]:
         """TokenizeResponse, to a TokenizeCompletionRequest."""
-        if "messages" in fields:
+        if asked.messages is not None:
             raise Refused("messages need the model's chat template: send its text as prompt")
-        prompt = fields.get("prompt")
-        if not isinstance(prompt, str):
+        if asked.prompt is None:
             raise Refused("prompt must be text")
-        add = _flag(fields, "add_special_tokens", True)
-        with_strings = _flag(fields, "return_token_strs", False)
+        prompt, add = asked.prompt, asked.add_special_tokens is not False
         try:
             ids = self._encoding.encode(prompt, add_special_tokens=add, **self._text)
         except ValueError as error:  # a disallowed special token
             raise Refused(f"prompt: {message_of(error).rstrip('.')}") from None
         strings = None
-        if with_strings:
+        if asked.return_token_strs:
             tokens = self._encoding.decode_tokens_bytes(ids)
             strings = [token.decode("utf-8", "replace") for token in tokens]
         with self._lock:
@@ -215,28 +227,12 @@ class _Service:
             "token_strs": strings,
         }
 
-    def detokenize(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def detokenize(self, asked: _Detokenize) -> dict[str, Any]:
         """DetokenizeResponse, to a DetokenizeRequest."""
-        ids = fields.get("tokens")
-        if not isinstance(ids, list) or not all(map(_is_id, ids)):
-            raise Refused("tokens must be a list of ids")
         try:
-            return {"prompt": self._encoding.decode(ids)}
+            return {"prompt": self._encoding.decode(asked.tokens)}
         except (KeyError, StreamtokError) as error:
             raise Refused(f"tokens: {message_of(error)}") from None
-
-
-def _is_id(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= _MOST
-
-
-def _flag(fields: dict[str, Any], name: str, default: bool) -> bool:
-    value = fields.get(name)
-    if value is None:
-        return default
-    if type(value) is not bool:
-        raise Refused(f"{name} must be true or false")
-    return value
 
 
 def _error(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
@@ -313,12 +309,9 @@ async def _lines(receive: Receive, idle_timeout: float | None) -> AsyncIterator[
 
 def _ids_of(line: bytes) -> list[int]:
     try:
-        ids = [int(word) for word in line.split()]
-    except ValueError:
+        return msgspec.convert([int(word) for word in line.split()], list[_Id])
+    except (ValueError, msgspec.ValidationError):
         raise Refused("a line has ids in decimal, with spaces between them") from None
-    if not all(map(_is_id, ids)):
-        raise Refused("a line has ids in decimal, with spaces between them")
-    return ids
 
 
 def run_http(

@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:
     what = "streamtok.view and streamtok serve --http"
     raise MissingLibraryError(what, error.name or "starlette", "web") from None
 
-from .app import View, make_app
+from .app import make_app
 from .web_server import Server
 
-__all__ = ["Server", "View", "make_app"]
+__all__ = ["Server", "make_app"]

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-import functools
+import mimetypes
 from collections.abc import Collection
-from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from .. import __version__
-from .encodings import MAX_VOCABULARY, Encodings
-from .guard import LOOPBACK, Guard, Receive, Scope, Send
-from .questions import Bodies, answer_of, endpoint, refusal
-from .tab_answers import LONGEST_STREAM, LONGEST_TEXT, TabAnswers
+from ..encoding import Encoding
+from ..registry import get_encoding, list_encoding_names
+from . import tab_answers
+from .guard import LOOPBACK, Guard
+from .questions import Bodies, endpoint
 
 if TYPE_CHECKING:
-    from ..encoding import Encoding
     from .given import Given
 
-TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
+_FILES = Path(__file__).with_name("static")
+_MAX_QUESTION = 8 << 20  # bytes of JSON: a text of 2^20 characters, up to 6 bytes each
 
-
-class View:
-    """The application that `make_app` makes."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._guard(scope, receive, send)
+mimetypes.add_type("text/javascript", ".js")  # on Windows other programs may have another one
 
 
 def make_app(
@@ -48,8 +36,8 @@ def make_app(
     hosts: Collection[str] | None = LOOPBACK,
     text: str = "",
     given: Given | None = None,
-) -> View:
-    """View: an ASGI application that serves the page under any prefix.
+) -> Guard:
+    """Guard: an ASGI application that serves the page under any prefix.
 
     token: what the URL of the first request must have as `?token=...`; None lets everybody in
     who reaches the application, for applications that check their users themselves. encoding: the
@@ -57,89 +45,45 @@ def make_app(
     application may be reached, without a port; None: addresses in numbers, and localhost.
     text: what the page shows at first. given: the file that it shows instead.
 
-    Raises ValueError for an unknown encoding. It costs nothing until it is used; then it
-    keeps at most 4 vocabularies that the page loaded.
+    Raises ValueError for an unknown encoding. It costs nothing until it is used.
 
     >>> app = make_app(token=None, encoding="gpt2")
     >>> type(app).__name__
-    'View'
+    'Guard'
     """
-    encodings = Encodings(encoding)
-    tabs = TabAnswers()
-    bodies = Bodies(2 * MAX_VOCABULARY)
-    if given is not None:
-        text = given.text
+    names = list_encoding_names()
+    own: dict[str, Encoding] = {}
+    if isinstance(encoding, str):
+        get_encoding(encoding)
+        first = encoding
+    else:
+        first = encoding.name
+        if first in names and get_encoding(first) is not encoding:
+            first = f"{first} (given)"
+        if first not in names:
+            own[first] = encoding
+    about = {
+        "version": __version__,
+        "encodings": [*own, *names],
+        "first": first,
+        "text": text if given is None else given.text,
+        "longest_stream": tab_answers.LONGEST_STREAM,
+        "longest_text": tab_answers.LONGEST_TEXT,
+        "given": None
+        if given is None
+        else {"name": given.name, "is_whole": given.is_whole, "is_utf8": given.is_utf8},
+    }
 
-    async def page(request: Request) -> Response:
-        return _file("index.html")
+    async def tell(request: Request) -> Response:
+        return JSONResponse(about)
 
-    async def file(request: Request) -> Response:
-        return _file(request.path_params["name"])
+    def encoding_of(kind: Any, name: Any) -> Encoding:
+        return own.get(name) or get_encoding(name)
 
-    async def about(request: Request) -> Response:
-        return JSONResponse(
-            {
-                "version": __version__,
-                "encodings": encodings.names,
-                "first": encodings.first,
-                "text": text,
-                "max_vocabulary": MAX_VOCABULARY,
-                "longest_stream": LONGEST_STREAM,
-                "longest_text": LONGEST_TEXT,
-                "given": None
-                if given is None
-                else {"name": given.name, "is_whole": given.is_whole, "is_utf8": given.is_utf8},
-            }
-        )
-
-    async def load(request: Request) -> Response:
-        """A vocabulary file that the page sends: bytes, with the file's name in the URL."""
-        try:
-            async with bodies.read(request, "application/octet-stream", MAX_VOCABULARY) as data:
-                file = request.query_params.get("name", "")
-                name = await run_in_threadpool(encodings.load, data, file)
-                return answer_of({"name": name})
-        except Exception as error:
-            return refusal(error)
-
-    routes = [
-        Route("/", page),
-        Route("/static/{name}", file),
-        Route("/api/about", about),
-        Route("/api/encoding", load, methods=["POST"]),
-    ]
-    for path, answer in {
-        "text": tabs.text,
-        "ids": tabs.ids,
-        "stream": tabs.stream,
-        "compare": tabs.compare,
-        "pretokens": tabs.pretokens,
-        "merges": tabs.merges,
-        "languages": tabs.languages,
-        "vocabulary/search": tabs.search,
-        "vocabulary/token": tabs.token,
-    }.items():
-        asked = endpoint(answer, encodings, bodies)
-        routes.append(Route(f"/api/{path}", asked, methods=["POST"]))
-    return View(Guard(Starlette(routes=routes), token=token, hosts=hosts))
-
-
-@functools.lru_cache
-def page_files() -> dict[str, tuple[bytes, str]]:
-    """Name -> its bytes and its media type, of all files of the page.
-
-    They are read once, and nothing else can be asked for by name.
-    """
-    found = {}
-    for file in resources.files("streamtok.view").joinpath("static").iterdir():
-        suffix = file.name[file.name.rfind(".") :]
-        if suffix in TYPES:
-            found[file.name] = (file.read_bytes(), TYPES[suffix])
-    return found
-
-
-def _file(name: str) -> Response:
-    found = page_files().get(name)
-    if found is None:
-        return Response("there is no such file\n", 404, media_type="text/plain")
-    return Response(found[0], media_type=found[1])
+    bodies = Bodies(_MAX_QUESTION)
+    routes: list[Route | Mount] = [Route("/api/about", tell)]
+    for name, kind in tab_answers.QUESTIONS.items():
+        asked = endpoint(kind, bodies, encoding_of)
+        routes.append(Route(f"/api/{name}", asked, methods=["POST"]))
+    routes.append(Mount("/", StaticFiles(directory=_FILES, html=True)))
+    return Guard(Starlette(routes=routes), token=token, hosts=hosts)

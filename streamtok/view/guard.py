@@ -1,6 +1,6 @@
 """Access control and security headers.
 
-Four checks come before the application:
+Three checks come before the application:
 
 - `Host` must name this machine, which refuses DNS rebinding: a name of an attacker that points to
   127.0.0.1.
@@ -9,7 +9,6 @@ Four checks come before the application:
 - The token must be there: in the URL of the first request, in a cookie afterwards. The cookie is
   `HttpOnly` and `SameSite=Strict`, and has a name of its own for each token, because browsers send
   cookies to all ports of a host.
-- Only GET, HEAD and POST are methods.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         asked = HTTPConnection(scope)
-        why = self._refusal(scope["method"], asked.headers)
+        why = cross_site(scope["method"], asked.headers, self._is_host)
         if why is not None:
             await refuse(send, *why)
             return
@@ -93,11 +92,6 @@ class Guard:
             await send(message)
 
         await self._app(scope, receive, sent)
-
-    def _refusal(self, method: str, headers: Headers) -> tuple[int, str] | None:
-        if method not in ("GET", "HEAD", "POST"):
-            return 405, f"{method} is not a method of this page"
-        return cross_site(method, headers, self._is_host)
 
     def _is_host(self, name: str) -> bool:
         return is_local(name) if self._hosts is None else name in self._hosts

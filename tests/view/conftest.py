@@ -103,11 +103,10 @@ def client(url: str) -> Iterator[httpx.Client]:
 
 
 def opened(open_page: Open, url: str, tab: str, **settings: Any) -> Any:
-    """A page that shows a tab. The tab Vocabulary shows nothing before it is asked."""
+    """A page that shows a tab."""
     page = open_page(url, **settings)
     page.click(f"#tab-{tab}")
-    if tab != "vocabulary":
-        ready(page, tab)
+    ready(page, tab)
     return page
 
 

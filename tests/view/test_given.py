@@ -11,7 +11,7 @@ import pytest
 from streamtok.errors import StreamtokError
 from streamtok.view.given import read_given
 
-from .conftest import Open, Serve, ready
+from .conftest import Open, Serve, excuse, ready
 from .page_server import client_of, served
 
 
@@ -58,9 +58,9 @@ def test_the_page_says_where_only_the_start_is_shown(
     page = open_page(serve(given=read_given(str(path))))
     ready(page, "text")
     assert "large.txt: only the start is shown" in page.inner_text("#text-note")
-    page.set_input_files("#text-file", str(path))
+    page.fill("#text-box", "x")
     page.wait_for_selector("#text-note", state="hidden")
-    path.write_bytes(b"x" * ((1 << 20) + 1))
-    page.set_input_files("#text-file", str(path))
+    page.fill("#text-box", "x" * ((1 << 20) + 1))
     page.wait_for_selector("#error:not([hidden])")
     assert "streamtok count takes files of any size" in page.inner_text("#error")
+    excuse(page, " 413 ")

@@ -66,7 +66,7 @@ def test_heads_that_uvicorn_takes(url: str, headers: bytes, status: bytes) -> No
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
-@pytest.mark.parametrize("path", ["", "static/main.js", "api/about"])
+@pytest.mark.parametrize("path", ["", "main.js", "api/about"])
 def test_without_a_token_there_is_nothing(url: str, path: str) -> None:
     with stranger(url) as client:
         for query in ("", "?token=", f"?token={TOKEN}x", f"?token={TOKEN[:-1]}", "?token=ö"):
@@ -131,7 +131,7 @@ def test_other_methods(client: httpx.Client, method: str) -> None:
 def test_every_answer_has_the_headers(url: str, client: httpx.Client) -> None:
     with stranger(url) as other:
         answers = [other.get("")]
-    answers += [client.get(path) for path in ("", "static/main.js", "api/about", "nothing")]
+    answers += [client.get(path) for path in ("", "main.js", "api/about", "nothing")]
     answers.append(client.post("api/text", content=b"x"))
     for response in answers:
         policy = response.headers["content-security-policy"]
@@ -147,8 +147,8 @@ def test_every_answer_has_the_headers(url: str, client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "static/../app.py", "static/..%2fapp.py", "static/..%5capp.py", "static//etc/passwd",
-        "static/%2fetc%2fpasswd", "static/main.js%00.css", "static/", "../app.py", "/etc/passwd",
+        "a/../../app.py", "..%2fapp.py", "..%5capp.py", "/etc/passwd", "%2fetc%2fpasswd",
+        "main.js%00.css", "../app.py",
     ],
 )  # fmt: skip
 def test_no_path_leads_out(url: str, client: httpx.Client, path: str) -> None:

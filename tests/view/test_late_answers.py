@@ -17,14 +17,6 @@ def select(place: str, value: str) -> Do:
     return lambda page: page.select_option(place, value)
 
 
-def search(query: str) -> Do:
-    def do(page: Any) -> None:
-        page.fill("#vocabulary-query", query)
-        page.press("#vocabulary-query", "Enter")
-
-    return do
-
-
 def type_text(page: Any) -> None:
     page.click("#tab-text")
     page.fill("#text-box", "quite another one")
@@ -37,8 +29,6 @@ LATE: dict[str, tuple[str, Do, Do, str]] = {
         "document.querySelector('#text-tokens .t')?.token.id === 13225"),
     "stream": ("stream", lambda page: set_size(page, 1), lambda page: set_size(page, 5),
         "document.querySelector('#stream-feed').textContent === '0 of 8 chunks'"),
-    "stream as before": ("stream", lambda page: set_size(page, 1), lambda page: set_size(page, 8),
-        "document.querySelector('#stream-feed').textContent === '0 of 5 chunks'"),
     "compare": ("compare", select("#compare-1", "gpt2"), select("#compare-1", "p50k_base"),
         "document.querySelectorAll('#compare-columns h2')[1].textContent === 'p50k_base'"),
     "merges": ("merges", lambda page: page.click("#merges-pretokens .t:has-text('naïve')"),
@@ -46,14 +36,6 @@ LATE: dict[str, tuple[str, Do, Do, str]] = {
         "document.querySelector('#merges-parts').textContent === '·caf<C3><A9>'"),
     "merges of another text": ("pretokens", select("#encoding", "gpt2"), type_text,
         "document.querySelector('#merges-pretokens').textContent === 'quite·another·one'"),
-    "languages": ("languages", lambda page: page.check("#languages-choices [value=gpt2]"),
-        lambda page: page.uncheck("#languages-choices [value=gpt2]"),
-        "!document.querySelector('#languages-caption').textContent.includes('gpt2')"),
-    "vocabulary": ("vocabulary/search", search("token"), search("caf"),
-        "document.querySelector('#vocabulary-found li')?.textContent.includes('caf')"),
-    "vocabulary of another encoding": ("vocabulary/token", search("token"),
-        lambda page: [page.fill("#vocabulary-query", ""), select("#encoding", "gpt2")(page)],
-        "document.querySelector('#vocabulary-token').textContent === ''"),
 }  # fmt: skip
 
 

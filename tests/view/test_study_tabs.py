@@ -1,16 +1,12 @@
-"""The tabs Compare, Merges, Languages and Vocabulary in a browser, against the library."""
+"""The tabs Compare and Merges in a browser, against the library."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import streamtok
 from streamtok.answers.views.comparison import compare_encodings
-from streamtok.answers.views.languages import compare_languages
 from streamtok.answers.views.merges import trace_merges
-from streamtok.answers.views.vocabulary_search import find_bytes, find_text, token_page
 
 from .conftest import (
     Open,
@@ -132,100 +128,3 @@ def test_the_longest_pretokens(open_page: Open, url: str) -> None:
     assert page.is_hidden("#error")
     assert page.locator("#merges-pretokens .t").count() == 0
     excuse(page, " 400 ")
-
-
-def test_languages(open_page: Open, url: str) -> None:
-    page = opened(open_page, url, "languages")
-    names = ["cl100k_base", "r50k_base", "o200k_base"]
-    table = compare_languages([streamtok.get_encoding(name) for name in names])
-    assert len(table.rows) >= 40
-    page.select_option("#languages-measure", "tokens")
-    rows = page.locator("#languages-table tbody tr")
-    assert rows.count() == len(table.rows)
-    shown = {cells[1]: cells for cells in (row.split("\t") for row in rows.all_inner_texts())}
-    for row in table.rows:
-        cells = [f"{n:,}" for n in (row.n_characters, row.n_bytes, *row.tokens)]
-        assert shown[row.code] == [row.name, row.code, *cells]
-    widths = page.locator("#languages-chart .length").evaluate_all(
-        "all => all.map((bar) => bar.getBoundingClientRect().width)"
-    )
-    tokens = sorted(row.tokens[i] for row in table.rows for i in range(3))
-    for width, count in zip(sorted(widths), tokens, strict=True):
-        assert width == pytest.approx(max(widths) * count / tokens[-1], rel=0.02, abs=1)
-    picture(page, "languages")
-
-
-def test_a_table_is_sorted(open_page: Open, url: str) -> None:
-    page = opened(open_page, url, "languages")
-    page.select_option("#languages-measure", "tokens_per_character")
-
-    def column(number: int) -> list[str]:
-        cells: list[str] = page.locator(
-            f"#languages-table tbody tr > :nth-child({number})"
-        ).all_inner_texts()
-        return cells
-
-    page.click("#languages-table th button:text-is('r50k_base')")
-    values = [float(one) for one in column(6)]
-    assert values == sorted(values, reverse=True)
-    page.click("#languages-table th[aria-sort=descending] button")
-    assert column(6) == [f"{one:.3f}" for one in sorted(values)]
-    page.click("#languages-table th button:text-is('language')")
-    assert column(1)[0] < column(1)[-1]
-    # The chart has the order of the table.
-    first = page.locator("#languages-chart .name").first.text_content()
-    assert first == column(1)[0]
-    page.uncheck("#languages-choices input[value=r50k_base]")
-    until(page, "document.querySelectorAll('#languages-table th[aria-sort]').length === 1")
-    until(page, "!document.querySelector('#languages-table thead').textContent.includes('r50k')")
-    page.select_option("#encoding", "p50k_base")
-    until(page, "document.querySelector('#languages-caption').textContent.includes('p50k_base')")
-
-
-def test_search_a_vocabulary(open_page: Open, url: str) -> None:
-    page = opened(open_page, url, "vocabulary")
-    page.fill("#vocabulary-query", "token")
-    page.click("#vocabulary-form button.main")
-    ready(page, "vocabulary")
-    found = find_text(ENC, "token", 200)
-    rows = page.locator("#vocabulary-found li")
-    assert rows.count() == len(found)
-    for row, token in zip(rows.all_inner_texts(), found, strict=True):
-        assert f"“{token.shown}”" in row
-        assert f"id {token.id}" in row
-    about = token_page(ENC, found[0].id)
-    said = page.inner_text("#vocabulary-token")
-    assert f"id {found[0].id}, rank {found[0].rank}" in said
-    assert page.locator("#vocabulary-token .tree li").count() == len(about.merge_tree)
-    neighbours = page.locator("#vocabulary-token .found li")
-    assert neighbours.count() == len(about.neighbours)
-    assert "LATIN 100 %" in said
-    picture(page, "vocabulary")
-    neighbours.last.locator("button").click()
-    name = f"id {about.neighbours[-1].id},"
-    until(page, f"document.querySelector('#vocabulary-token').textContent.includes('{name}')")
-    page.select_option("#vocabulary-by", "bytes")
-    page.fill("#vocabulary-query", "e6 9d")
-    page.press("#vocabulary-query", "Enter")
-    count = len(find_bytes(ENC, b"\xe6\x9d", 200))
-    until(page, f"document.querySelectorAll('#vocabulary-found li').length === {count}")
-    page.select_option("#vocabulary-by", "id")
-    page.fill("#vocabulary-query", "100257")
-    page.press("#vocabulary-query", "Enter")
-    until(page, "document.querySelector('#vocabulary-token').textContent.includes('special')")
-    assert "<|endoftext|>" in page.inner_text("#vocabulary-token")
-
-
-def test_what_is_not_found(open_page: Open, url: str) -> None:
-    page = opened(open_page, url, "vocabulary")
-    for by, query, message in [
-        ("id", "1000000", "has no token with the id 1000000"),
-        ("bytes", "xy", "must be bytes in hexadecimal"),
-    ]:
-        page.select_option("#vocabulary-by", by)
-        page.fill("#vocabulary-query", query)
-        page.press("#vocabulary-query", "Enter")
-        until(page, f"document.querySelector('#error').textContent.includes({message!r})")
-        assert page.locator("#vocabulary-found li").count() == 0
-        assert "press Search" in page.inner_text("#vocabulary-about")
-    excuse(page, " 404 ", " 422 ")

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import Open, opened, ready, violations
+from .conftest import Open, opened, violations
 
 TEXT = "Naïve café, 日本語 🎉\n\n  <b>not bold</b>\tend" + "x" * 200
 
 
-@pytest.mark.parametrize("tab", ["text", "stream", "compare", "merges", "languages", "vocabulary"])
+@pytest.mark.parametrize("tab", ["text", "stream", "compare", "merges"])
 def test_anybody_can_use_it(open_page: Open, url: str, tab: str) -> None:
     page = opened(open_page, url, tab)
     if tab in ("stream", "merges"):
         page.click(f"#{tab}-step")
-    elif tab == "vocabulary":
-        page.fill("#vocabulary-query", "token")
-        page.press("#vocabulary-query", "Enter")
-        ready(page, tab)
-        page.wait_for_selector("#vocabulary-token .tree")
     assert violations(page) == []
     page.emulate_media(color_scheme="dark")
     assert violations(page, ["color-contrast"]) == []
@@ -30,17 +25,16 @@ def test_anybody_can_use_it(open_page: Open, url: str, tab: str) -> None:
         assert box["y"] < 0.3 * 640
 
 
-def test_tabs_by_the_keyboard(open_page: Open, url: str) -> None:
-    page = open_page(url)
-    page.focus("#tab-text")
-    page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.id") == "tab-stream"
-    assert page.is_visible("#panel-stream")
-    assert page.is_hidden("#panel-text")
-    page.keyboard.press("End")
-    assert page.is_visible("#panel-vocabulary")
-    page.keyboard.press("ArrowRight")
-    assert page.is_visible("#panel-text")
-    chosen = page.locator("[role=tab][aria-selected=true]")
-    assert chosen.count() == 1
-    assert page.locator("[role=tab][tabindex='0']").count() == 1
+def test_the_address_has_the_tab(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "stream")
+    assert page.url.endswith("#stream")
+    page.focus("#tab-merges")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel-merges[data-state=ready]")
+    assert page.locator("main > section:visible").count() == 1
+    assert page.locator("nav [aria-current]").all_inner_texts() == ["Merges"]
+    page.reload()
+    page.wait_for_selector("#panel-merges[data-state=ready]")
+    page.go_back()
+    page.wait_for_selector("#panel-stream", state="visible")
+    assert page.is_hidden("#panel-merges")

@@ -18,8 +18,6 @@ async function ask(path, options) {
 
 export const get = (path) => ask(path, {});
 
-const send = (path, type, body) => ask(path, { method: "POST", headers: { "Content-Type": type }, body });
-
-export const post = (path, question) => send(path, "application/json", JSON.stringify(question));
-
-export const postBytes = (path, bytes) => send(path, "application/octet-stream", bytes);
+export const post = (path, question) => ask(path, {
+  method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(question),
+});

@@ -12,7 +12,7 @@ export class CompareTab extends Tab {
     super(page, "compare");
     const start = ["r50k_base", "cl100k_base", "o200k_base"].filter((name) => name !== page.about.first);
     for (let i = 1; i < MOST; i += 1) {
-      const choice = make("select", { id: `compare-${i}`, class: "encodings" }, make("option", { value: "" }, "none"));
+      const choice = make("select", { id: `compare-${i}` }, make("option", { value: "" }, "none"));
       for (const name of page.about.encodings) choice.append(make("option", { value: name }, name));
       choice.value = start[i - 1] ?? "";
       choice.addEventListener("change", () => this.load());
@@ -41,14 +41,9 @@ export class CompareTab extends Tab {
     $("compare-columns").replaceChildren(...found.columns.map((column, i) => {
       const title = make("h2", { id: `compare-title-${i}` }, column.encoding);
       const list = make("div", { class: "tokens small", "aria-labelledby": title.id });
-      list.append(...wholeCharacters(column.tokens.map((token, at) => {
-        const box = tokenBox({ ...token }, at, token.is_same ? "" : "differs");
-        box.token.why = token.is_same ? "the same token in each encoding" : "not a token here in each encoding";
-        return box;
-      })));
-      const tokens = new TokenList(list, $("compare-detail"));
-      tokens.more = (token) => token.why;
-      tokens.refresh();
+      new TokenList(list, $("compare-detail")).set(wholeCharacters(column.tokens.map((token, at) => (
+        token.is_same ? tokenBox(token, at, "", "the same token in each encoding")
+          : tokenBox(token, at, "differs", "not a token here in each encoding")))));
       const cut = column.tokens.length < column.n_tokens
         ? `, first ${whole(column.tokens.length)} shown` : "";
       const about = `${whole(column.n_tokens)} tokens, ` +

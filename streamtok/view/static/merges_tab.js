@@ -1,7 +1,7 @@
 // The tab Merges: the pre-tokens of the text, and how the chosen one is merged, step by step.
 
 import { post } from "./api.js";
-import { $, make } from "./elements.js";
+import { $, make, onClick } from "./elements.js";
 import { Tab } from "./tab.js";
 import { TokenList, tokenBox } from "./tokens.js";
 
@@ -12,14 +12,11 @@ export class MergesTab extends Tab {
     super(page, "merges");
     this.pretokens = new TokenList($("merges-pretokens"), $("merges-detail"), (box) => this.choose(box));
     this.parts = new TokenList($("merges-parts"), $("merges-detail"));
-    this.parts.more = (token) => token.why;
-    this.followed = null; // the trace of the chosen pre-token
-    this.at = 0;
-    this.last = 0;
-    $("merges-step").addEventListener("click", () => this.go(this.at + 1));
-    $("merges-back").addEventListener("click", () => this.go(this.at - 1));
-    $("merges-merge").addEventListener("click", () => this.toMerge());
-    $("merges-end").addEventListener("click", () => this.go(this.last));
+    onClick("merges-step", () => this.go(this.at + 1));
+    onClick("merges-back", () => this.go(this.at - 1));
+    onClick("merges-merge", () => this.toMerge());
+    onClick("merges-end", () => this.go(this.last));
+    this.clear();
   }
 
   clear() {
@@ -31,15 +28,14 @@ export class MergesTab extends Tab {
     const { encoding, special } = this.page;
     $("merges-note").textContent =
       `The text of the tab Text${cut} in pre-tokens, and the merges of byte pairs in one of them.`;
-    $("merges-pretokens").replaceChildren();
+    this.pretokens.set([]);
     return this.asking(async (isLast) => {
       const { pretokens } = await post("pretokens", { encoding, special, text });
       if (!isLast()) return;
-      $("merges-pretokens").replaceChildren(...pretokens.map(([bytes, shown, ids, is_special], i) =>
-        tokenBox({ noun: "pre-token", id: ids.join(", "), shown, bytes, is_special }, i)));
-      this.pretokens.refresh();
+      this.pretokens.set(pretokens.map((one, i) =>
+        tokenBox({ ...one, noun: "pre-token", id: one.ids.join(", ") }, i)));
       const boxes = this.pretokens.boxes().filter((box) => !box.token.is_special);
-      const first = boxes.find((box) => box.token.id.includes(",")) ?? boxes[0];
+      const first = boxes.find((box) => box.token.ids.length > 1) ?? boxes[0];
       if (first) await this.trace(first, isLast);
       else this.show(null);
     });
@@ -57,10 +53,11 @@ export class MergesTab extends Tab {
       $("merges-what").textContent = "A special token is one id: nothing merges.";
       return;
     }
-    const trace = await post("merges", { encoding: this.page.encoding, bytes });
+    const trace = await post("merges", { encoding: this.page.encoding, pretoken: bytes });
     if (isLast()) this.show(trace);
   }
 
+  // trace: of the chosen pre-token; null: there is none.
   show(trace) {
     this.followed = trace;
     this.last = trace ? trace.steps.length : 0;
@@ -68,30 +65,22 @@ export class MergesTab extends Tab {
   }
 
   toMerge() {
-    let to = this.at;
-    while (to < this.last) {
-      to += 1;
-      if (this.followed.steps[to - 1].kind === "merged") break;
-    }
-    this.go(to);
+    const next = this.followed.steps.findIndex((step, i) => i >= this.at && step.kind === "merged");
+    this.go(next < 0 ? this.last : next + 1);
   }
 
   go(to) {
     this.at = Math.max(0, Math.min(to, this.last));
     const step = this.at ? this.followed.steps[this.at - 1] : null;
     const parts = step ? step.parts : this.followed?.start ?? [];
-    const heap = step ? step.heap : [];
-    $("merges-parts").replaceChildren(...parts.map((part, i) => {
-      const token = { id: part.id ?? "none", shown: part.shown, bytes: part.bytes };
-      const isNew = step && step.kind === "merged" && part.at === step.candidate.left;
-      const box = tokenBox(token, i, isNew ? "new" : "");
-      token.why = `at byte ${part.at}, version ${part.version}`;
-      return box;
+    this.parts.set(parts.map((part, i) => {
+      const isNew = step?.kind === "merged" && part.at === step.candidate.left;
+      const why = `at byte ${part.at}, version ${part.version}`;
+      return tokenBox({ id: part.id ?? "none", shown: part.shown, bytes: part.bytes }, i, isNew ? "new" : "", why);
     }));
-    this.parts.refresh();
     const byStart = new Map(parts.map((part) => [part.at, part]));
     const shown = (start) => byStart.get(start)?.shown ?? "merged";
-    $("merges-heap").tBodies[0].replaceChildren(...heap.map((entry) =>
+    $("merges-heap").tBodies[0].replaceChildren(...(step?.heap ?? []).map((entry) =>
       make("tr", { class: entry.is_stale ? "stale" : "" },
         make("td", { class: "number" }, entry.rank),
         make("td", { class: "code" }, `${shown(entry.left)} + ${shown(entry.right)}`),
@@ -107,15 +96,14 @@ export class MergesTab extends Tab {
     const { followed: trace } = this;
     if (!trace) return "";
     const ids = `ids: ${trace.ids.join(", ")}`;
-    const number = `Step ${this.at} of ${this.last}: `;
     const found = trace.is_whole_token ? " The engine finds it as one token, without merging." : "";
     if (!this.last) return `No pair merges; ${ids}.${found}`;
     if (!step) return `${this.last} steps, ${trace.merges} ${trace.merges === 1 ? "merge" : "merges"}; ${ids}.${found}`;
     const { rank, left, right } = step.candidate;
     const pair = `bytes ${left} and ${right}, rank ${rank}`;
-    const end = this.at === this.last ? ` Finished; ${ids}.` : "";
     const said = { pushed: `Pair added to the heap: ${pair}.`, merged: `Pair merged: ${pair}.`,
       stale: `Pair dropped: ${pair}; already merged.` }[step.kind];
-    return number + said + end;
+    const end = this.at === this.last ? ` Finished; ${ids}.` : "";
+    return `Step ${this.at} of ${this.last}: ${said}${end}`;
   }
 }

@@ -2,12 +2,12 @@
 // steps come from the server at once.
 
 import { post } from "./api.js";
-import { $, decimal, make, showCounts, whole } from "./elements.js";
+import { $, decimal, make, onClick, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
-import { appendWhole, TokenList, tokenBox, wholeCharacters } from "./tokens.js";
+import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
 const PACE = 250; // milliseconds between two steps
-const MOST = 1500; // boxes of a lane that are kept
+const MOST = 1500; // tokens of a lane that are drawn: the last ones
 const REASONS = {
   closed: "its pre-token is complete: later text cannot change it",
   certificate: "its pre-token is open, but a certificate shows that later text cannot change it",
@@ -19,17 +19,14 @@ export class StreamTab extends Tab {
     super(page, "stream");
     this.naive = new TokenList($("naive-tokens"), $("stream-detail"));
     this.exact = new TokenList($("exact-tokens"), $("stream-detail"));
-    for (const list of [this.naive, this.exact]) list.more = (token) => token.why;
     this.timer = null;
-    this.made = ""; // what the steps are of
-    $("stream-play").addEventListener("click", () => (this.timer ? this.pause() : this.play()));
-    $("stream-step").addEventListener("click", () => this.go(this.at + 1));
-    $("stream-back").addEventListener("click", () => this.go(this.at - 1));
-    $("stream-start").addEventListener("click", () => this.go(0));
-    $("stream-end").addEventListener("click", () => this.go(this.lanes.chunks.length));
+    onClick("stream-play", () => (this.timer ? this.pause() : this.play()));
+    onClick("stream-step", () => this.go(this.at + 1));
+    onClick("stream-back", () => this.go(this.at - 1));
+    onClick("stream-end", () => this.go(this.last));
     $("stream-size").addEventListener("input", () => this.sayBytes());
     $("stream-size").addEventListener("change", () => this.load());
-    this.sayBytes();
+    this.clear();
   }
 
   sayBytes() {
@@ -47,40 +44,32 @@ export class StreamTab extends Tab {
     const question = {
       encoding: this.page.encoding, text, chunk_size: Number($("stream-size").value),
     };
-    const made = JSON.stringify(question);
-    if (made === this.made) return this.stay();
     return this.asking(async (isLast) => {
       const lanes = await post("stream", question);
       if (!isLast()) return;
-      this.made = made;
-      this.lanes = lanes;
       $("stream-note").textContent =
         `The text of the tab Text${cut} in chunks. Special tokens are plain text here.` +
         (text ? "" : " Type a text in the tab Text first.");
-      this.begin();
+      this.show(lanes);
     });
   }
 
   clear() {
-    this.made = "";
-    this.lanes = { chunks: [], tokens: 0 };
-    this.begin();
+    this.show({ chunks: [], tokens: 0 });
   }
 
-  begin() {
-    this.at = 0;
-    this.totals = { naive: 0, wrong: 0, exact: 0, broken: 0 };
-    for (const list of [this.naive.list, this.exact.list]) list.replaceChildren();
-    this.show();
+  show(lanes) {
+    this.lanes = lanes;
+    this.last = lanes.chunks.length;
+    this.go(0);
   }
 
   play() {
-    if (!this.lanes) return;
-    if (this.at >= this.lanes.chunks.length) this.begin();
+    if (this.at >= this.last) this.go(0);
     $("stream-play").textContent = "Pause";
     this.timer = setInterval(() => {
       this.go(this.at + 1);
-      if (this.at >= this.lanes.chunks.length) this.pause();
+      if (this.at >= this.last) this.pause();
     }, PACE);
   }
 
@@ -91,87 +80,62 @@ export class StreamTab extends Tab {
   }
 
   go(to) {
-    if (!this.lanes) return;
-    const last = Math.max(0, Math.min(to, this.lanes.chunks.length));
-    if (last < this.at) this.begin();
-    while (this.at < last) {
-      this.add(this.lanes.chunks[this.at]);
-      this.at += 1;
+    this.at = Math.max(0, Math.min(to, this.last));
+    const { at, last, lanes } = this;
+    const seen = lanes.chunks.slice(0, at);
+    const chunk = seen.at(-1);
+    const naive = seen.flatMap((one) => one.naive.map((token) => ({ token, chunk: one })));
+    const exact = seen.flatMap((one) => one.exact.map((token) => ({ token, chunk: one })));
+    // What belongs to the last chunk is new.
+    const isNew = (one) => (one.chunk === chunk ? "new" : "");
+    const drawn = (lane, box) => {
+      const first = Math.max(lane.length - MOST, 0);
+      return wholeCharacters(lane.slice(first).map((one, i) => box(one, first + i)));
+    };
+    this.naive.set(drawn(naive, (one, i) => {
+      const isEdge = one.chunk !== seen[0] && one.token === one.chunk.naive[0];
+      const classes = `${isNew(one)} ${one.token.is_wrong ? "wrong" : ""} ${isEdge ? "edge" : ""}`;
+      return tokenBox(one.token, i, classes, one.token.is_wrong ? "wrong: the whole text does not have this id here" : "");
+    }));
+    this.exact.set(drawn(exact, (one, i) => {
+      const { reason } = one.token;
+      return tokenBox(one.token, i, `${isNew(one)} ${reason}`, REASONS[reason]);
+    }));
+    if (chunk?.pending) {
+      const title = `${chunk.pending} bytes are held back`;
+      this.exact.list.append(make("span", { class: "pending", title }, chunk.pending_shown));
     }
-    this.show();
-  }
-
-  add(chunk) {
-    const { totals } = this;
-    for (const box of this.panel.querySelectorAll(".t.new")) box.classList.remove("new");
-    this.exact.list.querySelector(".pending")?.remove();
-    const chunkNumber = this.at;
-    const boxes = chunk.naive.map((token) => {
-      const box = tokenBox({ ...token }, totals.naive, token.is_wrong ? "wrong" : "");
-      box.classList.add("new");
-      box.token.why = token.is_wrong ? "wrong: the whole text does not have this id here" : "";
-      box.classList.toggle("edge", chunkNumber > 0 && token === chunk.naive[0]);
-      totals.naive += 1;
-      totals.wrong += Number(token.is_wrong);
-      return box;
-    });
-    this.naive.list.append(...wholeCharacters(boxes));
-    const emitted = chunk.exact.map((token) => {
-      const box = tokenBox({ ...token }, totals.exact, token.reason === "certificate" ? "certified" : "");
-      box.classList.add("new");
-      box.token.why = REASONS[token.reason];
-      totals.exact += 1;
-      return box;
-    });
-    if (emitted.length) appendWhole(this.exact.list, emitted);
-    totals.broken += Number(chunk.is_broken);
-    for (const { list } of [this.naive, this.exact]) {
-      while (list.children.length > MOST) list.firstElementChild.remove();
-    }
-    if (chunk.pending) {
-      const box = make("span", { class: "pending" }, chunk.pending_shown);
-      box.title = `${chunk.pending} bytes are held back`;
-      this.exact.list.append(box);
-    }
-  }
-
-  show() {
-    const { lanes, at } = this;
-    const chunk = at ? lanes.chunks[at - 1] : null;
-    this.naive.refresh();
-    this.exact.refresh();
     for (const { list } of [this.naive, this.exact]) list.scrollTop = list.scrollHeight;
-    const number = lanes.chunks.length - 1; // the last one is the end of the text
+    const number = Math.max(0, last - 1); // the last one is the end of the text
     const feed = [make("b", {}, `${Math.min(at, number)} of ${number} chunks`)];
     if (chunk && at <= number) feed.push(", the last one: ", make("code", {}, chunk.shown));
     else if (chunk) feed.push(", and the end of the text");
     $("stream-feed").replaceChildren(...feed);
     $("stream-why").textContent = chunk ? whyOf(chunk) : "";
-    $("stream-step").disabled = $("stream-end").disabled = at >= lanes.chunks.length;
-    $("stream-back").disabled = $("stream-start").disabled = at === 0;
-    const { totals } = this;
+    $("stream-step").disabled = $("stream-end").disabled = at >= last;
+    $("stream-back").disabled = at === 0;
+    const wrong = naive.filter((one) => one.token.is_wrong).length;
     showCounts($("stream-counts"), [
-      ["ids, naive", whole(totals.naive)],
-      ["wrong ids", whole(totals.wrong)],
-      ["share of wrong ids", totals.naive ? `${decimal((100 * totals.wrong) / totals.naive, 1)} %` : "–"],
-      ["broken chunks", whole(totals.broken)],
-      ["ids, exact", whole(totals.exact)],
+      ["ids, naive", whole(naive.length)],
+      ["wrong ids", whole(wrong)],
+      ["share of wrong ids", `${decimal((100 * wrong) / naive.length, 1)} %`],
+      ["broken chunks", whole(seen.filter((one) => one.is_broken).length)],
+      ["ids, exact", whole(exact.length)],
       ["ids of the whole text", whole(lanes.tokens)],
-      ["bytes pending", whole(chunk ? chunk.pending : 0)],
+      ["bytes pending", whole(chunk?.pending ?? 0)],
     ]);
   }
 }
 
 function whyOf(chunk) {
-  const counts = { closed: 0, certificate: 0, end: 0 };
-  for (const token of chunk.exact) counts[token.reason] += 1;
-  const ids = (count) => (count === 1 ? "1 id" : `${count} ids`);
+  const words = {
+    closed: ", pre-token complete", certificate: " of an open pre-token, by a certificate", end: ", end of the text",
+  };
   const parts = [];
-  if (counts.closed) parts.push(`${ids(counts.closed)}, pre-token complete`);
-  if (counts.certificate) {
-    parts.push(`${ids(counts.certificate)} of an open pre-token, by a certificate`);
+  for (const [reason, said] of Object.entries(words)) {
+    const count = chunk.exact.filter((token) => token.reason === reason).length;
+    if (count) parts.push(`${count} ${count === 1 ? "id" : "ids"}${said}`);
   }
-  if (counts.end) parts.push(`${ids(counts.end)}, end of the text`);
   const held = chunk.pending ? ` ${chunk.pending} bytes wait for later text.` : "";
   return parts.length ? `Emitted: ${parts.join("; ")}.${held}` : `Nothing emitted yet.${held}`;
 }

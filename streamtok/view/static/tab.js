@@ -1,6 +1,6 @@
-// What the tabs share that ask about the text, or about an encoding, and show the answer.
+// What the tabs share: each asks about the text, and shows the answer.
 
-import { $, setState, whole } from "./elements.js";
+import { $, whole } from "./elements.js";
 
 // A tab has load(), which asks anew, and clear(), which shows nothing.
 export class Tab {
@@ -14,39 +14,31 @@ export class Tab {
     this.load();
   }
 
-  onSettings() {
-    this.load();
-  }
+  onHide() {}
 
-  // Answers may come in another order than their questions. This begins a question, and gives a
-  // function: is it still the last one, so that its answer is to be shown?
-  next() {
+  // work(isLast) asks, and shows the answers as long as nothing else was asked: answers may come in
+  // another order than their questions.
+  async asking(work) {
     this.lastQuestion += 1;
     const mine = this.lastQuestion;
-    return () => mine === this.lastQuestion;
-  }
-
-  // work(isLast) asks, and shows the answers as long as nothing else was asked.
-  async asking(work) {
-    const isLast = this.next();
-    setState(this.panel, "busy");
+    const isLast = () => mine === this.lastQuestion;
+    this.setState("busy");
     try {
       await work(isLast);
       if (!isLast()) return;
       this.page.settle();
-      setState(this.panel, "ready");
+      this.setState("ready");
     } catch (error) {
       if (!isLast()) return;
       this.clear();
-      setState(this.panel, "failed");
+      this.setState("failed");
       this.page.fail(error.message);
     }
   }
 
-  // What is shown is what would be asked for: an answer that is under way is not wanted any more.
-  stay() {
-    this.next();
-    setState(this.panel, "ready");
+  setState(state) {
+    this.panel.dataset.state = state;
+    this.panel.ariaBusy = String(state === "busy");
   }
 
   // The beginning of the text of the tab Text, and the words that say so if it is not all of it.
