@@ -164,24 +164,6 @@ def test_text_that_was_deleted_is_missed(client: redis.Redis) -> None:
     assert client.hget(f"{{{KEY}}}:state", "last") is None
 
 
-def test_another_encoding_is_refused(client: redis.Redis) -> None:
-    add(client, some_entries(10))
-    consumer = make_consumer(client, "one")
-    consumer.step(block_ms=10)
-    before = stored(client, KEY)
-    consumer.encoding = streamtok.get_encoding("cl100k_base")
-    with pytest.raises(streamtok.StateError):
-        consumer.step(block_ms=10)
-    assert stored(client, KEY) == before
-
-
-def test_entries_without_text(client: redis.Redis) -> None:
-    entries = [{"text": b"hello wor"}, {"other": b"x"}, {"text": b"ld"}, {"end": b"1"}]
-    add(client, entries)
-    run_until_done(make_consumer(client, "one"), 4)
-    assert stored(client, KEY) == ENCODING.encode("hello world")
-
-
 # The documentation
 
 

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -156,12 +157,21 @@ def test_a_path_that_cannot_be_a_socket(enc: streamtok.Encoding, tmp_path: Path)
 
 
 def test_the_command_on_tcp() -> None:
-    with command("--tcp", "127.0.0.1:0", "-e", "gpt2", "--format", "u32") as (process, address):
+    args = ["--tcp", "127.0.0.1:0", "-e", "gpt2", "--format", "u32", "--metrics", "127.0.0.1:0"]
+    with command(*args) as (process, address):
+        assert process.stderr
+        metrics = process.stderr.readline().decode().split()[-1]
         host, port = address.split(":")
         with socket.create_connection((host, int(port)), timeout=20) as client:
             client.sendall(b"hello world")
             client.shutdown(socket.SHUT_WR)
             assert ids_of(receive(client), "u32") == [31373, 995]
+        with urllib.request.urlopen(metrics, timeout=20) as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain; version=")
+            text = answer.read()
+        for line in (b"bytes_total 11.0", b"tokens_total 2.0", b"connections_total 1.0"):
+            assert b"\nstreamtok_" + line in text
+        assert b"process_resident_memory_bytes" in text
         with socket.create_connection((host, int(port)), timeout=20) as client:
             client.sendall(b"hello world")
             assert client.recv(4) == (31373).to_bytes(4, "little")
@@ -170,7 +180,6 @@ def test_the_command_on_tcp() -> None:
             assert (ids_of(rest, "u32"), mark) == ([995], ERROR_MARK)
             assert message.startswith(b"the server is shutting down")
         assert process.wait(20) == 0
-        assert process.stderr
         assert process.stderr.read() == b""
 
 

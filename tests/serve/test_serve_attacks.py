@@ -115,13 +115,6 @@ def test_a_full_pipe_on_standard_error_stops_nothing(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_log_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines are dropped, and nothing waits."""
-    with full_pipe() as pipe, open(pipe, "w", closefd=False) as file:
-        monkeypatch.setattr("sys.stderr", file)
-        Log().say("lost")
-
-
 def test_what_asyncio_complains_of_goes_to_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """One traceback, and not the thousand that an attacker can cause; and only meanwhile."""
     written: list[str] = []

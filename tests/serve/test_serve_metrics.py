@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import socket
 import struct
 import subprocess
@@ -22,7 +21,7 @@ from streamtok.serve import Counters, Server, serve
 from streamtok.serve.counters import Limit
 from streamtok.serve.metrics import expose, make_registry
 
-from ..serve_clients import ENV, go, hang_up, open_client, receive, talk, until
+from ..serve_clients import ENV, go, hang_up, open_client, talk, until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
 COMMAND = [sys.executable, "-m", "streamtok", "serve"]
@@ -76,39 +75,6 @@ def test_every_metric(enc: streamtok.Encoding) -> None:
             }
 
     go(test)
-
-
-def test_the_command(tmp_path: Path) -> None:
-    path = str(tmp_path / "s")
-    args = ["--unix", path, "--metrics", "127.0.0.1:0"]
-    process = subprocess.Popen([*COMMAND, *args], stderr=subprocess.PIPE, env=ENV)
-    assert process.stderr
-    try:
-        lines = [process.stderr.readline().decode() for _ in range(2)]
-        assert lines[0] == f"streamtok: listening on {path}\n"
-        found = re.fullmatch(r"streamtok: listening on (http://127.0.0.1:\d+/metrics)\n", lines[1])
-        assert found
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(path)
-            client.sendall(b"hello world")
-            client.shutdown(socket.SHUT_WR)
-            assert receive(client) == b"15339\n1917\n"
-        with urllib.request.urlopen(found[1], timeout=20) as answer:
-            kind = answer.headers["Content-Type"]
-            text = answer.read().decode()
-        assert kind.startswith("text/plain; version=")
-        now = values(text)
-        assert now["streamtok_bytes_total"] == 11
-        assert now["streamtok_tokens_total"] == 2
-        assert now["streamtok_connections_total"] == 1
-        assert "process_resident_memory_bytes" in text
-        process.terminate()
-        assert process.wait(20) == 0
-        assert process.stderr.read() == b""
-    finally:
-        process.kill()
-        process.wait()
-        process.stderr.close()
 
 
 def test_a_library_that_is_missing(tmp_path: Path) -> None:
