@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import streamtok
 from tests.conftest import encoding_of, twin_of
-from tests.long import tiktoken_suite
 
 PARTS = [
     b" \xec\x8b\xa4\xed", b"\xff", b"\x80", b"hello", b" ", b"\n", b" \n", "é".encode(), b"\xc3",
@@ -112,23 +111,3 @@ def test_gpt_2_s_pair_of_files(tmp_path: Path, clobber: bool) -> None:
     Path(pair[1]).write_text(json.dumps({**ids, "hello": 7}))
     with pytest.raises(ValueError, match=r"encoder\.json"):
         ours.data_gym_to_mergeable_bpe_ranks(*pair)
-
-
-def test_tiktoken_s_tests_get_streamtok(tmp_path: Path) -> None:
-    suite = tmp_path / "tests"
-    suite.mkdir()
-    (suite / "test_some.py").write_text(
-        "import subprocess, sys, tiktoken\n"
-        "def test_it():\n"
-        "    assert tiktoken.__name__ == 'streamtok'\n"
-        "    assert tiktoken.get_encoding('gpt2').encode('hello world') == [31373, 995]\n"
-        "    code = 'import tiktoken; assert tiktoken.__name__ == \"streamtok\"'\n"
-        "    subprocess.check_call([sys.executable, '-c', code])\n"
-        "def test_the_network():\n"
-        "    import pytest, socket\n"
-        "    with pytest.raises(OSError, match='without a network'):\n"
-        "        socket.create_connection(('localhost', 1))\n"
-    )
-    assert tiktoken_suite.run(suite, ["-q"]) == 0
-    with pytest.raises(SystemExit, match=r"expected the folder `tests` of tiktoken"):
-        tiktoken_suite.run(tmp_path, [])
