@@ -18,7 +18,7 @@ import types
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,26 +93,10 @@ def interrupted(call: Callable[[], Any]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("call", ["encode", "encode_to_numpy", "count"])
-@pytest.mark.parametrize("kind", [str, str.encode, lambda text: bytearray(text.encode())])
-def test_whole_texts(ticks: list[int], call: str, kind: Callable[[str], Any]) -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    text = kind(TEXT * 4)
-    assert interrupted(lambda: getattr(enc, call)(text))
-    assert enc.encode("hello world") == [15339, 1917]
-
-
-def test_one_endless_pretoken(ticks: list[int]) -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    text = "abcdefgh" * 4_000_000  # on a busy machine, many of the timer's signals become one
-    assert interrupted(lambda: enc.encode(text))
-    assert enc.count("abcdefgh" * 10) == enc.encode_to_numpy("abcdefgh" * 10).size
-
-
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_batches(ticks: list[int], threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "usable_cores", lambda: 8)
-    enc = streamtok.get_encoding("cl100k_base")
+    enc = CL100K
     texts = [TEXT[i : i + 1_000] for i in range(0, len(TEXT), 1_000)]
     # Where the system lets the others do all of it, this thread is not asked: then once more.
     many = range(20)
@@ -124,7 +108,7 @@ def test_batches(ticks: list[int], threads: int, monkeypatch: pytest.MonkeyPatch
 def test_large_texts(ticks: list[int], threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "usable_cores", lambda: 8)
     monkeypatch.setattr(batch, "PART", 1 << 13)  # so many that this thread has a few of them
-    enc = streamtok.get_encoding("cl100k_base")
+    enc = CL100K
     text = TEXT * 3
     # Where the system lets the others do all of it, this thread is not asked: then once more.
     many = range(20)
@@ -164,72 +148,68 @@ def of_steps(*steps: Step) -> streamtok.Encoding:
     return with_specials(TextRules(normalizer=Normalizer(steps)))
 
 
-def delimited() -> Callable[[], Any]:
-    enc = of_pieces("WordPiece")
+def delimited(enc: streamtok.Encoding) -> Any:
     data = ("a" * 5_000 + "\n").encode() * 200
-    how = (b"\n", 200, "strict", -1, -1, False)
-    return lambda: encode_delimited(
-        enc.definition.encoder, enc.definition.texts.rules((), ()), data, *how
+    rules = enc.definition.texts.rules((), ())
+    return encode_delimited(
+        enc.definition.encoder, rules, data, b"\n", 200, "strict", -1, -1, False
     )
 
 
-def documents() -> Callable[[], Any]:
-    enc = of_pieces("WordPiece")
-    how = (["a" * 5_000] * 200, "strict", ARRAY, 1, (1 << 18, 1))
-
-    def call() -> Any:
-        work = WorkList(enc.definition.encoder, enc.definition.texts.rules((), ()), *how)
-        work.work()
-        return work.flat()
-
-    return call
+def documents(enc: streamtok.Encoding) -> Any:
+    rules = enc.definition.texts.rules((), ())
+    texts = ["a" * 5_000] * 200
+    work = WorkList(enc.definition.encoder, rules, texts, "strict", ARRAY, 1, (1 << 18, 1))
+    work.work()
+    return work.flat()
 
 
-def cuts(text: str, **where: bool) -> Callable[[], Any]:
+def cuts(text: str, **where: bool) -> Any:
     matcher = CL100K.definition.specials.ordinary
-    return lambda: CL100K.definition.texts.cuts.find(text, matcher, 0, len(text), **where)
+    return CL100K.definition.texts.cuts.find(text, matcher, 0, len(text), **where)
 
 
+CL100K = streamtok.get_encoding("cl100k_base")
+GPT2 = streamtok.get_encoding("gpt2")
+DOORS: dict[str, Callable[[streamtok.Encoding], Any]] = {
+    "encode": lambda enc: enc.encode(LONG["a"]),
+    "count": lambda enc: enc.count(LONG["a"], allowed_special="all"),
+    "batch": lambda enc: enc.encode_batch([LONG["a"]] * 2),
+    "stream": lambda enc: enc.stream_encoder(allowed_special="all").encode(LONG["a"], final=True),
+    "split": lambda enc: enc.definition.specials.default.split(LONG["a"].encode()),
+    "offsets": lambda enc: enc.encode_with_offsets(LONG["a"]),
+    "documents": documents,
+    "delimited": delimited,
+}
+# What makes an encoding, and doors; `a*b|a` looks at all of the text that follows a pre-token.
+MANY: dict[str, tuple[Callable[[], streamtok.Encoding], list[str]]] = {
+    "special tokens": (with_specials, ["encode", "count", "batch", "stream", "split"]),
+    "WordPiece": (
+        lambda: of_pieces("WordPiece"),
+        ["encode", "batch", "stream", "offsets", "documents", "delimited"],
+    ),
+    "Unigram": (lambda: of_pieces("Unigram"), ["encode", "batch", "stream", "offsets"]),
+    "a pattern": (lambda: with_specials(pattern="a*b|a"), ["encode", "batch", "stream"]),
+}
 # Each makes the call, which is then timed.
 LOOPS: dict[str, Callable[[], Callable[[], Any]]] = {
     **{
-        f"special tokens, {door}": partial(lambda call: partial(call, with_specials()), call)
-        for door, call in {
-            "encode": lambda enc: enc.encode(LONG["a"]),
-            "count": lambda enc: enc.count(LONG["a"], allowed_special="all"),
-            "batch": lambda enc: enc.encode_batch([LONG["a"]]),
-            "stream": lambda enc: enc.stream_encoder(allowed_special="all").encode(LONG["a"]),
-            "split": lambda enc: enc.definition.specials.default.split(LONG["a"].encode()),
-        }.items()
+        f"{kind}, {door}": partial(lambda make, door: partial(DOORS[door], make()), make, door)
+        for kind, (make, doors) in MANY.items()
+        for door in doors
     },
+    **{
+        f"{call} of {kind.__name__}": partial(
+            lambda call, kind: partial(getattr(CL100K, call), kind(TEXT.encode() * 4)), call, kind
+        )
+        for call in ("encode", "encode_to_numpy", "count")
+        for kind in (bytes.decode, bytes, bytearray)
+    },
+    # On a busy machine, many of the timer's signals become one.
+    "one endless pre-token": lambda: partial(CL100K.encode, "abcdefgh" * 4_000_000),
     "special tokens, changed text": lambda: partial(
         of_steps(Lowercase()).encode, LONG["a"], allowed_special="all"
     ),
-    **{
-        f"{kind}, {door}": partial(lambda kind, call: partial(call, of_pieces(kind)), kind, call)
-        for kind in ("WordPiece", "Unigram")
-        for door, call in {
-            "encode": lambda enc: enc.encode(LONG["a"]),
-            "batch": lambda enc: enc.encode_batch(["a" * 5_000] * 200),
-            "stream": lambda enc: enc.stream_encoder().encode(LONG["a"], final=True),
-            "offsets": lambda enc: enc.encode_with_offsets(LONG["a"]),
-        }.items()
-    },
-    **{  # each pre-token looks at all of the text that follows
-        f"walk of a pattern, {door}": partial(
-            lambda call: partial(call, with_specials(pattern="a*b|a")), call
-        )
-        for door, call in {
-            "encode": lambda enc: enc.encode(LONG["a"]),
-            "batch": lambda enc: enc.encode_batch([LONG["a"]] * 2),
-            "stream": lambda enc: enc.stream_encoder().encode(LONG["a"], final=True),
-        }.items()
-    },
-    "stages, walk of a pattern": lambda: partial(
-        of_pieces("WordLevel", (("Split", "a*b|a", "isolated"),)).count, LONG["a"]
-    ),
-    "documents": documents,
-    "delimited": delimited,
     **{
         f"normalizers, {name}": partial(
             lambda steps: partial(of_steps(*steps).encode_to_numpy, LONG["mixed"]), steps
@@ -240,17 +220,21 @@ LOOPS: dict[str, Callable[[], Callable[[], Any]]] = {
             "three": (Form("NFD"), StripAccents(), Lowercase()),
         }.items()
     },
-    "stages, one cut": lambda: partial(
-        of_pieces("WordLevel", (("Split", r"[\s\S]+", "isolated"),)).count, LONG["spaces"]
-    ),
-    "stages, letters": lambda: partial(
-        of_pieces("WordLevel", (("ByteLetters",),)).count, LONG["spaces"]
-    ),
-    "stages, marks": lambda: partial(
-        of_pieces("WordLevel", (("MetaspaceText", "\u2581", "never"),)).count, LONG["spaces"]
-    ),
-    "cuts": lambda: cuts(LONG["spaces"]),
-    "cuts from the end": lambda: cuts(LONG["spaces"], from_end=True),
+    **{
+        f"stages, {name}": partial(
+            lambda stage, text: partial(of_pieces("WordLevel", (stage,)).count, LONG[text]),
+            stage,
+            text,
+        )
+        for name, stage, text in [
+            ("one cut", ("Split", r"[\s\S]+", "isolated"), "spaces"),
+            ("letters", ("ByteLetters",), "spaces"),
+            ("marks", ("MetaspaceText", "\u2581", "never"), "spaces"),
+            ("a pattern", ("Split", "a*b|a", "isolated"), "a"),
+        ]
+    },
+    "cuts": lambda: partial(cuts, LONG["spaces"]),
+    "cuts from the end": lambda: partial(cuts, LONG["spaces"], from_end=True),
     "count in parts": lambda: partial(CL100K.count, LONG["spaces"]),
     "decode an array": lambda: partial(CL100K.decode, np.full(10_000_000, 1_000, np.uint32)),
     "decode a list": lambda: partial(CL100K.decode_bytes, [1_000] * 10_000_000),
@@ -260,9 +244,7 @@ LOOPS: dict[str, Callable[[], Callable[[], Any]]] = {
     "offsets in characters": lambda: partial(
         spans_in, 1, np.full((5_000_000, 2), 3, np.int64), ("a\u00e9b" * 5_000_000).encode(), [],
     ),
-    "a list of ids": lambda: partial(
-        streamtok.get_encoding("gpt2").encode_ordinary, " \n" * 10_000_000
-    ),
+    "a list of ids": lambda: partial(GPT2.encode_ordinary, " \n" * 10_000_000),
     "training, counting": lambda: partial(
         Trainer("gpt2", num_threads=1).update, LONG["spaces"], final=True
     ),
@@ -273,21 +255,10 @@ LOOPS: dict[str, Callable[[], Callable[[], Any]]] = {
 def test_long_loops(ticks: list[int], name: str) -> None:
     call = LOOPS[name]()
     assert interrupted(lambda: call())  # noqa: PLW0108 - a frame that is not that of the loop
+    assert CL100K.encode("hello world") == [15339, 1917]
 
 
 # A handler raises before the n-th instruction of Python, for each n
-
-
-class Case(NamedTuple):
-    """A call, and what must be as before it or as after it when a handler raised inside.
-
-    make: a new object, always the same. call: does something to it. look: what it is now. It may
-    use the object up.
-    """
-
-    make: Callable[[], Any]
-    call: Callable[[Any], Any]
-    look: Callable[[Any], Any]
 
 
 DENSE = 100  # instructions of a call that are all tried, and then some, ever fewer
@@ -300,30 +271,33 @@ def some_instructions() -> Iterator[int]:
         n += 1 if n < DENSE else random.randint(1, n // 10)
 
 
-def check_everywhere(case: Case) -> int:
-    """Interrupt the call at each instruction; how many it has."""
-    thing = case.make()
-    before = case.look(thing)
-    thing = case.make()
-    case.call(thing)
-    outcomes = [before, case.look(thing)]
+def check_everywhere(
+    make: Callable[[], Any], call: Callable[[Any], Any], look: Callable[[Any], Any]
+) -> None:
+    """Interrupt the call at each instruction: all is then as before it, or as after it.
+
+    make: a new object, always the same. call: does something to it. look: what it is now. It may
+    use the object up.
+    """
+    before = look(make())
+    thing = make()
+    call(thing)
+    outcomes = [before, look(thing)]
     n_threads = threading.active_count()
     for n in some_instructions():
-        thing = case.make()
+        thing = make()
         handler = AtInstruction(n, Stop)
         try:
-            handler(partial(case.call, thing))
+            handler(partial(call, thing))
         except Exception:
             assert handler.is_done, "the call failed without a signal"
         if not handler.is_done:
-            return n
+            return
         files._remove_unpublished()  # as at exit
-        assert case.look(thing) in outcomes, f"neither before nor after the call: {handler}"
+        assert look(thing) in outcomes, f"neither before nor after the call: {handler}"
         assert threading.active_count() == n_threads, f"a thread is left: {handler}"
-    raise AssertionError
 
 
-CL100K = streamtok.get_encoding("cl100k_base")
 KINDS = {
     "plain": CL100K,
     "spaces": next(
@@ -372,7 +346,7 @@ STREAM_CALLS: dict[str, Callable[[streamtok.StreamEncoder], Any]] = {
 def test_streams(kind: str, errors: str, call: str) -> None:
     state = stream_of(kind, errors, "zz yy").getstate()
     act = STREAM_CALLS.get(call, lambda s: s.setstate(state))
-    check_everywhere(Case(partial(stream_of, kind, errors, "hello w"), act, of_stream))
+    check_everywhere(partial(stream_of, kind, errors), act, of_stream)
 
 
 @pytest.mark.parametrize("kind", ["plain", "spaces", "rewriting"])
@@ -385,7 +359,7 @@ def test_streams_with_offsets(kind: str, call: str) -> None:
         "setstate": lambda s: s.setstate(state),
     }
     act = acts.get(call, lambda s: s.encode_with_offsets(MIXED))
-    check_everywhere(Case(make, act, of_stream))
+    check_everywhere(make, act, of_stream)
 
 
 BEGUN = "\u00e9".encode()[:1]
@@ -426,7 +400,7 @@ def test_counters(kind: str, begun: bytes, call: str) -> None:
         more = "\u00e9".encode()[1:] if c.pending and begun and call != "reset" else b""
         return *seen, c.copy().estimate, more and c.total
 
-    check_everywhere(Case(make, act, look))
+    check_everywhere(make, act, look)
 
 
 @pytest.mark.parametrize("stop", [(), ["END", "worlds"]], ids=["plain", "stop"])
@@ -448,7 +422,7 @@ def test_decoders(stop: Any, call: str) -> None:
         "setstate": lambda d: d.setstate(state),
     }
     check_everywhere(
-        Case(make, acts[call], lambda d: (d.getstate(), d.pending, d.tokens_in, d.bytes_out))
+        make, acts[call], lambda d: (d.getstate(), d.pending, d.tokens_in, d.bytes_out)
     )
 
 
@@ -466,7 +440,7 @@ def test_documents(kind: str, call: str) -> None:
         assert d.ids == enc.encode(d.text)
         return d.text, len(d), d.n_characters, d.replace(0, 5, "x"), d.stable
 
-    check_everywhere(Case(lambda: enc.document("hello world, this is " * 130), acts[call], look))
+    check_everywhere(lambda: enc.document("hello world, this is " * 130), acts[call], look)
 
 
 TRAINER_CALLS: dict[str, Callable[[Trainer], Any]] = {
@@ -507,7 +481,7 @@ def test_trainers(errors: str, call: str) -> None:
             t.end_document()
         return of_trainer(t)
 
-    check_everywhere(Case(make, TRAINER_CALLS[call], look))
+    check_everywhere(make, TRAINER_CALLS[call], look)
 
 
 def test_saved_counts(tmp_path: Path) -> None:
@@ -518,6 +492,4 @@ def test_saved_counts(tmp_path: Path) -> None:
             (tmp_path / name).unlink()
         return names, counts, of_trainer(trainer)
 
-    check_everywhere(
-        Case(lambda: ended("strict"), lambda t: t.save_counts(tmp_path / "counts"), look)
-    )
+    check_everywhere(lambda: ended("strict"), lambda t: t.save_counts(tmp_path / "counts"), look)
