@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
 
-from .._core.encode import repaired, text_bytes
+from .._core.encode import text_bytes
 from ..answers.views.comparison import MOST_ENCODINGS, compare_encodings
 from ..answers.views.lanes import make_lanes
-from ..answers.views.merges import pretokens, trace_merges
 from ..answers.views.tokens import describe_ids
-from ..answers.views.visible import visible
 from ..encoding import Encoding
 from ..special_tokens import special_settings
 from .questions import Answer, Question, Refused
 
 LONGEST_TEXT = 1 << 20  # characters: the page sends all of them with each key
 LONGEST_STREAM = 1 << 14  # characters: each step of the stream is sent to the page
-LONGEST_MERGED = 120  # bytes: each step has all of the parts and all of the heap
 MOST_BOXES = 3000  # tokens of a text that are drawn; the totals are of all
-MOST_PRETOKENS = 1000
 
 
 class _OfText(Struct):
@@ -109,52 +105,11 @@ class CompareQuestion(Struct):
         }
 
 
-class PretokensQuestion(_OfText):
-    """The first pre-tokens of a text, and its special and added tokens among them."""
-
-    def answer(self) -> Answer:
-        """Raises Refused where the engine gives other ids, as it changes the text first."""
-        encoding, text = self.encoding, repaired(_within(self.text, LONGEST_STREAM), "strict")
-        how = special_settings(self.special)
-        ids, spans = encoding.encode_with_offsets(text, "character", **how)
-        own = encoding.definition.specials.every.values()
-        found: list[dict[str, Any]] = []
-        at = 0
-        for i in [*np.flatnonzero(np.isin(ids, list(own))).tolist(), None]:
-            start, stop = (len(text), len(text)) if i is None else spans[i].tolist()
-            for part in pretokens(encoding, text[at:start]):
-                some = encoding.definition.encoder.encode_pretoken(part.encode())
-                found.append(_pretoken(part, some, False))
-            if i is not None:
-                found.append(_pretoken(text[start:stop], [int(ids[i])], True))
-            at = stop
-        if [id for one in found for id in one["ids"]] != ids.tolist():
-            raise Refused(f"{encoding.name} changes the text first; Merges cannot follow it", 422)
-        return {"pretokens": found[:MOST_PRETOKENS]}
-
-
-class MergesQuestion(Struct):
-    """`MergeTrace.as_json` of a pre-token. pretoken: its bytes in hexadecimal."""
-
-    encoding: Encoding
-    pretoken: str
-
-    def answer(self) -> Answer:
-        data = bytes.fromhex(self.pretoken)
-        if len(data) > LONGEST_MERGED:
-            raise Refused(
-                f"the pre-token has {len(data):,} bytes; Merges follows at most {LONGEST_MERGED}"
-            )
-        return trace_merges(self.encoding, data).as_json()
-
-
 QUESTIONS: dict[str, type[Question]] = {
     "text": TextQuestion,
     "ids": IdsQuestion,
     "stream": StreamQuestion,
     "compare": CompareQuestion,
-    "pretokens": PretokensQuestion,
-    "merges": MergesQuestion,
 }
 
 
@@ -166,8 +121,3 @@ def _within(text: str, limit: int) -> str:
             413,
         )
     return text
-
-
-def _pretoken(text: str, ids: list[int], is_special: bool) -> dict[str, Any]:
-    data = text.encode()
-    return {"bytes": data.hex(), "shown": visible(data), "ids": ids, "is_special": is_special}

@@ -17,12 +17,6 @@ def select(place: str, value: str) -> Do:
     return lambda page: page.select_option(place, value)
 
 
-def type_text(page: Any) -> None:
-    page.click("#tab-text")
-    page.fill("#text-box", "quite another one")
-    page.click("#tab-merges")
-
-
 # tab: path, what asks first, what asks next, an expression that is true of the second answer.
 LATE: dict[str, tuple[str, Do, Do, str]] = {
     "text": ("text", select("#encoding", "gpt2"), select("#encoding", "o200k_base"),
@@ -31,11 +25,6 @@ LATE: dict[str, tuple[str, Do, Do, str]] = {
         "document.querySelector('#stream-feed').textContent === '0 of 8 chunks'"),
     "compare": ("compare", select("#compare-1", "gpt2"), select("#compare-1", "p50k_base"),
         "document.querySelectorAll('#compare-columns h2')[1].textContent === 'p50k_base'"),
-    "merges": ("merges", lambda page: page.click("#merges-pretokens .t:has-text('naïve')"),
-        lambda page: page.click("#merges-pretokens .t:has-text('café')"),
-        "document.querySelector('#merges-parts').textContent === '·caf<C3><A9>'"),
-    "merges of another text": ("pretokens", select("#encoding", "gpt2"), type_text,
-        "document.querySelector('#merges-pretokens').textContent === 'quite·another·one'"),
 }  # fmt: skip
 
 

@@ -9,10 +9,10 @@ from .conftest import Open, opened, violations
 TEXT = "Naïve café, 日本語 🎉\n\n  <b>not bold</b>\tend" + "x" * 200
 
 
-@pytest.mark.parametrize("tab", ["text", "stream", "compare", "merges"])
+@pytest.mark.parametrize("tab", ["text", "stream", "compare"])
 def test_anybody_can_use_it(open_page: Open, url: str, tab: str) -> None:
     page = opened(open_page, url, tab)
-    if tab in ("stream", "merges"):
+    if tab == "stream":
         page.click(f"#{tab}-step")
     assert violations(page) == []
     page.emulate_media(color_scheme="dark")
@@ -28,13 +28,13 @@ def test_anybody_can_use_it(open_page: Open, url: str, tab: str) -> None:
 def test_the_address_has_the_tab(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "stream")
     assert page.url.endswith("#stream")
-    page.focus("#tab-merges")
+    page.focus("#tab-compare")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#panel-merges[data-state=ready]")
+    page.wait_for_selector("#panel-compare[data-state=ready]")
     assert page.locator("main > section:visible").count() == 1
-    assert page.locator("nav [aria-current]").all_inner_texts() == ["Merges"]
+    assert page.locator("nav [aria-current]").all_inner_texts() == ["Compare"]
     page.reload()
-    page.wait_for_selector("#panel-merges[data-state=ready]")
+    page.wait_for_selector("#panel-compare[data-state=ready]")
     page.go_back()
     page.wait_for_selector("#panel-stream", state="visible")
-    assert page.is_hidden("#panel-merges")
+    assert page.is_hidden("#panel-compare")

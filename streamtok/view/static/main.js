@@ -3,7 +3,6 @@
 import { get } from "./api.js";
 import { $, make } from "./elements.js";
 import { CompareTab } from "./compare_tab.js";
-import { MergesTab } from "./merges_tab.js";
 import { StreamTab } from "./stream_tab.js";
 import { TextTab } from "./text_tab.js";
 
@@ -17,7 +16,6 @@ class Page {
       text: this.text,
       stream: new StreamTab(this),
       compare: new CompareTab(this),
-      merges: new MergesTab(this),
     };
     for (const id of ["encoding", "special"]) {
       $(id).addEventListener("change", () => this.onSettings());

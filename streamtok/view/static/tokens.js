@@ -17,12 +17,11 @@ export function tokenBox(token, at, classes = "", why = "") {
 }
 
 function sayToken({ token, at, why }) {
-  const rank = token.is_special ? ", special token"
-    : token.rank === undefined ? "" : token.rank === null ? ", no rank" : `, rank ${token.rank}`;
+  const rank = token.is_special ? "special token" : token.rank === null ? "no rank" : `rank ${token.rank}`;
   const size = token.bytes.length / 2;
   const spaced = token.bytes.replace(/..(?=.)/g, "$& "); // "e6 97 a5"
   return [
-    make("b", {}, `${token.noun ?? "token"} ${at}: ${token.noun ? "ids" : "id"} ${token.id}`), rank, make("br"),
+    make("b", {}, `token ${at}: id ${token.id}`), `, ${rank}`, make("br"),
     `“${token.shown}”, ${size} ${size === 1 ? "byte" : "bytes"}: ${spaced}`,
     ...(why ? [make("br"), why] : []),
   ];
