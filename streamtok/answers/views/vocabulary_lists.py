@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .result import Result
 from .tokens import Token, describe_ids
-from .vocabulary_search import every_id
+from .vocabulary_search import every_id, is_utf8
 
 if TYPE_CHECKING:
     from ...encoding import Encoding
@@ -79,15 +79,6 @@ def duplicates(encoding: Encoding) -> list[Duplicates]:
     found = [(key, ids) for key, ids in groups.items() if len(ids) > 1]
     found.sort(key=lambda one: (-len(one[1]), one[1][0]))
     return [Duplicates(key, list(describe_ids(encoding, ids))) for key, ids in found]
-
-
-def is_utf8(data: bytes) -> bool:
-    """Whether these bytes are UTF-8."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _ordinary_ids(encoding: Encoding) -> list[int]:

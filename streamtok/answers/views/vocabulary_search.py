@@ -55,11 +55,6 @@ def every_id(encoding: Encoding) -> list[int]:
     return sorted(ids - {NO_ID})
 
 
-def find_id(encoding: Encoding, id: int) -> Token:
-    """Token: the one with this id. Raises KeyError if there is none."""
-    return next(describe_ids(encoding, [id]))
-
-
 def find_text(encoding: Encoding, text: str, limit: int = 100) -> list[Token]:
     """list[Token]: those whose text contains this; the token itself first, then by length.
 
@@ -75,6 +70,15 @@ def find_bytes(encoding: Encoding, data: bytes, limit: int = 100) -> list[Token]
     return list(describe_ids(encoding, [id for _, id in found[:limit]]))
 
 
+def is_utf8(data: bytes) -> bool:
+    """Whether these bytes are UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def parse_hex(text: str) -> bytes:
     """bytes: "e6 9d b1" or "E69DB1". Raises ValueError for anything else."""
     if not re.fullmatch(r"(?:\s*[0-9A-Fa-f]{2})+\s*", text):
@@ -84,23 +88,19 @@ def parse_hex(text: str) -> bytes:
 
 def token_page(encoding: Encoding, id: int, neighbours: int = 4) -> TokenPage:
     """TokenPage: all about a token. neighbours: how many on each side. KeyError for no such id."""
-    token = find_id(encoding, id)
+    (token,) = describe_ids(encoding, [id])
     table = merge_table(encoding)
     number = None if token.is_special else table.number_of.get(id)
     ids = every_id(encoding)
     place = bisect.bisect_left(ids, id)
     near = [one for one in ids[max(place - neighbours, 0) : place + neighbours + 1] if one != id]
-    try:
-        text, is_utf8 = token.bytes.decode(), True
-    except UnicodeDecodeError:
-        text, is_utf8 = token.bytes.decode("utf-8", "surrogateescape"), False
     return TokenPage(
         encoding.name,
         token,
         [] if number is None else _tree(table, number),
         list(describe_ids(encoding, near)),
-        script_shares(text),
-        is_utf8,
+        script_shares(token.bytes.decode("utf-8", "surrogateescape")),
+        is_utf8(token.bytes),
     )
 
 

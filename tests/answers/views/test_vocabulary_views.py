@@ -60,9 +60,8 @@ def test_search():
     assert search.find_bytes(enc, b"\xe6\x9d", 1)[0].bytes == b"\xe6\x9d"
     assert search.find_text(enc, "no such token anywhere") == []
     assert [one.id for one in search.find_text(enc, "<|endoftext|>")] == [enc.eot_token]
-    assert search.find_id(enc, enc.eot_token).is_special
     with pytest.raises(KeyError):
-        search.find_id(enc, 10**6)
+        search.token_page(enc, 10**6)
     assert search.parse_hex("e6 9D b1") == search.parse_hex(" E69DB1\n") == b"\xe6\x9d\xb1"
     for wrong in ("", "e6 9", "xx", "e 6"):
         with pytest.raises(ValueError, match="hexadecimal"):
