@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._core.encode import COUNT, OneCall, one_call
 from ..chunker import StreamEncoder, seal, unseal
@@ -30,7 +30,7 @@ class Counter(OneCall):
     (0, 2)
     """
 
-    __slots__ = ("_now", "_settings")
+    __slots__ = ("_now",)
 
     _kind = "counter"
     _now: tuple[StreamEncoder, int | None]
@@ -51,7 +51,6 @@ class Counter(OneCall):
         """Arguments as for `StreamEncoder`, but special tokens are plain text unless it is said
         otherwise. Raises as it does.
         """
-        self._settings = (allowed_special, disallowed_special, errors, add_special_tokens)
         stream = StreamEncoder(
             encoding,
             allowed_special=allowed_special,
@@ -119,7 +118,6 @@ class Counter(OneCall):
         """Counter: an independent one in the same state."""
         twin = Counter.__new__(Counter)
         stream, last = self._now
-        twin._settings = self._settings
         twin._now = stream.copy(), last
         return twin
 
@@ -150,21 +148,12 @@ class Counter(OneCall):
         stream.setstate(rest)
         self._now = stream, int.from_bytes(last, "little") if last else None
 
+    @one_call
     def __getstate__(self) -> object:
-        stream = self._now[0]
-        return stream.encoding, self._settings, stream.max_pending, self.getstate()
+        return self._now
 
-    def __setstate__(self, value: Any) -> None:
-        encoding, (allowed, disallowed, errors, add_special_tokens), max_pending, state = value
-        self.__init__(  # type: ignore[misc]
-            encoding,
-            allowed_special=allowed,
-            disallowed_special=disallowed,
-            errors=errors,
-            max_pending=max_pending,
-            add_special_tokens=add_special_tokens,
-        )
-        self.setstate(state)
+    def __setstate__(self, now: tuple[StreamEncoder, int | None]) -> None:
+        self._now = now
 
     def __repr__(self) -> str:
         name = self._now[0].encoding.name

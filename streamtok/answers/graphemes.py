@@ -15,11 +15,7 @@ from typing import Any
 
 from .text_window import TextWindow, character_ends
 
-__all__ = ["MOST_KEPT", "grapheme_ends"]
-
-MOST_KEPT = (
-    1 << 12
-)  # characters or bytes of a cluster that is cut: what follows needs its beginning
+__all__ = ["grapheme_ends"]
 
 _BLOCK = 64  # places that are looked at together
 _REACH = 1 << 10  # characters or bytes before them that may matter; no real cluster has as many

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..engines.texts import check_budget
 from .boundaries import Boundaries, levels_of
-from .graphemes import MOST_KEPT, grapheme_ends
+from .graphemes import grapheme_ends
 from .prefixes import Prefixes
 from .suffixes import longest_suffix
-from .text_window import TextWindow, character_ends
+from .text_window import TextWindow
 
 if TYPE_CHECKING:
     from .._types import SupportsRead, Text
@@ -70,7 +70,6 @@ class _Splitting:
         self._overlap = overlap
         self._levels = levels
         self.each = 3.3  # characters of a token in the chunk before
-        self.cluster = 0  # where a grapheme cluster begins, from which on others are looked for
         self._bytes = (0, 0)  # a position, and how many bytes of UTF-8 are before it
 
     def chunks(self) -> Iterator[Chunk]:
@@ -81,17 +80,9 @@ class _Splitting:
             text = source.result(start, stop)
             self.each = (stop - start) / max(n_tokens, 1)
             yield Chunk(text, start, stop, n_tokens + self._settings.template.size)
-            before, start = start, self._overlap_of(text, start, stop, self._overlap)
+            start = self._overlap_of(text, start, stop, self._overlap)
             self._bytes = start, self.bytes_before(start)
-            if self._levels[0] == "grapheme":
-                self._go_on(before, start)
-            source.drop(min(start, self.cluster))
-
-    def _go_on(self, before: int, start: int) -> None:
-        """Note where the last cluster up to `start` begins, unless it is too large to be kept."""
-        places = reversed(character_ends(self._source.at(before, start), 0, start - before))
-        ends = grapheme_ends(self._source, self.cluster, (before + place for place in places))
-        self.cluster = max(next(ends, self.cluster), start - MOST_KEPT)
+            source.drop(start)
 
     def bytes_before(self, start: int) -> int:
         """The offset in bytes of a position that is not before the current chunk."""
@@ -169,8 +160,7 @@ class _Search:
         if level == "character":
             places = prefixes.places(done)
         elif level == "grapheme":
-            source, begin = self._what[1], self._splitting.cluster
-            places = grapheme_ends(source, begin, prefixes.places(done))
+            places = grapheme_ends(self._what[1], self.start, prefixes.places(done))
         else:
             places = self._boundaries.places(level, done, prefixes.stop)
         for place in places:
