@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import pickle
 import random
+import re
 from typing import Any
 
 import numpy as np
@@ -30,41 +31,27 @@ def characters(text: str | bytes, errors: str) -> list[tuple[int, int, int, bool
     """Of each character as encoded: its bytes there, bytes and characters of the text, whether it
     was repaired.
     """
+    found: list[tuple[int, int, int, bool]] = []
     if isinstance(text, bytes) and errors == "replace":
-        found = []
-        at = 0
-        while at < len(text):
-            for size in (1, 2, 3, 4):
-                try:
-                    text[at : at + size].decode()
-                    found.append((size, size, 1, False))
-                    break
-                except UnicodeDecodeError:
-                    pass
-            else:
-                size = 1  # Python says how much of it is one error
-                try:
-                    text[at:].decode()
-                except UnicodeDecodeError as error:
-                    size = error.end
-                found.append((3, size, 1, True))
-            at += size
+        while text:
+            good, bad, end = text, 0, len(text)
+            try:
+                text.decode()
+            except UnicodeDecodeError as error:  # Python says how much of it is one error
+                good, bad, end = text[: error.start], error.end - error.start, error.end
+            sizes = [len(one.encode()) for one in good.decode()]
+            found += [(size, size, 1, False) for size in sizes]
+            if bad:
+                found.append((3, bad, 1, True))
+            text = text[end:]
         return found
     if isinstance(text, bytes):
         text = text.decode("utf-8", errors)
-    found = []
-    at = 0
-    while at < len(text):
-        pair = text[at : at + 2]
-        if len(pair) == 2 and "\ud800" <= pair[0] <= "\udbff" and "\udc00" <= pair[1] <= "\udfff":
-            found.append((4, 4, 2, False))
-            at += 2
-            continue
-        one = text[at]
-        is_byte = errors == "surrogateescape" and "\udc80" <= one <= "\udcff"
-        size = 1 if is_byte else len(one.encode("utf-8", "surrogatepass"))
-        found.append((size, size, 1, False))
-        at += 1
+    for one in re.findall("[\ud800-\udbff][\udc00-\udfff]|[\\s\\S]", text):
+        size = 4 if len(one) == 2 else len(one.encode("utf-8", "surrogatepass"))
+        if errors == "surrogateescape" and "\udc80" <= one <= "\udcff":
+            size = 1
+        found.append((size, size, len(one), False))
     return found
 
 

@@ -43,42 +43,20 @@ CHARSMAP = write_charsmap(
     {"e\u0301": "é", "ﬁ": "fi", "\r": " ", "\n": " ", "ab": " x", "om": "", "\t": "", "é": "e"}
 )
 STEPS = [
-    *(Form(name) for name in ("NFC", "NFD", "NFKC", "NFKD")),
-    *(BertAccents(), BertChinese(), BertClean(), Lowercase(), Nmt(), StripAccents()),
-    *(Strip(True, True), Strip(False, True), Strip(True, False), JoinedSpaces(False)),
-    *(
-        Replace("a", ""),
-        Replace("b", "ab"),
-        Replace("ab", "b"),
-        Replace("ba", "bbc"),
-        Replace(" ", "\u2581"),
-    ),
-    *(Replace("  ", " "), Replace("\u2581", " "), Replace("aa", "a")),
-    *(ReplaceRuns(r"\s+", " "), ReplaceRuns(" {2,}", " "), ReplaceRuns("[ab]{2,}", "<>")),
-    *(ReplaceRuns("[a-f]", ""), Precompiled(CHARSMAP), LongestMap(CHARSMAP, ("ab",), False)),
-    *(Prepend("\u2581"), PrefixSpace(), MetaspaceText("\u2581", "always")),
+    *map(Form, ("NFC", "NFD", "NFKC", "NFKD")),
+    *map(Strip, (True, False, True), (True, True, False)),
+    *map(Replace, ("a", "b", "ab", "ba", " ", "  ", "\u2581", "aa"),
+         ("", "ab", "b", "bbc", "\u2581", " ", " ", "a")),
+    *map(ReplaceRuns, (r"\s+", " {2,}", "[ab]{2,}", "[a-f]"), (" ", " ", "<>", "")),
+    BertAccents(), BertChinese(), BertClean(), JoinedSpaces(False), Lowercase(), Nmt(),
+    StripAccents(), Precompiled(CHARSMAP), LongestMap(CHARSMAP, ("ab",), False),
+    Prepend("\u2581"), PrefixSpace(), MetaspaceText("\u2581", "always"),
     UnknownRuns("abef \u2581\u0301", "?"),
-]
+]  # fmt: skip
 LETTERS = [
-    *(
-        "a",
-        "b",
-        "ab",
-        "e",
-        "é",
-        "e\u0301",
-        "\u0301",
-        "\u0316",
-        "A",
-        "İ",
-        "ﬁ",
-        "\u2581",
-        "漢",
-        "\x00",
-        "\t",
-    ),
-    *(" ", "  ", "\n", "\r\n", "\u3000", "<s>", "x<s> ", "om", "가", "\u11a8", "½", "\U0001d15e"),
-]
+    *"abeé\u0301\u0316Aİﬁ\u2581漢\x00\t \n\u3000가\u11a8½\U0001d15e",
+    "ab", "e\u0301", "  ", "\r\n", "<s>", "x<s> ", "om",
+]  # fmt: skip
 TOKENS = ("<s>", "\n", "b", "ba")
 
 

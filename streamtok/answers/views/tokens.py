@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..._core.encode import bytes_of, text_bytes
 from ..text_settings import Settings
 from ..token_spans import encode_with_offsets
-from .markup import Box, boxes_html
+from .markup import box_html, boxes_html
 from .merge_table import merge_table
 from .result import Result
 from .visible import visible
@@ -99,16 +99,17 @@ class TextTokens(Result):
         each = self.characters_per_token
         about = f"{self.encoding}: {self.n_tokens:,} tokens, {self.n_characters:,} characters"
         about += "" if each is None else f", {each:.2f} characters per token"
-        boxes = [_box(one) for one in self.tokens[:_MOST_BOXES]]
+        boxes = map(_box, self.tokens[:_MOST_BOXES], range(_MOST_BOXES))
         return boxes_html(about, boxes, self.n_tokens - _MOST_BOXES)
 
 
-def _box(one: PlacedToken) -> Box:
+def _box(one: PlacedToken, number: int) -> str:
     token = one.token
     rank = "no rank" if token.rank is None else f"rank {token.rank}"
     rank = "special" if token.is_special else rank
     title = f"id {token.id}, {rank}, bytes {token.bytes.hex(' ')}, at {one.start}"
-    return Box(token.shown, title, token.is_special, token.bytes.endswith(b"\n"))
+    box = box_html(token.shown, title, None if token.is_special else number)
+    return box + "\n" if token.bytes.endswith(b"\n") else box
 
 
 def describe_ids(encoding: Defined, ids: IdArray | list[int]) -> Iterator[Token]:

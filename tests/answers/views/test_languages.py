@@ -6,12 +6,8 @@ import json
 import unicodedata
 from pathlib import Path
 
-import pytest
-
 import streamtok
 from streamtok.answers.views.languages import compare_languages, list_languages
-
-from ...doc_blocks import load_tool
 
 
 def test_the_text_is_whole_and_small():
@@ -44,18 +40,3 @@ def test_counts_are_those_of_encode():
         pairs = zip(row.tokens, english, strict=True)
         assert row.times_english == [count / most for count, most in pairs]
     assert json.loads(json.dumps(table.as_json())) == table.as_json()
-
-
-def test_the_tool_reads_paragraphs(tmp_path):
-    tool = load_tool("pack_declarations")
-    (tmp_path / "declaration").mkdir()
-    articles = "".join(
-        f'<article data-number="{n}"><h2>Art. {n}</h2><p>text\n {n} &amp; more</p></article>'
-        for n in range(1, 6)
-    )
-    page = tmp_path / "declaration" / "xyz.html"
-    page.write_text(f"<body>{articles.replace('</article>', '<p>b</p></article>', 1)}</body>")
-    assert tool.read_text(tmp_path, "xyz") == "text 1 & more\nb\ntext 2 & more\ntext 3 & more\n"
-    page.write_text(f"<body>{articles}</body>")
-    with pytest.raises(SystemExit, match="3 paragraphs, expected 4"):
-        tool.read_text(tmp_path, "xyz")
