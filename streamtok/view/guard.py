@@ -20,8 +20,9 @@ from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, Response
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -34,15 +35,15 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
-HEADERS = [
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
-]
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
 
 
 class Guard:
@@ -72,23 +73,24 @@ class Guard:
         asked = HTTPConnection(scope)
         why = cross_site(scope["method"], asked.headers, self._is_host)
         if why is not None:
-            await refuse(send, *why)
+            await refusal(*why)(scope, receive, send)
             return
         is_new = self._token is not None and not self._is_token(asked.cookies.get(self.cookie, ""))
         if is_new:
             given = asked.query_params.getlist("token")
             if len(given) != 1 or not self._is_token(given[0]):
-                await refuse(send, 403, "this page needs the token: open the URL that was printed")
+                text = "this page needs the token: open the URL that was printed"
+                await refusal(403, text)(scope, receive, send)
                 return
         path = (scope.get("root_path") or "") + "/"
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [*message.get("headers", []), *HEADERS]
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
                 if is_new and self._token is not None:
                     value = f"{self.cookie}={self._token.decode()}; Path={path}; HttpOnly; "
-                    headers.append((b"set-cookie", f"{value}SameSite=Strict".encode("latin-1")))
-                message = {**message, "headers": headers}
+                    headers.append("set-cookie", f"{value}SameSite=Strict")
             await send(message)
 
         await self._app(scope, receive, sent)
@@ -140,12 +142,6 @@ def _name_of(host: str) -> str:
         return ""
 
 
-async def refuse(send: Send, status: int, text: str) -> None:
-    """Answer in plain text, and close the connection: the body of the request is not read."""
-    headers = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"connection", b"close"),
-        *HEADERS,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": f"{text}\n".encode()})
+def refusal(status: int, text: str) -> Response:
+    """Plain text that closes the connection: the body of the request is not read."""
+    return PlainTextResponse(f"{text}\n", status, {**HEADERS, "connection": "close"})

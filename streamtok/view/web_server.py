@@ -20,7 +20,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..jobs.host_port import format_host_port
-from .guard import Application, Receive, Scope, Send, refuse
+from .guard import Application, Receive, Scope, Send, refusal
 
 GRACE = 2.0  # seconds for answers that are under way when the server ends
 MAX_CONNECTIONS = 64  # a browser opens six; a service has a number of its own
@@ -110,12 +110,15 @@ def _checked(app: Application) -> Application:
         size = len(scope.get("raw_path", b"")) + len(scope.get("query_string", b""))
         names = {name for name, _ in headers}
         if size + sum(len(name) + len(value) + 4 for name, value in headers) > _MAX_HEAD:
-            await refuse(send, 431, f"a request has at most {_MAX_HEAD:,} bytes of headers")
+            answer: Application = refusal(
+                431, f"a request has at most {_MAX_HEAD:,} bytes of headers"
+            )
         elif {b"transfer-encoding", b"content-length"} <= names:
             # A proxy may take the other one for the end of the request.
-            await refuse(send, 400, "a request has one of Transfer-Encoding and Content-Length")
+            answer = refusal(400, "a request has one of Transfer-Encoding and Content-Length")
         else:
-            await app(scope, receive, send)
+            answer = app
+        await answer(scope, receive, send)
 
     return checked
 

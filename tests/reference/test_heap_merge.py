@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamtok.reference.bpe import bpe, bpe_by_merges
-from streamtok.reference.heap_merge import HeapMerge, MergeEvent, bpe_by_heap
+from streamtok.reference.heap_merge import HeapMerge, bpe_by_heap
 
 from ..encodings import make_encoding
 from .test_reference import LETTERS, PATTERN, random_ranks
@@ -54,28 +54,3 @@ def test_lists_of_merges(seed: int, pretoken: bytes) -> None:
 
     parts = HeapMerge([bytes([byte]) for byte in pretoken], merged).run()
     assert [ids[part] for part in parts] == bpe_by_merges(ids, merges, pretoken)
-
-
-@given(st.sampled_from(RANKS), PRETOKENS)
-def test_what_the_observer_sees(ranks: dict[bytes, int], pretoken: bytes) -> None:
-    seen: list[MergeEvent] = []
-    sizes: list[int] = []
-
-    def observe(merge: HeapMerge[bytes], event: MergeEvent) -> None:
-        seen.append(event)
-        sizes.append(len(merge.heap))
-        assert b"".join(merge.parts()) == pretoken
-        if event.kind != "merged":  # by a merge, its nodes have just changed
-            assert merge.is_stale(event.candidate) == (event.kind == "stale")
-
-    def merged(left: bytes, right: bytes) -> tuple[int, bytes] | None:
-        rank = ranks.get(left + right)
-        return None if rank is None else (rank, left + right)
-
-    parts = HeapMerge([bytes([byte]) for byte in pretoken], merged, observe).run()
-    pushed = [event.candidate for event in seen if event.kind == "pushed"]
-    popped = [event.candidate for event in seen if event.kind != "pushed"]
-    assert sorted(pushed) == sorted(popped)  # each leaves the heap once
-    merges = sum(event.kind == "merged" for event in seen)
-    assert merges == len(pretoken) - len(parts)
-    assert not sizes or sizes[-1] == 0
