@@ -12,17 +12,6 @@ from streamtok.errors import StreamtokError
 from streamtok.view.given import read_given
 
 from .conftest import Open, Serve, excuse, ready
-from .page_server import client_of, served
-
-
-def test_the_page_says_nothing_of_its_folder(tmp_path: Path) -> None:
-    path = tmp_path / "given.txt"
-    path.write_bytes(b"one\ntwo\n")
-    with served(given=read_given(str(path))) as url, client_of(url) as client:
-        about = client.get("api/about")
-        assert about.json()["given"] == {"name": "given.txt", "is_whole": True, "is_utf8": True}
-        assert about.json()["text"] == "one\ntwo\n"
-        assert str(tmp_path) not in about.text
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
