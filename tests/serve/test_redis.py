@@ -6,11 +6,14 @@ import itertools
 import os
 import random
 import shutil
+import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import redis
 from redis.client import Pipeline
@@ -18,35 +21,85 @@ from redis.client import Pipeline
 import streamtok
 
 from ..doc_blocks import DOCS, blocks, module_at, need, run_shell
-from . import redis_servers
-from .redis_servers import SCRIPT, RedisServer, make_entries, offline, stored
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="redis-server and signals")
-example = module_at(SCRIPT)
+example = module_at(DOCS / "redis_consumer.py")
 ENCODING = streamtok.get_encoding("gpt2")
 KEY = "log"
+WORDS = [
+    "the", " Quick", " naïve", " 日本語", "🙂", " don't", "x" * 30, " 12345", "\n\n", "\t", "  ",
+]  # fmt: skip
+Entry = dict[str, bytes]
 
 
-def need_redis() -> None:
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """That of a redis-server of our own, which answers."""
     need("redis-server")
     shown = subprocess.run(["redis-server", "--version"], capture_output=True, check=True).stdout
     if int(shown.partition(b"v=")[2].partition(b".")[0]) < 7:
         need("redis-server of version 7 or newer")  # which no program is called
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = f"--bind 127.0.0.1 --port {port} --dir {tmp_path_factory.mktemp('redis')}".split()
+    command = ["redis-server", *options, "--save", ""]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            with redis.Redis(port=port) as client:
+                deadline = time.monotonic() + 30
+                while not answers(client):
+                    assert time.monotonic() < deadline, "redis-server does not answer"
+                    time.sleep(0.02)
+            yield port
+        finally:
+            process.kill()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    need_redis()
-    with redis_servers.redis_server() as server:
-        yield server
+def answers(client: redis.Redis) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.RedisError:  # not there yet
+        return False
 
 
 @pytest.fixture
-def client(server: RedisServer) -> Iterator[redis.Redis]:
-    client = server.client()
-    client.flushall()
-    yield client
-    client.close()
+def client(port: int) -> Iterator[redis.Redis]:
+    with redis.Redis(port=port, protocol=2) as client:
+        client.flushall()
+        yield client
+
+
+def make_entries(seed: int) -> Iterator[Entry]:
+    """Pieces of texts, cut anywhere, also inside characters; some end a text, some are empty."""
+    rng = random.Random(seed)
+    data = b""
+    while True:
+        while len(data) < 1000:
+            data += "".join(rng.choices(WORDS, k=1000)).encode()
+        size = rng.choice([0, 1, 2, 5, 30, 60])
+        entry, data = {"text": data[:size]}, data[size:]
+        if rng.random() < 0.02:
+            entry["end"] = b"1"
+        yield entry
+
+
+def offline(entries: list[Entry]) -> list[int]:
+    """The ids of the texts that these entries are, each encoded as a whole."""
+    ids: list[int] = []
+    text = b""
+    for entry in entries:
+        text += entry["text"]
+        if "end" in entry:
+            ids += ENCODING.encode(text, errors="replace", disallowed_special=())
+            text = b""
+    assert not text
+    return ids
+
+
+def is_done(client: redis.Redis, last: int) -> bool:
+    """Whether the last entry was encoded, and nothing is pending."""
+    pending: Any = client.xpending(KEY, "ids")
+    return client.hget(f"{{{KEY}}}:state", "last") == b"%d-1" % last and not pending["pending"]
 
 
 def make_consumer(client: redis.Redis, name: str, **settings: Any) -> Any:
@@ -56,12 +109,12 @@ def make_consumer(client: redis.Redis, name: str, **settings: Any) -> Any:
     return consumer
 
 
-def add(client: redis.Redis, entries: list[redis_servers.Entry], first: int = 1) -> None:
+def add(client: redis.Redis, entries: list[Entry], first: int = 1) -> None:
     for i, entry in enumerate(entries, first):
         client.xadd(KEY, entry, id=f"{i}-1")  # type: ignore[arg-type]
 
 
-def some_entries(count: int, seed: int = 1) -> list[redis_servers.Entry]:
+def some_entries(count: int, seed: int = 1) -> list[Entry]:
     return [*itertools.islice(make_entries(seed), count - 1), {"text": b"", "end": b"1"}]
 
 
@@ -71,17 +124,19 @@ def deliver(consumer: Any, count: int) -> list[bytes]:
     return [entry for entry, _ in reply[0][1]]
 
 
-def check(client: redis.Redis, entries: list[redis_servers.Entry]) -> None:
+def check(client: redis.Redis, entries: list[Entry]) -> None:
     """All entries are encoded and acknowledged, and the ids are those of the whole texts."""
-    assert redis_servers.is_done(client, KEY, f"{len(entries)}-1")
-    assert stored(client, KEY) == offline(ENCODING, entries)
+    assert is_done(client, len(entries))
+    rows: Any = client.xrange(f"{{{KEY}}}:ids")
+    stored = b"".join(fields[b"ids"] for _, fields in rows)
+    assert np.frombuffer(stored, "<u4").tolist() == offline(entries)
 
 
 def run_until_done(consumer: Any, last: int) -> None:
     for _ in range(1000):
         consumer.claim_at = 0.0
         consumer.step(block_ms=10)
-        if redis_servers.is_done(consumer.client, KEY, f"{last}-1"):
+        if is_done(consumer.client, last):
             return
     raise AssertionError("the consumer does not get to the end")
 
@@ -167,13 +222,13 @@ def test_text_that_was_deleted_is_missed(client: redis.Redis) -> None:
 # The documentation
 
 
-def test_the_recipe(server: RedisServer, client: redis.Redis, tmp_path: Path) -> None:
+def test_the_recipe(port: int, client: redis.Redis, tmp_path: Path) -> None:
     need("bash", "redis-cli")
     shutil.copy(DOCS / "redis_consumer.py", tmp_path)
     [(script, shown)] = blocks("redis.md", "sh")
-    assert run_shell(script.replace("6379", str(server.port)), tmp_path) == shown
+    assert run_shell(script.replace("6379", str(port)), tmp_path) == shown
     [(code, _)] = blocks("redis.md", "python")
     names: dict = {}
-    exec(code.replace("6379", str(server.port)), names)
+    exec(code.replace("6379", str(port)), names)
     assert names["ids"].tolist() == [15339, 1917]
     names["client"].close()
