@@ -24,7 +24,7 @@ def make_encoding(
     )
 
 
-def like(name: str, **changes: Any) -> streamtok.Encoding:
+def like(name: str, /, **changes: Any) -> streamtok.Encoding:
     """A new encoding like a bundled one, with other arguments of `make_encoding`."""
     known = encoding_of(name)
     arguments = {"pattern": known._pat_str, "ranks": known.definition.vocabulary, "name": name}

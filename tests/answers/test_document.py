@@ -14,9 +14,9 @@ from streamtok import Encoding
 from streamtok.answers import document as module
 from streamtok.answers.document import Change
 from streamtok.answers.text_settings import Settings
+from streamtok.engines.rules import TextRules
 
-from ..api.test_stream_decoder import spaced
-from ..encodings import make_encoding
+from ..encodings import like, make_encoding
 from .slowly import with_template
 
 GPT2 = streamtok.get_encoding("gpt2")
@@ -31,13 +31,14 @@ def encodings() -> list[Encoding]:
     names = ["gpt2", "cl100k_base", "o200k_base"]
     without_tables = make_encoding(r"(?<=a)b|.", GPT2.definition.vocabulary, name="look-behind")
     # Clean cuts lie inside these, as long as they are not complete.
-    long_specials = make_encoding(
-        GPT2._pat_str,
-        GPT2.definition.vocabulary,
-        {"a  the the": 60_000, " the\n\n a": 60_001, "the a  the a": 60_002},
+    long_specials = like(
+        "gpt2",
         name="long specials",
+        special={"a  the the": 60_000, " the\n\n a": 60_001, "the a  the a": 60_002},
     )
-    made = [*map(streamtok.get_encoding, names), spaced(), without_tables]
+    rules = TextRules(normalizer="spaces", space_first=True)
+    spaced = like("gpt2", name="spaced", special={"<s>": 60_002}, rules=rules)
+    made = [*map(streamtok.get_encoding, names), spaced, without_tables]
     return [*made, with_template(GPT2), long_specials]
 
 

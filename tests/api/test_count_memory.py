@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-import streamtok
+from ..encodings import SINGLES, make_encoding
 
 TIGHT = """
 import random, resource, sys
@@ -53,7 +53,6 @@ def test_an_endless_pretoken_is_counted_in_little_memory(kind: str, type_: str, 
     assert done.stdout == b"done\n", done.stderr.decode()[-2000:]
 
 
-SINGLES = {bytes([i]): i for i in range(256)}
 DOUBLED = {b"a" * 2**i: 255 + i for i in range(1, 16)}  # half as long as what is counted at a time
 PAIRS = {a + b: 256 + i for i, (a, b) in enumerate([(b"a", b"b"), (b"b", b"a"), (b"ab", b"ab")])}
 
@@ -62,9 +61,7 @@ PAIRS = {a + b: 256 + i for i, (a, b) in enumerate([(b"a", b"b"), (b"b", b"a"), 
 @pytest.mark.parametrize("unit", [b"a", b"ab", b"aab", b"a" * 70_000 + b"b", b"abaabb"])
 @pytest.mark.parametrize("size", [(1 << 16) + 1, 200_000, 1_000_001])
 def test_a_count_is_the_number_of_ids(ranks: dict[bytes, int], unit: bytes, size: int) -> None:
-    enc = streamtok.Encoding(
-        "x", pat_str=r"[\s\S]+", mergeable_ranks={**SINGLES, **ranks}, special_tokens={"<s>": 999}
-    )
+    enc = make_encoding(r"[\s\S]+", SINGLES | ranks, {"<s>": 999})
     data = (unit * (size // len(unit) + 1))[:size]
     n = len(enc.encode_to_numpy(data))
     assert enc.count(data) == n

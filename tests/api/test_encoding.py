@@ -15,14 +15,14 @@ import pytest
 import streamtok
 
 from ..conftest import encoding_of
+from ..encodings import SINGLES
 from ..nasty import TEXTS
 
 TEXT = "hello world, it's 12345 — naïve 日本語 👍\n\n  def f():\n\treturn <|x|>\r\n"
-RANKS = {bytes([i]): i for i in range(256)}
 
 
 def make(**changes):
-    made = {"pat_str": r"\w+|\W", "mergeable_ranks": RANKS, "special_tokens": {}}
+    made = {"pat_str": r"\w+|\W", "mergeable_ranks": SINGLES, "special_tokens": {}}
     return streamtok.Encoding("made", **{**made, **changes})
 
 
@@ -219,7 +219,7 @@ def test_bad_encodings(changes, error, words):
 def test_a_pattern_without_tables_encodes_whole_texts(twin):
     import tiktoken
 
-    made = {"mergeable_ranks": RANKS, "special_tokens": {"<x>": 300}}
+    made = {"mergeable_ranks": SINGLES, "special_tokens": {"<x>": 300}}
     pattern = r"(?<=a)b+|\w|\s+$|\s"
     ours = streamtok.Encoding("o", pat_str=pattern, **made)
     theirs = tiktoken.Encoding("t", pat_str=pattern, **made)

@@ -18,6 +18,7 @@ from streamtok import registry
 from streamtok.errors import StreamInUseError
 
 from ..conftest import PACKED, encoding_of
+from ..encodings import like
 from ..live_threads import together
 
 THREADS = 8
@@ -27,13 +28,7 @@ LONG = "ab" * 6000 + "日" * 3000 + " end"  # pre-tokens of which a stream holds
 
 def fresh(name: str = "cl100k_base") -> streamtok.Encoding:
     """An encoding with a table, a cache and a decoder of its own."""
-    old = encoding_of(name)
-    return streamtok.Encoding(
-        name,
-        pat_str=old._pat_str,
-        mergeable_ranks=old.definition.vocabulary,
-        special_tokens=old._special_tokens,
-    )
+    return like(name)
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -118,11 +113,7 @@ def test_one_pattern() -> None:
             assert (pattern.settled == expected.settled).all()
             assert (pattern.clean_cut_pairs == expected.clean_cut_pairs).all()
             assert pattern.findall(TEXT) == expected.findall(TEXT)
-            enc = streamtok.Encoding(
-                "one", pat_str=pattern, special_tokens={},
-                mergeable_ranks=encoding_of("o200k_base").definition.vocabulary,
-            )  # fmt: skip
-            return enc.encode_ordinary(TEXT * 40)
+            return like("o200k_base", pattern=pattern).encode_ordinary(TEXT * 40)
 
         assert together(*[use] * 4) == [ids] * 4
 

@@ -33,6 +33,7 @@ from streamtok.normalizers import Form, Lowercase, Normalizer, Replace, StripAcc
 from streamtok.normalizers.step import Step
 from streamtok.vocabulary.pieces import Pieces
 
+from ..encodings import make_encoding
 from ..long.states.encodings import made
 from ..long.states.interrupts import AtInstruction
 from ..models.test_pieces import encoding_of
@@ -124,13 +125,7 @@ LONG = {"a": "a" * 1_000_000, "mixed": "e\u0301\u00c4b " * 1_000_000, "spaces": 
 
 def with_specials(rules: TextRules = NO_RULES, pattern: str = r"\s+|\S+") -> streamtok.Encoding:
     """Each place of LONG["a"] may begin a token, for a thousand bytes."""
-    return streamtok.Encoding(
-        "long",
-        pat_str=pattern,
-        mergeable_ranks={bytes([byte]): byte for byte in range(256)},
-        special_tokens={"a" * 1_000 + "b": 256},
-        rules=rules,
-    )
+    return make_encoding(pattern, special={"a" * 1_000 + "b": 256}, rules=rules)
 
 
 def of_pieces(kind: str, stages: tuple[Any, ...] = ()) -> streamtok.Encoding:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.engines.rules import TextRules
 from streamtok.errors import StateError, StreamInUseError
 
 ENC = streamtok.get_encoding("gpt2")
@@ -17,18 +16,6 @@ SPLIT = ENC.encode("🎉")  # tokens that end inside the character
 
 def state(decoder: streamtok.StreamDecoder) -> tuple[Any, ...]:
     return decoder.tokens_in, decoder.bytes_out, decoder.pending, decoder.getstate()
-
-
-def spaced() -> streamtok.Encoding:
-    known = streamtok.get_encoding("gpt2")
-    rules = TextRules(normalizer="spaces", space_first=True)
-    return streamtok.Encoding(
-        "spaced",
-        pat_str=known.pattern,
-        mergeable_ranks=known.definition.vocabulary,
-        special_tokens={"<s>": 60_002},
-        rules=rules,
-    )
 
 
 def test_a_handler_that_calls_the_decoder() -> None:

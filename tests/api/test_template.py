@@ -18,6 +18,7 @@ from streamtok.engines.template import NO_TEMPLATE, Template
 from streamtok.errors import PendingLimitExceeded, StateError
 from tests.conftest import stream_ids
 from tests.doors import COUNTS, IDS
+from tests.encodings import like
 from tests.saved_streams import MARK, changed
 
 BASE = streamtok.get_encoding("r50k_base")
@@ -31,20 +32,12 @@ TEMPLATES = [
 TEXTS = ["", "a", "hello world", " 中文字符 hello 😀 world", "a<s>b", "x" * 300]
 
 
-def made(before: tuple[int, ...], after: tuple[int, ...], rules: TextRules | None = None) -> Any:
-    more = {} if rules is None else {"rules": rules}
-    return streamtok.Encoding(
-        "mine",
-        pat_str=BASE._pat_str,
-        mergeable_ranks=BASE.definition.vocabulary,
-        special_tokens=SPECIALS,
-        template=Template(before, after),
-        **more,
-    )
+def made(before: tuple[int, ...], after: tuple[int, ...], **more: Any) -> Any:
+    return like("r50k_base", special=SPECIALS, template=Template(before, after), **more)
 
 
 ENCODINGS = [made(*template) for template in TEMPLATES]
-SPACES = made((60000,), (60001,), TextRules(normalizer="spaces", space_first=True))
+SPACES = made((60000,), (60001,), rules=TextRules(normalizer="spaces", space_first=True))
 
 
 @pytest.fixture(params=[*ENCODINGS, SPACES], ids=[*(str(t) for t in TEMPLATES), "spaces"])

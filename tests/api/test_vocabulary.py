@@ -32,6 +32,7 @@ from streamtok.vocabulary.ranks_file import (
 from streamtok.vocabulary.table import Vocabulary
 
 from ..doc_blocks import load_tool
+from ..encodings import SINGLES
 
 dumps_bundled = load_tool("pack_vocabularies").dumps_bundled
 
@@ -41,15 +42,14 @@ PUBLISHED = {
     "cl100k_base": ("223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7", 100256),
     "o200k_base": ("446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d", 199998),
 }
-BYTES = {bytes([byte]): byte for byte in range(256)}
-SMALL = {**BYTES, b"ab": 256, b"abc": 257, "é".encode(): 258}
+SMALL = {**SINGLES, b"ab": 256, b"abc": 257, "é".encode(): 258}
 
 
 # From and to rank tables
 
 
 def test_arrays_are_in_order_of_rank() -> None:
-    table = Vocabulary.from_ranks({b"zz": 999, **BYTES, b"ab": 300})
+    table = Vocabulary.from_ranks({b"zz": 999, **SINGLES, b"ab": 300})
     assert len(table) == 258
     assert table.tokens == bytes(range(256)) + b"abzz"
     assert table.ids.tolist() == [*range(256), 300, 999]
@@ -64,7 +64,7 @@ def test_arrays_are_in_order_of_rank() -> None:
     shift=st.integers(0, 2**32 - 2 - 300),
 )
 def test_round_trips(tokens: list[bytes], shift: int) -> None:
-    ranks = {token: rank for rank, token in enumerate([*BYTES, *tokens])}
+    ranks = {token: rank for rank, token in enumerate([*SINGLES, *tokens])}
     table = Vocabulary.from_ranks(ranks)
     assert table.to_ranks() == ranks
     assert loads_tiktoken(dumps_tiktoken(table)) == table
@@ -73,25 +73,25 @@ def test_round_trips(tokens: list[bytes], shift: int) -> None:
     assert shifted.to_ranks() == {token: rank + shift for token, rank in ranks.items()}
     assert loads_tiktoken(dumps_tiktoken(shifted)) == shifted
     assert (shifted == table) is (shift == 0)
-    extremes = {**BYTES, b"x" * 65535: np.int64(256), b"ab": 2**32 - 2}
+    extremes = {**SINGLES, b"x" * 65535: np.int64(256), b"ab": 2**32 - 2}
     assert Vocabulary.from_ranks(extremes).to_ranks() == extremes
 
 
 @pytest.mark.parametrize(
     ("ranks", "error", "message"),
     [
-        ({**BYTES, b"x" * 65536: 256}, ValueError, r"id 256 has 65536 bytes: it must have 1 …"),
-        ({**BYTES, b"": 256}, ValueError, r"the token of id 256 has 0 bytes"),
-        ({**BYTES, b"ab": 255}, ValueError, r"rank 255 is given twice: to b'ab' and to b'\\xff'"),
-        ({**BYTES, b"ab": -1}, ValueError, r"the rank of b'ab' is -1: it must be in 0 …"),
-        ({**BYTES, b"ab": 2**32 - 1}, ValueError, r"the rank of b'ab' is 4294967295: it must"),
-        ({**BYTES, b"ab": 2**70}, ValueError, r"the rank of b'ab' is \d+: it must be in"),
+        ({**SINGLES, b"x" * 65536: 256}, ValueError, r"id 256 has 65536 bytes: it must have 1 …"),
+        ({**SINGLES, b"": 256}, ValueError, r"the token of id 256 has 0 bytes"),
+        ({**SINGLES, b"ab": 255}, ValueError, r"rank 255 is given twice: to b'ab' and to b'\\xff'"),
+        ({**SINGLES, b"ab": -1}, ValueError, r"the rank of b'ab' is -1: it must be in 0 …"),
+        ({**SINGLES, b"ab": 2**32 - 1}, ValueError, r"the rank of b'ab' is 4294967295: it must"),
+        ({**SINGLES, b"ab": 2**70}, ValueError, r"the rank of b'ab' is \d+: it must be in"),
         *(
-            ({**BYTES, token: 256}, TypeError, "a token must be bytes, not")
+            ({**SINGLES, token: 256}, TypeError, "a token must be bytes, not")
             for token in ("ab", 5, None, (97, 98))
         ),
         *(
-            ({**BYTES, b"ab": rank}, TypeError, "the rank of b'ab' must be an int, not")
+            ({**SINGLES, b"ab": rank}, TypeError, "the rank of b'ab' must be an int, not")
             for rank in ("256", 256.0, None, b"1")
         ),
         (
@@ -163,8 +163,8 @@ def test_immutable() -> None:
 def test_equality_hash_and_digest() -> None:
     table, same = Vocabulary.from_ranks(SMALL), Vocabulary.from_ranks(SMALL)
     renumbered = Vocabulary.from_ranks({**SMALL, "é".encode(): 300})
-    recut = Vocabulary.from_ranks({**BYTES, b"a" * 2: 256, b"a" * 3: 257})
-    recut_too = Vocabulary.from_ranks({**BYTES, b"a" * 3: 256, b"a" * 2: 257})
+    recut = Vocabulary.from_ranks({**SINGLES, b"a" * 2: 256, b"a" * 3: 257})
+    recut_too = Vocabulary.from_ranks({**SINGLES, b"a" * 3: 256, b"a" * 2: 257})
     assert recut.tokens == recut_too.tokens
     assert table == same
     assert hash(table) == hash(same)
@@ -214,7 +214,7 @@ BAD_LINES = [
 @pytest.mark.parametrize("line", BAD_LINES)
 def test_bad_tiktoken_line_is_named(line: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bad.tiktoken"
-    path.write_bytes(dumps_tiktoken(Vocabulary.from_ranks(BYTES)) + line + b"\nYWJj 257\n")
+    path.write_bytes(dumps_tiktoken(Vocabulary.from_ranks(SINGLES)) + line + b"\nYWJj 257\n")
     with pytest.raises(VocabularyError, match=r"bad\.tiktoken, line 257: expected a token") as info:
         load_tiktoken(path)
     assert str(path) in str(info.value)
@@ -223,7 +223,7 @@ def test_bad_tiktoken_line_is_named(line: bytes, tmp_path: Path) -> None:
 
 def test_contradicting_tiktoken_lines_are_named(tmp_path: Path) -> None:
     path = tmp_path / "bad.tiktoken"
-    sound = dumps_tiktoken(Vocabulary.from_ranks(BYTES))
+    sound = dumps_tiktoken(Vocabulary.from_ranks(SINGLES))
     for extra, message in [
         (b"AA== 256\n", r"bad\.tiktoken, line 257: the token b'\\x00' is already on line 1$"),
         (b"YWI= 7\n", r"bad\.tiktoken, line 257: rank 7 is already on line 8$"),
@@ -307,7 +307,7 @@ def test_damaged_package_data_is_named(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_what_cannot_be_bundled_is_refused() -> None:
     with pytest.raises(VocabularyError, match="can be bundled"):
-        dumps_bundled(Vocabulary.from_ranks({**BYTES, b"ab": 257}))
+        dumps_bundled(Vocabulary.from_ranks({**SINGLES, b"ab": 257}))
     table = Vocabulary.from_ranks(SMALL)
     lefts = TokenTable(table.tokens, table.offsets, table.ids).lefts()
     listed = Vocabulary(table.tokens, table.offsets, table.ids, lefts=lefts)

@@ -14,9 +14,9 @@ from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.errors import StateError
 from streamtok.normalizers import Form, Normalizer
 
+from ..encodings import make_encoding
 from ..normalizers.random_steps import STEPS, random_text
 
-SINGLES = {bytes([i]): i for i in range(256)}
 LETTERS = "ab e▁\u0301\n<>é "
 
 
@@ -45,17 +45,11 @@ def random_rules(rng: random.Random) -> tuple[TextRules, list[str]]:
         return rules, sorted(tokens)
 
 
-def encoding(rules: TextRules) -> streamtok.Encoding:
-    return streamtok.Encoding(
-        "small", pat_str=r"[\s\S]", mergeable_ranks=SINGLES, special_tokens={}, rules=rules
-    )
-
-
 def cases(seed: int, count: int) -> Iterator[tuple[streamtok.Encoding, str]]:
     rng = random.Random(seed)
     for _ in range(count):
         rules, tokens = random_rules(rng)
-        enc = encoding(rules)
+        enc = make_encoding(rules=rules)
         for _ in range(4):
             parts = [random_text(rng)[: rng.choice([3, 10, 40])] for _ in range(rng.randint(0, 4))]
             parts += rng.choices([*tokens, " ", "  "], k=rng.randint(0, 4))
@@ -172,13 +166,7 @@ def test_a_refused_token_is_said_with_its_offset() -> None:
     rules = TextRules(
         normalizer=Normalizer([]), token_flags=(("<x>", TokenFlags(False, True, True)),)
     )
-    enc = streamtok.Encoding(
-        "small",
-        pat_str=r"[\s\S]",
-        mergeable_ranks=SINGLES,
-        special_tokens={"<x>": 256},
-        rules=rules,
-    )
+    enc = make_encoding(special={"<x>": 256}, rules=rules)
     assert enc.encode("a <x> b", allowed_special="all") == [97, 256, 98]
     stream = enc.stream_encoder()
     ids = stream.encode("ab<")
@@ -194,6 +182,6 @@ def test_the_span_of_a_token_that_is_found_as_another_text() -> None:
         normalizer=Normalizer([Form("NFC")]),
         token_flags=(("e\u0301", TokenFlags(normalized=True)),),
     )
-    ids, spans = encoding(rules).encode_with_offsets("\u00e9a", unit="byte")
+    ids, spans = make_encoding(rules=rules).encode_with_offsets("\u00e9a", unit="byte")
     assert ids.tolist() == [300, 97]
     assert spans.tolist() == [[0, 2], [2, 3]]

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from streamtok.reference import bpe as reference
 
+from ..encodings import SINGLES
+
 PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 LETTERS = "abc \n'é1<|>"
 SPECIALS = {"<|a|>": 1000, "<|b|>": 1001, "|>": 1002}
@@ -19,7 +21,7 @@ SPECIALS = {"<|a|>": 1000, "<|b|>": 1001, "|>": 1002}
 def random_ranks(seed: int, size: int = 60) -> dict[bytes, int]:
     """All bytes, and tokens that join two earlier ones, as in training."""
     rng = random.Random(seed)
-    ranks = {bytes([value]): value for value in range(256)}
+    ranks = dict(SINGLES)
     tokens = [bytes([byte]) for byte in LETTERS.encode()]
     while len(ranks) < 256 + size:
         token = rng.choice(tokens) + rng.choice(tokens)
@@ -99,8 +101,7 @@ def test_the_end_anchor_is_the_very_end() -> None:
 
 def test_stable_prefix() -> None:
     # One more byte changes every token of the pre-token.
-    ranks = {bytes([value]): value for value in range(256)}
-    ranks |= {b"de": 256, b"cd": 257, b"bc": 258, b"ab": 259}
+    ranks = SINGLES | {b"de": 256, b"cd": 257, b"bc": 258, b"ab": 259}
 
     def encode(data: bytes) -> list[int]:
         return reference.encode_ordinary(ranks, PATTERN, data)

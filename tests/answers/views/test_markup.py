@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-import streamtok
+from ...encodings import SINGLES, make_encoding
 
 EVIL = """<script>alert("1")</script><img src=x onerror='alert(1)'>&lt;&amp;"></span><!--]]>"""
 
@@ -60,12 +60,10 @@ def test_text_is_escaped(enc, text):
 
 
 def test_tokens_and_names_that_are_html():
-    ranks = {bytes([byte]): byte for byte in range(256)}
+    ranks = dict(SINGLES)
     for size in range(2, len(EVIL) + 1):
         ranks[EVIL[:size].encode()] = 254 + size
-    enc = streamtok.Encoding(
-        EVIL, pat_str=r"<script>|[^z]+|z", mergeable_ranks=ranks, special_tokens={EVIL[1:]: 5000}
-    )
+    enc = make_encoding(r"<script>|[^z]+|z", ranks, {EVIL[1:]: 5000}, name=EVIL)
     reader = read(enc.show(EVIL)._repr_html_())
     assert reader.text.startswith(f"{EVIL}: ")
     assert "".join(reader.spans) == EVIL.replace(" ", "·")

@@ -13,6 +13,7 @@ from streamtok.formats.merge_lists import from_merges
 from streamtok.reference.bpe import bpe_by_merges
 from streamtok.vocabulary.table import Vocabulary
 
+from ...encodings import make_encoding
 from ...reference.test_reference import PATTERN
 
 
@@ -64,9 +65,7 @@ def test_vocabularies_of_merges(ignore_merges):
     ids |= {token: 5 + i for i, token in enumerate(names)}
     merges = [(b"b", b"c"), (b"a", b"b"), (b"a", b"bc"), (b"abc", b"abc")]
     vocabulary = from_merges(ids, merges, ignore_merges=ignore_merges)
-    enc = streamtok.Encoding(
-        "listed", pat_str=PATTERN, mergeable_ranks=vocabulary, special_tokens={}
-    )
+    enc = make_encoding(PATTERN, vocabulary)
     for data in (b"abc", b"abab", b"zz", b"abcabcab", b"zzabc"):
         trace = trace_merges(enc, data)
         check(trace)
@@ -86,7 +85,7 @@ def test_tied_tokens_merge_from_left_to_right():
         lefts=np.array([size - 1 for size in sizes], np.uint32),
         ties=np.minimum(numbers, 256),
     )
-    enc = streamtok.Encoding("tied", pat_str=PATTERN, mergeable_ranks=vocabulary, special_tokens={})
+    enc = make_encoding(PATTERN, vocabulary)
     trace = trace_merges(enc, b"abcx")
     check(trace)
     assert trace.ids == [257, ord("c"), ord("x")]  # by number, bc would be first

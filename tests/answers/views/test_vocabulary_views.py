@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-import streamtok
 from streamtok.answers.views import vocabulary_lists as lists
 from streamtok.answers.views import vocabulary_search as search
 
 from ...conftest import PACKED, encoding_of
+from ...encodings import SINGLES, make_encoding
 from ...reference.test_reference import PATTERN
 
 
@@ -93,9 +93,8 @@ def test_the_merge_tree_is_made_of_tokens(name):
 
 
 def test_a_deep_merge_tree():
-    ranks = {bytes([byte]): byte for byte in range(256)}
-    ranks |= {b"a" * size: 254 + size for size in range(2, 3000)}
-    enc = streamtok.Encoding("x", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
+    ranks = SINGLES | {b"a" * size: 254 + size for size in range(2, 3000)}
+    enc = make_encoding(PATTERN, ranks)
     page = search.token_page(enc, enc.encode_single_token(b"a" * 2999))
     assert page.merge_tree[0].bytes == b"a" * 2999
     assert all(len(node.bytes) == 1 or node.parts for node in page.merge_tree)
