@@ -23,9 +23,9 @@ import streamtok
 from streamtok.serve import http_app
 from streamtok.serve.http_app import make_http_app
 from streamtok.view import questions, web_server
-from streamtok.view.web_server import Server
 
 from ..conftest import encoding_of
+from ..view.page_server import serving
 
 GPT2 = streamtok.get_encoding("gpt2")
 BERT_LIKE = encoding_of("llama3_style")
@@ -41,16 +41,11 @@ def served(encoding: Any = GPT2, connections: int = 100, **settings: Any) -> Ite
     of_server = {name: settings.pop(name) for name in names}
     settings |= {name: of_server[name] for name in names & {"idle_timeout"}}
     app = make_http_app(encoding, **settings)
-    server = Server(app, "127.0.0.1", 0, max_connections=connections, **of_server)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        with httpx.Client(base_url=server.url, trust_env=False, timeout=60, headers=JSON) as client:
-            yield client
-    finally:
-        server.stop()
-        thread.join(60)
-        assert not thread.is_alive()
+    with (
+        serving(app, max_connections=connections, **of_server) as url,
+        httpx.Client(base_url=url, trust_env=False, timeout=60, headers=JSON) as client,
+    ):
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -306,13 +301,6 @@ def rest_of(made: socket.socket) -> bytes:
         while part := made.recv(1 << 16):
             received += part
     return received
-
-
-def test_connections() -> None:
-    with served(connections=3) as client, contextlib.ExitStack() as closing:
-        first = [closing.enter_context(connect(client)) for _ in range(3)]
-        assert client.get("/health").status_code == 200  # in the place of the first
-        assert first[0].recv(1) == b""
 
 
 def test_health_while_all_places_are_taken() -> None:

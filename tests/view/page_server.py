@@ -18,17 +18,24 @@ STREAM_TEXT = "Unbelievable streams of tokens: naïve chunks cut 日本語 and �
 
 
 @contextlib.contextmanager
-def served(**settings: Any) -> Iterator[str]:
-    """The URL of a page, with the token."""
-    server = Server(make_app(token=TOKEN, **settings), "127.0.0.1", 0)
+def serving(app: Any, **settings: Any) -> Iterator[str]:
+    """The URL of an application. settings: those of `Server`."""
+    server = Server(app, "127.0.0.1", 0, **settings)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        yield f"{server.url}?token={TOKEN}"
+        yield server.url
     finally:
         server.stop()
         thread.join(60)
         assert not thread.is_alive()
+
+
+@contextlib.contextmanager
+def served(**settings: Any) -> Iterator[str]:
+    """The URL of a page, with the token."""
+    with serving(make_app(token=TOKEN, **settings)) as url:
+        yield f"{url}?token={TOKEN}"
 
 
 @contextlib.contextmanager

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -16,26 +12,15 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 import streamtok
-from streamtok.view import Server, make_app
+from streamtok.view import make_app
 
 from ..doc_blocks import DOCS
 from ..encodings import make_encoding
 from .conftest import Open
+from .page_server import serving
 
 TOP = DOCS.parent
 STATIC = Path(streamtok.__file__).parent / "view" / "static"
-
-
-@contextlib.contextmanager
-def serving(app: Any) -> Iterator[str]:
-    server = Server(app, "127.0.0.1", 0)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        yield server.url
-    finally:
-        server.stop()
-        thread.join(60)
 
 
 def test_under_a_prefix(open_page: Open) -> None:
