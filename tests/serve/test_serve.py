@@ -143,8 +143,10 @@ def test_a_stale_socket_is_replaced_and_a_live_one_is_not(
     go(test)
 
 
-def test_a_path_that_cannot_be_a_socket(enc: streamtok.Encoding, tmp_path: Path) -> None:
+def test_what_cannot_be_served(enc: streamtok.Encoding, tmp_path: Path) -> None:
     async def test() -> None:
+        with pytest.raises(ValueError, match="format must be 'text' or 'u32'"):
+            await serve(enc, port=0, format="json")  # type: ignore[arg-type]
         with pytest.raises(FileNotFoundError):
             await serve(enc, path=str(tmp_path / "no folder" / "s"))
         with pytest.raises(OSError, match="too long"):
