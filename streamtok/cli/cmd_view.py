@@ -67,8 +67,8 @@ def run(args: argparse.Namespace) -> int:
             "and nothing is encrypted"
         )
 
-    def ready(url: str) -> None:
-        address = f"{url}?token={token}"
+    address = f"{server.url}?token={token}"
+    with contextlib.ExitStack() as closing, contextlib.suppress(Signals.Stopped):
         print_now(address)
         if not args.quiet:
             say("serving until Ctrl-C; anyone with this URL can open the page")
@@ -76,9 +76,7 @@ def run(args: argparse.Namespace) -> int:
             import webbrowser
 
             webbrowser.open(_write_redirect(address, closing))
-
-    with contextlib.ExitStack() as closing, contextlib.suppress(Signals.Stopped):
-        server.run(ready)
+        server.run()
     return 0
 
 

@@ -19,7 +19,6 @@ be an address, localhost or a name that was given, and `Origin` must be the serv
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import threading
@@ -44,7 +43,7 @@ from ..view.guard import Application, Message, Receive, Scope, Send, cross_site,
 from ..view.questions import Bodies, Q, Refused, answer_of, answered, message_of, said
 from .counters import HttpCounters
 from .listening import reserve_descriptors
-from .server import DEFAULT_GRACE, DEFAULT_MAX_CONNECTIONS, DEFAULT_PORT
+from .server import DEFAULT_GRACE, DEFAULT_MAX_CONNECTIONS, DEFAULT_PORT, announced
 
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial
@@ -354,17 +353,6 @@ def run_http(
         max_lifetime=max_lifetime,
         grace=grace,
     )
-    with contextlib.ExitStack() as stack:
-        addresses = [server.url]
-        if metrics is not None:
-            from .metrics import expose
-
-            addresses.append(stack.enter_context(expose(app.counters, *metrics)))
-
-        def ready(url: str) -> None:
-            for address in addresses:
-                if on_ready is not None:
-                    on_ready(address)
-
-        server.run(ready)
+    with announced([server.url], app.counters, metrics, on_ready):
+        server.run()
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..jobs.host_port import format_host_port
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial
     from ..chunker import StreamEncoder
     from ..encoding import Encoding
+    from .counters import Counters, HttpCounters
 
 
 DEFAULT_PORT = 7654
@@ -198,6 +199,25 @@ def run(
     return asyncio.run(_run(encoding, on_ready, grace, metrics, settings))
 
 
+@contextlib.contextmanager
+def announced(
+    addresses: list[str],
+    counters: Counters | HttpCounters,
+    metrics: tuple[str, int] | None,
+    on_ready: Callable[[str], None] | None,
+) -> Iterator[None]:
+    """Expose the counters inside the block, and say where all is: see `run`."""
+    with contextlib.ExitStack() as stack:
+        if metrics is not None:
+            from .metrics import expose
+
+            addresses = [*addresses, stack.enter_context(expose(counters, *metrics))]
+        for address in addresses:
+            if on_ready is not None:
+                on_ready(address)
+        yield
+
+
 async def _run(
     encoding: Encoding,
     on_ready: Callable[[str], None] | None,
@@ -217,16 +237,9 @@ async def _run(
             loop.add_signal_handler(getattr(signal, name), heard)
     server = await serve(encoding, **settings)
     async with contextlib.AsyncExitStack() as stack:
-        ready = server.addresses
         try:
-            if metrics is not None:
-                from .metrics import expose
-
-                url = stack.enter_context(expose(server.counters, *metrics))
-                ready = [*ready, url]
-            for address in ready:
-                if on_ready is not None:
-                    on_ready(address)
+            addresses, counters = server.addresses, server.counters
+            stack.enter_context(announced(addresses, counters, metrics, on_ready))
             await stop.wait()
         finally:
             closing = asyncio.ensure_future(server.close(grace))

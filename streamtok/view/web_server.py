@@ -13,7 +13,6 @@ import logging
 import math
 import os
 import socket
-from collections.abc import Callable
 from typing import Any, cast
 
 import uvicorn
@@ -171,9 +170,8 @@ class Server:
         """str: without the token."""
         return f"http://{format_host_port(self.host, self.port)}/"
 
-    def run(self, on_ready: Callable[[str], None] = lambda url: None) -> None:
+    def run(self) -> None:
         """Serve until `stop`, SIGINT or SIGTERM; a signal is raised again when all is closed."""
-        on_ready(self.url)
         with self._socket:
             self._server.run(sockets=[self._socket])
 
