@@ -16,7 +16,7 @@ from ..jobs.argument_types import (
     parse_tcp_address,
 )
 from . import encoding_options, options
-from .messages import Misused, Refused
+from .messages import Misused
 from .options import add_option
 from .stop_signals import Signals
 
@@ -135,25 +135,22 @@ def run(args: argparse.Namespace) -> int:
         "grace": args.grace,
         "metrics": args.metrics,
     }
-    try:
-        with Log() as log:
-            if not args.quiet:
-                settings["on_ready"] = lambda where: log.say(f"listening on {where}")
-            if args.http:
-                return _run_http(args, encoding, settings)
-            encoding_options.open_stream(args, encoding)  # raises if no connection could have one
-            if args.unix_mode is not None and args.unix is None:
-                raise Misused("--unix-mode needs --unix")
-            return serve.run(
-                encoding,
-                path=args.unix,
-                mode=0o600 if args.unix_mode is None else args.unix_mode,
-                format=args.format,
-                **settings,
-                **encoding_options.stream_settings(args),
-            )
-    except ModuleNotFoundError as error:
-        raise Refused(str(error)) from None
+    with Log() as log:
+        if not args.quiet:
+            settings["on_ready"] = lambda where: log.say(f"listening on {where}")
+        if args.http:
+            return _run_http(args, encoding, settings)
+        encoding_options.open_stream(args, encoding)  # raises if no connection could have one
+        if args.unix_mode is not None and args.unix is None:
+            raise Misused("--unix-mode needs --unix")
+        return serve.run(
+            encoding,
+            path=args.unix,
+            mode=0o600 if args.unix_mode is None else args.unix_mode,
+            format=args.format,
+            **settings,
+            **encoding_options.stream_settings(args),
+        )
 
 
 def _run_http(args: argparse.Namespace, encoding: Encoding, settings: dict[str, Any]) -> int:

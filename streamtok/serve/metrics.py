@@ -12,16 +12,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from ..errors import MissingLibraryError
 from ..jobs.host_port import format_host_port
 
 try:
     from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
     from prometheus_client.registry import Collector
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "metrics need prometheus-client: pip install 'streamtok[metrics]'", name=error.name
-    ) from None
+except ImportError as error:
+    raise MissingLibraryError("metrics", "prometheus-client", "metrics", error) from None
 
 if TYPE_CHECKING:
     from .counters import Counters, HttpCounters

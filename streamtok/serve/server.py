@@ -193,7 +193,7 @@ def run(
     A second signal ends the grace period. on_ready: called with each address. max_connections: None
     for 1000, or fewer if the limit of open files requires it; the soft limit is raised if needed.
     grace: seconds, see `Server.close`. metrics: host and port for Prometheus. Other settings and
-    exceptions: as for `serve`; also ModuleNotFoundError if prometheus-client is missing.
+    exceptions: as for `serve`; also MissingLibraryError if prometheus-client is missing.
     """
     settings["max_connections"] = reserve_descriptors(max_connections, DEFAULT_MAX_CONNECTIONS)
     return asyncio.run(_run(encoding, on_ready, grace, metrics, settings))

@@ -86,7 +86,7 @@ def test_a_library_that_is_missing(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == (
-        b"streamtok: error: metrics need prometheus-client: pip install 'streamtok[metrics]'\n"
+        b'streamtok: error: metrics need prometheus-client: pip install "streamtok[metrics]"\n'
     )
 
 
