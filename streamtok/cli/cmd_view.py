@@ -1,4 +1,4 @@
-"""`streamtok view`: serves the page that shows tokens, streams and vocabularies."""
+"""`streamtok view`: serves the page that shows tokens, streams and differences of encodings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "view",
         run,
-        "show tokens, streams and vocabularies in a page on this machine",
+        "show tokens and streams in a page on this machine",
         ["@", "@ -e tokenizer.json book.txt"],
     )
     parser.add_argument(

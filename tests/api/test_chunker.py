@@ -100,14 +100,10 @@ def check_every_chunk_size(name, data):
 @pytest.mark.parametrize(("name", "text"), CASCADES)
 def test_cascades_stream_exactly(name, text):
     for shorter in (text, text[:-1], text[:-5]):
-        check_all_chunk_sizes(name, shorter.encode(), twin_of(name).encode(shorter))
-
-
-def check_all_chunk_sizes(name, data, ids):
-    enc = encoding_of(name)
-    assert enc.encode(data) == ids
-    for size in range(1, len(data) + 1):
-        assert stream_ids(enc.stream_encoder(), chunked(data, size)) == ids
+        enc, data, ids = encoding_of(name), shorter.encode(), twin_of(name).encode(shorter)
+        assert enc.encode(data) == ids
+        for size in range(1, len(data) + 1):
+            assert stream_ids(enc.stream_encoder(), chunked(data, size)) == ids
 
 
 def endless(kind: str, size: int) -> bytes:
