@@ -61,6 +61,7 @@ def test_every_step(open_page: Open, url: str) -> None:
 def test_play_and_pause(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "stream")
     set_size(page, 1)  # many steps: it is not at its end before it is paused
+    ready(page, "stream")
     page.click("#stream-play")
     assert page.inner_text("#stream-play") == "Pause"
     until(page, "document.querySelectorAll('#exact-tokens .t').length > 0")
@@ -93,7 +94,7 @@ def test_a_certificate(open_page: Open, serve: Serve) -> None:
 def test_another_text_and_encoding(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "stream")
     page.select_option("#encoding", "gpt2")
-    page.wait_for_selector("#panel-stream[data-state=ready]")
+    ready(page, "stream")
     page.click("#stream-end")
     assert token_ids(page, "#exact-tokens .t") == streamtok.get_encoding("gpt2").encode(TEXT)
     page.click("#tab-text")
