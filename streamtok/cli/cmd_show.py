@@ -12,16 +12,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..encoding import Encoding
-from ..jobs.argument_types import parse_chunk_size
 from . import encoding_options, one_text, options
-from .messages import Misused, say, shown, write_bytes
+from .messages import say, shown, write_bytes
 from .options import add_option
 from .paint import Paint, add_color, write_lines
 from .stop_signals import Signals
 
 if TYPE_CHECKING:  # what a command needs is imported when it runs
-    from ..answers.views.lanes import LaneChunk
-    from ..answers.views.merges import MergeTrace
     from ..answers.views.tokens import PlacedToken, Token
 
 _EXAMPLES = [
@@ -29,8 +26,6 @@ _EXAMPLES = [
     "tail -f app.log | @ -e o200k_base",
     "@ --table --special allow prompt.txt",
     "@ --json notes.txt | jq -r .id",
-    "@ --lanes 16 notes.txt",
-    "echo ' tokenization' | @ --merges",
 ]
 
 
@@ -42,15 +37,7 @@ def add_parser(subparsers: Any) -> None:
     group = parser.add_argument_group("what is shown (default: the text, token by token)")
     kind = group.add_mutually_exclusive_group()
     add_option(kind, "--table", "a line for each token: offset, id, rank, bytes, text")
-    add_option(
-        kind,
-        "--lanes SIZE",
-        "the text in chunks of SIZE bytes: naive ids beside those of the stream; wrong ones "
-        "are red",
-        parse_chunk_size,
-    )
-    add_option(kind, "--merges", "how each different pre-token is merged")
-    add_option(group, "--json", "JSON: a line for each token, chunk or pre-token")
+    add_option(kind, "--json", "a line of JSON for each token")
     add_color(group)
     add_option(group, "-q --quiet", "do not print the totals on standard error")
     encoding_options.add_text_options(parser)
@@ -60,14 +47,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
-    paint = Paint(args.color)
     with one_text.errors_of(args.file):
-        if args.lanes is not None:
-            _show_lanes(args, encoding, paint)
-        elif args.merges:
-            _show_merges(args, encoding, paint)
-        else:
-            _Feed(args, encoding, paint).run()
+        _Feed(args, encoding, Paint(args.color)).run()
     return 0
 
 
@@ -163,72 +144,3 @@ def _table_line(one: PlacedToken) -> str:
 
 def _line(start: str, id: str, rank: str, data: str, text: str) -> str:
     return f"{start:>9}  {id:>7}  {rank:>7}  {data:<24}  {text}"
-
-
-def _refuse_specials(args: argparse.Namespace, option: str) -> None:
-    if args.special != "plain":
-        raise Misused(f"{option} takes special tokens for plain text: leave out --special")
-
-
-def _show_lanes(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> None:
-    from ..answers.views.lanes import make_lanes
-
-    _refuse_specials(args, "--lanes")
-    if args.errors != "strict":
-        raise Misused("--lanes cannot be combined with --errors: its text must be UTF-8")
-    lanes = make_lanes(encoding, one_text.read_whole(args, args.file, "--lanes takes"), args.lanes)
-    if args.json:
-        write_lines(json.dumps(chunk.as_json()) for chunk in lanes.chunks)
-        return
-    for chunk in lanes.chunks:
-        write_lines(_lane_lines(chunk, paint))
-    if not args.quiet:
-        say(
-            f"naive: {lanes.naive_tokens:,} tokens, {lanes.wrong_tokens:,} of them wrong; "
-            f"exact: {lanes.tokens:,}; {lanes.cuts_inside_tokens:,} of {lanes.cuts:,} cuts are in "
-            "a token"
-        )
-
-
-def _lane_lines(chunk: LaneChunk, paint: Paint) -> list[str]:
-    if chunk.start == chunk.stop:
-        naive = "(end)"
-    else:
-        parts = [
-            paint.wrong(one.token.shown) if one.is_wrong else paint.token(one.token, number)
-            for number, one in enumerate(chunk.naive)
-        ]
-        naive = ("" if paint.is_on else "|").join(parts)
-    exact = paint.tokens(one.token for one in chunk.exact)
-    pending = f"  pending: {paint.dim(chunk.pending_shown)}" if chunk.pending else ""
-    return [f"{chunk.start:>9}  naive  {naive}", f"{'':>9}  exact  {exact}{pending}"]
-
-
-def _show_merges(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> None:
-    from ..answers.views.merges import pretokens, trace_merges
-
-    _refuse_specials(args, "--merges")
-    text = one_text.read_whole(args, args.file, "--merges takes").decode("utf-8", args.errors)
-    for pretoken in dict.fromkeys(pretokens(encoding, text)):
-        data = pretoken.encode("utf-8", "surrogateescape")
-        trace = trace_merges(encoding, data)
-        if args.json:
-            write_lines([json.dumps(trace.as_json())])
-        else:
-            write_lines(_merge_lines(trace, paint))
-
-
-def _merge_lines(trace: MergeTrace, paint: Paint) -> Iterator[str]:
-    start = "|".join(part.shown for part in trace.start)
-    yield f"{start}  {len(trace.start)} bytes"
-    for step in trace.steps:
-        one = step.candidate
-        pair = f"{one.left}v{one.left_version} + {one.right}v{one.right_version}"
-        line = f"  {step.kind:<6}  rank {one.rank:<7}  {pair:<15}  heap {len(step.heap):<3}"
-        if step.kind == "merged":
-            line += "  " + "|".join(part.shown for part in step.parts)
-        line = line.rstrip()
-        yield paint.dim(line) if step.kind == "stale" else line
-    ids = ", ".join(map(str, trace.ids))
-    known = "; a token as a whole" if trace.is_whole_token else ""
-    yield f"  ids {ids}: {trace.merges} merges, {trace.stale} stale{known}"

@@ -39,7 +39,7 @@ from .stop_signals import Signals
 _GROUPS = {
     "text to ids and back": ("encode", "decode", "verify"),
     "counting and cutting": ("count", "split", "truncate"),
-    "looking at tokens": ("show", "compare", "languages", "bench", "view"),
+    "looking at tokens": ("show", "bench", "view"),
     "vocabularies": ("list", "vocab", "train", "convert"),
     "serving": ("serve",),
 }

@@ -9,11 +9,9 @@ from typing import Any
 
 from ..errors import StreamtokError
 from ..jobs.sources import open_blocks, unpack
-from .messages import Refused, input_name, write_bytes
+from .messages import input_name, write_bytes
 from .open_inputs import explain, refuse_ids
 from .options import FILE_HELP
-
-_MOST_BYTES = 1 << 24  # of text that is not streamed
 
 
 def add_file(parser: argparse.ArgumentParser) -> None:
@@ -33,21 +31,6 @@ def blocks_of(args: argparse.Namespace, path: str) -> Iterator[bytes]:
     name = input_name(path)
     blocks = open_blocks(path, name, size=args.chunk_size, waiting=args.signals.heard)
     return unpack(blocks, name)
-
-
-def read_whole(args: argparse.Namespace, path: str, what: str) -> bytes:
-    """The text of a file for a command that cannot stream, named in the error if it is too long.
-
-    Raises Refused, OSError.
-    """
-    data = b""
-    for block in blocks_of(args, path):
-        data += block
-        if len(data) > _MOST_BYTES:
-            raise Refused(
-                f"{input_name(path)} has more than {_MOST_BYTES >> 20} MiB; {what} no more"
-            )
-    return data
 
 
 @contextlib.contextmanager

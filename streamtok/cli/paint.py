@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 _RESET = "\x1b[0m"
 _BACKGROUNDS = (152, 223, 151, 217, 189)  # of 256 colours: pale, for black letters
 _SPECIAL = "\x1b[7m"
-_WRONG = "\x1b[1;97;41m"
-_DIM = "\x1b[2m"
 _LEAST = 8  # columns of a cell that is cut
 
 
@@ -57,24 +55,10 @@ class Paint:
         colour = _BACKGROUNDS[number % len(_BACKGROUNDS)]
         return f"\x1b[38;5;16;48;5;{colour}m{token.shown}{_RESET}"
 
-    def tokens(self, tokens: Iterable[Token]) -> str:
-        """Tokens in a row: in colours, or with bars between them."""
-        drawn = [self.token(token, number) for number, token in enumerate(tokens)]
-        return ("" if self.is_on else "|").join(drawn)
 
-    def wrong(self, text: str) -> str:
-        """A wrong token: red, or between exclamation marks."""
-        return f"{_WRONG}{text}{_RESET}" if self.is_on else f"!{text}!"
-
-    def dim(self, text: str) -> str:
-        """Unsettled text: pale, or as it is."""
-        return f"{_DIM}{text}{_RESET}" if self.is_on and text else text
-
-
-def padded(painted: str, shown: str, columns: int, right: bool = False) -> str:
-    """`painted`, with spaces up to that many columns. shown: the same without colours."""
-    blanks = " " * max(0, columns - width(shown))
-    return blanks + painted if right else painted + blanks
+def _padded(text: str, columns: int, right: bool) -> str:
+    blanks = " " * max(0, columns - width(text))
+    return blanks + text if right else text + blanks
 
 
 def room() -> int | None:
@@ -82,18 +66,13 @@ def room() -> int | None:
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 
-def columns(
-    rows: Sequence[Sequence[str]],
-    right: Sequence[bool],
-    painted: Sequence[Sequence[str]] | None = None,
-) -> list[str]:
+def columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
     """Lines of a table, two spaces between columns. right: which columns end at the right.
 
-    painted: the cells in colours; then no cell is cut. Else, on a terminal that is too narrow, the
-    widest of the other columns are.
+    On a terminal that is too narrow, the widest of the other columns are cut.
     """
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
-    most = room() if painted is None else None
+    most = room()
     while most is not None and sum(widths) + 2 * (len(widths) - 1) > most:
         size, widest = max(
             ((size, i) for i, size in enumerate(widths) if not right[i]), default=(0, 0)
@@ -101,13 +80,8 @@ def columns(
         if size <= _LEAST:
             break
         widths[widest] -= 1
-    cut = [list(map(_cut, row, widths)) for row in rows]
     return [
-        "  ".join(
-            padded(drawn, cell, size, at_right)
-            for drawn, cell, size, at_right in zip(line, row, widths, right, strict=True)
-        ).rstrip()
-        for line, row in zip(painted or cut, cut, strict=True)
+        "  ".join(map(_padded, map(_cut, row, widths), widths, right)).rstrip() for row in rows
     ]
 
 

@@ -1,4 +1,4 @@
-"""`show`, `compare`, `languages` and `vocab`: the views' numbers, and no raw text on a terminal."""
+"""`show` and `vocab`: the views' numbers, and no raw text on a terminal."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ import pytest
 import streamtok
 from streamtok import formats
 from streamtok.answers.views import vocabulary_lists, vocabulary_search
-from streamtok.answers.views.comparison import compare_encodings
-from streamtok.answers.views.languages import compare_languages
-from streamtok.answers.views.merges import trace_merges
 from streamtok.answers.views.visible import width
-from streamtok.cli.measure import measure
-from streamtok.cli.paint import Paint, columns, padded
+from streamtok.cli.paint import Paint, columns
 
 from .test_arguments import usage
 from .test_cli import COMMAND, ENV, POSIX, Live, fails, run, spawn
@@ -92,48 +88,18 @@ def test_show_says_what_is_wrong() -> None:
     assert "byte 1 is not UTF-8" in fails("show", "-q", stdin=b"a\xff")
     assert "--special plain" in fails("show", "-q", "--special", "refuse", stdin=DATA)
     assert run("show", "-q", "--errors", "surrogateescape", stdin=b"a\xff").stdout == b"a|<FF>\n"
-    for kind in (["--lanes", "4"], ["--merges"]):
-        assert "leave out --special" in usage("show", *kind, "--special", "allow")
-    assert "must be UTF-8" in usage("show", "--lanes", "4", "--errors", "replace")
-    assert "at most 400" in fails("show", "--merges", stdin=b"a" * 500)
+    assert "not allowed with argument" in usage("show", "--table", "--json")
 
 
-@pytest.mark.parametrize("kind", [[], ["--table"], ["--json"], ["--lanes", "5"], ["--merges"]])
+@pytest.mark.parametrize("kind", [[], ["--table"], ["--json"]])
 @pytest.mark.parametrize("color", ["never", "always"])
 def test_nothing_of_the_text_reaches_the_terminal_raw(kind: list[str], color: str) -> None:
     done = run("show", *kind, "--color", color, stdin=EVIL.encode())
     text = COLOUR.sub("", done.stdout.decode())
     assert text
     assert all(line.isprintable() for line in text.split("\n"))
-    is_coloured = color == "always" and kind not in (["--table"], ["--json"])
+    is_coloured = color == "always" and not kind
     assert ("\x1b[" in done.stdout.decode()) == is_coloured
-
-
-def test_show_lanes_are_those_of_bench() -> None:
-    done = run("show", "--lanes", "7", stdin=DATA)
-    row = {row.way: row for row in measure(DATA, CL100K, (7,), rounds=1)}["naive"]
-    assert done.stderr.decode() == (
-        f"streamtok: naive: {row.tokens} tokens, {row.wrong_tokens} of them wrong; exact: "
-        f"{N_TOKENS}; {row.cuts_inside_tokens} of {row.cuts} cuts are in a token\n"
-    )
-    lines = lines_of(done)
-    assert len(lines) == 2 * (row.ops + 1)
-    chunks = rows_of("show", "--json", "--lanes", "7", stdin=DATA)
-    ids = [one["id"] for chunk in chunks for one in chunk["exact"]]
-    assert ids == CL100K.encode(TEXT, disallowed_special=())
-    assert sum(one["is_wrong"] for chunk in chunks for one in chunk["naive"]) == row.wrong_tokens
-    red = run("show", "--lanes", "7", "--color", "always", stdin=DATA).stdout.decode()
-    assert red.count("\x1b[1;97;41m") == row.wrong_tokens
-
-
-def test_show_merges() -> None:
-    rows = rows_of("show", "--merges", "--json", stdin=b" tokenizers tokenizers")
-    assert [bytes.fromhex(row["pretoken"]) for row in rows] == [b" tokenizers"]  # once
-    assert rows == [trace_merges(CL100K, " tokenizers").as_json()]
-    lines = lines_of(run("show", "--merges", stdin=b" tokenizers"))
-    assert lines[0] == "·|t|o|k|e|n|i|z|e|r|s  11 bytes"
-    assert lines[-1] == "  ids 4037, 12509: 9 merges, 10 stale"
-    assert sum(line.startswith("  stale") for line in lines) == 10
 
 
 @POSIX
@@ -158,9 +124,7 @@ def test_show_of_an_endless_pipe(kind: list[str]) -> None:
 
 
 @POSIX
-@pytest.mark.parametrize(
-    "args", ["show", "compare", "languages", "vocab --longest", "truncate -n 9"]
-)
+@pytest.mark.parametrize("args", ["show", "vocab --longest", "truncate -n 9"])
 def test_standard_output_is_closed(args: str) -> None:
     command = " ".join(["exec", sys.executable, "-m", "streamtok", args, ">&-"])
     done = spawn(["sh", "-c", command], input=b"to be")
@@ -203,7 +167,6 @@ def test_columns_of_wide_characters() -> None:
     lines = columns(rows, (False, False, True))
     assert {width(line) for line in lines} == {2 + 2 + 4 + 2 + 1}
     assert lines[1] == "bb  e\u0301     y"
-    assert padded("\x1b[1m東\x1b[0m", "東", 4) == "\x1b[1m東\x1b[0m  "
 
 
 @pytest.mark.parametrize(
@@ -231,10 +194,8 @@ def test_columns_of_a_narrow_terminal(
 @pytest.mark.parametrize(
     "args",
     [
-        ["languages"],
         ["vocab", "--longest", "--limit", "9"],
         ["vocab", "--duplicates", "--limit", "9"],
-        ["compare", "-e", "gpt2", "-e", "cl100k_base", "-e", "o200k_base", "-e", "r50k_base"],
         ["show", "--table", "-q"],
         ["list"],
     ],
@@ -256,92 +217,6 @@ def test_tables_fit_80_columns(args: list[str]) -> None:
     lines = COLOUR.sub("", printed.decode()).replace("\r", "").splitlines()
     assert len(lines) > 5
     assert max(map(width, lines)) <= 80
-
-
-# compare
-
-
-def test_compare_totals_and_places(tmp_path: Path) -> None:
-    path = tmp_path / "text"
-    path.write_bytes(DATA)
-    args = ("compare", str(path), "-e", "cl100k_base", "-e", "o200k_base")
-    expected = compare_encodings([CL100K, O200K], DATA)
-    assert rows_of(*args, "--json") == [expected.as_json()]
-    lines = lines_of(run(*args, "--limit", "0"))
-    for line, enc in zip(lines[1:3], (CL100K, O200K), strict=True):
-        n = len(enc.encode(TEXT, disallowed_special=()))
-        assert line.split() == [enc.name, str(n), f"{len(TEXT) / n:.3f}", f"{n / len(TEXT):.4f}"]
-    assert lines[3] == (f"boundaries: {expected.agreeing} shared, {expected.differing} differing")
-    differing = [one for one in expected.segments if not one.is_same]
-    assert len(lines) == 6 + len(differing)
-    at = lines[5].index("o200k_base")
-    for line, segment in zip(lines[6:], differing, strict=True):
-        place, rest = line.split(maxsplit=1)
-        assert int(place) == segment.start
-        cells = [
-            "|".join(
-                one.token.shown
-                for one in column.tokens
-                if segment.start <= one.start < segment.stop
-            )
-            for column in expected.columns
-        ]
-        assert rest.startswith(f"{cells[0]} ")
-        assert rest.endswith(f" {cells[1]}")
-        cut = next(i for i in range(len(line) + 1) if width(line[:i]) >= at)
-        assert line[cut - 1] == " "  # the column begins where its head does
-    shorter = run(*args, "--limit", "1")
-    assert shorter.stderr.decode() == (
-        f"streamtok: {len(differing) - 1} more places differ; --limit 0 shows them\n"
-    )
-
-
-def test_compare_says_what_is_wrong() -> None:
-    assert "two to 4 times, not 1" in usage("compare", "-e", "gpt2")
-    assert "two to 4 times, not 5" in usage("compare", *["-e", "gpt2"] * 5)
-    assert "byte 1 is not UTF-8" in fails("compare", stdin=b"a\xff")
-    assert run("compare", "--errors", "replace", stdin=b"a\xff").returncode == 0
-    assert run("compare", stdin=b"").returncode == 0
-
-
-# languages
-
-
-def test_languages_of_all_encodings() -> None:
-    names = ["r50k_base", "cl100k_base", "o200k_base"]
-    expected = compare_languages([streamtok.get_encoding(name) for name in names])
-    assert rows_of("languages", "--json") == [expected.as_json()]
-    lines = lines_of(run("languages"))
-    assert lines[1].split() == ["code", "language", *names]
-    assert len(lines) == 2 + len(expected.rows) >= 42
-    for line, row in zip(lines[2:], expected.rows, strict=True):
-        assert line.startswith(row.code)
-        assert line.split()[-3:] == [f"{rate:.3f}" for rate in row.tokens_per_character]
-    assert len({width(line) for line in lines[1:]}) == 1
-
-
-def test_languages_sorted_and_chosen() -> None:
-    lines = lines_of(run("languages", "--sort", "r50k_base", "--measure", "english"))
-    rates = [float(line.split()[-3]) for line in lines[2:]]
-    assert rates == sorted(rates, reverse=True)
-    [row] = rows_of("languages", "--only", "hi,en,hi", "--json")
-    assert [one["code"] for one in row["rows"]] == ["hi", "en"]
-    assert row["rows"][1]["times_english"] == [1, 1, 1]
-    for name in ("tokens", "byte"):
-        assert run("languages", "--measure", name).returncode == 0
-    assert "must be name or one of" in usage("languages", "--sort", "gpt2")
-    assert "there is no text in 'xx'" in fails("languages", "--only", "en,xx")
-    assert "there is no text in ''" in fails("languages", "--only", "en,")
-
-
-@pytest.mark.parametrize(
-    ("wanted", "codes"),
-    [("pt", ["pt-BR", "pt-PT"]), ("EN", ["en"]), ("Germ,en", ["de-1996", "en"]),
-     ("azer", ["az-Latn"])],
-)  # fmt: skip
-def test_languages_by_the_beginning_of_their_names(wanted: str, codes: list[str]) -> None:
-    [row] = rows_of("languages", "--only", wanted, "--json")
-    assert [one["code"] for one in row["rows"]] == codes
 
 
 # vocab
@@ -407,11 +282,8 @@ def test_names_of_encodings_are_made_visible(tmp_path: Path) -> None:
     assert formats.load(path).name == path.name
     for args in (
         ["show"],
-        ["show", "--lanes", "1"],
-        ["compare", "-e", "gpt2"],
         ["vocab", "--id", "65"],
         ["vocab", "--id", "9999"],
-        ["languages", "--only", "en"],
     ):
         done = run(*args, "-e", str(path), stdin=b"ab")
         assert done.returncode == ("9999" in args)
