@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
             stream, prepend=template.before, append=template.after, skip_empty=args.skip_empty
         )
         live = _Live(args, name, intervals)
-        skip_log = SkipLog(limit=reading.max_bad_lines)
+        skip_log = SkipLog()
         try:
             (opened,) = opener.open_all([name], skip_log)
             stopped = _count(args, opened, encoder, live, skip_log)

@@ -83,8 +83,7 @@ def run(args: argparse.Namespace) -> int:
         threads = 1 if is_arrow else min(2, usable_cores())
     set_cache_limit(CACHE_BYTES)
     skip_log = SkipLog(
-        skip_log_path(output.first) if output.is_file and job.skips_bad else None,
-        limit=job.max_bad_lines,
+        skip_log_path(output.first) if output.is_file and job.skip_bad_lines else None,
         is_resumable=job.resume,
     )
     notes = open_inputs.Notes(args.quiet, args.json)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import StreamtokError
 from ..files import is_folder
 from ..jobs.argument_types import parse_count, parse_positive, parse_positive_size
-from ..jobs.parts import counted_documents
-from ..jobs.parts.counted_files import FileCounts
+from ..jobs.counting import BLOCK, count_inputs
+from ..jobs.skip_log import SkipLog, reasons
 from ..jobs.sources import MAX_LINE, Reading
 from ..patterns.named import PATTERNS
 from ..vocabulary.ranks_file import save_tiktoken
@@ -123,14 +123,16 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         counting,
         "--save-counts FILE",
-        "save the counts to FILE, also on Ctrl-C; the same command then continues from them "
-        "and must name all files that they include",
+        "save the counts to FILE: Trainer.load_counts reads them, to train again or to merge the "
+        "counts of several machines",
     )
     options.add_force(output)
     add_option(parser, "-q --quiet", "do not print progress or a summary")
 
 
 def run(args: argparse.Namespace) -> int:
+    from ..training.trainer import Trainer
+
     started = time.perf_counter()
     if args.model == "wordpiece" and args.tie is not None:
         raise Misused("--tie cannot be used with --model wordpiece")
@@ -143,32 +145,23 @@ def run(args: argparse.Namespace) -> int:
         raise StreamtokError(str(error)) from None
     format = _choose_format(args)
     _check_output(args.output, format)
-    also = [] if args.save_counts is None else [args.save_counts]
+    counts = [] if args.save_counts is None else [args.save_counts]
     reading = options.read_options(args, Reading)
     notes = open_inputs.Notes(args.quiet)
     names = open_inputs.input_paths(args.files, args.glob, reading, notes)
-    vocabulary_output.check_vocabulary([args.output], names, args.force, also)
-    trainer = _open_trainer(args, names)
+    vocabulary_output.check_vocabulary([args.output, *counts], names, args.force)
+    trainer = Trainer(args.pattern, errors=args.errors, num_threads=args.threads)
     _check_format(args, trainer, format)
-    files = FileCounts(trainer, names, reading, args.save_counts)
-    opener = Opener(reading, notes, args.signals.heard, counted_documents.BLOCK)
-    try:
-        with show_bar(args.quiet, "counting", None, "B") as advance:
-            files.count(
-                lambda name, span, on_bad: opener.open(name, on_bad, span),
-                num_threads=args.threads,
-                advance=advance,
-            )
-    finally:  # whatever the reason, a later process can continue
-        if args.save_counts is not None:
-            trainer.save_counts(args.save_counts)
-            if not args.quiet:
-                say(f"{trainer.bytes_in:,} bytes are counted in {shown(args.save_counts)}")
-    skipped = files.skipped
-    if skipped and not args.quiet:
-        say(f"{skipped:,} lines or rows without a text were skipped (--skip-bad-lines)")
-    if skipped and not trainer.bytes_in:
-        raise StreamtokError("no line or row has a text: give the name of the field that has it")
+    skip_log = SkipLog()
+    opener = Opener(reading, notes, args.signals.heard, BLOCK)
+    inputs = opener.open_all(names, skip_log)
+    with show_bar(args.quiet, "counting", None, "B") as advance:
+        documents = count_inputs(trainer, inputs, reading.is_split, advance)
+    skip_log.check_all(documents)
+    if skip_log.skipped and not args.quiet:
+        say(f"{skip_log.skipped:,} skipped ({reasons(skip_log.because)})")
+    if args.save_counts is not None:
+        trainer.save_counts(args.save_counts)
     with show_bar(args.quiet, "merges", None, "") as advance:
         encoding = _train(args, trainer, args.vocab_size, advance)
     _save(encoding, args.output, format)
@@ -257,33 +250,6 @@ def _save(encoding: Encoding, path: str, format: str) -> None:
     from ..formats.conversion import convert
 
     convert(encoding, path, format)
-
-
-# Counting
-
-
-def _open_trainer(args: argparse.Namespace, names: list[str]) -> Trainer:
-    from ..training.trainer import Trainer
-
-    if args.save_counts is None:
-        return Trainer(args.pattern, errors=args.errors, num_threads=args.threads)
-    if "-" in names:
-        raise StreamtokError(
-            "--save-counts records an offset in each file: it cannot be used with standard input"
-        )
-    if not os.path.exists(args.save_counts):
-        return Trainer(args.pattern, errors=args.errors, num_threads=args.threads)
-    trainer = Trainer.load_counts(args.save_counts, num_threads=args.threads)
-    wanted = PATTERNS.get(args.pattern, args.pattern)
-    if trainer.pattern.is_composed or (trainer.pattern.source, trainer.errors) != (
-        wanted,
-        args.errors,
-    ):
-        raise StreamtokError(
-            f"{args.save_counts} was counted with another --pattern or --errors: give the same, or "
-            "use another file for --save-counts"
-        )
-    return trainer
 
 
 def _check_output(name: str, format: str) -> None:

@@ -72,7 +72,7 @@ class Output:
             outputs = self.family.kept_names(self._path, None)
             if self._job.resume:
                 outputs.append(record_path(outputs[0]))
-            if self._job.skips_bad:
+            if self._job.skip_bad_lines:
                 outputs.append(skip_log_path(outputs[0]))
             if self._job.shard_tokens is not None:
                 for shard in self.family.shards_there(self._path):

@@ -11,7 +11,6 @@ from ..jobs.parts.commit import commit
 from ..jobs.parts.part import missing_parts, run_parts
 from ..jobs.parts.plan import Plan, plan_job
 from ..jobs.rows import Totals
-from ..jobs.skip_log import reasons
 from . import encoding_options, open_inputs, overwriting
 from .encode_output import resolve
 from .messages import Misused, Refused, shown
@@ -52,12 +51,6 @@ def run(args: argparse.Namespace, job: EncodeJob) -> int:
             read += _size(made, number)
             done.add(totals)
             progress.advance(read, done)
-            if job.max_bad_lines is not None and done.skipped > job.max_bad_lines:
-                raise Refused(
-                    f"{done.skipped:,} lines or rows were skipped, and --max-bad-lines allows "
-                    f"{job.max_bad_lines:,} ({reasons(done.skipped_because)}); the .skipped.jsonl "
-                    f"files in {shown(made.output)} name them"
-                )
 
         if job.ray is not None:
             from ..ray import run_parts as run_on_ray

@@ -80,9 +80,7 @@ def columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
         if size <= _LEAST:
             break
         widths[widest] -= 1
-    return [
-        "  ".join(map(_padded, map(_cut, row, widths), widths, right)).rstrip() for row in rows
-    ]
+    return ["  ".join(map(_padded, map(_cut, row, widths), widths, right)).rstrip() for row in rows]
 
 
 def _cut(text: str, columns: int) -> str:

@@ -33,19 +33,16 @@ def check_vocabulary(
     outputs: Sequence[str],
     inputs: Iterable[str],
     is_forced: bool,
-    also: Iterable[str] = (),
 ) -> None:
     """Raise Refused unless `outputs`, the files of a vocabulary, may be written.
 
     They must be regular files and not inputs, and replace nothing unless that is forced: the ids of
-    a corpus are worth as much as its vocabulary. also: other files that the command writes.
+    a corpus are worth as much as its vocabulary.
     """
     for path in outputs:
         if not check_output(path):
             raise Refused(f"{shown(path)} is not a regular file: a vocabulary needs one")
-    for path in also:
-        check_output(path)
-    overwriting.refuse_inputs([*outputs, *also], inputs)
+    overwriting.refuse_inputs(outputs, inputs)
     overwriting.refuse_existing(outputs, is_forced)
 
 

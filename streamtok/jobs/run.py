@@ -75,7 +75,7 @@ class Run:
         """Encode all that is left, then publish all files.
 
         advance: called with the bytes read from the disk and the totals. Raises what the events and
-        the files raise, and DocumentError if nothing was encoded because all records were skipped;
+        the files raise, and DocumentError if no document is left because all were skipped;
         then there is nothing to go on from.
         """
         record, files, log = self._record, self._files, self._skip_log

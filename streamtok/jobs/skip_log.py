@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any
 
 from ..errors import DocumentError
 from ..files import PartFile, publish_left, remove_left
@@ -29,20 +28,13 @@ def reasons(because: dict[str, int]) -> str:
     return ", ".join(f"{reason}: {count:,}" for reason, count in ordered)
 
 
-def check_skipped(totals: Totals, limit: int | None, log: str | None) -> None:
-    """Raise DocumentError if more records were skipped than may be, or all.
-
-    log: names them.
-    """
-    about = f"({reasons(totals.skipped_because)})" + (f"; {log} names them" if log else "")
+def check_skipped(totals: Totals, log: str | None) -> None:
+    """Raise DocumentError if all records were skipped. log: names them."""
     if totals.skipped and not totals.documents:
+        names = f"; {log} names them" if log else ""
         raise DocumentError(
-            f"nothing was encoded: {totals.skipped:,} lines or rows were skipped {about}"
-        )
-    if limit is not None and totals.skipped > limit:
-        raise DocumentError(
-            f"{totals.skipped:,} lines or rows were skipped, and --max-bad-lines allows "
-            f"{limit:,} {about}"
+            f"no document is left: {totals.skipped:,} lines or rows were skipped "
+            f"({reasons(totals.skipped_because)}){names}"
         )
 
 
@@ -56,17 +48,14 @@ class SkipLog:
         self,
         path: str | None = None,
         *,
-        limit: int | None = None,
         is_part: bool = False,
         is_resumable: bool = False,
     ):
-        """path: the log; None: only count. limit: records that may be skipped.
+        """path: the log; None: only count. is_part: all records may be skipped.
 
-        is_part: whether all records were skipped is not looked at. Nothing is written before the
-        first record comes.
+        Nothing is written before the first record comes.
         """
         self.path = path
-        self._limit = limit
         self._is_part = is_part
         self._is_resumable = is_resumable
         self._file: PartFile | None = None
@@ -78,43 +67,25 @@ class SkipLog:
         return sum(self.because.values())
 
     def __call__(self, bad: BadRecord) -> None:
-        """Take one record. Raises DocumentError if it is one too many, OSError."""
+        """Take one record. Raises OSError."""
         self.because[bad.kind] = self.because.get(bad.kind, 0) + 1
         if self.path is not None:
             if self._file is None:
                 self._file = self._open(False)
             row = {"file": bad.file, **bad.place, "reason": bad.reason}
             self._file.write(json.dumps(row).encode() + b"\n")
-        if self._limit is not None and self.skipped > self._limit:
-            names = {"offset": "byte", "row_group": "row group"}
-            where = " ".join(f"{names.get(key, key)} {n}" for key, n in bad.place.items())
-            self._keep()
-            try:
-                check_skipped(Totals(documents=1, **self._counts()), self._limit, self._kept_path)
-            except DocumentError as error:
-                raise DocumentError(f"{bad.file} {where}: {bad.reason}; {error}") from None
-
-    def _counts(self) -> dict[str, Any]:
-        return {"skipped": self.skipped, "skipped_because": self.because}
 
     def check_all(self, documents: int) -> None:
         """Raise DocumentError if records were skipped, and nothing is left; the log is kept."""
         if self.because and not documents and not self._is_part:
-            self._keep()
-            check_skipped(Totals(**self._counts()), None, self._kept_path)
-
-    @property
-    def _kept_path(self) -> str | None:
-        return None if self._file is None else self.path
+            if self._file is not None and self.path is not None:
+                places.create(self.path, self._file.contents())
+            totals = Totals(skipped=self.skipped, skipped_because=self.because)
+            check_skipped(totals, self.path)
 
     def _open(self, goes_on: bool) -> PartFile:
         assert self.path is not None
         return places.open_new(self.path, is_resumable=self._is_resumable, goes_on=goes_on)
-
-    def _keep(self) -> None:
-        """Copy the log to its place although the run fails."""
-        if self._file is not None and self.path is not None:
-            places.create(self.path, self._file.contents())
 
     def sync(self) -> None:
         """Wait until all is on the disk."""

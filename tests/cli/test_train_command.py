@@ -10,7 +10,6 @@ import pytest
 import streamtok
 from streamtok import Trainer
 from streamtok.cli import cmd_train as train
-from streamtok.jobs.parts import counted_files
 from streamtok.patterns.named import PATTERNS
 from streamtok.training import merging
 
@@ -119,75 +118,18 @@ def test_command_refuses_files(files, tmp_path, capsys):
     assert run_cli(tmp_path / "none", *options) == 1
     assert run_cli(*files, "--vocab-size", 300, "-o", tmp_path / "none" / "out") == 1
     assert run_cli(*files, "--vocab-size", 300, "-o", tmp_path) == 1
-    assert run_cli("-", *options, "--save-counts", tmp_path / "c") == 1
-    assert "cannot be used with standard input" in capsys.readouterr().err
     files[2].write_bytes(b"good \xff")
     assert run_cli(files[2], *options) == 1
     assert "byte 5 is not UTF-8 (invalid start byte)" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-@pytest.fixture
-def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Options; a and b are there, and a is counted."""
-    monkeypatch.chdir(tmp_path)
-    Path("a").write_bytes(b"abab abab")
-    Path("b").write_bytes(b"xyxy xyxy xyxy")
-    options = ["--vocab-size", "257", "-o", "out", "--save-counts", "counts", "-q"]
-    assert run_cli("a", *options) == 0
-    return options
-
-
-def tokens_in(path: str) -> list[bytes]:
-    return list(streamtok.vocabulary.load_tiktoken(path).to_ranks())[256:]
-
-
-def test_counts_of_other_files_are_not_taken(two, capsys):
-    assert run_cli("b", *two) == 1
-    assert "counts also has the counts of" in capsys.readouterr().err
-    assert tokens_in("out") == [b"ab"]
-    assert run_cli("b", "a", *two) == 0  # in any order
-    assert tokens_in("out") == [b"xy"]
-    assert Trainer.load_counts("counts").bytes_in == 23
-    # Counts that say nothing about files.
-    trainer = counted([b"abab"])
-    trainer.save_counts("other")
-    assert run_cli("a", *two[:-2], "other", "-q") == 1
-    trainer.notes["files"] = {"a": {"size": 4, "begin": 0, "done": True}}
-    trainer.save_counts("other")
-    assert run_cli("a", *two[:-2], "other", "-q") == 1
-    assert capsys.readouterr().err.count("does not record which files") == 2
-
-
-def test_a_changed_file_is_noticed(two, capsys):
-    status = os.stat("a")
-    Path("a").write_bytes(b"xyxy xyxy")  # of the same size
-    os.utime("a", ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert run_cli("a", *two) == 1
-    assert "has changed since it was counted" in capsys.readouterr().err
-    Path("a").write_bytes(b"abab abab and more")
-    assert run_cli("a", *two) == 1
-    Path("a").write_bytes(b"abab")
-    assert run_cli("a", *two) == 1
-    Path("a").write_bytes(b"abab abab")  # as it was, at another time
-    assert run_cli("a", *two) == 0
-    assert Trainer.load_counts("counts").bytes_in == 9
-
-
-def test_a_counted_file_is_not_read_again(two, monkeypatch):
-    monkeypatch.setattr(counted_files, "batches", None)
-    assert run_cli("a", *two) == 0
-
-
-def test_a_file_that_is_named_twice_counts_twice(two):
-    assert run_cli("a", "a", "b", *two) == 0
-    assert tokens_in("out") == [b"ab"]
-    assert Trainer.load_counts("counts").bytes_in == 32
-    assert run_cli("a", "b", "a", *two) == 0
-    assert Trainer.load_counts("counts").bytes_in == 32
-    assert run_cli("a", "b", *two) == 1
-    assert run_cli("a", "b", "a", *two[:4], "-q") == 0
-    assert tokens_in("out") == [b"ab"]
+def test_counts_can_be_saved(files, tmp_path):
+    counts = tmp_path / "counts.npz"
+    options = "--vocab-size", 300, "-o", tmp_path / "out", "-q", "--save-counts", counts
+    assert run_cli(*files, *options) == 0
+    saved = Trainer.load_counts(counts)
+    assert saved.piece_counts() == counted(texts_of_files(), "cl100k").piece_counts()
 
 
 def test_the_name_says_the_format(files, tmp_path, monkeypatch, capsys):

@@ -12,8 +12,7 @@ import pytest
 
 from streamtok import Trainer
 from streamtok.cli.main import main
-from streamtok.jobs.parts import counted_documents
-from streamtok.jobs.sources import unit_ends
+from streamtok.jobs import counting
 
 WORDS = ["low", "lower", "newest", "日本語", "don't", "2026", " \n", "é", '"', "\\", "", "\t{"]
 
@@ -74,7 +73,7 @@ def kind(request: Any) -> str:
 def inputs(kind: str, tmp_path: Path, monkeypatch: Any) -> tuple[list[str], list[str]]:
     """(arguments, the documents): a plain file and a compressed one, in this folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(counted_documents, "BLOCK", 300)
+    monkeypatch.setattr(counting, "BLOCK", 300)
     second = Path("b.rows" if kind == "parquet" else "b.rows.gz")
     documents = documents_of(kind)
     write(kind, Path("a.rows"), documents)
@@ -110,55 +109,6 @@ def test_the_vocabulary_is_that_of_the_texts(inputs: Any, capsys: Any) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_counting_goes_on_where_it_was_stopped(inputs: Any, monkeypatch: Any) -> None:
-    """After Ctrl-C at any call."""
-    args, documents = inputs
-    expected = model(documents)
-    monkeypatch.setattr(unit_ends, "UNIT", 700)
-    left = [0]
-
-    def stopping(real: Any) -> Any:
-        def call(self: Trainer, *given: Any, **how: Any) -> None:
-            left[0] -= 1
-            if not left[0]:
-                raise KeyboardInterrupt
-            real(self, *given, **how)
-
-        return call
-
-    for name in ("update", "update_documents", "end_document"):
-        monkeypatch.setattr(Trainer, name, stopping(getattr(Trainer, name)))
-    command = ["train", *args, "-q", "-o", "out.tiktoken", "--save-counts", "counts.npz"]
-    command.append("--force")
-    rng = random.Random(3)
-    for number in range(100):  # a packed file is counted in one run
-        left[0] = rng.randrange(6, 20 + 3 * number)
-        code = main(command)
-        assert code in (0, 130)
-        if code == 0:
-            break
-        assert Trainer.load_counts("counts.npz").bytes_in < expected.bytes_in
-    found = Trainer.load_counts("counts.npz")
-    assert list(found.piece_counts().items()) == list(expected.piece_counts().items())
-    assert found.bytes_in == expected.bytes_in
-    left[0] = 10**6
-    assert main(command) == 0  # nothing is counted twice
-    assert Trainer.load_counts("counts.npz").bytes_in == expected.bytes_in
-
-
-def test_counts_of_texts_that_were_read_in_another_way(tmp_path: Path, capsys: Any) -> None:
-    path = tmp_path / "a"
-    path.write_text('{"text": "low", "more": "lower"}\n')
-    args = ["train", str(path), "--vocab-size", "257", "-q", "-o", str(tmp_path / "out")]
-    args += ["--save-counts", str(tmp_path / "counts"), "--force"]
-    assert main([*args, "--jsonl", "text"]) == 0
-    for other in (["--jsonl", "more"], ["--lines"], []):
-        assert main([*args, *other]) == 1
-        assert "was counted with" in capsys.readouterr().err
-    assert main([*args, "--jsonl", "text", "--skip-bad-lines"]) == 0
-    assert Trainer.load_counts(tmp_path / "counts").bytes_in == 3
-
-
 def test_bad_lines(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "low low"}\n{"tex": 1}\nnot JSON\n{"text": "lower"}\n')
@@ -167,9 +117,9 @@ def test_bad_lines(tmp_path: Path, capsys: Any) -> None:
     assert main([*args, "--jsonl", "text"]) == 1
     assert "a.jsonl line 2: no field 'text'" in capsys.readouterr().err
     assert main([*args, "--jsonl", "text", "--skip-bad-lines"]) == 0
-    assert "2 lines or rows without a text were skipped" in capsys.readouterr().err
+    assert "2 skipped (no field 'text': 1, invalid JSON: 1)" in capsys.readouterr().err
     assert main([*args, "--jsonl", "txet", "--skip-bad-lines"]) == 1
-    assert "no line or row has a text" in capsys.readouterr().err
+    assert "no document is left: 4 lines or rows were skipped" in capsys.readouterr().err
 
 
 def test_a_bad_text_is_named(tmp_path: Path, capsys: Any) -> None:

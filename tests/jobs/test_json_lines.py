@@ -41,61 +41,41 @@ SIZES = [1, 3, 50, 1000, 1 << 16]
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_line_is_too_long_however_it_comes(size: int) -> None:
-    """What is skipped does not depend on how the bytes are cut."""
+    """Also where bad lines are skipped. A line of the largest size is not."""
     row = json.dumps({"t": "x" * 80}).encode()
     most = len(row)
     longer = json.dumps({"t": "y" * 81}).encode()
     much = json.dumps({"t": "z" * 5000}).encode()
+    skipped: list[BadRecord] = []
     for lines in ([row, longer, row], [longer], [much, longer, row], [row, much], [b"", longer]):
         for end in (b"\n", b""):
             data = b"\n".join(lines) + end
-            bad: list[BadRecord] = []
-            found, splitter = read(data, size, on_bad=bad.append, max_line=most)
-            assert found == ["x" * 80] * lines.count(row)
-            numbers = [i + 1 for i, line in enumerate(lines) if len(line) > most]
-            offsets = [sum(len(line) + 1 for line in lines[: i - 1]) for i in numbers]
-            places = [{"offset": at} for at in offsets]
-            assert [one.place for one in bad] == places
-            assert {one.reason for one in bad} <= {f"more than {most} bytes"}
-            assert splitter.records == len(lines)
-            if bad:
-                message = (
-                    rf"^rows line {numbers[0]}: more than {most} bytes; a larger "
-                    "--max-pending takes it; --skip-bad-lines skips it$"
-                )
-                with pytest.raises(DocumentError, match=message):
-                    read(data, size, max_line=most)
-
-
-def test_a_long_line_is_not_kept() -> None:
-    splitter = JsonLines("t", "rows", on_bad=lambda bad: None, max_line=1000)
-    for _ in range(100):
-        splitter.split(b"x" * 500)
-        assert sum(map(len, splitter._rest)) <= 1500
-    assert splitter.consumed == 0  # going on from here begins with the line once more
-    assert texts_in(splitter.split(b'\n{"t": "one"}\n')) == ["one"]
-    assert splitter.consumed == 50_000 + 14
+            number = next(i for i, line in enumerate(lines, 1) if len(line) > most)
+            message = f"^rows line {number}: more than {most} bytes; a larger --max-pending takes"
+            with pytest.raises(DocumentError, match=message):
+                read(data, size, max_line=most, on_bad=skipped.append)
+    assert skipped == []
+    assert read(row + b"\n" + row, size, max_line=most)[0] == ["x" * 80] * 2
 
 
 @pytest.mark.parametrize("size", [7, 64, 1 << 16])
-def test_going_on_amid_long_lines(size: int) -> None:
+def test_going_on_amid_bad_lines(size: int) -> None:
     """A position is a line's begin, with the CRC of all before, also of what was skipped."""
     rng = random.Random(39)
-    lines = [json.dumps({"t": "x" * rng.choice([3, 30, 300, 3000])}).encode() for _ in range(40)]
+    lines = [
+        json.dumps({rng.choice("ttu"): "x" * rng.choice([3, 300])}).encode() for _ in range(40)
+    ]
     data = b"\n".join(lines)
-    more: dict[str, Any] = {"max_line": 200}
     whole_bad: list[BadRecord] = []
-    whole, last = read(data, size, on_bad=whole_bad.append, **more)
+    whole, last = read(data, size, on_bad=whole_bad.append)
     first_bad: list[BadRecord] = []
-    first = JsonLines("t", "rows", on_bad=first_bad.append, **more)
+    first = JsonLines("t", "rows", on_bad=first_bad.append)
     found: list[str | bytes] = []
     for block in chunked(data, size):
         found += texts_in(first.split(block))
         bad: list[BadRecord] = []
-        second = JsonLines(
-            "t", "rows", start=Start(first.consumed, first.records, first.crc),
-            on_bad=bad.append, **more
-        )  # fmt: skip
+        start = Start(first.consumed, first.records, first.crc)
+        second = JsonLines("t", "rows", start=start, on_bad=bad.append)
         rest = texts_in(second.split(data[first.consumed :])) + texts_in(second.finish())
         assert found + rest == whole
         assert (second.consumed, second.records, second.crc) == (

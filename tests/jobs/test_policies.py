@@ -60,10 +60,6 @@ GOING_ON: dict[str, tuple[bytes, list[str], list[str], str]] = {
         rows(*FINE[:200]) + b"{broken\n" + rows(*FINE),
         ["--jsonl", "text"], ["--skip-bad-lines"], "line 201: invalid JSON",
     ),
-    "too many bad lines": (
-        rows(*FINE[:200], 5, 6, 7, *FINE),
-        ["--jsonl", "text", "--max-bad-lines", "2"], ["--max-bad-lines", "3"], "byte [0-9]+: ",
-    ),
     "a special token": (
         rows(*FINE[:200], f"a {TOKEN} b", *FINE),
         ["--jsonl", "text"], ["--special", "plain"], "line 201: .*disallowed special",
@@ -152,17 +148,17 @@ def test_what_the_message_asks_for_lets_the_parts_go_on(
 def test_what_ids_depend_on_is_refused_by_name(
     more: list[str], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data, options, asked, _ = GOING_ON["a bad line"]
+    data, args, asked, _ = GOING_ON["a bad line"]
     path = tmp_path / "input"
     path.write_bytes(data)
-    args = [path, *options, *asked]
+    args = [str(path), *args]
     args += [] if name == "format" else ["--format", "u16"]
     command = ["encode", "-q", *([] if name == "encoding" else ENC)]
     resume = ["-o", tmp_path / "out", "--resume", "--checkpoint-every", "0", "--chunk-size", "512"]
     parts = ["-o", tmp_path / "parts", "--task", "0/1", "--part-size", "4k"]
-    stop = ["--max-bad-lines", "0"]
-    assert encode(*args, *resume, *stop) == 1
-    assert encode(*args, *parts, *stop) == 1
+    assert encode(*args, *resume) == 1
+    assert encode(*args, *parts) == 1
+    args += asked
     capsys.readouterr()
     assert main([*command, *map(str, [*args, *resume, *more])]) == 1
     option = name.replace("_", "-")
@@ -301,7 +297,7 @@ def test_a_run_that_skips_all_fails(tmp_path: Path, capsys: pytest.CaptureFixtur
     for more in ([], ["--resume", "--checkpoint-every", "0", "--chunk-size", "300"]):
         assert encode(*wrong, "-o", out, *more) == 1
         said = capsys.readouterr().err
-        assert "nothing was encoded: 301 lines or rows were skipped" in said
+        assert "no document is left: 301 lines or rows were skipped" in said
         assert "(no field 'txet': 300, invalid JSON: 1)" in said
         left = {one.name for one in tmp_path.iterdir()}
         assert left == {"input", "out.u16.skipped.jsonl"}
@@ -312,9 +308,9 @@ def test_a_run_that_skips_all_fails(tmp_path: Path, capsys: pytest.CaptureFixtur
         for one in tmp_path.glob("out*"):
             one.unlink()
     assert main(["count", *ENC, *map(str, wrong)]) == 1
-    assert "nothing was encoded" in capsys.readouterr().err
+    assert "no document is left" in capsys.readouterr().err
     assert encode(*wrong, "-o", folder, "--task", "0/1", "--part-size", "3k") == 1
-    assert "nothing was encoded: 301 lines" in capsys.readouterr().err
+    assert "no document is left: 301 lines" in capsys.readouterr().err
     assert not (folder / "manifest.jsonl").exists()
 
 

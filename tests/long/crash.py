@@ -46,7 +46,7 @@ unit_ends.UNIT = {UNIT}
 run()
 """
 POLICIES = [
-    [], ["--max-bad-lines", "9000"], ["--special", "plain"], ["--errors", "replace"],
+    [], ["--special", "plain"], ["--errors", "replace"],
     ["--special", "allow"], ["--max-pending", "1M"],
 ]  # fmt: skip
 WORKERS = [[], ["--workers", "2"], ["--workers", "3"]]

@@ -2,5 +2,5 @@
 
 `plan` names the parts, `part` does one, `commit` checks them all and writes the manifest. A part
 depends on the plan and the inputs only: whichever process runs it, and however often, its files are
-the same. `counted_files` counts files for training in the same spans.
+the same.
 """

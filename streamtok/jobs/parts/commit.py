@@ -27,8 +27,7 @@ def commit(plan: Plan) -> Totals:
     Its first line holds the totals and the plan's digest, then comes a line for each part: its
     files with their sizes, its counts, and at which document and token of the whole it begins. The
     same plan gives the same manifest, so it does not matter who commits, or how often. Raises
-    PlanError naming the parts that are missing, or if all records were skipped or more than the
-    plan allows; OSError.
+    PlanError naming the parts that are missing, or if all records were skipped; OSError.
     """
     found = list(read_parts(plan))
     missing = [number for number, one in enumerate(found) if one is None]
@@ -43,7 +42,7 @@ def commit(plan: Plan) -> Totals:
         log = places.join(plan.output, SKIP_LOG)
         _write(log, lambda: skipped_lines(plan, parts))
         try:
-            check_skipped(totals, plan.job.max_bad_lines, log)
+            check_skipped(totals, log)
         except DocumentError as error:
             raise PlanError(str(error)) from None
     _write(places.join(plan.output, MANIFEST), lambda: manifest_lines(plan, parts))

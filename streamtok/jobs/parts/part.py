@@ -120,7 +120,7 @@ def _encode(plan: Plan, part: Part) -> Totals:
     """Make the files of a part."""
     job, path, target = plan.job, part.input.path, plan.path(part.number)
     family = job.family(job.open_encoding(), plan.part_digest(part.number))
-    skip_log = SkipLog(skip_log_path(target), limit=job.max_bad_lines, is_part=True)
+    skip_log = SkipLog(skip_log_path(target), is_part=True)
     files = sinks.Files(target, family)
     encoder = begin_encoder(job, [path], [part.input.size], job.threads or 1)
     with contextlib.ExitStack() as stack:

@@ -335,7 +335,7 @@ class ParquetInput(Input):
         self._watch = None if is_url(path) else FileWatch(path, name)
         self._path = path
         self._column = reading.parquet
-        self._on_bad = on_bad if reading.skips_bad else None
+        self._on_bad = on_bad if reading.skip_bad_lines else None
         self._waiting = waiting
         self._stop = stop
         self._texts = self._open(0)

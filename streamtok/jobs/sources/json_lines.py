@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import zlib
 from typing import Any
 
 from ..._core.encode import has_surrogate, text_bytes
@@ -52,7 +51,7 @@ class JsonLines(Splitter):
     ):
         """name: the input, for errors. on_bad: skips broken lines; None: they are errors.
 
-        max_line: bytes; a longer line is broken. errors: for bytes that are not UTF-8, before the
+        max_line: bytes; a longer line is an error. errors: for bytes that are not UTF-8, before the
         line is parsed: "strict" makes the line a broken one, "replace" makes them U+FFFD,
         "surrogateescape" keeps them. An escape that is half of a surrogate pair is U+FFFD.
         """
@@ -67,19 +66,10 @@ class JsonLines(Splitter):
         self._max_line = max_line
         self._rest: list[bytes] = []
         self._size = 0
-        self._dropped: int | None = None  # bytes so far of a line that is being skipped
-        self._dropped_crc = 0
         self._data = b""  # the lines that are being split
 
     def split(self, block: bytes) -> list[Part]:
         """The parts that the block completes. Raises DocumentError with the line number."""
-        if self._dropped is not None:
-            end = block.find(b"\n") + 1
-            self._drop(block[:end] if end else block)
-            if not end:
-                return []
-            self._end_dropped()
-            block = block[end:]
         self._begin_group()
         end = block.rfind(b"\n") + 1
         if not end:
@@ -105,7 +95,7 @@ class JsonLines(Splitter):
 
     @property
     def is_between(self) -> bool:
-        return not self._rest and self._dropped is None
+        return not self._rest
 
     def find_end(self, block: bytes) -> int | None:
         return block.find(b"\n") + 1 or None
@@ -122,33 +112,14 @@ class JsonLines(Splitter):
         if data:
             self._rest.append(data)
             self._size += len(data)
-            if self._size > self._max_line:
-                if self._on_bad is None:
-                    self._refuse(self.records + 1, self._too_long())
-                self._dropped, self._dropped_crc = 0, self.crc
-                for held in self._rest:
-                    self._drop(held)
-                self._rest, self._size = [], 0
+            self._check_size(self._size, self.records + 1)
 
-    def _drop(self, data: bytes) -> None:
-        # `consumed` stays before the line until the line ends, so that a process that continues
-        # from there skips the whole line, too.
-        assert self._dropped is not None
-        self._dropped += len(data)
-        if self.has_crc:
-            self._dropped_crc = zlib.crc32(data, self._dropped_crc)
-
-    def _end_dropped(self) -> None:
-        assert self._dropped is not None
-        self._refuse(self.records + 1, self._too_long(), self.consumed)
-        self.consumed += self._dropped
-        self.crc = self._dropped_crc
-        self._dropped = None
-        self.records += 1
-
-    def _too_long(self) -> _BadLine:
-        kind = f"more than {self._max_line} bytes"
-        return _BadLine(kind, hint="a larger --max-pending takes it")
+    def _check_size(self, size: int, line: int) -> None:
+        if size > self._max_line:
+            raise DocumentError(
+                f"{self.where(line)}: more than {self._max_line} bytes; a larger --max-pending "
+                "takes it"
+            )
 
     def _refuse(self, line: int, why: _BadLine, offset: int = 0) -> None:
         """Skip a line, or raise DocumentError."""
@@ -161,8 +132,6 @@ class JsonLines(Splitter):
         self._on_bad(bad)
 
     def finish(self) -> list[Part]:
-        if self._dropped is not None:
-            self._end_dropped()
         self._begin_group()
         data = b"".join(self._rest)
         self._rest, self._size = [], 0
@@ -199,9 +168,8 @@ class JsonLines(Splitter):
         if not line or line.isspace():
             self._holes.append(self.records)
             return
+        self._check_size(len(line), self.records)
         try:
-            if len(line) > self._max_line:
-                raise self._too_long()
             texts.append(self._text_of(line))
         except _BadLine as why:
             self._holes.append(self.records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..argument_types import parse_delimiter, parse_natural
+from ..argument_types import parse_delimiter
 from ..option_fields import IDS, UNREAD, said, to_json
 from .json_lines import MAX_LINE, JsonLines
 from .records import OnBad
@@ -61,13 +61,6 @@ class Reading:
         default=False,
         group=_DOCUMENTS,
     )
-    max_bad_lines: int | None = said(
-        "--max-bad-lines N",
-        "skip at most N of them: one more is an error",
-        parse_natural,
-        decides=UNREAD,
-        group=_DOCUMENTS,
-    )
     skip_empty: bool = said(
         "--skip-empty", "skip empty documents", decides=IDS, default=False, group=_DOCUMENTS
     )
@@ -88,11 +81,6 @@ class Reading:
             raise ValueError("only one of lines, delimiter, jsonl and parquet can be given")
         if self.delimiter == b"":
             raise ValueError("delimiter must have at least one byte")
-
-    @property
-    def skips_bad(self) -> bool:
-        """Whether records without a text are skipped."""
-        return self.skip_bad_lines or self.max_bad_lines is not None
 
     @property
     def end(self) -> bytes | None:
@@ -133,7 +121,7 @@ class Reading:
             made = JsonLines(
                 self.jsonl,
                 name,
-                on_bad=on_bad if self.skips_bad else None,
+                on_bad=on_bad if self.skip_bad_lines else None,
                 max_line=self.max_pending,
                 errors=self.errors,
                 start=start,

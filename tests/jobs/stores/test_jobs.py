@@ -379,4 +379,3 @@ def test_training_on_s3(s3: str, tmp_path: Path) -> None:
     assert main([*args, path, "-o", str(expected)]) == 0
     assert main([*args, url, "-o", str(tmp_path / "made.tiktoken")]) == 0
     assert (tmp_path / "made.tiktoken").read_bytes() == expected.read_bytes()
-    assert main([*args, url, "--save-counts", str(tmp_path / "c"), "-o", str(tmp_path / "m")]) == 1

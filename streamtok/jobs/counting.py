@@ -1,26 +1,57 @@
-"""Counts the pre-tokens of documents that arrive in parts, for training.
+"""Counts the pre-tokens of inputs, for training.
 
-`batches` gathers what inputs yield, so that the threads of a trainer have enough to do. Small
-documents are counted many at a time, a long one as a stream.
+What an input yields is gathered in batches, so that the threads of a trainer have enough to do.
+Small documents are counted many at a time, a long one as a stream.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..._core.encode import text_bytes
-from ..documents import explain
-from ..sources import Documents, Part
+from .._core.encode import text_bytes
+from ..errors import StreamtokError
+from .documents import explain
+from .sources import Documents, Input, Part
 
 if TYPE_CHECKING:
-    from ...training.trainer import Trainer
+    from ..training.trainer import Trainer
 
 BLOCK = 1 << 23  # bytes that are counted at a time
 
 
-def batches(groups: Iterable[Sequence[Part]]) -> Iterator[list[Part]]:
+def count_inputs(
+    trainer: Trainer,
+    inputs: Sequence[Input],
+    is_split: bool,
+    advance: Callable[[int, int], None] = lambda read, total: None,
+) -> int:
+    """Count the texts of inputs, one after another; return the number of documents.
+
+    is_split: an input may hold several documents. advance: called with the bytes that are read so
+    far, and those of all inputs, 0 if unknown. Raises StreamtokError that names the place of text
+    that is none; OSError.
+    """
+    sizes = [one.size for one in inputs]
+    total = 0 if None in sizes else sum(size or 0 for size in sizes)
+    before = documents = 0
+    for source in inputs:
+        counter = _DocumentCounter(trainer)
+        begin = None if is_split else trainer.bytes_in
+        try:
+            for parts in _batches(source.groups(None, False)):
+                counter.count(parts)
+                advance(before + source.read, total)
+            trainer.end_document()
+        except UnicodeError as error:
+            raise StreamtokError(counter.explain(error, source.name, begin)) from None
+        before += source.size or 0
+        documents += counter.documents
+    return documents
+
+
+def _batches(groups: Iterable[Sequence[Part]]) -> Iterator[list[Part]]:
     """Yield the parts of an input's groups in lists of about BLOCK bytes or characters."""
     batch: list[Part] = []
     size = 0
@@ -34,8 +65,8 @@ def batches(groups: Iterable[Sequence[Part]]) -> Iterator[list[Part]]:
         yield batch
 
 
-class DocumentCounter:
-    """Gives documents to a trainer.
+class _DocumentCounter:
+    """Gives the documents of an input to a trainer.
 
     documents: how many have ended; is_open: inside a document, whose rest must come next.
     """
