@@ -126,17 +126,16 @@ class Opener:
         """
         if isinstance(self.reading, LiveReading) and self.reading.follow:
             return [self._open_followed(names[0], on_bad, self.reading.accept_gap)]
-        return [self.open(path, on_bad) for path in names]
+        return [self._open(path, on_bad) for path in names]
 
-    def open(self, path: str, on_bad: OnBad, span: Span = Span(0, 1)) -> Input:  # noqa: B008
-        """Open one file, for a span of it. Raises as `open_all`."""
+    def _open(self, path: str, on_bad: OnBad) -> Input:
         if self.reading.parquet is not None and path == "-":
             raise Misused("--parquet needs a file: standard input cannot be read from its end")
         refuse_ids(path)
         return open_span(
             self.reading,
             path,
-            span,
+            Span(0, 1),
             on_bad,
             self.block_size,
             name=input_name(path),

@@ -29,7 +29,7 @@ from .argument_types import (
     parse_task,
 )
 from .documents import DocumentEncoder
-from .option_fields import IDS, UNREAD, difference, from_json, in_words, said, said_fields, to_json
+from .option_fields import IDS, UNREAD, from_json, in_words, said, said_fields, to_json
 from .sources.reading import LiveReading
 
 if TYPE_CHECKING:
@@ -223,8 +223,10 @@ class EncodeJob(LiveReading):
 
     def difference(self, saved: Mapping[str, Any]) -> tuple[str, str] | None:
         """In which option the ids differ from those of a job whose IDS are saved: (then, now)."""
-        if (found := difference(self, saved)) is not None:
-            return found
+        for one, option in said_fields(self, IDS):
+            before, now = saved.get(one.name), to_json(getattr(self, one.name))
+            if before != now:
+                return in_words(option.flag, before), in_words(option.flag, now)
         if saved.get("digest") != self.digest:
             then, now = (str(one)[:16] for one in (saved.get("digest"), self.digest))
             return in_words("--encoding", then), in_words("--encoding", now)

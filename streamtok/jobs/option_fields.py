@@ -100,12 +100,3 @@ def in_words(option: str, value: Any) -> str:
         return f"with {option}"
     values = value if isinstance(value, list) else [value]
     return f"with {option} {','.join(shown(str(one)) for one in values)}"
-
-
-def difference(options: Any, saved: Mapping[str, Any]) -> tuple[str, str] | None:
-    """In which option that ids depend on these differ from saved ones, in words: (then, now)."""
-    for one, option in said_fields(options, IDS):
-        before, now = saved.get(one.name), to_json(getattr(options, one.name))
-        if before != now:
-            return in_words(option.flag, before), in_words(option.flag, now)
-    return None

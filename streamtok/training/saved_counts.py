@@ -28,14 +28,10 @@ class SavedCounts(NamedTuple):
     pattern: Pattern
     errors: str
     state: Any  # of its Counting
-    notes: dict[str, Any]  # the caller's own
 
 
 def save_counts(path: str | os.PathLike[str], saved: SavedCounts) -> None:
-    """Write a file, which appears when it is complete.
-
-    Raises OSError, and TypeError for notes that are not JSON.
-    """
+    """Write a file, which appears when it is complete. Raises OSError."""
     (bytes_in, pending, held), arrays = saved.state
     about = {
         "format": _FORMAT,
@@ -45,7 +41,6 @@ def save_counts(path: str | os.PathLike[str], saved: SavedCounts) -> None:
         "bytes_in": bytes_in,
         "pending": pending.hex(),
         "unfinished": held.hex(),
-        "notes": saved.notes,
     }
     named = {
         name: array.astype(kind)
@@ -106,7 +101,7 @@ def _read(data: bytes) -> SavedCounts:
         raise ValueError(f"expected flat arrays of the types {', '.join(_ARRAYS.values())}")
     check_policy(about["errors"])
     place = about["bytes_in"], *(bytes.fromhex(about[key]) for key in ("pending", "unfinished"))
-    return SavedCounts(_pattern(about), about["errors"], (place, arrays), dict(about["notes"]))
+    return SavedCounts(_pattern(about), about["errors"], (place, arrays))
 
 
 def _array(saved: zipfile.ZipFile, name: str) -> Any:

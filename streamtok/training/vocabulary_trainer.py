@@ -10,7 +10,6 @@ an interrupted `train` can just be called again.
 
 from __future__ import annotations
 
-import copy
 import functools
 import itertools
 import os
@@ -76,7 +75,6 @@ class VocabularyTrainer(OneCall):
         num_threads = check_threads(num_threads)
         self._pattern = pattern
         self._counting = Counting(pattern, errors, num_threads)
-        self.notes: dict[str, Any] = {}  # the caller's own JSON; saved with the counts
 
     # Counting
 
@@ -271,10 +269,9 @@ class VocabularyTrainer(OneCall):
     def save_counts(self, path: str | os.PathLike[str]) -> None:
         """Save the counts for `load_counts`. The file appears when it is complete.
 
-        Raises OSError, and TypeError if `notes` are not JSON.
+        Raises OSError.
         """
-        state = self._counting.getstate()
-        save_counts(path, SavedCounts(self.pattern, self.errors, state, self.notes))
+        save_counts(path, SavedCounts(self.pattern, self.errors, self._counting.getstate()))
 
     @classmethod
     def load_counts(cls, path: str | os.PathLike[str], **settings: Any) -> Self:
@@ -291,7 +288,6 @@ class VocabularyTrainer(OneCall):
             raise
         except Exception as error:  # as in `read_counts`
             raise damaged(path, error) from error
-        trainer.notes = saved.notes
         return trainer
 
     @one_call
@@ -299,14 +295,13 @@ class VocabularyTrainer(OneCall):
         counting = self._counting
         settings = {"errors": self.errors, "num_threads": counting.num_threads}
         pattern = self.pattern if self.pattern.is_composed else self.pattern.source
-        return pattern, settings, copy.deepcopy(self.notes), counting.getstate()
+        return pattern, settings, counting.getstate()
 
     def __setstate__(self, value: Any) -> None:
-        pattern, settings, notes, state = value
+        pattern, settings, state = value
         if isinstance(pattern, str):  # always a pattern, never a name
             pattern = _compiled(pattern)
         self.__init__(pattern, **settings)  # type: ignore[misc]
-        self.notes = notes
         self._counting.setstate(state)
 
     def __repr__(self) -> str:

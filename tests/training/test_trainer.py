@@ -53,9 +53,9 @@ def test_threads_count_the_same(pattern):
 def test_invalid_states(tmp_path):
     trainer = counted(["ab ab"], errors="replace")
     trainer.update(b"x\xe4")
-    pattern, options, notes, state = trainer.__getstate__()
+    pattern, options, state = trainer.__getstate__()
     place, arrays = state
-    assert Trainer.__new__(Trainer).__setstate__((pattern, options, notes, state)) is None
+    assert Trainer.__new__(Trainer).__setstate__((pattern, options, state)) is None
     sizes, counts, firsts = arrays[1:]
     for wrong in (
         ((place[0] - 1, *place[1:]), arrays),
@@ -66,7 +66,7 @@ def test_invalid_states(tmp_path):
         (place, (arrays[0], sizes, counts[:1], firsts)),
     ):
         with pytest.raises(ValueError):
-            Trainer.__new__(Trainer).__setstate__((pattern, options, notes, wrong))
+            Trainer.__new__(Trainer).__setstate__((pattern, options, wrong))
 
 
 def deflated(data: bytes) -> bytes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from ..argument_types import parse_delimiter
-from ..option_fields import IDS, UNREAD, said, to_json
+from ..option_fields import IDS, UNREAD, said
 from .json_lines import MAX_LINE, JsonLines
 from .records import OnBad
 from .splitters import Delimited, Splitter, Start, Whole
@@ -133,10 +132,6 @@ class Reading:
         made.name = name
         made.strips_mark = self.strip_bom and self.jsonl is None
         return made
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields of `Reading` as JSON values."""
-        return {one.name: to_json(getattr(self, one.name)) for one in fields(Reading)}
 
 
 @dataclass(frozen=True, kw_only=True)

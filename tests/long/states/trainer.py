@@ -273,17 +273,14 @@ class TrainerMachine:
     def move(self) -> None:
         """Go on with a copy, or with what it was copied from; the other one is used, too."""
         how = self.rng.choice([copy.copy, copy.deepcopy, pickled, saved])
-        self.trainer.notes["n"] = self.rng.random()
         twin = how(self.trainer, self.num_threads) if how is saved else how(self.trainer)
         self.calls.append(f"go on: {how.__name__}")
-        self.that(twin.notes == self.trainer.notes, "notes were lost")
         self.that(state_of(twin) == state_of(self.trainer), f"{how.__name__} differs")
         keep, other = self.trainer, twin
         if self.rng.random() < 0.7:
             keep, other = twin, self.trainer
         with contextlib.suppress(UnicodeError):
             other.update(b"not for both\n", True)
-            other.notes["n"] = None
         self.trainer = keep
         self.compare()
 
