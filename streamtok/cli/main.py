@@ -13,11 +13,8 @@ import contextlib
 import importlib
 import itertools
 import os
-import re
-import shutil
 import signal
 import sys
-import textwrap
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -53,19 +50,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     anything that a user can cause.
     """
     given = list(sys.argv[1:] if argv is None else argv)
-    if given[:1] == ["help"]:
-        given = [*given[1:], "--help"]
     # Numpy comes with the command. OpenBLAS, which it brings along, starts a thread for each core,
     # each of which keeps one busy for 0.05 s; nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        parser = _parser(given)
-        _check_command(parser, given)
-        args, rest = parser.parse_known_args(given)
+        args, rest = _parser(given).parse_known_args(given)
     except KeyboardInterrupt:  # while modules are imported
         return 130
     if rest:  # reported by the parser of the command, so that its help is recommended
-        args.parser.error(f"unrecognized arguments: {' '.join(rest)}{_suggest(rest, args.parser)}")
+        args.parser.error(f"unrecognized arguments: {' '.join(rest)}")
     # If pyarrow gets imported, it uses the allocator that returns memory to the system.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with Signals() as signals:
@@ -127,49 +120,11 @@ class _StoreOnce(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-class _ShortHelp(argparse.Action):
-    """Prints the names of the options, in their groups, and exits."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        assert isinstance(parser, _Parser)
-        parser._print_message(parser.format_short_help(), sys.stdout)
-        parser.exit()
-
-
 class _Parser(argparse.ArgumentParser):
     def __init__(self, **named: Any) -> None:
-        super().__init__(add_help=False, **named)
+        super().__init__(**named)
         for action in (None, "store"):
             self.register("action", action, _StoreOnce)
-        self.add_argument("-h", action=_ShortHelp, nargs=0, help="list the options, and exit")
-        self.add_argument("--help", action="help", help="describe the options, and exit")
-
-    def format_short_help(self) -> str:
-        """What the command does, with examples, and the names of its options in their groups."""
-        formatter = self._get_formatter()
-        takes = [
-            " ".join([*one.option_strings[:1], formatter._format_args(one, str(one.metavar))])
-            for one in self._actions
-            if one.required or not one.option_strings
-        ]
-        lines = [
-            f"usage: {' '.join([self.prog, '[OPTIONS]', *takes])}",
-            f"\n{self.description}\n",
-            *([self.epilog] if self.epilog else []),
-            f"options, which {self.prog} --help describes:",
-        ]
-        for group in self._action_groups:
-            title = re.split(r" \(|;", group.title or "")[0]
-            names = [_long_name(one) for one in group._group_actions if one.option_strings]
-            if names := [name for name in names if name not in ("-h", "--help")]:
-                lines += textwrap.wrap(
-                    " ".join(names if title == "options" else [f"{title}:", *names]),
-                    shutil.get_terminal_size().columns - 2,
-                    initial_indent="  ",
-                    subsequent_indent="    ",
-                    break_on_hyphens=False,
-                )
-        return "\n".join(lines) + "\n"
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         # Up to Python 3.12, argparse drops a "--" that is the value of an option, as in -o=--
@@ -182,11 +137,6 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         complain(f"{message} (try: {self.prog} --help)")
         raise SystemExit(2)
-
-
-def _long_name(option: argparse.Action) -> str:
-    names = option.option_strings
-    return next((name for name in names if name.startswith("--")), names[0])
 
 
 class _AllCommands(_Parser):
@@ -208,8 +158,6 @@ class _AllCommands(_Parser):
         formatter.add_text(self.epilog)
         return formatter.format_help()
 
-    format_short_help = format_help
-
 
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of the command that `given` begins with, or of all, for help."""
@@ -217,8 +165,7 @@ def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
         prog="streamtok",
         usage="%(prog)s COMMAND [OPTIONS] ...",
         description="Exact BPE token ids of files, pipes and sockets, as the text arrives.",
-        epilog="streamtok COMMAND -h lists the options of a command; streamtok help COMMAND, or "
-        "streamtok COMMAND --help, describes them.",
+        epilog="streamtok COMMAND --help describes the options of a command.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"streamtok {_version()}")
@@ -235,35 +182,6 @@ def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
     for one in subparsers.choices.values():
         one.set_defaults(parser=one)
     return parser
-
-
-def _check_command(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
-    """Exit if there is no command of that name, or its options are before it."""
-    first = given[0].partition("=")[0] if given else ""
-    if not first.startswith("-"):
-        if first and first not in _COMMANDS:
-            hint = _closest(first, _COMMANDS, 0.6) or "expected one of " + ", ".join(_COMMANDS)
-            parser.error(f"there is no command {first!r}; {hint}")
-    elif first not in parser._option_string_actions:
-        parser.error(f"expected a command before {first}, as in: streamtok count {first} ...")
-
-
-def _suggest(rest: Sequence[str], parser: argparse.ArgumentParser) -> str:
-    """The end of a message that suggests an option similar to the first of `rest`, if any."""
-    known = re.findall(r"--[a-z][a-z-]*", parser.format_usage())
-    name = rest[0].partition("=")[0]
-    hint = _closest(name, known, 0.7) if name.startswith("--") else ""
-    return f"; {hint}" if hint else ""
-
-
-def _closest(name: str, known: Sequence[str], cutoff: float) -> str:
-    """The question whether a similar name is meant, "" if there is none."""
-    import difflib
-
-    found = [one for one in known if one.startswith(name)]  # an abbreviation
-    if len(found) != 1:
-        found = difflib.get_close_matches(name, known, 1, cutoff)
-    return f"did you mean {found[0]}?" if found else ""
 
 
 def _version() -> str:

