@@ -2,20 +2,17 @@
 
 Compares two ways to encode a file that comes in chunks. *Naive* decodes each chunk with
 errors="replace" and encodes it by itself, as is often done. *Incremental* uses
-`Encoding.stream_encoder`. The first table has the columns of a Go benchmark (an op is one chunk),
-the second the errors compared with the whole file encoded at once. Ids are compared before timing.
+`Encoding.stream_encoder`. Errors are those compared with the whole file encoded at once. Ids are
+compared before timing.
 
-Other libraries, repeated text, single calls and threads are measured in `benchmarks/`.
+Other libraries, memory, repeated text, single calls and threads are measured in `benchmarks/`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import operator
 import statistics
 import time
-import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +29,6 @@ DEFAULT_CHUNK_SIZES = (256, 4096, 65536)
 _MAX_BYTES = 8 << 20  # of the file; more do not improve the figures
 _LITTLE = 1 << 18  # bytes; less takes only microseconds
 _SECONDS = 15.0  # after these, no new round of timing begins
-_TRACED_OPS = 64  # ops of each way to trace, because tracemalloc is slow
 
 Encode = Callable[[bytes], "list[int]"]
 
@@ -41,15 +37,12 @@ Encode = Callable[[bytes], "list[int]"]
 class Row:
     """The measurements of one way to encode the data."""
 
-    way: str  # offline, incremental or naive; after "tiktoken " for tiktoken
-    chunk_size: int  # bytes; the size of the data for the offline ways
-    ops: int  # chunks with data; the flush is timed, but not counted
-    ns_per_op: float
+    way: str  # offline, incremental or naive
+    chunk_size: int  # bytes; the size of the data for the offline way
+    chunks: int  # with data; the flush is timed, but not counted
+    us_per_chunk: float
     mb_per_s: float
-    bytes_per_op: float  # rise of traced memory in an op whose result is kept
-    allocs_per_op: float  # new blocks when an op has returned
     tokens: int
-    extra_tokens: int  # compared with offline
     wrong_tokens: int  # ids that offline encoding does not have at this offset
     cuts: int  # between two chunks
     cuts_inside_tokens: int
@@ -66,10 +59,6 @@ class _Way:
         size = self.chunk_size
         chunks = [data[start : start + size] for start in range(0, len(data), size)]
         return [*chunks, b""] if self.name == "incremental" else chunks  # b"" is the flush
-
-    def ops(self, data: bytes) -> int:
-        """The number of chunks with data. The flush is timed as a part of them."""
-        return -(-len(data) // self.chunk_size)
 
 
 def measure(
@@ -99,9 +88,9 @@ def measure(
             seconds[i].append(_time(ways[i], data))
     rows = []
     for way, samples, wrong in zip(ways, seconds, errors, strict=True):
-        ops, median = way.ops(data), statistics.median(samples)
-        speed = median * 1e9 / ops, len(data) / median / 1e6
-        rows.append(Row(way.name, way.chunk_size, ops, *speed, *_trace(way, data), **wrong))
+        chunks, median = -(-len(data) // way.chunk_size), statistics.median(samples)
+        speed = median * 1e6 / chunks, len(data) / median / 1e6
+        rows.append(Row(way.name, way.chunk_size, chunks, *speed, **wrong))
     return rows
 
 
@@ -115,23 +104,15 @@ def _ways(data: bytes, encoding: Encoding, chunk_sizes: Sequence[int]) -> list[_
         stream = fresh().stream_encoder(disallowed_special=(), max_pending=len(data))
         return lambda chunk: stream.encode(chunk, final=not chunk)
 
-    def naive(make: Callable[[], Any]) -> Encode:
-        other = make()
+    def naive() -> Encode:
+        other = fresh()
         return lambda chunk: other.encode(chunk.decode("utf-8", "replace"), disallowed_special=())
 
     spec: dict[str, Any] = {"name": encoding.name, "pat_str": encoding.definition.pat_str}
     spec["special_tokens"] = encoding.definition.specials.special
-    makers: dict[str, Callable[[], Any]] = {"": fresh}
-    with contextlib.suppress(ImportError):
-        import tiktoken  # for comparison; not a dependency
-
-        other = tiktoken.Encoding(mergeable_ranks=encoding.definition.vocabulary.to_ranks(), **spec)
-        makers["tiktoken "] = lambda: other
-    starts = {who: functools.partial(naive, make) for who, make in makers.items()}
-    ways = [_Way(f"{who}offline", len(data), start) for who, start in starts.items()]
+    ways = [_Way("offline", len(data), naive)]
     for size in chunk_sizes:
-        ways.append(_Way("incremental", size, incremental))
-        ways += [_Way(f"{who}naive", size, start) for who, start in starts.items()]
+        ways += [_Way("incremental", size, incremental), _Way("naive", size, naive)]
     return ways
 
 
@@ -146,7 +127,7 @@ def _errors(data: bytes, encoding: Encoding, ways: Sequence[_Way]) -> list[dict[
         ids = np.concatenate([np.array(one, np.int64) for one in results])
         wrong = broken = 0
         expected = whole
-        if way.name.endswith("naive"):
+        if way.name == "naive":
             pairs = np.concatenate(
                 [
                     encode_naively(encoding, chunk, number * way.chunk_size)
@@ -162,7 +143,6 @@ def _errors(data: bytes, encoding: Encoding, ways: Sequence[_Way]) -> list[dict[
         found.append(
             {
                 "tokens": len(ids),
-                "extra_tokens": len(ids) - len(whole),
                 "wrong_tokens": wrong,
                 "cuts": len(cuts),
                 "cuts_inside_tokens": int(np.count_nonzero(~np.isin(cuts, starts))),
@@ -180,48 +160,25 @@ def _time(way: _Way, data: bytes) -> float:
     return time.perf_counter() - begin
 
 
-def _trace(way: _Way, data: bytes) -> tuple[float, float]:
-    """Bytes and allocations per op that tracemalloc sees, in the middle of the data."""
-    encode, chunks = way.start(), way.chunks(data)
-    begin = max(0, len(chunks) // 2 - _TRACED_OPS // 2)
-    for chunk in chunks[:begin]:
-        encode(chunk)
-    chunks = chunks[begin : begin + _TRACED_OPS]
-    kept: list[list[int]] = [[]] * len(chunks)
-    rise = 0
-    tracemalloc.start()
-    try:
-        for i, chunk in enumerate(chunks):
-            tracemalloc.reset_peak()
-            level = tracemalloc.get_traced_memory()[0]
-            kept[i] = encode(chunk)
-            rise += tracemalloc.get_traced_memory()[1] - level
-        blocks = len(tracemalloc.take_snapshot().traces)
-    finally:
-        tracemalloc.stop()
-    return rise / len(chunks), blocks / len(chunks)
+_HEAD = ["chunk", "way", "µs/chunk", "MB/s", "tokens", "wrong ids", "cut tokens", "broken"]
 
 
-_COSTS = ["chunk", "way", "ns/op", "MB/s", "B/op", "allocs/op"]
-_ERRORS = ["chunk", "way", "tokens", "extra", "wrong ids", "cuts in token", "broken"]
-
-
-def _tables(rows: Sequence[Row]) -> list[str]:
-    """What each way costs, then what it gets wrong: each table fits 80 columns."""
-    costs, errors = [_COSTS], [_ERRORS]
+def _table(rows: Sequence[Row]) -> list[str]:
+    cells = [_HEAD]
     for row in rows:
-        way = ["whole" if "offline" in row.way else f"{row.chunk_size:,}", row.way]
-        costs.append([*way, f"{row.ns_per_op:,.0f}", f"{row.mb_per_s:.1f}"])
-        costs[-1] += [f"{row.bytes_per_op:,.0f}", f"{row.allocs_per_op:,.1f}"]
-        errors.append([*way, f"{row.tokens:,}", f"{row.extra_tokens:+,}"])
-        errors[-1] += [f"{row.wrong_tokens / row.tokens:.2%}"]
-        errors[-1] += [f"{row.cuts_inside_tokens / row.cuts:.1%}" if row.cuts else ""]
-        errors[-1] += [f"{row.broken_chunks / row.ops:.1%}"]
-    return [
-        line
-        for table in (costs, [[""] * len(_ERRORS)], errors)
-        for line in columns(table, [True, False, *[True] * (len(table[0]) - 2)])
-    ]
+        cells.append(
+            [
+                "whole" if row.way == "offline" else f"{row.chunk_size:,}",
+                row.way,
+                f"{row.us_per_chunk:,.1f}",
+                f"{row.mb_per_s:.1f}",
+                f"{row.tokens:,}",
+                f"{row.wrong_tokens / row.tokens:.2%}",
+                f"{row.cuts_inside_tokens / row.cuts:.1%}" if row.cuts else "",
+                f"{row.broken_chunks / row.chunks:.1%}",
+            ]
+        )
+    return columns(cells, [True, False, *[True] * (len(_HEAD) - 2)])
 
 
 def main(
@@ -249,5 +206,5 @@ def main(
     if len(data) < _LITTLE:
         print("too small for reliable figures: use a file of 1 MB or more")
     print()
-    print("\n".join(_tables(measure(text, encoding, chunk_sizes))))
+    print("\n".join(_table(measure(text, encoding, chunk_sizes))))
     return 0

@@ -29,10 +29,10 @@ def naive_ids(encoding, size):
 def test_incremental_is_exact(rows, encoding, size):
     row = rows["incremental", size]
     assert row.tokens == len(encoding.encode(TEXT))
-    assert (row.extra_tokens, row.wrong_tokens, row.broken_chunks) == (0, 0, 0)
-    assert row.ops == -(-len(TEXT) // size)  # the flush is none
-    assert row.ns_per_op > 0
-    assert row.mb_per_s == pytest.approx(len(TEXT) / (row.ns_per_op * row.ops) * 1e3)
+    assert (row.wrong_tokens, row.broken_chunks) == (0, 0)
+    assert row.chunks == -(-len(TEXT) // size)  # the flush is none
+    assert row.us_per_chunk > 0
+    assert row.mb_per_s == pytest.approx(len(TEXT) / (row.us_per_chunk * row.chunks))
 
 
 @pytest.mark.parametrize("size", [7, 64])
@@ -40,13 +40,12 @@ def test_naive_is_counted_right(rows, encoding, size):
     row = rows["naive", size]
     chunks, ids = naive_ids(encoding, size)
     tokens = sum(map(len, ids))
-    assert row.tokens == tokens
-    assert row.extra_tokens == tokens - len(encoding.encode(TEXT)) > 0
+    assert row.tokens == tokens > len(encoding.encode(TEXT))
     broken = sum(encoding.decode_bytes(x) != chunk for x, chunk in zip(ids, chunks, strict=True))
     assert row.broken_chunks == broken > 0
     assert row.cuts == len(chunks) - 1
     assert 0 < row.cuts_inside_tokens <= row.cuts
-    assert max(0, row.extra_tokens) < row.wrong_tokens < tokens
+    assert tokens - len(encoding.encode(TEXT)) < row.wrong_tokens < tokens
 
 
 def test_cuts_inside_tokens(encoding):
@@ -66,16 +65,9 @@ def test_tokens_after_a_cut_character_are_found(encoding):
     assert row.wrong_tokens == row.tokens - 2
 
 
-def test_offline_is_right_and_allocations_are_seen(rows, encoding):
+def test_offline_is_right(rows):
     row = rows["offline", len(TEXT)]
-    assert (row.ops, row.extra_tokens, row.wrong_tokens, row.broken_chunks) == (1, 0, 0, 0)
-    assert row.bytes_per_op >= 8 * row.tokens  # a list of that many pointers
-    assert row.allocs_per_op >= 1
-
-
-def test_tiktoken_is_measured_too(rows):
-    assert rows["tiktoken offline", len(TEXT)].tokens == rows["offline", len(TEXT)].tokens
-    assert rows["tiktoken naive", 7].wrong_tokens == rows["naive", 7].wrong_tokens
+    assert (row.chunks, row.wrong_tokens, row.broken_chunks) == (1, 0, 0)
 
 
 def test_nothing_is_timed_when_ids_differ(encoding, monkeypatch):
