@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ...errors import MissingLibraryError
-from .urls import check_writable, is_hub
+from .urls import check_writable
 
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "blob_id", "LastModified",
          "last_modified", "updated", "mtime", "created")  # fmt: skip
@@ -116,17 +115,11 @@ def write(url: str, data: bytes) -> None:
 def upload(path: str, url: str, *, is_new: bool = False) -> None:
     """Copy a file of this machine into the store. Raises OSError.
 
-    is_new: raise FileExistsError if the object is there. S3, GCS, Azure and memory refuse in the
-    same request, so of two writers only one succeeds; Hugging Face is asked before.
+    is_new: raise FileExistsError if the object is there. The store refuses in the same request, so
+    of two writers only one succeeds.
     """
     check_writable(url)
     store, name = _open_store(url)
-    if is_hub(url):
-        if is_new and _exists(url):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url)
-        with naming_object(url):
-            _copy(path, store, name)
-        return
     mode = "create" if is_new else "overwrite"
     try:
         with naming_object(url):
@@ -136,18 +129,6 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
         if mode == "create" and error.errno != errno.EACCES and _exists(url):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url) from error
         raise
-
-
-def _copy(path: str, store: Any, name: str) -> None:
-    """Copy a file by a file object, which fsspec's own copy completes even after an error."""
-    target = store.open(name, "wb")
-    try:
-        with open(path, "rb") as source:
-            shutil.copyfileobj(source, target)
-    except BaseException:
-        target.closed = True  # so that nothing completes it
-        raise
-    target.close()
 
 
 def _exists(url: str) -> bool:

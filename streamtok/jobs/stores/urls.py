@@ -10,9 +10,10 @@ from ...files import is_folder
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
-# Stores in which an object appears when it is complete. In others, such as SFTP, a reader would
-# see the beginning of one that is being written.
-_WRITABLE = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "hf", "memory"})
+# Stores in which an object appears when it is complete, and that can refuse to replace one in the
+# same request. In others, such as SFTP, a reader would see the beginning of one that is being
+# written.
+_WRITABLE = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"})
 
 
 def is_url(path: str) -> bool:
@@ -34,19 +35,10 @@ def join(folder: str, *names: str) -> str:
     return os.path.join(folder, *names)
 
 
-def is_hub(url: str) -> bool:
-    """Whether the store is Hugging Face's hub.
-
-    fsspec uploads to it through a file object, which `close` completes, and it cannot refuse in the
-    same request to replace an object.
-    """
-    return scheme_of(url) == "hf"
-
-
 def check_writable(url: str) -> None:
     """Raise OSError unless objects in this kind of store appear only when they are complete."""
     if scheme_of(url) not in _WRITABLE:
-        known = ", ".join(f"{one}://" for one in ("s3", "gs", "az", "hf", "memory"))
+        known = ", ".join(f"{one}://" for one in ("s3", "gs", "az", "memory"))
         reason = f"outputs can be paths, or URLs of {known}"
         raise OSError(errno.EROFS, reason, url)
     if not url.partition("://")[2].rpartition("/")[2]:

@@ -7,7 +7,6 @@ import os
 import random
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import fsspec
@@ -72,48 +71,6 @@ def test_objects(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> N
     )
     objects.remove(url)
     assert not places.exists(url)
-
-
-def test_a_store_that_cannot_refuse(
-    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(objects, "is_hub", lambda url: True)
-    (tmp_path / "file").write_bytes(b"second")
-    places.create(f"{memory}/x", [b"first"])
-    with pytest.raises(FileExistsError):
-        places.create(f"{memory}/x", [b"second"])
-    with pytest.raises(FileExistsError):
-        objects.upload(str(tmp_path / "file"), f"{memory}/x", is_new=True)
-    assert objects.read_whole(f"{memory}/x") == b"first"
-
-
-class Slot:
-    """A file object of a store, completed by `close`, that breaks at the second block."""
-
-    def __init__(self) -> None:
-        self.closed = self.is_complete = False
-        self.data = b""
-
-    def write(self, data: bytes) -> None:
-        if self.data:
-            raise OSError("cut")
-        self.data += data
-
-    def close(self) -> None:
-        self.is_complete |= not self.closed
-
-
-def test_an_upload_that_breaks_is_not_completed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slot = Slot()
-    store = SimpleNamespace(open=lambda name, mode: slot)
-    monkeypatch.setattr(objects, "_open_store", lambda url: (store, url))
-    (tmp_path / "file").write_bytes(DATA)
-    with pytest.raises(OSError, match="the store failed: cut"):
-        objects.upload(str(tmp_path / "file"), "hf://datasets/a/b/x")
-    slot.close()  # as when it is forgotten
-    assert not slot.is_complete
 
 
 def test_an_object_as_a_file(memory: str) -> None:
