@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import contextlib
 import itertools
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,9 +19,6 @@ MAX_TEXT = 1 << 26  # bytes of one text, as of a line of JSON lines
 _FEW = 16  # rows in the first batch, before the size of a row is known: one may be a book
 _MANY = 1 << 12  # rows in later batches, at most
 _BATCH = 1 << 15  # bytes of text in a batch, about
-_LISTS = "lists"
-_TEXT_TYPES = ("STRING", "ENUM", "JSON", "NONE")
-_INSIDE_LIST = re.compile(r"\.(?:list|key_value|bag|array|element)\b")  # names that writers invent
 _RELEASE = 1 << 20  # bytes of text after which unused memory is returned to the system
 
 
@@ -39,10 +35,9 @@ class ParquetTexts:
     ):
         """Open the file, to begin at number `row`.
 
-        column: the name of a column, or the path of a field inside one, with dots between the
-        names; a column whose own name has dots goes first. on_bad: skips rows without a text;
-        None: they are errors. Raises OSError, MissingLibraryError, and DocumentError if the file is
-        not Parquet or has no such column of texts.
+        on_bad: skips rows without a text; None: they are errors. Raises OSError,
+        MissingLibraryError, and DocumentError if the file is not Parquet or has no such column of
+        texts.
         """
         pa = load_pyarrow()
         from pyarrow.parquet import ParquetFile
@@ -50,20 +45,19 @@ class ParquetTexts:
         self._pool = pa.default_memory_pool()
         self._arrow_error = pa.ArrowException
         self._path = path
+        self._column = column
         self._on_bad = on_bad
         self.row = row
-        self._places = Places(self.where)
+        self.places = Places(self.where)  # of the texts that were emitted last
         with contextlib.ExitStack() as stack:
             try:
                 self._source = stack.enter_context(open_for_pyarrow(path))
                 self._file = ParquetFile(self._source, buffer_size=1 << 16, pre_buffer=False)
                 self._metadata = self._file.metadata
                 self.rows: int = self._metadata.num_rows
-                self._index = _find_column(path, self._metadata.schema, column)
+                self._index = _find_column(path, self._file, column)
             except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
                 raise self._damage(error, "not a readable Parquet file") from None
-            leaf = self._metadata.schema.column(self._index)
-            self._leaf_path, self._is_flat = leaf.path, leaf.path == leaf.name
             stack.pop_all()
 
     def texts(self, waiting: Waiting = contextlib.nullcontext) -> Iterator[list[str | bytes]]:
@@ -84,7 +78,7 @@ class ParquetTexts:
                 if len(texts) < len(found):
                     holes = [self.row + i for i, text in enumerate(found) if text is None]
                     self._skip(holes)
-                self._places = Places(self.where, self.row, holes)
+                self.places = Places(self.where, self.row, holes)
                 self.row += len(found)
                 del batch, values, found
                 if unreleased > _RELEASE:
@@ -134,7 +128,7 @@ class ParquetTexts:
 
         def read(rows: int) -> Iterator[Any]:
             found: Iterator[Any] = self._file.iter_batches(
-                rows, row_groups=[group], columns=[self._leaf_path], use_threads=False
+                rows, row_groups=[group], columns=[self._column], use_threads=False
             )
             return found
 
@@ -158,15 +152,8 @@ class ParquetTexts:
             start = 0
 
     def _texts_in(self, batch: Any) -> Any:
-        """The values of the leaf in a batch that may have columns with similar paths, too."""
-        path, names = self._leaf_path, batch.schema.names
-        name = path if self._is_flat else _first_of(path, names)
-        values = batch.column(names.index(name))
-        while hasattr(values, "field"):  # a struct
-            path = path[len(name) + 1 :]
-            names = [field.name for field in values.type]
-            name = path if path in names else _first_of(path, names)
-            values = values.field(names.index(name))
+        """The values of the column in a batch, which may have one with a similar path, too."""
+        values = batch.column(batch.schema.names.index(self._column))
         return values.storage if hasattr(values, "storage") else values
 
     def _damage(self, error: Exception, what: str) -> Exception:
@@ -195,11 +182,6 @@ class ParquetTexts:
             place = {"row_group": group, "row": inside}
             self._on_bad(BadRecord(self._path, place, "no text"))
 
-    @property
-    def places(self) -> Places:
-        """Which rows the texts are that were emitted last."""
-        return self._places
-
     def where(self, row: int) -> str:
         """The file, the row group and the row in that, all from 0, for messages."""
         group, row = self._place(row)
@@ -222,48 +204,27 @@ class ParquetTexts:
         self._source.close()
 
 
-def _first_of(path: str, names: list[str]) -> str:
-    """The first of the names that `path` begins with."""
-    return next(name for name in names if path.startswith(f"{name}."))
+def _find_column(path: str, file: Any, column: str) -> int:
+    """The number of the leaf of a column. Raises DocumentError unless it holds texts."""
+    names = file.schema_arrow.names
+    kinds = dict(zip(names, file.schema_arrow.types, strict=True))
+    if column not in kinds:
+        texts = [name for name in names if _is_text(kinds[name])]
+        which = f"the columns of texts are {', '.join(texts)}" if texts else "none has texts"
+        raise DocumentError(f"{path}: there is no column {column!r}; {which}")
+    if not _is_text(kinds[column]):
+        raise DocumentError(
+            f"{path}: the column {column!r} holds {kinds[column]}: each row must be one text"
+        )
+    leaves = (file.metadata.schema.column(i) for i in range(len(file.metadata.schema)))
+    # A field b of a column a has the path a.b, too.
+    return next(i for i, one in enumerate(leaves) if one.path == one.name == column)
 
 
-def _find_column(path: str, schema: Any, column: str) -> int:
-    """The number of the leaf called `column`. Raises DocumentError unless it holds texts."""
-    leaves = [schema.column(i) for i in range(len(schema))]
-    found = [i for i, one in enumerate(leaves) if one.path == column]
-    if found:
-        # A column named "a.b" goes before the field b of a column a.
-        index = max(found, key=lambda i: leaves[i].name == column)
-        kind = _other_kind(leaves[index])
-        if kind is None:
-            return index
-    else:
-        inside = [one for one in leaves if one.path.startswith(f"{column}.")]
-        texts = [one.path for one in inside if _other_kind(one) is None]
-        if texts:
-            raise DocumentError(
-                f"{path}: the column {column!r} holds fields, not texts: name one of "
-                f"{', '.join(texts)}"
-            )
-        if not inside:
-            texts = list(dict.fromkeys(one.path for one in leaves if _other_kind(one) is None))
-            which = f"the columns of texts are {', '.join(texts)}" if texts else "none has texts"
-            raise DocumentError(f"{path}: there is no column {column!r}; {which}")
-        kind = _other_kind(inside[0])
-    if kind == _LISTS:
-        name = _INSIDE_LIST.split(column)[0]
-        raise DocumentError(f"{path}: the column {name!r} holds lists: each row must be one text")
-    raise DocumentError(f"{path}: the column {column!r} holds {kind}: each row must be a text")
-
-
-def _other_kind(leaf: Any) -> str | None:
-    """What a leaf of the schema holds, or None if that is one text for each row."""
-    if leaf.max_repetition_level:
-        return _LISTS
-    logical = leaf.logical_type.type
-    if leaf.physical_type == "BYTE_ARRAY" and logical in _TEXT_TYPES:
-        return None
-    return str(leaf.physical_type if logical == "NONE" else logical).lower()
+def _is_text(kind: Any) -> bool:
+    kind = getattr(kind, "storage_type", kind)  # of an extension, such as JSON
+    kind = getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind
+    return str(kind) in ("string", "large_string", "binary", "large_binary")
 
 
 def _as_list(values: Any) -> list[str | bytes | None]:
