@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
@@ -75,15 +74,13 @@ def _read_text(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
         yield _numbers([rest])
 
 
-class _Row(msgspec.Struct):
-    """A line of JsonlSink."""
-
-    input_ids: list[Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]]
-
-
 def read_rows(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
     """The ids of each line of JsonlSink."""
-    parser = msgspec.json.Decoder(_Row)
+    import msgspec  # slow to import, and needed to decode only
+
+    number_type = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+    row_type = msgspec.defstruct("Row", [("input_ids", list[number_type])])
+    parser: Any = msgspec.json.Decoder(row_type)
     for number, line in enumerate(_lines(blocks), 1):
         if not line or line.isspace():
             continue

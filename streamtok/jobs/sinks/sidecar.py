@@ -14,13 +14,12 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ...errors import SidecarError
 from ...files import Piece
 from ..stores import places
 
-_T = TypeVar("_T")
 _SUFFIX = ".json"
 _BEGIN = b'{\n "encoding": '
 _MOST_BYTES = 1 << 16  # of a sidecar, but for the digests of many pieces
@@ -124,45 +123,22 @@ def read_sidecar(path: str) -> Sidecar | None:
 
 
 def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
-    def field(key: str, kind: type[_T], default: Any = None, row: dict[str, Any] = row) -> _T:
-        value = row.get(key, default)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise SidecarError(
-                f"{name}: the sidecar of {path} is damaged: its {key!r} is {value!r}; "
-                "--force ignores it"
-            )
-        return value
+    import msgspec  # slow to import
 
-    def text(key: str) -> str | None:
-        return None if row.get(key) is None else field(key, str)
-
-    def digests(row: dict[str, Any]) -> Digests:
-        found = field("pieces", list, row=row)
-        for one in found:
-            is_piece = isinstance(one, list) and list(map(type, one)) == [int, str]
-            if not is_piece:
-                field("pieces", dict, row=row)  # raises
-        return Digests(field("bytes", int, row=row), tuple(map(tuple, found)))
-
-    files = {
-        one: digests(about if isinstance(about, dict) else {})
-        for one, about in field("files", dict, {}).items()
-    }
-    return Sidecar(
-        encoding=field("encoding", str),
-        digest=field("vocabulary_sha256", str),
-        format=field("format", str),
-        dtype=text("dtype"),
-        tokens=field("tokens", int),
-        documents=field("documents", int),
-        size=field("bytes", int),
-        pieces=digests(row).pieces,
-        files=files,
-        vocabulary=text("vocabulary"),
-        job=text("job"),
-        text_bytes=None if row.get("text_bytes") is None else field("text_bytes", int),
-        skipped={str(why): int(count) for why, count in field("skipped", dict, {}).items()},
-    )
+    try:
+        files = {
+            one: Digests(about["bytes"], about["pieces"])
+            for one, about in row.get("files", {}).items()
+        }
+        named = {"digest": row["vocabulary_sha256"], "size": row["bytes"], "files": files}
+        return msgspec.convert({"dtype": None} | row | named, Sidecar)
+    except KeyError as error:
+        what = f"it has no {error}"
+    except (msgspec.ValidationError, TypeError, AttributeError) as error:
+        what = str(error)
+    raise SidecarError(
+        f"{name}: the sidecar of {path} is damaged: {what}; --force ignores it"
+    ) from None
 
 
 def check_sidecar(sidecar: Sidecar, path: str) -> None:
