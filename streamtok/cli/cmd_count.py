@@ -17,7 +17,7 @@ from ..engines.template import NO_TEMPLATE
 from ..errors import StreamtokError
 from ..jobs.argument_types import parse_positive_seconds
 from ..jobs.documents import DocumentEncoder
-from ..jobs.skip_log import SkipLog, reasons
+from ..jobs.rows import Totals
 from ..jobs.sources import Input, LiveReading, Part, Places
 from . import encoding_options, open_inputs, options
 from .intervals import Intervals
@@ -87,10 +87,10 @@ def run(args: argparse.Namespace) -> int:
             stream, prepend=template.before, append=template.after, skip_empty=args.skip_empty
         )
         live = _Live(args, name, intervals)
-        skip_log = SkipLog()
+        totals = Totals()
         try:
-            (opened,) = opener.open_all([name], skip_log)
-            stopped = _count(args, opened, encoder, live, skip_log)
+            (opened,) = opener.open_all([name], totals.skip)
+            stopped = _count(args, opened, encoder, live, totals)
         except (Misused, BrokenPipeError):
             raise
         except (Refused, StreamtokError, OSError) as error:  # count the other files, as wc does
@@ -174,7 +174,7 @@ def _count(
     opened: Input,
     encoder: DocumentEncoder,
     live: _Live,
-    skip_log: SkipLog,
+    totals: Totals,
 ) -> Signals.Paused | None:
     """Count one input; the signal that stopped it, or None."""
     # Not where the lines of --every are, nor where documents are on the same screen.
@@ -190,12 +190,12 @@ def _count(
             with contextlib.suppress(UnicodeDecodeError):  # it stopped inside a character
                 live.add(encoder, opened.stop(), opened.places)
             return stop
-        skip_log.check_all(encoder.documents)
+        totals.documents = encoder.documents
+        totals.check_skipped()
     except (UnicodeDecodeError, RuntimeError, ValueError) as error:
         raise open_inputs.explain(error, encoder.failed_place or opened.name) from None
-    if skip_log.skipped:
-        what = f"{skip_log.skipped:,} skipped ({reasons(skip_log.because)})"
-        say(f"{opened.name}: {what}")
+    if totals.skipped:
+        say(f"{opened.name}: {totals.skipped:,} skipped ({totals.reasons})")
     return None
 
 

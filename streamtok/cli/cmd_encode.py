@@ -15,7 +15,6 @@ from ..jobs.job import CHUNK_SIZE, EncodeJob
 from ..jobs.record import Record, record_path
 from ..jobs.rows import Row
 from ..jobs.run import Run
-from ..jobs.skip_log import SkipLog, skip_log_path
 from ..jobs.sources import BadRecord
 from ..jobs.span_encoder import Span, SpanEncoder
 from ..jobs.spans import CACHE_BYTES, begin_encoder, find_cuts, spans_after
@@ -82,10 +81,6 @@ def run(args: argparse.Namespace) -> int:
         is_arrow = job.parquet is not None or output.family.chosen == "parquet"
         threads = 1 if is_arrow else min(2, usable_cores())
     set_cache_limit(CACHE_BYTES)
-    skip_log = SkipLog(
-        skip_log_path(output.first) if output.is_file and job.skip_bad_lines else None,
-        is_resumable=job.resume,
-    )
     notes = open_inputs.Notes(args.quiet, args.json)
     names = open_inputs.input_paths(args.files, args.glob, job, notes)
     opener = open_inputs.Opener(job, notes, args.signals.heard, job.chunk_size)
@@ -133,8 +128,8 @@ def run(args: argparse.Namespace) -> int:
             record.load()
             stack.callback(record.close)
         output.refuse_foreign(record)
-        out = output.open(record, stack, skip_log)
-        pipeline = Run(run_after, out, skip_log, record, job.checkpoint_every)
+        out = output.open(record, stack)
+        pipeline = Run(run_after, out, record, job.checkpoint_every)
         pipeline.begin()
         totals = pipeline.totals
         progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))

@@ -13,7 +13,7 @@ from ..errors import StreamtokError
 from ..files import is_folder
 from ..jobs.argument_types import parse_count, parse_positive, parse_positive_size
 from ..jobs.counting import BLOCK, count_inputs
-from ..jobs.skip_log import SkipLog, reasons
+from ..jobs.rows import Totals
 from ..jobs.sources import MAX_LINE, Reading
 from ..patterns.named import PATTERNS
 from ..vocabulary.ranks_file import save_tiktoken
@@ -152,14 +152,14 @@ def run(args: argparse.Namespace) -> int:
     vocabulary_output.check_vocabulary([args.output, *counts], names, args.force)
     trainer = Trainer(args.pattern, errors=args.errors, num_threads=args.threads)
     _check_format(args, trainer, format)
-    skip_log = SkipLog()
+    totals = Totals()
     opener = Opener(reading, notes, args.signals.heard, BLOCK)
-    inputs = opener.open_all(names, skip_log)
+    inputs = opener.open_all(names, totals.skip)
     with show_bar(args.quiet, "counting", None, "B") as advance:
-        documents = count_inputs(trainer, inputs, reading.is_split, advance)
-    skip_log.check_all(documents)
-    if skip_log.skipped and not args.quiet:
-        say(f"{skip_log.skipped:,} skipped ({reasons(skip_log.because)})")
+        totals.documents = count_inputs(trainer, inputs, reading.is_split, advance)
+    totals.check_skipped()
+    if totals.skipped and not args.quiet:
+        say(f"{totals.skipped:,} skipped ({totals.reasons})")
     if args.save_counts is not None:
         trainer.save_counts(args.save_counts)
     with show_bar(args.quiet, "merges", None, "") as advance:

@@ -12,7 +12,6 @@ from ..engines.template import NO_TEMPLATE
 from ..jobs import sinks
 from ..jobs.job import EncodeJob
 from ..jobs.record import Record, record_path
-from ..jobs.skip_log import SkipLog, skip_log_path
 from ..jobs.stores.urls import is_url
 from . import overwriting
 from .messages import Misused, Refused, is_terminal
@@ -73,7 +72,7 @@ class Output:
             if self._job.resume:
                 outputs.append(record_path(outputs[0]))
             if self._job.skip_bad_lines:
-                outputs.append(skip_log_path(outputs[0]))
+                outputs.append(sinks.skip_log_path(outputs[0]))
             if self._job.shard_tokens is not None:
                 for shard in self.family.shards_there(self._path):
                     outputs += self.family.kept_names(self._path, shard)
@@ -109,9 +108,7 @@ class Output:
             f"{mark}--format jsonl keeps them separate"
         )
 
-    def open(
-        self, record: Record | None, stack: contextlib.ExitStack, skip_log: SkipLog
-    ) -> sinks.Files | sinks.Sink:
+    def open(self, record: Record | None, stack: contextlib.ExitStack) -> sinks.Files | sinks.Sink:
         """The files, which are yet to begin; or a sink. Raises Refused and OSError."""
         job = self._job
         if not self.is_file:
@@ -130,15 +127,14 @@ class Output:
             self.family,
             shard_tokens=job.shard_tokens,
             is_resumable=job.resume,
+            has_log=job.skip_bad_lines,
         )
 
         def leave() -> None:  # does nothing after a complete run
             if record is not None and record.is_begun:
                 files.close()
-                skip_log.close()
             else:  # no process could continue the files
                 files.discard()
-                skip_log.discard()
                 if record is not None:
                     record.remove()
 

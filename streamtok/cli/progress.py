@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..jobs.rows import Totals
-from ..jobs.skip_log import reasons
 from .messages import is_terminal, say, shown
 
 _SOON = 0.1  # seconds
@@ -118,7 +117,7 @@ class Progress:
         if has_documents:
             text += f"{totals.documents:,} document{'' if totals.documents == 1 else 's'}, "
         if totals.skipped:
-            text += f"{totals.skipped:,} skipped ({reasons(totals.skipped_because)}), "
+            text += f"{totals.skipped:,} skipped ({totals.reasons}), "
         text += f"{totals.bytes:,} bytes, {totals.tokens:,} tokens{ratio}"
         say(f"{text}, {seconds:.2f} s ({speed:.1f} MB/s); {made}")
         if warning:

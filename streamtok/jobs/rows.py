@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..errors import DocumentError
 from ..files import Piece
+
+if TYPE_CHECKING:
+    from .sources import BadRecord
 
 
 @dataclass
@@ -21,6 +25,26 @@ class Totals:
     tokens: int = 0
     skipped: int = 0
     skipped_because: dict[str, int] = field(default_factory=dict)
+
+    def skip(self, bad: BadRecord) -> None:
+        """Count a record that was skipped."""
+        self.skipped += 1
+        self.skipped_because[bad.kind] = self.skipped_because.get(bad.kind, 0) + 1
+
+    @property
+    def reasons(self) -> str:
+        """Counts by reason, the most frequent first, as in "no text: 12, invalid JSON: 1"."""
+        ordered = sorted(self.skipped_because.items(), key=lambda one: -one[1])
+        return ", ".join(f"{reason}: {count:,}" for reason, count in ordered)
+
+    def check_skipped(self, log: str | None = None) -> None:
+        """Raise DocumentError if all records were skipped. log: the file that names them."""
+        if self.skipped and not self.documents:
+            names = f"; {log} names them" if log else ""
+            raise DocumentError(
+                f"no document is left: {self.skipped:,} lines or rows were skipped "
+                f"({self.reasons}){names}"
+            )
 
     def add(self, other: Totals) -> None:
         """Add what another run has done."""

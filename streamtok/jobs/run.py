@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING
 from ..errors import DocumentError
 from .record import Record
 from .rows import Row, Totals
-from .skip_log import SkipLog
 from .span_encoder import Event, Ids, Progress, Skipped, UnitEnd
 
 if TYPE_CHECKING:
@@ -32,20 +32,21 @@ class Run:
         self,
         events: Callable[[Row], Iterator[Event]],
         out: Files | Sink,
-        skip_log: SkipLog,
         record: Record | None = None,
         every: float = 5.0,
+        *,
+        is_part: bool = False,
     ):
         """events: gives those of all that comes after a row. out: `Files`, or the sink of a pipe.
 
-        every: seconds between commits.
+        every: seconds between commits. is_part: all records may be skipped.
         """
         from .sinks import Files
 
         self._events = events
         self._files = out if isinstance(out, Files) else None
         self._write = out.append if isinstance(out, Files) else out.write
-        self._skip_log = skip_log
+        self._is_part = is_part
         self._record = record
         self._every = every
         self._last = Row()
@@ -62,7 +63,6 @@ class Run:
             if self._record.done is not None:
                 return
             assert self._files is not None
-            self._skip_log.go_on(self.totals.skipped_because, self._last.log)
             self._files.go_on(self._last)
             self._record.begin()
             return
@@ -78,10 +78,10 @@ class Run:
         the files raise, and DocumentError if no document is left because all were skipped;
         then there is nothing to go on from.
         """
-        record, files, log = self._record, self._files, self._skip_log
+        record, files = self._record, self._files
         if record is not None and record.done is not None:
             assert files is not None
-            files.publish_left(log.publish_left(record.done))
+            files.publish_left(record.done)
             record.remove()
             return
         try:
@@ -93,17 +93,17 @@ class Run:
             raise
         self._commit()
         try:
-            log.check_all(self.totals.documents)
+            if self.totals.skipped and not self.totals.documents and not self._is_part:
+                self.totals.check_skipped(None if files is None else files.keep_log())
         except DocumentError:
             if record is not None:
                 record.remove()
             raise
         if files is None:
             return
-        done = files.finish(self.totals) + log.finish()
+        done = files.finish(self.totals)
         if record is not None:
             record.finish(done)
-        log.publish()
         files.publish()
         if record is not None:
             record.remove()
@@ -131,9 +131,11 @@ class Run:
                         saved = time.monotonic()
 
     def _skip(self, event: Skipped) -> None:
-        self._skip_log(event.bad)
-        self.totals.skipped = self._skip_log.skipped
-        self.totals.skipped_because = self._skip_log.because
+        bad = event.bad
+        self.totals.skip(bad)
+        if self._files is not None:
+            row = {"file": bad.file, **bad.place, "reason": bad.reason}
+            self._files.log(json.dumps(row).encode() + b"\n")
 
     def _end_unit(self, event: UnitEnd, files: Files) -> None:
         self.totals.inputs = event.input
@@ -147,7 +149,7 @@ class Run:
             sizes=sizes,
             pieces=pieces,
             in_shard=files.in_shard,
-            log=self._skip_log.size,
+            log=files.log_size,
             totals=copy.deepcopy(self.totals),
             stream=event.stream,
         )
@@ -160,7 +162,6 @@ class Run:
         self._is_committing = True
         if self._record is not None and self._waiting:
             self._files.sync()
-            self._skip_log.sync()
             self._record.add(self._waiting)
             self._record.compact(self._files.pieces)
             self._waiting.clear()

@@ -11,7 +11,6 @@ import pytest
 from streamtok import StreamtokError, Trainer
 from streamtok.cli.open_inputs import Notes, Opener
 from streamtok.jobs.counting import count_inputs
-from streamtok.jobs.skip_log import SkipLog
 from streamtok.jobs.sources import Reading
 
 
@@ -35,7 +34,7 @@ def test_the_counts_are_those_of_one_trainer(tmp_path: Path, errors: str, block:
     opener = Opener(reading, Notes(), contextlib.nullcontext, block)
     made = Trainer("cl100k", errors=errors)
     sizes: list[int] = []
-    inputs = opener.open_all(paths, SkipLog())
+    inputs = opener.open_all(paths, print)
     documents = count_inputs(made, inputs, False, lambda size, _: sizes.append(size))
     assert documents == len(paths)
     assert list(made.piece_counts().items()) == list(whole.piece_counts().items())
@@ -47,6 +46,6 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
     path = tmp_path / "in"
     path.write_bytes(b"good " * 100 + b"\xff" + b" good" * 100)
     opener = Opener(Reading(), Notes(), contextlib.nullcontext, 64)
-    inputs = opener.open_all([str(path)], SkipLog())
+    inputs = opener.open_all([str(path)], print)
     with pytest.raises(StreamtokError, match="in: byte 500 is not UTF-8"):
         count_inputs(Trainer("gpt2"), inputs, False)

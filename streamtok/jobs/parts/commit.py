@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from ...errors import DocumentError, PlanError
 from .. import sinks
 from ..rows import Totals
-from ..skip_log import check_skipped, skip_log_path
 from ..stores import places
 from .part import read_parts, totals_of
 from .plan import Plan
@@ -42,7 +41,7 @@ def commit(plan: Plan) -> Totals:
         log = places.join(plan.output, SKIP_LOG)
         _write(log, lambda: skipped_lines(plan, parts))
         try:
-            check_skipped(totals, log)
+            totals.check_skipped(log)
         except DocumentError as error:
             raise PlanError(str(error)) from None
     _write(places.join(plan.output, MANIFEST), lambda: manifest_lines(plan, parts))
@@ -67,7 +66,7 @@ def skipped_lines(plan: Plan, parts: Sequence[sinks.Sidecar]) -> Iterator[str]:
     """The lines of the parts' logs."""
     for number, one in enumerate(parts):
         if one.skipped:
-            with places.open_lines(skip_log_path(plan.path(number))) as file:
+            with places.open_lines(sinks.skip_log_path(plan.path(number))) as file:
                 yield from file
 
 

@@ -16,7 +16,6 @@ from .. import sinks
 from ..documents import explain
 from ..rows import Row, Totals
 from ..run import Run
-from ..skip_log import SkipLog, skip_log_path
 from ..span_encoder import Event
 from ..spans import begin_encoder, find_cuts, span_between
 from ..stores import places
@@ -43,7 +42,7 @@ def read_part(plan: Plan, number: int) -> sinks.Sidecar | None:
         files += ((sinks.further_file(path, found, one), about.size)
                   for one, about in found.files.items())  # fmt: skip
         if found.skipped:
-            places.size_of(skip_log_path(path))
+            places.size_of(sinks.skip_log_path(path))
         return found if all(places.size_of(name) == size for name, size in files) else None
     except (FileNotFoundError, SidecarError):  # damaged: it runs again
         return None
@@ -120,12 +119,10 @@ def _encode(plan: Plan, part: Part) -> Totals:
     """Make the files of a part."""
     job, path, target = plan.job, part.input.path, plan.path(part.number)
     family = job.family(job.open_encoding(), plan.part_digest(part.number))
-    skip_log = SkipLog(skip_log_path(target), is_part=True)
-    files = sinks.Files(target, family)
+    files = sinks.Files(target, family, has_log=True)
     encoder = begin_encoder(job, [path], [part.input.size], job.threads or 1)
     with contextlib.ExitStack() as stack:
         stack.callback(files.discard)  # does nothing after a complete run
-        stack.callback(skip_log.discard)
         try:
             find = find_cuts(job, job.open_encoding()) if part.input.is_cut else None
             span = span_between(path, part.start, part.stop, job, find)
@@ -134,7 +131,7 @@ def _encode(plan: Plan, part: Part) -> Totals:
                 yield from encoder.run_after(row, span)
                 part.input.check()  # an input that is written to meanwhile gives ids of nothing
 
-            run = Run(events, files, skip_log)
+            run = Run(events, files, is_part=True)
             run.begin()
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:

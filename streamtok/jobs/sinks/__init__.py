@@ -27,6 +27,7 @@ from .sidecar import (
     check_sidecar,
     matching_sidecar,
     read_sidecar,
+    skip_log_path,
 )
 
 __all__ = [
@@ -56,4 +57,5 @@ __all__ = [
     "read_ids",
     "read_sidecar",
     "read_table",
+    "skip_log_path",
 ]

@@ -9,6 +9,8 @@ the end, shards left from an earlier, longer run are removed.
 Files in a store are made on this machine, and uploaded instead of published: some formats rewrite
 their headers or read their own files again, which no store can do. No other process can continue
 them.
+
+The log of skipped records is one more output, which all shards share.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from ..stores.urls import is_url
 from .by_name import Family
 from .flat import Formed, Sink, divide
 from .ownership import left_shards
-from .sidecar import Digests, Sidecar, sidecar_path
+from .sidecar import Digests, Sidecar, sidecar_path, skip_log_path
 
 if TYPE_CHECKING:
     from ..rows import Row, Totals
@@ -52,8 +54,9 @@ class Files:
         *,
         shard_tokens: int | None = None,
         is_resumable: bool = False,
+        has_log: bool = False,
     ):
-        """path: a path or a URL. Call `begin` or `go_on` next."""
+        """path: a path or a URL. has_log: `log` may be called. Call `begin` or `go_on` next."""
         self._path = path
         self._family = family
         self._shard_tokens = shard_tokens
@@ -66,6 +69,8 @@ class Files:
         self._writer = WriterThread()
         self._complete: list[list[PartFile]] = []
         self._scratch: list[list[PartFile]] = []  # of the complete shards
+        self._log_path = skip_log_path(family.names(path, None)[0]) if has_log else None
+        self._log: PartFile | None = None  # there is none before the first record is skipped
         self._is_finished = False
 
     def begin(self) -> None:
@@ -83,6 +88,9 @@ class Files:
             self._documents = row.totals.documents - row.in_shard[1]
             if self._shard_tokens is not None:
                 self._settle_shards()
+            if row.log is not None:
+                self._log = self._open_log(True)
+                self._log.cut_back(row.log, ())
             if row.sizes is not None or not row.shard:
                 self._open(row if row.sizes is not None else None)
         except BaseException:
@@ -161,6 +169,30 @@ class Files:
             self._sink.write(before)
             self._close()
 
+    def log(self, line: bytes) -> None:
+        """Append a line to the log of skipped records. Raises OSError."""
+        if self._log_path is None:
+            return
+        if self._log is None:
+            self._log = self._open_log(False)
+        self._log.write(line)
+
+    def _open_log(self, goes_on: bool) -> PartFile:
+        assert self._log_path is not None
+        return places.open_new(self._log_path, is_resumable=self._is_resumable, goes_on=goes_on)
+
+    @property
+    def log_size(self) -> int | None:
+        """Bytes of the log of skipped records; None if there is none."""
+        return None if self._log is None else self._log.size
+
+    def keep_log(self) -> str | None:
+        """Copy the log to its place, because the run fails; return its path, None without one."""
+        if self._log is None or self._log_path is None:
+            return None
+        places.create(self._log_path, self._log.contents())
+        return self._log_path
+
     def end_unit(self) -> tuple[int, tuple[int, ...] | None, tuple[tuple[Piece, ...], ...]]:
         """A unit ends: the number of the open shard, its files' sizes, and their new pieces.
 
@@ -199,7 +231,11 @@ class Files:
             self._close(totals if self._shard_tokens is None else None)
         self._writer.close()
         self._is_finished = True
-        kept = [(file.target, file.size) for files in self._complete for file in files]
+        logs = [] if self._log is None else [self._log]
+        for file in logs:
+            file.sync()
+            file.close()
+        kept = [(file.target, file.size) for files in (logs, *self._complete) for file in files]
         return kept + [(file.target, -1) for files in self._scratch for file in files]
 
     def _close(self, totals: Totals | None = None) -> None:
@@ -247,12 +283,16 @@ class Files:
         """Wait until all writes are on the disk."""
         for file in self._files:
             file.sync()
+        if self._log is not None:
+            self._log.sync()
 
     def publish(self, before: int | None = None) -> None:
         """Give the complete shards their names; after `finish`, remove leftover shards.
 
         before: the number of the first shard that is not safe from a crash yet.
         """
+        if self._is_finished and self._log_path is not None:
+            self._publish_log(self._log_path)
         while self._complete:
             if before is not None and self._shard - len(self._complete) >= before:
                 return
@@ -263,6 +303,17 @@ class Files:
             del self._complete[0], self._scratch[0]
         if self._is_finished and self._shard_tokens is not None:
             self.remove_leftovers()
+
+    def _publish_log(self, path: str) -> None:
+        """Give the log its name. Without skipped records, remove that of an earlier run."""
+        if self._log is not None:
+            self._log.publish()
+            self._log = None
+            return
+        if not is_url(path):
+            remove_left(path)
+        with contextlib.suppress(FileNotFoundError):
+            places.remove(path)
 
     def publish_left(self, done: list[tuple[str, int]]) -> None:
         """Publish what an earlier process has finished. Raises OSError, CheckpointError."""
@@ -285,13 +336,15 @@ class Files:
     def close(self) -> None:
         """Close the hidden files and leave them for a later process."""
         with contextlib.ExitStack() as stack:  # closes the rest if one of them raises
-            for file in self._files:
+            for file in [*self._files, *([] if self._log is None else [self._log])]:
                 stack.callback(file.close)
             self._writer.close()
 
     def discard(self) -> None:
         """Remove all files that are not published."""
         with contextlib.ExitStack() as stack:
+            if self._log is not None:
+                stack.callback(self._log.discard)
             for file in [*self._files, *itertools.chain(*self._scratch, *self._complete)]:
                 stack.callback(file.discard)
             self._writer.close()

@@ -97,6 +97,11 @@ def sidecar_path(path: str) -> str:
     return (os.path.realpath(path) if os.path.islink(path) else path) + _SUFFIX
 
 
+def skip_log_path(output: str) -> str:
+    """The path of the log of skipped records: a line of JSON for each, with file, place, reason."""
+    return f"{output}.skipped.jsonl"
+
+
 def read_sidecar(path: str) -> Sidecar | None:
     """Read the sidecar of the ids at `path`. None if there is none, or the JSON is another kind.
 
