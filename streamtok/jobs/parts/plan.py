@@ -40,7 +40,7 @@ _FORMAT = 1
 class InputFile(NamedTuple):
     """What a plan knows of an input: it must still be so when a part of it runs.
 
-    tag: what else stays the same as long as the contents do, as in `Fingerprint`. is_cut: it has
+    tag: what else stays the same as long as the contents do, as in `Stored`. is_cut: it has
     parts of `part_size` bytes, else it is one part.
     """
 
@@ -269,14 +269,11 @@ def plan_job(
 
 
 def input_now(path: str) -> InputFile:
-    """An input as it is now. Raises OSError, and PlanError if its size is not known."""
+    """An input as it is now. Raises OSError, and PlanError for anything but a regular file."""
     if not is_url(path) and not os.path.isfile(path):
         os.stat(path)  # raises if there is nothing
         raise PlanError(f"{path} is not a regular file: only those can be read in parts")
-    size, tag = fingerprint(path)
-    if size is None:
-        raise PlanError(f"{path} cannot be read in parts: the store does not tell its size")
-    return InputFile(path, size, tag)
+    return InputFile(path, *fingerprint(path))
 
 
 def _named(encoding: str | Encoding) -> tuple[str, Encoding]:

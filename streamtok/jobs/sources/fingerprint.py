@@ -11,10 +11,10 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...files import naming
-from ..stores.objects import describe
+from ..stores.objects import Stored, describe
 from ..stores.urls import is_url
 
 _SAMPLES = 8  # from the first byte to the last, evenly spaced
@@ -22,21 +22,13 @@ _SAMPLE_SIZE = 1 << 13  # bytes; a file of up to 64 KiB is compared as a whole
 _DIGITS = 32  # of the digest, in hexadecimal
 
 
-class Fingerprint(NamedTuple):
-    """Values that change only if the input does. Costs eight short reads of a file.
+def fingerprint(path: str) -> Stored:
+    """The fingerprint of a regular file or an object, as it is now. Raises OSError.
 
-    size: in bytes, None if a store does not tell. tag: a digest of samples of a file, or the
-    version of an object in a store.
+    Costs eight short reads of a file.
     """
-
-    size: int | None
-    tag: str
-
-
-def fingerprint(path: str) -> Fingerprint:
-    """The fingerprint of a regular file or an object, as it is now. Raises OSError."""
     if is_url(path):
-        return Fingerprint(*describe(path))
+        return describe(path)
     with naming(path), open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         digest = hashlib.sha256(b"%d" % size)
@@ -44,7 +36,7 @@ def fingerprint(path: str) -> Fingerprint:
         for number in range(_SAMPLES):
             file.seek(last * number // (_SAMPLES - 1))
             digest.update(file.read(_SAMPLE_SIZE))
-    return Fingerprint(size, digest.hexdigest()[:_DIGITS])
+    return Stored(size, digest.hexdigest()[:_DIGITS])
 
 
 class FileWatch:
@@ -55,14 +47,14 @@ class FileWatch:
         self._path = path
         self._name = name
         self._status = os.stat(path)
-        self._found: Fingerprint | None = None
+        self._found: Stored | None = None
 
     @property
     def size(self) -> int:
         """The size in bytes, as it was found."""
         return self._status.st_size
 
-    def fingerprint(self) -> Fingerprint:
+    def fingerprint(self) -> Stored:
         """The fingerprint, read when this is first asked. Raises OSError."""
         if self._found is None:
             self._found = fingerprint(self._path)

@@ -20,13 +20,10 @@ class ObjectReader(io.RawIOBase):
     """An object as a file for reading, whose errors are OSErrors that name it."""
 
     def __init__(self, url: str, window: int = _WINDOW):
-        """window: bytes to ask for at least. Raises OSError, also if the size is not known."""
+        """window: bytes to ask for at least. Raises OSError."""
         super().__init__()
-        size = describe(url).size
-        if size is None:
-            raise OSError(errno.ESPIPE, "the store does not tell the size: download it first", url)
         self.name = url
-        self.size = size
+        self.size = describe(url).size
         self._file = open_object(url, window)
         self._at = 0
 
@@ -74,22 +71,20 @@ def read_blocks(
     """Yield the bytes from `start` to `stop`, or to the end, in blocks.
 
     about: what `describe` said before. Raises OSError, also if the object is another one at the
-    end, or ends too early. Waits inside `waiting()`. An object of unknown size is read from its
-    beginning.
+    end, or ends too early. Waits inside `waiting()`.
     """
-    end = about.size if stop is None or about.size is None else min(stop, about.size)
+    end = about.size if stop is None else min(stop, about.size)
     at = start
-    with contextlib.closing(open_object(url, 0 if end is None else _AHEAD)) as file:
-        while end is None or at < end:
+    with contextlib.closing(open_object(url, _AHEAD)) as file:
+        while at < end:
             with waiting(), naming_object(url):
-                if end is not None:
-                    file.seek(at)
-                block = file.read(_BLOCK if end is None else min(_BLOCK, end - at))
+                file.seek(at)
+                block = file.read(min(_BLOCK, end - at))
             if not block:
                 break
             at += len(block)
             yield block
-    if end is not None and at < end:
+    if at < end:
         raise OSError(errno.EIO, f"the store sent {at} of {end} bytes", url)
-    if about.size is not None and describe(url) != about:
+    if describe(url) != about:
         raise OSError(errno.EBUSY, "it has changed while it was read: run the command again", url)

@@ -26,12 +26,12 @@ _ERRORS = (
 
 
 class Stored(NamedTuple):
-    """An object as its store describes it: its size, None if unknown, and its version.
+    """What tells whether an object or a file is still the same: its size, and a tag.
 
-    tag: a text that changes when the object is replaced, as far as the store has any.
+    tag: of an object its version, as far as the store has any; of a file a digest of samples.
     """
 
-    size: int | None
+    size: int
     tag: str
 
 
@@ -66,21 +66,22 @@ def naming_object(url: str) -> Iterator[None]:
 
 
 def describe(url: str) -> Stored:
-    """The size and the version of an object. Raises OSError."""
+    """The size and the version of an object. Raises OSError, also if the size is not known."""
     store, name = _open_store(url)
     with naming_object(url):
         found = store.info(name)
         if found.get("type") == "directory":
             raise IsADirectoryError(url)
     tags = [str(found[key]) for key in _TAGS if found.get(key) is not None]
-    size = found.get("size")
-    return Stored(None if size is None else int(size), tags[0] if tags else "")
+    if found.get("size") is None:
+        raise OSError(errno.ESPIPE, "the store does not tell the size: download it first", url)
+    return Stored(int(found["size"]), tags[0] if tags else "")
 
 
 def open_object(url: str, ahead: int) -> Any:
     """fsspec's file of an object, for reading. Raises OSError.
 
-    ahead: bytes to ask the store for at a time; 0: one request for all, read once.
+    ahead: bytes to ask the store for at a time.
     """
     store, name = _open_store(url)
     with naming_object(url):
@@ -94,7 +95,7 @@ def read_head(url: str, size: int) -> bytes:
         return b""  # stores refuse to send a range of nothing
     store, name = _open_store(url)
     with naming_object(url):
-        return bytes(store.cat_file(name, start=0, end=size if there is None else min(size, there)))
+        return bytes(store.cat_file(name, start=0, end=min(size, there)))
 
 
 def read_whole(url: str) -> bytes:

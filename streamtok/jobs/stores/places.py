@@ -52,7 +52,7 @@ def read_whole(place: str) -> bytes:
 def size_of(place: str) -> int:
     """The size in bytes. Raises OSError, for instance if there is nothing."""
     if is_url(place):
-        return objects.describe(place).size or 0
+        return objects.describe(place).size
     return os.path.getsize(place)
 
 
