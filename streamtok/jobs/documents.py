@@ -56,31 +56,7 @@ Result: TypeAlias = "Encoded | Callable[[], Encoded]"
 """What a task gives; a function for text that it could not encode: a stream encodes it in order."""
 
 
-class _Group(NamedTuple):
-    """Parts that were added together. is_open: the first belongs to a document begun before."""
-
-    parts: Sequence[Part]
-    places: Places
-    is_open: bool
-
-    def index_of(self, text: str | bytes) -> int:
-        """The number of the first whole document that has this text."""
-        index = 0
-        for part in self.parts:
-            if isinstance(part, Documents):
-                texts: Sequence[str | bytes] = part.texts()
-                begin = int(self.is_open and not index)
-                if text in texts[begin:]:
-                    return index + texts.index(text, begin)
-                index += part.number
-            elif part[1] and part[0] == text and (index or not self.is_open):
-                return index
-            else:
-                index += part[1]
-        return index
-
-
-_NO_GROUP = _Group((), Places(lambda number: ""), False)
+_NOWHERE = Places(lambda number: "")
 
 
 class DocumentEncoder:
@@ -105,7 +81,7 @@ class DocumentEncoder:
         self._frame = _first(self._before), _first(self._after)
         self._skip_empty = skip_empty
         # Each task belongs to a document of a group, or if that is None to several.
-        self._pool: OrderedPool[Result, tuple[_Group, int | None]]
+        self._pool: OrderedPool[Result, tuple[Places, int | None]]
         self._pool = OrderedPool(num_threads)
         encoding = stream.encoding
         self._encoder = encoding.definition.encoder
@@ -115,9 +91,9 @@ class DocumentEncoder:
         self._takes_whole = has_simple_frame and texts.is_direct  # documents can be tasks
         self._rules = encoding.definition.engine.rules(self._matcher)
         self._cuts = texts.cuts if has_simple_frame else None
-        self._group = _NO_GROUP
-        self._index = 0  # of the next document, or the open one, in the group
-        self._refused: str | bytes | None = None  # the text that a task could not encode
+        self._places = _NOWHERE  # of the documents of the parts that were added together
+        self._index = 0  # of the next document, or the open one, among them
+        self._refused: int | None = None  # the document that a task of several cannot encode
         self.is_open = False  # inside a document that has some text already
         self.documents = 0  # taken so far
         self.bytes = 0  # taken so far
@@ -128,9 +104,7 @@ class DocumentEncoder:
         self._pool.close()
         self._encoder.release()
 
-    def encode(
-        self, parts: Sequence[Part], places: Places = _NO_GROUP.places
-    ) -> tuple[IdArray, EndArray]:
+    def encode(self, parts: Sequence[Part], places: Places = _NOWHERE) -> tuple[IdArray, EndArray]:
         """Encode the parts; return uint32 ids, and the int64 positions in them where documents end.
 
         Raises what StreamEncoder.encode raises, with offsets in the document.
@@ -159,31 +133,32 @@ class DocumentEncoder:
         n = self._pool.num_threads
         return self._pool.is_first_done or len(self._pool) > (_AHEAD * n if n > 1 else 2)
 
-    def add(self, parts: Sequence[Part], places: Places = _NO_GROUP.places) -> None:
+    def add(self, parts: Sequence[Part], places: Places = _NOWHERE) -> None:
         """Begin to encode the parts; `take` returns their ids. places: for `failed_place`.
 
         Raises what StreamEncoder.encode raises. Results of earlier parts can still be taken.
         """
-        self._group = _Group(parts, places, self.is_open)
-        self._index = 0
+        self._places = places
+        self._index = first = 0
         whole: list[str | bytes] = []
         size = 0
         for part in parts:
             is_whole = not isinstance(part, Documents) and part[1] and not self.is_open
             if is_whole and self._takes_whole:
+                if not whole:
+                    first = self._index
                 self._index += 1
-                if part[0] or not self._skip_empty:
-                    whole.append(part[0])  # type: ignore[arg-type]
-                    size += len(part[0])
+                whole.append(part[0])  # type: ignore[arg-type]
+                size += len(part[0])
                 if size < TASK:
                     continue
-            self._add_whole(whole)
+            self._add_whole(whole, first)
             whole, size = [], 0
             if isinstance(part, Documents):
                 self._add_documents(part)
             elif not is_whole or not self._takes_whole:
                 self._add_part(*part)
-        self._add_whole(whole)
+        self._add_whole(whole, first)
 
     def _add_documents(self, documents: Documents) -> None:
         """Submit the documents of one buffer in tasks of about equal size."""
@@ -192,17 +167,18 @@ class DocumentEncoder:
                 self._add_part(text, True)
             return
         data, delimiter, count = documents
-        self._index += count
         if len(data) <= TASK + TASK // 2:
-            self._add_block(documents)
+            self._add_block(documents, self._index)
+            self._index += count
             return
         at = 0
         while at < len(data):
             count, stop = find_documents(data, delimiter, at, TASK)
-            self._add_block(Documents(data[at:stop], delimiter, count))
+            self._add_block(Documents(data[at:stop], delimiter, count), self._index)
+            self._index += count
             at = stop
 
-    def _add_block(self, documents: Documents) -> None:
+    def _add_block(self, documents: Documents, first: int) -> None:
         data, delimiter, count = documents
         size = len(data) - count * len(delimiter)
 
@@ -211,54 +187,53 @@ class DocumentEncoder:
             try:
                 found = encode_delimited(self._encoder, self._rules, data, delimiter, count, *how)
             except ValueError:  # one must be repaired or refused
-                return self._encode_list(
-                    [one for one in documents.texts() if one or not self._skip_empty]
-                )
+                return self._encode_list(documents.texts(), first)
             return Encoded(*found, size)
 
-        self._pool.add(work, (self._group, None))
+        self._pool.add(work, (self._places, None))
 
     def take(self) -> Encoded:
         """Wait for the next result and return it. `documents` and `bytes` count what was taken.
 
         Raises what StreamEncoder.encode raises; `failed_place` then names the document.
         """
-        group, index = self._pool.owner
+        places, index = self._pool.owner
         try:
             found = self._pool.take()
             if not isinstance(found, Encoded):
                 found = found()
         except Exception:
-            if index is None and self._refused is not None:
-                index = group.index_of(self._refused)
-            self.failed_place = None if index is None else group.places.name(index)
+            index = self._refused if index is None else index
+            self.failed_place = None if index is None else places.name(index)
             raise
         self.documents += len(found.ends)
         self.bytes += found.bytes
         return found
 
-    def _add_whole(self, texts: list[str | bytes]) -> None:
-        """Submit whole documents as one task."""
+    def _add_whole(self, texts: list[str | bytes], first: int) -> None:
+        """Submit whole documents as one task. first: the number of the first one."""
         if texts:
-            self._pool.add(lambda: self._encode_list(texts), (self._group, None))
+            self._pool.add(lambda: self._encode_list(texts, first), (self._places, None))
 
-    def _encode_list(self, texts: list[str | bytes]) -> Result:
+    def _encode_list(self, texts: list[Any], first: int) -> Result:
+        kept = [one for one in texts if one] if self._skip_empty else texts
         how = self._stream.errors, ARRAY, 1, (TASK, TASK), None
-        work = WorkList(self._encoder, self._rules, texts, *how, *self._frame)
+        work = WorkList(self._encoder, self._rules, kept, *how, *self._frame)
         work.work()
         try:
             return Encoded(*work.flat())
         except ValueError:
-            return lambda: self._encode_in_order(texts)
+            return lambda: self._encode_in_order(texts, first)
 
-    def _encode_in_order(self, texts: list[str | bytes]) -> Encoded:
+    def _encode_in_order(self, texts: list[Any], first: int) -> Encoded:
         stream = self._stream.twin()
         found: list[IdArray] = []
         ends: list[int] = []
         size = total = 0
         before = self.documents
-        for text in texts:
-            self._refused = text  # unless it succeeds
+        for self._refused, text in enumerate(texts, first):
+            if self._skip_empty and not text:
+                continue
             found += [self._before, stream.encode_to_numpy(text, True), self._after]
             size += sum(len(ids) for ids in found[-3:])
             ends.append(size)
@@ -273,7 +248,7 @@ class DocumentEncoder:
         try:
             self._encode_part(text, is_end)
         except Exception:
-            self.failed_place = self._group.places.name(self._index)
+            self.failed_place = self._places.name(self._index)
             raise
         self._index += is_end
 
@@ -323,7 +298,7 @@ class DocumentEncoder:
                 return lambda: self._encode_segment(text, offset)
             return Encoded(ids, _NO_END, len(view))
 
-        self._pool.add(work, (self._group, self._index))
+        self._pool.add(work, (self._places, self._index))
 
     def _encode_segment(self, text: bytes, offset: int) -> Encoded:
         stream = self._stream.twin()
@@ -331,7 +306,7 @@ class DocumentEncoder:
         return Encoded(stream.encode_to_numpy(text, True), _NO_END, len(text))
 
     def _add_ids(self, ids: IdArray, ends: EndArray = _NO_END, size: int = 0) -> None:
-        self._pool.add_done(Encoded(ids, ends, size), (self._group, self._index))
+        self._pool.add_done(Encoded(ids, ends, size), (self._places, self._index))
 
     def begin(self) -> None:
         """What comes next begins a document, whatever came before. Take all results first."""
