@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import html
 import ipaddress
-import os
 import secrets
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from ..jobs.argument_types import parse_port
@@ -44,7 +40,6 @@ def add_parser(subparsers: Any) -> None:
         f"default: {_LOOPBACK}, which only this machine reaches",
         default=_LOOPBACK,
     )
-    add_option(parser, "--browser", "open the page in the default browser")
     add_option(parser, "-q --quiet", "print only the URL")
 
 
@@ -66,31 +61,12 @@ def run(args: argparse.Namespace) -> int:
             f"warning: other machines can reach {args.host}; anyone with the URL sees the page, "
             "and nothing is encrypted"
         )
-
-    address = f"{server.url}?token={token}"
-    with contextlib.ExitStack() as closing, contextlib.suppress(Signals.Stopped):
-        print_now(address)
+    with contextlib.suppress(Signals.Stopped):
+        print_now(f"{server.url}?token={token}")
         if not args.quiet:
             say("serving until Ctrl-C; anyone with this URL can open the page")
-        if args.browser:
-            import webbrowser
-
-            webbrowser.open(_write_redirect(address, closing))
         server.run()
     return 0
-
-
-def _write_redirect(address: str, closing: contextlib.ExitStack) -> str:
-    """The URL of a file that leads to `address`, and goes when `closing` closes.
-
-    All users can read the arguments of a browser, which would have the token, but not the file.
-    """
-    folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="streamtok-"))  # mode 0700
-    path = Path(folder, "page.html")
-    page = f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(address)}">\n'
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(page)
-    return path.as_uri()
 
 
 def _is_loopback(host: str) -> bool:
