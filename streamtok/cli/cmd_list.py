@@ -24,14 +24,14 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if not args.json:
-        print(f"{'encoding':<15}{'ids':>8}{'special':>9}  vocabulary")
+        print(f"{'encoding':<15}{'ids':>8}{'special':>9}")
     for name in registry.list_encoding_names():
         spec = registry.SPECS[name]
         n_vocab = spec.explicit_n_vocab or max(spec.special_tokens.values()) + 1
         n_special = len(spec.special_tokens)
         if args.json:
             row = {"name": name, "n_vocab": n_vocab, "n_special": n_special}
-            print(json.dumps(row | {"is_packed": True}))
+            print(json.dumps(row))
         else:
-            print(f"{name:<15}{n_vocab:>8}{n_special:>9}  bundled")
+            print(f"{name:<15}{n_vocab:>8}{n_special:>9}")
     return 0

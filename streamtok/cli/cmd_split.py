@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from ..jobs.argument_types import parse_count, parse_count_or_0
-from . import budget_options, encoding_options, one_text, options
+from . import encoding_options, one_text, options
 from .messages import Misused, input_name
 from .open_inputs import given_names
 from .options import add_option
@@ -52,14 +52,14 @@ def add_parser(subparsers: Any) -> None:
         default="jsonl",
         choices=("jsonl", "nul"),
     )
-    budget_options.add_budget_options(parser, parse_count)
+    one_text.add_budget_options(parser, parse_count)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.overlap >= args.max_tokens:
         raise Misused(f"--overlap must be less than --max-tokens, which is {args.max_tokens}")
     encoding = encoding_options.load_encoding(args)
-    settings = budget_options.budget_settings(args)
+    settings = one_text.budget_settings(args)
     boundary: Any = args.boundary
     if args.regex is not None:
         try:

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from ..jobs.argument_types import parse_count_or_0
-from . import budget_options, encoding_options, one_text, options
+from . import encoding_options, one_text, options
 from .messages import say
 from .options import add_option
 
@@ -42,12 +42,12 @@ def add_parser(subparsers: Any) -> None:
     )
     add_option(parser, "--json", "write the text, its tokens and whether it was cut")
     add_option(parser, "-q --quiet", "do not say on standard error what was cut")
-    budget_options.add_budget_options(parser, parse_count_or_0)
+    one_text.add_budget_options(parser, parse_count_or_0)
 
 
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
-    settings = budget_options.budget_settings(args)
+    settings = one_text.budget_settings(args)
     with one_text.errors_of(args.file):
         text: Any = one_text.blocks_of(args, args.file)
         if args.side == "left":

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import StreamtokError
 from ..jobs.sources import open_blocks, unpack
+from .encoding_options import add_template, add_text_options, text_settings
 from .messages import input_name, write_bytes
 from .open_inputs import explain, refuse_ids
-from .options import FILE_HELP
+from .options import FILE_HELP, add_chunk_size, add_option
 
 
 def add_file(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +24,25 @@ def add_file(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=FILE_HELP,
     )
+
+
+def add_budget_options(parser: argparse.ArgumentParser, parse: Callable[[str], int]) -> None:
+    """Add -n, which `parse` reads, the options of encodings and text, and those of reading."""
+    add_option(
+        parser,
+        "-n --max-tokens N",
+        "the largest number of tokens, such as 512 or 4k",
+        parse,
+        required=True,
+    )
+    add_text_options(parser, None)
+    add_template(parser)
+    add_chunk_size(parser.add_argument_group("reading"))
+
+
+def budget_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of `split` and `truncate`."""
+    return text_settings(args) | {"add_special_tokens": args.add_special_tokens}
 
 
 def blocks_of(args: argparse.Namespace, path: str) -> Iterator[bytes]:
