@@ -1,8 +1,8 @@
 """`streamtok decode`: decodes ids to bytes.
 
-The sidecar of the ids names their encoding and format. Options that contradict it are an error,
-unless --force is given. Files that are named together, and the parts of a job, are decoded as one:
-a part may end inside a character.
+The sidecar of the ids names their encoding and format. Options that contradict it are an error.
+Files that are named together, and the parts of a job, are decoded as one: a part may end inside a
+character.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from .. import registry
 from ..chunker import StreamDecoder
 from ..encoding import Encoding
-from ..errors import SidecarError
 from ..jobs import sinks
 from ..jobs.parts.part import read_part
 from ..jobs.parts.plan import PLAN_FILE, Plan, find_plan
@@ -63,7 +62,7 @@ def add_parser(subparsers: Any) -> None:
         "default: the one in the sidecar, else by the suffix of the input, as for encode",
         choices=sinks.READ_FORMATS,
     )
-    options.add_force(parser, ", and let -e and --format override the sidecar")
+    options.add_force(parser)
 
 
 class _Source(NamedTuple):
@@ -73,7 +72,6 @@ class _Source(NamedTuple):
     """
 
     file: str
-    is_regular: bool
     about: sinks.Sidecar | None
     job: str = ""
 
@@ -137,10 +135,13 @@ def _sources(
                         f"{folder}: part {number} is not done, or its files were changed: the same "
                         "encode command makes it"
                     )
-                yield _Source(plan.path(number), True, about, places.join(folder, PLAN_FILE))
+                yield _Source(plan.path(number), about, places.join(folder, PLAN_FILE))
             continue
         is_regular = file != "-" and check_file(file) is not None
-        yield _Source(file, is_regular, _about(args, file) if is_regular else None)
+        found = sinks.read_sidecar(file) if is_regular else None
+        if found is not None:
+            sinks.check_sidecar(found, file)
+        yield _Source(file, found)
 
 
 def _decoded(
@@ -181,25 +182,9 @@ def _decoded(
             ) from None
 
 
-def _about(args: argparse.Namespace, file: str) -> sinks.Sidecar | None:
-    """What the sidecar of an input says, or None.
-
-    Raises SidecarError if it is damaged or does not fit.
-    """
-    try:
-        found = sinks.read_sidecar(file)
-        if found is not None:
-            sinks.check_sidecar(found, file)
-    except SidecarError:
-        if args.force:
-            return None
-        raise
-    return found
-
-
 def _encoding(args: argparse.Namespace, source: _Source) -> Encoding:
     about = source.about
-    if about is None or (args.encoding is not None and args.force):
+    if about is None:
         return _loaded(args, args.encoding or DEFAULT_ENCODING)
     says = f"{source.says} says that the ids are of {about.source} ({about.digest[:16]})"
     if args.encoding is not None:
@@ -207,7 +192,7 @@ def _encoding(args: argparse.Namespace, source: _Source) -> Encoding:
         if encoding.digest != about.digest:
             raise Refused(
                 f"{says}, but -e {args.encoding} is {encoding.name} ({encoding.digest[:16]}); "
-                "omit -e, or override with --force"
+                "omit -e"
             )
         return encoding
     found = _recorded(args, about.source)
@@ -243,12 +228,12 @@ def _loaded(args: argparse.Namespace, name: str) -> Encoding:
 
 def _format(args: argparse.Namespace, source: _Source, encoding: Encoding) -> str:
     about = source.about
-    if about is not None and not (args.format is not None and args.force):
+    if about is not None:
         found = sinks.raw_format(about)
         if args.format not in (None, found):
             raise Refused(
                 f"{source.says} says that the format is {about.format}, but --format is "
-                f"{args.format}; omit it, or override with --force"
+                f"{args.format}; omit it"
             )
         if found not in (*sinks.READ_FORMATS, "parquet"):
             raise Refused(

@@ -124,12 +124,10 @@ def add_glob(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_force(parser: argparse._ActionsContainer, also: str = "") -> None:
-    """Add --force. also: what else it does, for the help."""
+def add_force(parser: argparse._ActionsContainer) -> None:
+    """Add --force."""
     add_option(
-        parser,
-        "--force",
-        f"replace an existing output of any origin{also}; inputs are never replaced",
+        parser, "--force", "replace an existing output of any origin; inputs are never replaced"
     )
 
 

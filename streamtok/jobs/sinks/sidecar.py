@@ -120,7 +120,7 @@ def read_sidecar(path: str) -> Sidecar | None:
         row = json.loads(data)
     except (ValueError, RecursionError):
         raise SidecarError(
-            f"{name}: the sidecar of {path} is damaged: it is not JSON; --force ignores it"
+            f"{name}: the sidecar of {path} is damaged: it is not JSON; remove it to decode without"
         ) from None
     if not isinstance(row, dict) or "vocabulary_sha256" not in row:
         return None
@@ -142,7 +142,7 @@ def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
     except (msgspec.ValidationError, TypeError, AttributeError) as error:
         what = str(error)
     raise SidecarError(
-        f"{name}: the sidecar of {path} is damaged: {what}; --force ignores it"
+        f"{name}: the sidecar of {path} is damaged: {what}; remove it to decode without"
     ) from None
 
 
@@ -152,7 +152,7 @@ def check_sidecar(sidecar: Sidecar, path: str) -> None:
     if size != sidecar.size:
         raise SidecarError(
             f"{path} has {size} bytes, but {sidecar_path(path)} describes a file of "
-            f"{sidecar.size} bytes: one of them was changed; --force ignores the sidecar"
+            f"{sidecar.size} bytes: one of them was changed; remove the sidecar to decode without"
         )
 
 
