@@ -1,10 +1,9 @@
 """A pool of processes of this machine: each encodes spans, and their events are given in order.
 
-A worker gets a function that makes the encoder, and then spans, through its standard input,
-and answers with events. They are kept until it is their turn, in memory and then in a temporary
-file, and only complete units are emitted: so a worker that dies leaves nothing to clean up, and its
-span is given to another. If the process with the pool dies, its workers see the end of
-their input, or of their output, and leave.
+A worker gets a function that makes the encoder, and then spans, through a socket, and answers with
+events. They are kept until it is their turn, in memory and then in a temporary file, and only
+complete units are emitted: so a worker that dies leaves nothing to clean up, and its span is given
+to another. If the process with the pool dies, its workers see the end of the socket, and leave.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import selectors
-import struct
 import subprocess
 import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import DocumentError
 from .documents import explain
@@ -29,12 +28,17 @@ from .span_encoder import Event, Ids, Span, SpanEncoder, UnitEnd
 if TYPE_CHECKING:
     from .rows import Row
 
-_PROGRAM = "from streamtok.jobs.worker_pool import run_worker; run_worker()"
-_HEAD = struct.Struct("<cQ")  # what comes next: its kind, and its bytes
-_EVENT, _END_OF_UNIT, _END, _ERROR = b"e", b"u", b"x", b"!"
+_PROGRAM = "import sys; from streamtok.jobs.worker_pool import run_worker; run_worker(sys.argv[1])"
+_INSIDE, _END_OF_UNIT, _LAST = b"i", b"u", b"l"  # begin a message of a span
 _IN_MEMORY = 1 << 26  # bytes of a span's events; more are in a file
 _IN_FILES = 1 << 32  # bytes of all, after which only the first span goes on
 _ATTEMPTS = 3
+
+
+class _Over(NamedTuple):
+    """The end of a span. error: what its text or the system says, if it could not be encoded."""
+
+    error: DocumentError | OSError | None = None
 
 
 class InProcesses:
@@ -57,8 +61,7 @@ class InProcesses:
         self._spans = spans
         self._n_workers = workers
         self._waiting = waiting
-        self._selector = selectors.DefaultSelector()
-        self._workers: set[_Worker] = set()
+        self._workers: dict[Connection, _Worker] = {}
         self._idle: list[_Worker] = []
 
     def run(self, after: Row) -> Iterator[Event]:
@@ -94,19 +97,18 @@ class InProcesses:
     def _has_idle(self) -> bool:
         if not self._idle and len(self._workers) < self._n_workers:
             worker = _Worker(self._begin)
-            self._workers.add(worker)
+            self._workers[worker.connection] = worker
             self._idle.append(worker)
-            self._selector.register(worker.output, selectors.EVENT_READ, worker)
         return bool(self._idle)
 
     def _receive(self, first: _Answer, begun: Sequence[_Answer]) -> list[_Answer]:
         """Wait for messages of the workers; return the answers whose worker has died."""
         is_full = sum(answer.size for answer in begun) > _IN_FILES
         with self._waiting():
-            ready = self._selector.select(0.2 if is_full else None)
+            ready = wait(list(self._workers), 0.2 if is_full else None)
         lost = []
-        for key, _ in ready:
-            worker: _Worker = key.data
+        for connection in ready:
+            worker = self._workers[connection]  # type: ignore[index]
             answer = worker.answer
             if is_full and answer is not first:
                 continue
@@ -121,15 +123,14 @@ class InProcesses:
         return lost
 
     def _remove(self, worker: _Worker) -> None:
-        self._selector.unregister(worker.output)
-        self._workers.discard(worker)
+        del self._workers[worker.connection]
         if worker in self._idle:
             self._idle.remove(worker)
         worker.end()
 
     def release(self) -> None:
         """End all workers at once."""
-        for worker in list(self._workers):
+        for worker in list(self._workers.values()):
             self._remove(worker)
 
 
@@ -144,30 +145,28 @@ class _Answer:
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
         self._ready = self._given = 0  # bytes of complete units; of those emitted
 
-    def add(self, kind: bytes, data: bytes) -> None:
+    def add(self, message: bytes) -> None:
         """Take what a worker has said."""
         self._file.seek(self.size)
-        self._file.write(_HEAD.pack(kind, len(data)))
-        self._file.write(data)
-        self.size += _HEAD.size + len(data)
-        if kind != _EVENT:
+        self._file.write(memoryview(message)[1:])
+        self.size += len(message) - 1
+        if message[:1] != _INSIDE:
             self._ready = self.size
 
     def events(self) -> Iterator[Event]:
         """The complete events that were not emitted yet. Raises the worker's exceptions."""
         while self._given < self._ready:
             self._file.seek(self._given)
-            kind, size = _HEAD.unpack(self._file.read(_HEAD.size))
-            said = pickle.loads(self._file.read(size))
-            self._given += _HEAD.size + size
-            if kind == _END:
+            said = pickle.load(self._file)
+            self._given = self._file.tell()
+            if isinstance(said, _Over):
+                if said.error is not None:
+                    raise said.error
                 self.is_over = True
-            elif kind == _ERROR:
-                raise _error(*said)
-            else:
-                if isinstance(said, UnitEnd):
-                    self.span = self.span._replace(first=said.input, position=said.position)
-                yield said
+                continue
+            if isinstance(said, UnitEnd):
+                self.span = self.span._replace(first=said.input, position=said.position)
+            yield said
         if self._given == self.size:
             self._file.seek(0)
             self._file.truncate()
@@ -189,10 +188,6 @@ class _Answer:
         self._file.close()
 
 
-def _error(kind: str, *said: Any) -> Exception:
-    return OSError(*said) if kind == "os" else DocumentError(*said)
-
-
 class _Worker:
     """A process, and the answer that it gives now."""
 
@@ -200,23 +195,24 @@ class _Worker:
         # The package may have been found through a changed sys.path.
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.connection, theirs = Pipe()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            [sys.executable, "-c", _PROGRAM, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             start_new_session=True,  # Ctrl-C is for the process that gives the work out
         )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self._input, self.output = self.process.stdin, self.process.stdout
+        theirs.close()
         self.answer: _Answer | None = None
         self._send((unit_ends.UNIT, begin))
 
     def _send(self, value: Any) -> None:
-        with contextlib.suppress(BrokenPipeError):  # it is dead, which `receive` will see
-            pickle.dump(value, self._input)
-            self._input.flush()
+        with contextlib.suppress(
+            BrokenPipeError, ConnectionResetError
+        ):  # it is dead, which `receive` will see
+            self.connection.send(value)
 
     def give(self, answer: _Answer) -> None:
         self.answer = answer
@@ -224,65 +220,54 @@ class _Worker:
 
     def receive(self) -> bool:
         """Take an event that has begun to come; False if the process has died."""
-        head = self._read(_HEAD.size)
-        kind, size = _HEAD.unpack(head) if len(head) == _HEAD.size else (b"", 0)
-        data = self._read(size)
-        if not kind or len(data) < size:
+        try:
+            message = self.connection.recv_bytes()
+        except (EOFError, OSError):
             return False
         assert self.answer is not None
-        self.answer.add(kind, data)
-        if kind in (_END, _ERROR):
+        self.answer.add(message)
+        if message[:1] == _LAST:
             self.answer = None
         return True
 
-    def _read(self, size: int) -> bytes:
-        """Not through a buffer, which `select` would not see."""
-        parts = []
-        while size and (data := os.read(self.output.fileno(), size)):
-            parts.append(data)
-            size -= len(data)
-        return b"".join(parts)
-
     def end(self) -> None:
         self.process.kill()
-        for pipe in (self._input, self.output):
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
+        self.connection.close()
         self.process.wait()
 
 
 # In a worker
 
 
-def run_worker() -> None:
-    """Be a worker: read a task and spans from standard input, write their events."""
-    output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not come between the events
+def run_worker(fd: str) -> None:
+    """Be a worker: read a task and spans from the socket, write their events."""
+    connection = Connection(int(fd))
 
-    def say(kind: bytes, value: Any) -> None:
-        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        output.write(_HEAD.pack(kind, len(data)))
-        output.write(data)
-        output.flush()
+    def say(value: Event | _Over) -> None:
+        mark = _END_OF_UNIT if isinstance(value, UnitEnd) else _INSIDE
+        mark = _LAST if isinstance(value, _Over) else mark
+        connection.send_bytes(mark + pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
-    with contextlib.suppress(EOFError, BrokenPipeError):  # who gave the spans is dead
-        unit_ends.UNIT, begin = pickle.load(sys.stdin.buffer)
-        worker = None
+    # The process that gave the spans may be dead.
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        unit_ends.UNIT, begin = connection.recv()
+        worker: SpanEncoder | None = None
         while True:
-            span: Span = pickle.load(sys.stdin.buffer)
+            span: Span = connection.recv()
             try:
                 worker = worker or begin()
                 for event in worker.run(span):
                     if isinstance(event, Ids):  # a view cannot be sent
                         found = event.found._replace(data=bytes(event.found.data))
                         event = event._replace(found=found)
-                    say(_END_OF_UNIT if isinstance(event, UnitEnd) else _EVENT, event)
-                say(_END, None)
-            except BrokenPipeError:
+                    say(event)
+                say(_Over())
+            except (BrokenPipeError, ConnectionResetError):
                 return
             except MemoryError:
-                say(_ERROR, ("text", "not enough memory"))
+                say(_Over(DocumentError("not enough memory")))
             except OSError as error:
-                say(_ERROR, ("os", error.errno, error.strerror, error.filename))
+                say(_Over(OSError(error.errno, error.strerror, error.filename)))
             except Exception as error:
-                say(_ERROR, ("text", explain(error, worker.place if worker else "")))
+                where = worker.place if worker else ""
+                say(_Over(DocumentError(explain(error, where))))

@@ -86,7 +86,7 @@ def test_workers_that_are_killed(
 def test_a_span_that_kills_its_workers(
     lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    dying = "import os, sys; sys.stdin.buffer.read(9); os.kill(os.getpid(), 9)"
+    dying = "import os, sys; os.read(int(sys.argv[1]), 9); os.kill(os.getpid(), 9)"
     monkeypatch.setattr(worker_pool, "_PROGRAM", dying)
     assert encode(lines, tmp_path / "out.npy", "--lines", "--workers", "2") == 1
     said = capsys.readouterr().err
