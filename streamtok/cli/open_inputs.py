@@ -159,9 +159,8 @@ class Opener:
     def _look(self, name: str, start: bytes) -> None:
         """Warn about what the user probably does not want."""
         reading, say_once = self.reading, self.notes.say_once
-        if reading.jsonl is None and not reading.strip_bom and start.startswith(codecs.BOM_UTF8):
-            what = "begins with a byte order mark, which becomes a token; --strip-bom removes it"
-            say_once(name, what)
+        if reading.jsonl is None and start.startswith(codecs.BOM_UTF8):
+            say_once(name, "begins with a byte order mark, which becomes a token")
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             say_once(name, "begins as UTF-16 does; iconv -f UTF-16 -t UTF-8 converts it")
         if reading.lines and start[: start.find(b"\n") + 1].endswith(b"\r\n"):

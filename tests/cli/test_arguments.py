@@ -299,47 +299,23 @@ def test_crlf_is_said() -> None:
     assert run("encode", "-q", "--lines", stdin=b"one\r\n").stderr == b""
 
 
-def test_a_byte_order_mark_is_said_and_left_out(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_said(tmp_path: Path) -> None:
     for args in ([], ["--lines"], ["--delimiter", ";"]):
-        said = run("encode", *args, stdin=BOM + b"one").stderr.decode()
+        done = run("encode", *args, stdin=BOM + b"one")
+        said = done.stderr.decode()
         assert "standard input begins with a byte order mark, which becomes a token" in said
-        assert "--strip-bom" in said
-        for size in ("1", "2", "4", "64k"):
-            done = run("encode", *args, "--strip-bom", "--chunk-size", size, stdin=BOM + b"one")
-            assert [int(one) for one in done.stdout.split()] == CL100K.encode("one")
-            assert b"byte order" not in done.stderr
-            for text in (b"", b"\xef", b"\xef\xbb", b"one" + BOM, BOM[:2] + b"\xbc"):
-                more = ["--strip-bom", "--errors", "replace", "--chunk-size", size]
-                assert ids_of(*args, *more, stdin=text) == CL100K.encode(text, errors="replace")
+        assert [int(one) for one in done.stdout.split()] == CL100K.encode("\ufeffone")
     data = BOM + b'{"t": "one"}\n'
     assert b"byte order" not in run("encode", "--jsonl", "t", stdin=data).stderr
     for name in "ab":
         (tmp_path / name).write_bytes(BOM + b"one")
     names = [str(tmp_path / "a"), str(tmp_path / "b")]
     assert run("count", *names).stderr.count(b"byte order mark") == 1
-    assert rows_of("--strip-bom", *names) == [CL100K.encode("one")] * 2
     row = json.loads(run("encode", "--json", names[0]).stderr.splitlines()[0])
     assert "byte order mark" in row["note"]
     for encoding in ("utf-16-le", "utf-16-be"):
-        said = run("encode", stdin="\ufeffone".encode(encoding))
-        assert b"begins as UTF-16 does; iconv -f UTF-16 -t UTF-8 converts it" in said.stderr
-
-
-def test_a_run_without_its_byte_order_mark_goes_on(tmp_path: Path) -> None:
-    """The mark counts where positions do: a saved one fits the file."""
-    from streamtok.jobs.sources import FileInput, Reading
-
-    path = tmp_path / "a"
-    path.write_bytes(BOM + b"one\ntwo\nthree")
-    for lines in (True, False):
-        make = Reading(lines=lines, strip_bom=True).splitter
-        for size in (1, 4, 6, 100):
-            one = FileInput(str(path), "a", make, block_size=size)
-            places = []
-            for _ in one.groups(None, False):
-                places.append(one.position())
-            assert places[-1]["at"] == 16
-            assert all(place["at"] == 0 or place["at"] >= 3 for place in places)
+        said = run("encode", stdin="\ufeffone".encode(encoding)).stderr.decode()
+        assert "begins as UTF-16 does; iconv -f UTF-16 -t UTF-8 converts it" in said
 
 
 # list, bench

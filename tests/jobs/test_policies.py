@@ -140,7 +140,7 @@ def test_what_the_message_asks_for_lets_the_parts_go_on(
     ("more", "name"),
     [
         (["--append", TOKEN], "append"), (["--prepend", "1"], "prepend"),
-        (["--skip-empty"], "skip_empty"), (["--strip-bom"], "strip_bom"),
+        (["--skip-empty"], "skip_empty"),
         (["--format", "u32"], "format"),
         (["-e", "p50k_base"], "encoding"),
     ],

@@ -46,7 +46,6 @@ PACK = {
     ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor().compress,
 }
-MARK = b"\xef\xbb\xbf"
 
 
 @dataclass
@@ -103,11 +102,6 @@ def _parts(rng: random.Random, documents: list[bytes]) -> list[list[bytes]]:
 
 def _files(rng: random.Random, texts: list[bytes]) -> Job:
     job = Job([], texts)
-    if rng.random() < 0.2:
-        job.args.append("--strip-bom")
-        job.documents = [text.removeprefix(MARK) for text in texts]
-        texts = [MARK + one if rng.random() < 0.5 else one for one in job.documents]
-        job.documents = [one.removeprefix(MARK) for one in texts]
     job.files = {f"{number}.txt": text for number, text in enumerate(texts)}
     return _packed(rng, job)
 

@@ -9,7 +9,6 @@ must match.
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -111,15 +110,17 @@ class ByteInput(Input):
         if position:
             start = Start(position["at"], position["records"], position["crc"], is_open)
         splitter = self._splitter = self._make_splitter(self.name, start)
-        self._divider = None  # made when a byte order mark is left out
+        self._divider = Divider(splitter, self.clean)
+        look = None if start.at else self._look
         blocks = self._blocks(position)
-        texts = blocks if start.at else self._from_beginning(blocks, splitter)
         try:
-            for block in texts:
+            for block in blocks:
                 if not block:
                     yield []
                     continue
-                self._divider = self._divider or Divider(splitter, self.clean)
+                if look is not None:
+                    look(self.name, block)
+                    look = None
                 yield from self._told(self._divider.split(block))
             self._check_unchanged()  # before the rest is taken for the last line
             yield from self._told(self._held())
@@ -131,8 +132,7 @@ class ByteInput(Input):
             raise
         finally:
             # Closed here, since an error of a generator that is not closed is lost.
-            with contextlib.closing(blocks), contextlib.closing(texts):  # type: ignore[type-var]
-                pass
+            blocks.close()  # type: ignore[attr-defined]
 
     def _check_unchanged(self, is_read: bool = True) -> None:
         """Raise OSError if the input has changed since it was opened, as far as it can tell.
@@ -153,22 +153,6 @@ class ByteInput(Input):
             )
             texts = skip_known(texts, at, position["crc"], changed)
         return texts
-
-    def _from_beginning(self, blocks: Iterator[bytes], splitter: Splitter) -> Iterator[bytes]:
-        """The blocks, without a byte order mark if the splitter strips it."""
-        mark, start = codecs.BOM_UTF8, b""
-        for block in blocks:
-            start += block
-            if len(start) >= len(mark) or not mark.startswith(start):
-                break
-            yield b""
-        if self._look is not None:
-            self._look(self.name, start)
-        if splitter.strips_mark and start.startswith(mark):
-            splitter.leave_out(mark)
-            start = start[len(mark) :]
-        yield start
-        yield from blocks
 
     def stop(self) -> list[Part]:
         if self._splitter is None or not self.read:

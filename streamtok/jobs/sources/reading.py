@@ -63,13 +63,6 @@ class Reading:
     skip_empty: bool = said(
         "--skip-empty", "skip empty documents", decides=IDS, default=False, group=_DOCUMENTS
     )
-    strip_bom: bool = said(
-        "--strip-bom",
-        "remove a leading byte order mark",
-        decides=IDS,
-        default=False,
-        group=_DOCUMENTS,
-    )
     errors: str = said("--errors HOW", decides=UNREAD, default="strict")
     max_pending: int = said("--max-pending SIZE", decides=UNREAD, default=MAX_LINE)
 
@@ -130,7 +123,6 @@ class Reading:
         else:
             made = Whole(start, ends=ends)
         made.name = name
-        made.strips_mark = self.strip_bom and self.jsonl is None
         return made
 
 

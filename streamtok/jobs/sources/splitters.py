@@ -69,14 +69,12 @@ class Splitter:
 
     consumed: bytes returned as parts or skipped for good; crc: their CRC-32, if has_crc is set;
     records: lines or documents that have ended, since byte `counted_from`. name: the input; unit:
-    what a record is called, "" if there is only one. strips_mark: a byte order mark at the
-    beginning belongs to no document.
+    what a record is called, "" if there is only one.
     """
 
     has_crc = True
     name = ""
     unit = ""
-    strips_mark = False
 
     def __init__(self, start: Start = BEGINNING):
         self.consumed = start.at
@@ -105,10 +103,6 @@ class Splitter:
         self.consumed += len(data)
         if self.has_crc:
             self.crc = zlib.crc32(data, self.crc)
-
-    def leave_out(self, data: bytes) -> None:
-        """Count bytes at the very beginning that belong to no document."""
-        self._consume(data)
 
     def split(self, block: bytes) -> list[Part]:
         """The parts that the block completes."""
