@@ -422,7 +422,11 @@ class PartFile:
     def contents(self, block_size: int = _BLOCK, start: int = 0) -> Iterator[bytes]:
         """All bytes written so far from `start` on, in blocks of at most `block_size`."""
         self.wait()
-        yield from _blocks_of(self._part, self.name, start, self.size, block_size)
+        with named(self.name), open(open_regular(self._part, follow=False), "rb", 0) as file:
+            file.seek(start)
+            while start < self.size and (block := file.read(min(block_size, self.size - start))):
+                start += len(block)
+                yield block
 
     def sync(self) -> None:
         """Wait until all writes are on the disk. Costs an fsync."""
@@ -560,15 +564,6 @@ def hidden_path(final: str, suffix: str) -> str:
 def is_hidden(name: str) -> bool:
     """Whether a name in a folder is that of a hidden file of ours."""
     return name.startswith(_HIDDEN)
-
-
-def _blocks_of(path: str, name: str, start: int, stop: int, block_size: int) -> Iterator[bytes]:
-    """The bytes start:stop of a file, in blocks. `name` appears in errors."""
-    with named(name), open(open_regular(path, follow=False), "rb", buffering=0) as file:
-        file.seek(start)
-        while start < stop and (block := file.read(min(block_size, stop - start))):
-            start += len(block)
-            yield block
 
 
 @contextlib.contextmanager

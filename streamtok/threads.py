@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import errno
 import operator
 import os
 import sys
@@ -203,15 +202,6 @@ class Helper:
         if self._owner.setdefault("by", "caller") == "thread":
             with self._ended:
                 pass
-
-
-def start_thread(work: Callable[[], object]) -> None:
-    """Call `work`, which raises nothing, in a thread that no process waits for when it ends.
-
-    Raises OSError if the system gives no thread.
-    """
-    if not Helper(work).begin():
-        raise OSError(errno.EAGAIN, "the system gives no further thread")
 
 
 def run_in_threads(

@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         output = None
         decoder: StreamDecoder | None = None
         first: Encoding | None = None
-        for source in _sources(args, given, plans):
+        for source in _sources(given, plans):
             encoding = _encoding(args, source)
             chosen = _format(args, source, encoding)
             if first is None or decoder is None:
@@ -121,9 +121,7 @@ def _is_folder(path: str) -> bool:
     return is_url(path) or os.path.isdir(path) or os.path.basename(path) == PLAN_FILE
 
 
-def _sources(
-    args: argparse.Namespace, given: list[str], plans: list[str | None]
-) -> Iterator[_Source]:
+def _sources(given: list[str], plans: list[str | None]) -> Iterator[_Source]:
     """The inputs, and in place of a folder the outputs of its job."""
     for file, folder in zip(given, plans, strict=True):
         if folder is not None:

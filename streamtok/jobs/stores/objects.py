@@ -127,16 +127,11 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
             store.put_file(path, name, mode=mode)
     except OSError as error:
         # Each library has its own exception for the answer 412 of a store that refuses.
-        if mode == "create" and error.errno != errno.EACCES and _exists(url):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url) from error
+        if is_new and error.errno != errno.EACCES:
+            with contextlib.suppress(FileNotFoundError):
+                describe(url)
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url) from error
         raise
-
-
-def _exists(url: str) -> bool:
-    with contextlib.suppress(FileNotFoundError):
-        describe(url)
-        return True
-    return False
 
 
 def remove(url: str) -> None:

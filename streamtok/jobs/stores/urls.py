@@ -21,13 +21,6 @@ def is_url(path: str) -> bool:
     return _URL.match(path) is not None
 
 
-def scheme_of(url: str) -> str:
-    """What stands before "://", in lower case."""
-    found = _URL.match(url)
-    assert found is not None
-    return found[1].lower()
-
-
 def join(folder: str, *names: str) -> str:
     """`os.path.join` for paths, and for URLs."""
     if is_url(folder):
@@ -37,7 +30,8 @@ def join(folder: str, *names: str) -> str:
 
 def check_writable(url: str) -> None:
     """Raise OSError unless objects in this kind of store appear only when they are complete."""
-    if scheme_of(url) not in _WRITABLE:
+    scheme = url.partition("://")[0].lower()
+    if scheme not in _WRITABLE:
         known = ", ".join(f"{one}://" for one in ("s3", "gs", "az", "memory"))
         reason = f"outputs can be paths, or URLs of {known}"
         raise OSError(errno.EROFS, reason, url)
