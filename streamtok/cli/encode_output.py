@@ -53,15 +53,14 @@ class Output:
         is_stdout = self._path == "-"
         if is_stdout and chosen in ("u16", "u32") and is_terminal(sys.stdout):
             raise Refused(f"{chosen} cannot go to a terminal: use -o FILE, a pipe or --format text")
-        if job.resume and is_stdout:
-            raise Misused("--resume needs a file: give one with -o")
         if job.resume and is_url(self._path):
             raise Misused(
                 "--resume keeps unfinished files, which stores cannot: --task writes parts to "
                 "a URL, and the same command continues them"
             )
-        if job.shard_tokens is not None and is_stdout:
-            raise Misused("--shard-tokens needs a file: give one with -o")
+        for option, is_given in (("resume", job.resume), ("shard-tokens", job.shard_tokens)):
+            if is_given and not self.is_file:
+                raise Misused(f"--{option} needs a regular file: give one with -o")
 
     def refuse_inputs(self, names: Sequence[str]) -> None:
         """Raise Refused if an output is also an input. names: of the inputs."""
@@ -112,10 +111,6 @@ class Output:
         """The files, which are yet to begin; or a sink. Raises Refused and OSError."""
         job = self._job
         if not self.is_file:
-            if job.resume or job.shard_tokens is not None:
-                raise Refused(
-                    f"{self._path} is not a regular file: --resume and --shard-tokens need one"
-                )
             output = sinks.open_output(self._path)
             stack.enter_context(output)
             try:

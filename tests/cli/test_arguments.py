@@ -194,7 +194,7 @@ def _base64(byte: int) -> str:
         (["count", "x", "--accept-gap"], "--accept-gap needs --follow"),
         (["encode", "x", "-o", "y", "--workers", "2", "--accept-gap"], "--accept-gap needs"),
         (["encode", "--follow", "--glob", "x"], "--follow needs exactly one text file"),
-        (["encode", "--shard-tokens", "5"], "--shard-tokens needs a file"),
+        (["encode", "--shard-tokens", "5"], "--shard-tokens needs a regular file"),
         (["encode", "--shard-tokens", "many"], "'many' must be a positive number"),
         (["encode", "--format", "megatron"], "megatron cannot be written to standard output"),
         (["encode", "--format", "parquet"], "parquet cannot be written to standard output"),
@@ -202,7 +202,7 @@ def _base64(byte: int) -> str:
         (["encode", "--delimiter", r"\q"], "unknown escape"),
         (["encode", "--delimiter", "x" * 1_025], "at most 1024 bytes, this one has 1025"),
         (["encode", "--checkpoint-every", "often"], "must be a number of seconds"),
-        (["encode", "--resume"], "--resume needs a file: give one with -o"),
+        (["encode", "--resume"], "--resume needs a regular file: give one with -o"),
         (["encode", "--parquet", "text"], "--parquet needs a file"),
         (["count", "--parquet", "text"], "--parquet needs a file"),
         (["serve", "--unix-mode", "660"], "--unix-mode needs --unix"),
@@ -275,6 +275,7 @@ def test_a_file_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert rows_of("a.txt", "--glob", "*.txt") == CL100K.encode_batch(["a.txt", "b.txt"])
     assert names("a.txt", "--glob", "a*") == ["a.txt"]
     assert "no file matches" in fails("count", "--glob", "fold*")
+    assert names("--glob", "**/*.txt", "--glob", "*") == ["a.txt", "b.txt", "total"]
 
 
 # Line ends and byte order marks

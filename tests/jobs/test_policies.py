@@ -314,21 +314,6 @@ def test_a_run_that_skips_all_fails(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert not (folder / "manifest.jsonl").exists()
 
 
-def test_the_summary_counts_by_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, out = tmp_path / "input", tmp_path / "out.jsonl"
-    path.write_bytes(rows("one", 5, "two", 6) + b"{broken\n")
-    args = ["encode", *ENC, str(path), "--jsonl", "text", "--skip-bad-lines", "-o", str(out)]
-    assert main(args) == 0
-    said = "3 skipped (the field 'text' holds a number, not a text: 2, invalid JSON: 1)"
-    assert said in capsys.readouterr().err
-    assert main([*args, "--json"]) == 0
-    row = json.loads(capsys.readouterr().err)
-    assert row["skipped"] == 3
-    assert row["skipped_because"] == {
-        "the field 'text' holds a number, not a text": 2, "invalid JSON": 1,
-    }  # fmt: skip
-
-
 def test_a_log_of_an_earlier_run_goes(tmp_path: Path) -> None:
     path, out = tmp_path / "input", tmp_path / "out.u16"
     path.write_bytes(rows("one"))

@@ -8,6 +8,7 @@ which everything has been returned; a new splitter that is fed from there contin
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
@@ -17,6 +18,8 @@ from .records import Places
 
 LONGEST_DELIMITER = 1 << 10  # bytes: what a search costs for each byte of a text, at most
 _TOGETHER = 1 << 20  # characters, at most, of texts that are joined
+_ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.?)", re.DOTALL)
+_ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"0": b"\0", b"\\": b"\\"}
 
 
 class Documents(NamedTuple):
@@ -223,24 +226,17 @@ def unescape(text: str) -> bytes:
     >>> unescape(r"\n---\x1e")
     b'\n---\x1e'
     """
-    simple = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", "\\": b"\\"}
-    made = b""
-    parts = iter(text.encode("utf-8", "surrogateescape").decode("latin-1"))
-    for one in parts:
-        if one != "\\":
-            made += one.encode("latin-1")
-            continue
-        kind = next(parts, "")
-        if kind == "x":
-            digits = next(parts, "") + next(parts, "")
-            try:
-                made += bytes.fromhex(digits)
-            except ValueError:
-                digits = "?"
-            if len(digits) != 2:
-                raise ValueError(rf"{text!r}: \x needs two hexadecimal digits")
-        elif kind in simple:
-            made += simple[kind]
-        else:
-            raise ValueError(rf"{text!r}: unknown escape \{kind}; write \\ for a backslash")
-    return made
+
+    def replace(found: re.Match[bytes]) -> bytes:
+        kind = found[1]
+        if len(kind) == 3:
+            return bytes([int(kind[1:], 16)])
+        if kind not in _ESCAPED:
+            shown = kind.decode("latin-1")
+            raise ValueError(
+                rf"{text!r}: unknown escape \{shown}; \xHH has two hexadecimal digits, and \\ is a "
+                "backslash"
+            )
+        return _ESCAPED[kind]
+
+    return _ESCAPE.sub(replace, text.encode("utf-8", "surrogateescape"))
