@@ -54,9 +54,7 @@ def refuse_existing(outputs: Iterable[str], is_forced: bool) -> None:
                 raise already_exists(path, "exists")
 
 
-def already_exists(
-    path: str, why: str = "exists and is not an earlier output of this command"
-) -> Refused:
+def already_exists(path: str, why: str) -> Refused:
     """The exception for a file that only --force may replace."""
     return Refused(f"{shown(path)} {why}; --force replaces it")
 

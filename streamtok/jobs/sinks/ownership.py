@@ -14,9 +14,7 @@ from typing import NamedTuple
 from ..stores import places
 from ..stores.urls import is_url
 from .by_name import Family
-from .sidecar import Sidecar, has_sidecar, matching_sidecar, sidecar_path
-
-_OTHER_KIND = "exists and is not an earlier output of this command"
+from .sidecar import has_sidecar, matching_sidecar, sidecar_path
 
 
 class Foreign(NamedTuple):
@@ -32,14 +30,20 @@ def find_foreign(family: Family, path: str, shard: int | None = None) -> Foreign
     Empty files hold nothing that could be lost, nor does a sidecar without its file.
     """
     first, *further = family.kept_names(path, shard)
-    why = _why_foreign(family, first)
-    if _is_there(first) and why is not None:
-        return Foreign(first, why)
-    for name in further:
-        # An index belongs to the first file, which is ours, with ids or without.
-        is_own = has_sidecar(first) if name == sidecar_path(first) else why is None
-        if _is_there(name) and not (is_own and _is_file(name)):
-            return Foreign(name, _OTHER_KIND if _is_file(name) else "is not a regular file")
+    about = matching_sidecar(first)
+    is_ours = about is not None and about.job is not None and about.job == family.about.job
+    for name in (first, *further):
+        if not _is_there(name):
+            continue
+        if not _is_file(name):
+            return Foreign(name, "is not a regular file")
+        is_left = name == sidecar_path(first) and has_sidecar(first)
+        if is_ours or is_left:
+            continue
+        if about is None or name != first:
+            return Foreign(name, "exists and is not an earlier output of this command")
+        what = f"{about.format}, {about.tokens:,} tokens of {about.source}"
+        return Foreign(name, f"is a finished output ({what}) of other inputs or settings")
     return None
 
 
@@ -60,20 +64,3 @@ def _is_there(path: str) -> bool:
 
 def _is_file(path: str) -> bool:
     return is_url(path) or os.path.isfile(path)
-
-
-def _why_foreign(family: Family, path: str) -> str | None:
-    if not _is_file(path):
-        return "is not a regular file"
-    found = matching_sidecar(path)
-    if found is None:
-        return _OTHER_KIND
-    if found.job is not None and found.job == family.about.job:
-        return None
-    if family.about.job is None:
-        return f"{_finished(found)}, and this input cannot be compared with the one of that job"
-    return f"{_finished(found)} of other inputs or settings"
-
-
-def _finished(found: Sidecar) -> str:
-    return f"is a finished output ({found.format}, {found.tokens:,} tokens of {found.source})"
