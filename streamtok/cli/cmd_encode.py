@@ -134,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
         totals = pipeline.totals
         progress = stack.enter_context(Progress(args, sizes, dataclasses.replace(totals)))
         if record is not None and record.last != Row():
-            progress.note(
+            notes.say(
                 f"{args.output}: continuing after {totals.documents:,} documents, "
                 f"{totals.bytes:,} bytes, {totals.tokens:,} tokens"
             )

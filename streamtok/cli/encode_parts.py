@@ -42,9 +42,7 @@ def run(args: argparse.Namespace, job: EncodeJob) -> int:
         read = 0
         if len(waiting) < len(share):
             done_before = len(share) - len(waiting)
-            progress.note(
-                f"{args.output}: continuing; {done_before} of {len(share)} parts are done"
-            )
+            notes.say(f"{args.output}: continuing; {done_before} of {len(share)} parts are done")
 
         def advance(number: int, totals: Totals) -> None:
             nonlocal read
@@ -65,9 +63,9 @@ def run(args: argparse.Namespace, job: EncodeJob) -> int:
         about = Made(made.job.encoding, made.job.chosen, None, args.output)
         progress.summary(done, job.is_split, about)
         if whole is None:
-            progress.note(f"this task is finished; part {left} is pending, and perhaps others")
+            notes.say(f"this task is finished; part {left} is pending, and perhaps others")
         elif len(waiting) < len(made):
-            progress.note(
+            notes.say(
                 f"{args.output} is complete: {whole.inputs:,} inputs, {whole.documents:,} "
                 f"documents, {whole.bytes:,} bytes, {whole.tokens:,} tokens in {len(made)} parts"
             )

@@ -47,9 +47,14 @@ class Notes:
 
     def say_once(self, name: str, what: str) -> None:
         """Say it of an input, unless it was said of another."""
-        if what not in self._said and not self._is_quiet:
+        if what not in self._said:
             self._said.add(what)
-            self._say("note", f"{name} {what}")
+            self.say(f"{name} {what}")
+
+    def say(self, what: str) -> None:
+        """Say it, if notes are wanted."""
+        if not self._is_quiet:
+            self._say("note", what)
 
     def say_gap(self, what: str) -> None:
         """Say which text is lost, also where notes are not wanted."""

@@ -40,7 +40,6 @@ class Progress:
     def __init__(self, args: argparse.Namespace, sizes: list[int | None], before: Totals):
         """sizes: bytes of each input on the disk, None if unknown. before: of earlier processes."""
         self._is_json = args.json
-        self._is_quiet = args.quiet
         is_shared = args.output == "-" and is_terminal(sys.stdout)  # ids go to the same screen
         is_silent = args.quiet or is_shared
         self._has_bar = not (is_silent or args.json) and is_terminal(sys.stderr)
@@ -89,14 +88,6 @@ class Progress:
 
     def _seconds(self) -> float:
         return max(time.perf_counter() - self._begin, 1e-9)
-
-    def note(self, text: str) -> None:
-        """Say something about the run before it begins."""
-        if not self._is_quiet:
-            if self._is_json:
-                say(json.dumps({"note": text}), prefix="")
-            else:
-                say(text)
 
     def summary(
         self, totals: Totals, has_documents: bool, made: Made, warning: str | None = None

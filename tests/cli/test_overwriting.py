@@ -164,8 +164,14 @@ def test_two_outputs_are_not_one_file(keep: Path) -> None:
 OURS = ["a.npy", "a.txt", "a.u32", "a.bin", "a", "a.jsonl", "a.ds", "a.parquet"]
 
 
-@pytest.mark.parametrize("more", [[], ["--shard-tokens", "30"], ["--resume"]])
-@pytest.mark.parametrize("name", [*OURS, "megatron"])
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        *((name, []) for name in (*OURS, "megatron")),
+        *((name, ["--shard-tokens", "30"]) for name in ("a.npy", "megatron")),
+        ("a.npy", ["--resume"]),
+    ],
+)
 def test_the_same_command_again(keep: Path, name: str, more: list[str]) -> None:
     out = keep.parent / "out" / ("c.bin" if name == "megatron" else name)
     out.parent.mkdir()
