@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import StreamtokError
 from ..files import is_folder
 from ..jobs.argument_types import parse_count, parse_positive, parse_positive_size
-from ..jobs.counting import BLOCK, count_inputs
+from ..jobs.input_counts import BLOCK, count_inputs
 from ..jobs.rows import Totals
 from ..jobs.sources import MAX_LINE, Reading
 from ..patterns.named import PATTERNS

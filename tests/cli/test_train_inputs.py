@@ -12,7 +12,7 @@ import pytest
 
 from streamtok import Trainer
 from streamtok.cli.main import main
-from streamtok.jobs import counting
+from streamtok.jobs import input_counts
 
 WORDS = ["low", "lower", "newest", "日本語", "don't", "2026", " \n", "é", '"', "\\", "", "\t{"]
 
@@ -73,7 +73,7 @@ def kind(request: Any) -> str:
 def inputs(kind: str, tmp_path: Path, monkeypatch: Any) -> tuple[list[str], list[str]]:
     """(arguments, the documents): a plain file and a compressed one, in this folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(counting, "BLOCK", 300)
+    monkeypatch.setattr(input_counts, "BLOCK", 300)
     second = Path("b.rows" if kind == "parquet" else "b.rows.gz")
     documents = documents_of(kind)
     write(kind, Path("a.rows"), documents)

@@ -10,7 +10,7 @@ import pytest
 
 from streamtok import StreamtokError, Trainer
 from streamtok.cli.open_inputs import Notes, Opener
-from streamtok.jobs.counting import count_inputs
+from streamtok.jobs.input_counts import count_inputs
 from streamtok.jobs.sources import Reading
 
 
