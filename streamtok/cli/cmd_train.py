@@ -16,6 +16,8 @@ from ..jobs.input_counts import BLOCK, count_inputs
 from ..jobs.rows import Totals
 from ..jobs.sources import MAX_LINE, Reading
 from ..patterns.named import PATTERNS
+from ..training.merging import TIES, check_merging, check_specials
+from ..training.trainer import Trainer
 from ..vocabulary.ranks_file import save_tiktoken
 from . import open_inputs, options, vocabulary_output
 from .messages import Misused, say, shown
@@ -26,11 +28,8 @@ from .progress import show_bar
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..training.merging import Progress
-    from ..training.trainer import Trainer
 
-# Those of `training.trainer` and `training.merging`, which other commands need not import.
 PATTERN_NAMES = ("gpt2", "cl100k", "o200k", "llama3", "nanochat", "bert")
-TIES = ("raw", "hf", "first")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -131,8 +130,6 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ..training.trainer import Trainer
-
     started = time.perf_counter()
     if args.model == "wordpiece" and args.tie is not None:
         raise Misused("--tie cannot be used with --model wordpiece")
@@ -175,9 +172,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_vocabulary(args: argparse.Namespace) -> None:
     """Raise ValueError for a vocabulary that cannot be trained."""
-    from ..training.merging import check_merging, check_specials
-    from ..training.trainer import Trainer
-
     if args.model == "wordpiece":
         _train(args, Trainer("bert"), args.vocab_size, None)
         return
@@ -236,8 +230,6 @@ def _check_format(args: argparse.Namespace, trainer: Trainer, format: str) -> No
     """Raise now, not after hours, if the format cannot hold what will be trained."""
     if format == "tiktoken" and args.model == "bpe":
         return
-    from ..training.trainer import Trainer
-
     smallest = _train(args, Trainer(trainer.pattern), 256 + len(args.special_token), None)
     with tempfile.TemporaryDirectory() as folder:
         _save(smallest, os.path.join(folder, "vocabulary"), format)

@@ -11,7 +11,6 @@ import streamtok
 from streamtok import Trainer
 from streamtok.cli import cmd_train as train
 from streamtok.patterns.named import PATTERNS
-from streamtok.training import merging
 
 from ..trained import counted, numbers, some_text, tokens_of
 
@@ -169,4 +168,3 @@ def test_formats_that_cannot_hold_it_are_refused_at_once(folder, monkeypatch, ca
 
 def test_the_command_knows_all_names() -> None:
     assert set(PATTERNS) >= set(train.PATTERN_NAMES)
-    assert merging.TIES == train.TIES
