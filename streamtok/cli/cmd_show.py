@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
+from ..answers.views.tokens import PlacedToken, Token, describe_ids
 from ..encoding import Encoding
 from . import encoding_options, one_text, options
 from .messages import say, shown, write_bytes
 from .options import add_option
 from .paint import Paint, add_color, write_lines
 from .stop_signals import Signals
-
-if TYPE_CHECKING:  # what a command needs is imported when it runs
-    from ..answers.views.tokens import PlacedToken, Token
 
 _EXAMPLES = [
     "@ notes.txt",
@@ -88,24 +86,15 @@ class _Feed:
             raise stopped
 
     def _feed(self, block: bytes, final: bool) -> None:
-        from ..answers.views.tokens import describe_ids
-
-        lines: Iterable[str]
         if self._has_places:
-            placed = list(self._placed(block, final))
-            lines = map(_json_line if self._args.json else _table_line, placed)
-            if placed:
+            line = _json_line if self._args.json else _table_line
+            if lines := list(map(line, self._placed(block, final))):
                 write_lines(lines)
-            self._tokens += len(placed)
-            return
-        stream = self._streams[0]
-        ids = stream.encode(block, final)
-        if ids:
+            self._tokens += len(lines)
+        elif ids := self._streams[0].encode(block, final):
             self._write(list(describe_ids(self._encoding, ids)))
 
     def _placed(self, block: bytes, final: bool) -> Iterator[PlacedToken]:
-        from ..answers.views.tokens import PlacedToken, describe_ids
-
         ids, spans = self._streams[0].encode_with_offsets(block, final, unit="byte")
         both = [spans]
         for stream in self._streams[1:]:
