@@ -25,12 +25,12 @@ def open_binary(place: str) -> BinaryIO:
     return open(open_regular(place), "rb")
 
 
-def open_lines(place: str, errors: str = "strict") -> TextIO:
+def open_lines(place: str) -> TextIO:
     """Open a text in UTF-8 for reading. Raises OSError."""
     if is_url(place):
         reader = io.BufferedReader(ObjectReader(place, 1 << 22))
-        return io.TextIOWrapper(reader, encoding="utf-8", errors=errors)
-    return open(open_regular(place), encoding="utf-8", errors=errors)
+        return io.TextIOWrapper(reader, encoding="utf-8")
+    return open(open_regular(place), encoding="utf-8")
 
 
 def read_head(place: str, size: int) -> bytes:
