@@ -5,7 +5,7 @@ makes both sides independent of each other, and each thread counts its part into
 A table is added to the total in one step, together with the number of its bytes. So `bytes_in` says
 what is counted, whatever interrupts a call.
 
-The public class is in `trainer.py`; `engines/chunk_text.py` repairs text that is not UTF-8.
+The public class is in `trainer.py`; `engines/source_units.py` repairs text that is not UTF-8.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from .._core.encode import Cuts, Scanner, bytes_of, has_surrogate, text_bytes, unfinished_size
 from .._core.train import PretokenCounter
-from ..engines.chunk_text import NO_BYTES_YET, BytesTaken, characters_of
+from ..engines.source_units import NO_BYTES_YET, BytesTaken, characters_of
 from ..patterns.pattern import Pattern
 from . import part_counters
 from .part_counters import PartCounters
