@@ -58,16 +58,16 @@ def spans_after(
 ) -> Iterator[Span]:
     """The spans of all that comes after a row, in order. Raises OSError."""
     ends = group_ends(sizes)
-    first, position = row.input, row.position
+    first, position, stream = row.input, row.position, row.stream
     while first < len(paths):
         last = ends.index(True, first) + 1
         if last == first + 1 and sizes[first] is not None:
             at = position["at"] if position else 0
             for stop in _stops(paths[first], at, reading, find):
-                yield Span(first, last, position, stop)
-                position = inside(stop)
-        yield Span(first, last, position)
-        first, position = last, None
+                yield Span(first, last, position, stop, stream)
+                position, stream = inside(stop), None
+        yield Span(first, last, position, stream=stream)
+        first, position, stream = last, None, None
 
 
 def inside(at: int) -> dict[str, int | None]:

@@ -165,7 +165,9 @@ class _Answer:
                 self.is_over = True
                 continue
             if isinstance(said, UnitEnd):
-                self.span = self.span._replace(first=said.input, position=said.position)
+                self.span = self.span._replace(
+                    first=said.input, position=said.position, stream=said.stream
+                )
             yield said
         if self._given == self.size:
             self._file.seek(0)

@@ -135,3 +135,27 @@ def test_a_word_longer_than_a_unit(tmp_path: Path, size: int) -> None:
     assert made(tmp_path, path, "workers", "--workers", "2") == whole
     pieces = json.loads(whole["out.npy.json"])["pieces"]
     assert len(pieces) <= 1 + (path.stat().st_size - size) // UNIT + 1
+
+
+def test_workers_go_on_from_a_mark_inside_a_text_that_is_changed(tmp_path: Path) -> None:
+    """One process made the mark; what it held is part of the span that a worker gets."""
+    vocab = {chr(code): code - 32 for code in range(32, 127)} | {"\u00e9": 95, "ab": 96}
+    tokenizer = {
+        "added_tokens": [],
+        "normalizer": {"type": "NFC"},
+        "model": {"type": "BPE", "vocab": vocab, "merges": ["a b"], "unk_token": "x"},
+    }
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    path, out = tmp_path / "in.txt", tmp_path / "out.npy"
+    path.write_bytes(b"ab e\xcc\x81 cab" * 999 + b"\xff" + b"ab " * 999)
+    command = ["encode", "-q", "-e", str(tmp_path / "tokenizer.json"), "--chunk-size", "1k"]
+    command += [str(path), "-o", str(out)]
+    assert main([*command, "--errors", "replace"]) == 0
+    good = out.read_bytes()
+    for each in tmp_path.glob("out.*"):
+        each.unlink()
+    command += ["--resume", "--checkpoint-every", "0"]
+    assert main(command) == 1
+    assert b'"stream": {' in (tmp_path / "out.npy.checkpoint").read_bytes()
+    assert main([*command, "--errors", "replace", "--workers", "2"]) == 0
+    assert out.read_bytes() == good
