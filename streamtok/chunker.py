@@ -362,7 +362,7 @@ class StreamDecoder(FastStreamDecoder):
         self._encoding = encoding
         self._errors = errors
         self._skip = skip_special_tokens
-        drops_space = encoding.definition.rules.decodes_without_first_space
+        drops_space = encoding.definition.rules.drops_first_space
         decoder = encoding.definition.decoder
         self._set_decoder(decoder, errors, skip_special_tokens, drops_space, self._settles)
         self.reset()

@@ -107,7 +107,7 @@ class Encoding(FastEncoding):
         texts = definition.texts
         self._encode_any = texts.encode  # for texts that have no fast path
         encoder = definition.encoder if texts.is_direct else None
-        self._set_parts(definition.decoder, rules.decodes_without_first_space, encoder, texts.rules)
+        self._set_parts(definition.decoder, rules.drops_first_space, encoder, texts.rules)
 
     @classmethod
     def train_from_iterator(

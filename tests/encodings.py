@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import streamtok
+from streamtok.engines.rules import TextRules
+from streamtok.formats.sentencepiece_normalizer import rules_of
 
 from .conftest import encoding_of
 
@@ -22,6 +24,11 @@ def make_encoding(
     return streamtok.Encoding(
         name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special or {}, **more
     )
+
+
+def space_rules(added: Any = (), space_first: bool = True) -> TextRules:
+    """Those of a SentencePiece model that changes spaces only."""
+    return rules_of({3: space_first, 4: 0}, dict(added), None, "made")
 
 
 def like(name: str, /, **changes: Any) -> streamtok.Encoding:

@@ -62,7 +62,7 @@ def _text_of(encoding: Defined, ids: list[int], is_first: bool) -> bytes:
         return encoding.decode_bytes(ids[:1]) + _text_of(encoding, ids[1:], False)
     # Some are found in other text than they decode to.
     data = b"".join(own.get(id) or encoding.definition.decoder.token_bytes(id) for id in ids)
-    drops = is_first and encoding.definition.rules.decodes_without_first_space
+    drops = is_first and encoding.definition.rules.drops_first_space
     return data.removeprefix(b" ") if drops else data
 
 

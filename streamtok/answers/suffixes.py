@@ -112,17 +112,18 @@ def _spell(settings: Settings, part: Any) -> _Spelled | None:
         return None  # a suffix may change where the whole did not, and have fewer tokens
     text = part if isinstance(part, str) else part.decode("utf-8", "surrogateescape")
     # Of a text that is in NFC, each part is; any other text is compared with its tokens below.
-    if rules.normalizer == "NFC" and not unicodedata.is_normalized("NFC", text):
+    if steps == (("NFC",),) and not unicodedata.is_normalized("NFC", text):
         return None
     ids = settings.encode(part, LIST)
     tokens = list(map(settings.definition.decoder.token_bytes, ids))
     escapes = "surrogateescape" if settings.errors == "surrogateescape" else "surrogatepass"
     sizes = (1 if part is text else len(one.encode("utf-8", escapes)) for one in text)
     written = list(itertools.accumulate(sizes, initial=0))
-    if rules.normalizer == "spaces":
+    if steps[:1] == (("Replace", MARK, " "),):
         text = text.replace(MARK, " ")
     data, found = text.encode("utf-8", escapes), b"".join(tokens)
-    prefix = b" " if rules.space_first and found == b" " + data else b""
+    puts_space = ("Prepend", " ", True) in steps
+    prefix = b" " if puts_space and found == b" " + data else b""
     if found != prefix + data:
         return None
     starts = itertools.accumulate(map(len, tokens), initial=-len(prefix))

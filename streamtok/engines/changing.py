@@ -17,10 +17,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .._core.encode import ChangeRules, ElementTable, SpecialMatcher, Tail, TokenSet
-from ..normalizers import Form, Normalizer, Prepend, Replace
+from ..normalizers import Normalizer
 from ..normalizers.elements import MOST_CARING, Elements
 from .plain import CoreEngine
-from .rules import MARK, TextRules, TokenFlags
+from .rules import TextRules, TokenFlags
 from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _LSTRIP, _RSTRIP, _SINGLE_WORD = 1, 2, 4  # as in the core
 @lru_cache(maxsize=32)
 def _table_of(first: Normalizer | None, second: Normalizer | None = None) -> ElementTable | None:
     """The table of one normalizer, or of two in a row; None: nothing is changed."""
-    if first is None and second is None:
+    if not (first or second):
         return None
     return ElementTable(Elements(first or Normalizer(), second))
 
@@ -70,7 +70,7 @@ def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool
 
     preferred: the special and added tokens, the one that is preferred first.
     """
-    if _normalizer_of(rules.normalizer) or _normalizer_of(rules.second_normalizer):
+    if rules.normalizer or rules.second_normalizer:
         return True
     if any(flags[1:] != _NO_FLAGS[1:] for _, flags in rules.token_flags):
         return True
@@ -79,20 +79,6 @@ def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool
     for text, _ in preferred:
         groups[text in normalized].append(text)
     return can_overlap(*groups)  # or else one after the other finds the same as all at once
-
-
-def _normalizer_of(
-    normalizer: str | Normalizer | None, space_first: bool = False
-) -> Normalizer | None:
-    """None: nothing is changed. space_first: with "spaces", one is put before the text."""
-    if isinstance(normalizer, str):
-        if normalizer == "NFC":
-            return Normalizer([Form("NFC")])
-        assert normalizer == "spaces"
-        # U+2581 stands for a space, so that both are the same to the vocabulary.
-        spaces = Replace(MARK, " ")
-        return Normalizer([spaces, Prepend(" ", True)] if space_first else [spaces])
-    return None if normalizer is None or normalizer.is_identity else normalizer
 
 
 def can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
@@ -127,11 +113,8 @@ class ChangingEngine(CoreEngine):
         A token whose normalized text is another one's, too, is hidden by the one preferred.
         """
         super().__init__(encoder)
-        self.normalizer = _normalizer_of(rules.normalizer, rules.space_first)
-        self.second = _normalizer_of(rules.second_normalizer)
+        self.normalizer, self.second = rules.normalizer, rules.second_normalizer
         self.flags: Mapping[str, TokenFlags] = dict(rules.token_flags)
-        if rules.normalizer == "spaces":  # SentencePiece finds its symbols in the changed text
-            self.flags = {text: TokenFlags(normalized=True) for text, _ in rules.added_tokens}
         if sum(len(one.steps) for one in (self.normalizer, self.second) if one) > MOST_CARING:
             _table_of(self.normalizer, self.second)  # too many of them may look at neighbours
         self.tokens = preferred

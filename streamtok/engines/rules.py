@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["MARK", "NO_RULES", "TextRules", "TokenFlags"]
 
 MARK = "\u2581"  # what SentencePiece writes for a space
-_NAMED = (None, "spaces", "NFC")
 
 
 class TokenFlags(NamedTuple):
@@ -29,13 +28,12 @@ class TokenFlags(NamedTuple):
 
 class _Fields(NamedTuple):  # no dataclass: importing those takes longer than the rest of this file
     added_tokens: tuple[tuple[str, int], ...] = ()  # always recognised
-    normalizer: str | Normalizer | None = None  # None, "spaces", "NFC", or any
-    space_first: bool = False  # a space before the text; only with "spaces"
+    normalizer: Normalizer | None = None
     # Of special and of added tokens, by text; one that is not here has no flag.
     token_flags: tuple[tuple[str, TokenFlags], ...] = ()
     # What pre-tokenizers do to the text after the last added token was found in it.
     second_normalizer: Normalizer | None = None
-    drops_first_space: bool = False  # decoding does; it also does with `space_first`
+    drops_first_space: bool = False  # decoding takes one space off the front
     # What special and added tokens decode to (bytes as "surrogateescape" has them), if not to
     # their own text.
     decoded_texts: tuple[tuple[str, str], ...] = ()
@@ -54,34 +52,17 @@ class TextRules(_Fields):
     def __new__(cls, *args: Any, **kwargs: Any) -> TextRules:
         """Args: the fields. Raises ValueError where they contradict each other."""
         self = super().__new__(cls, *args, **kwargs)
-        if not (self.normalizer in _NAMED or hasattr(self.normalizer, "spec")):
-            raise ValueError(
-                f'normalizer must be None, "spaces", "NFC" or a Normalizer, not {self.normalizer!r}'
-            )
-        if self.space_first and self.normalizer != "spaces":
-            raise ValueError('space_first needs the normalizer "spaces"')
-        if self.normalizer == "spaces" and (self.token_flags or self.second_normalizer is not None):
-            raise ValueError(
-                'the normalizer "spaces" goes with neither token_flags nor second_normalizer'
-            )
         growth = 1.0
         for normalizer in (self.normalizer, self.second_normalizer):
-            growth *= getattr(normalizer, "growth", 1.0)
+            growth *= normalizer.growth if normalizer else 1.0
         if growth > 1.0 and growth > _most_growth():
             raise ValueError(
                 f"the normalizer and what pre-tokenizers do could make a text grow by a factor of "
                 f"{growth:.4g} together, and at most {_most_growth()} is allowed"
             )
-        if self.first_texts and self.space_first:
-            raise ValueError("first_texts does not go with space_first")
         if len(dict(self.token_flags)) < len(self.token_flags):
             raise ValueError("token_flags has a text twice")
         return self
-
-    @property
-    def decodes_without_first_space(self) -> bool:
-        """Whether decoding takes one space off the front."""
-        return self.space_first or self.drops_first_space
 
     def __repr__(self) -> str:
         # It goes into digests of encodings.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ..engines.model_settings import ModelSettings
 from ..engines.rules import MARK, TextRules
 from ..errors import UnsupportedPatternError, VocabularyError
-from ..normalizers import IDENTITY, MetaspaceText, Normalizer, Step
+from ..normalizers import MetaspaceText, Normalizer, Step
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import to_bytes
@@ -98,7 +98,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     cutting = read_pre_tokenizer(pre_tokenizer)
     second = _second_normalizer(cutting.steps, pre_tokenizer)
     n_rows = model.n_rows if isinstance(model, PieceFile) else len(model.ids)
-    tokens = read_added_tokens(file["added_tokens"], model.ids, n_rows, not normalizer.is_identity)
+    tokens = read_added_tokens(file["added_tokens"], model.ids, n_rows, bool(normalizer))
     if "first" in (second.spec[-1:] or [()])[0]:
         _check_first(pre_tokenizer, normalizer, tokens)
     if isinstance(model, PieceFile):
@@ -131,9 +131,9 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         first, drops = _first_texts(model, tokens, found, decoding)
         rules = TextRules(
             tuple(tokens.added.items()),
-            normalizer=_shortest(normalizer),
+            normalizer=normalizer or None,
             token_flags=tuple(tokens.flags.items()),
-            second_normalizer=None if second == IDENTITY else second,
+            second_normalizer=second or None,
             drops_first_space=decoding.drops_first_space or drops,
             decoded_texts=decoded_texts(found, decoding, stated, made),
             first_texts=first,
@@ -229,7 +229,7 @@ def _needs_symbols(
     """Whether the merges are those of symbols: see `huggingface_symbols.py`."""
     if (
         has_symbols(model, cutting.is_byte_level)
-        or not decoding.replaced.is_identity
+        or decoding.replaced
         or decoding.words is not None
         or (decoding.is_byte_level and not cutting.is_byte_level)
     ):
@@ -312,10 +312,3 @@ def _folded(
     if steps == [("Prepend", MARK)]:
         steps = [("Prepend", " ")]  # the same, sooner
     return Normalizer.from_spec((*steps, to_spaces)), second
-
-
-def _shortest(normalizer: Normalizer) -> Normalizer | str | None:
-    """As text rules have said it since before there were normalizers of several steps."""
-    if normalizer.is_identity:
-        return None
-    return "NFC" if normalizer.spec == (("NFC",),) else normalizer

@@ -12,7 +12,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from ..engines.rules import MARK
-from ..normalizers import IDENTITY, ByteLetters, Normalizer, Step
+from ..normalizers import ByteLetters, Normalizer, Step
 from ..normalizers.growth import growth_of
 from ..vocabulary.byte_alphabet import to_bytes
 from .huggingface_normalizers import read_replace
@@ -78,7 +78,7 @@ class Decoding(NamedTuple):
     joins_bytes: bool  # an added token <0x41> is that byte
     word_end: str = ""  # what becomes a space in each token
     is_byte_level: bool = False  # tokens are in the byte alphabet
-    replaced: Normalizer = IDENTITY  # what is done to each token first
+    replaced: Normalizer = Normalizer()  # what is done to each token first
     words: WordPieces | Marks | None = None  # then it is all that the decoder does
 
     def given(self, token: str) -> str:

@@ -225,7 +225,7 @@ def decoded_pieces(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
         return {id: text.encode() for id, text in zip(ids.values(), texts, strict=True)}
     mark = MARK if decoding.replaces_marks else ""
     is_plain = mark and not decoding.is_byte_level
-    if not is_plain or not decoding.replaced.is_identity:
+    if not is_plain or decoding.replaced:
         has_bytes = decoding.joins_bytes
         return {id: decoded_bytes(text, decoding, has_bytes=has_bytes) for text, id in ids.items()}
     # As all large files have it: the same, without a call for each piece.

@@ -125,8 +125,6 @@ def _word_piece_parts(encoding: Encoding, pieces: Pieces) -> dict[str, Any]:
     if pieces.kind != "WordPiece" or not specials.items() <= ids.items():
         raise _refuse(encoding, f"has the pieces of {pieces.kind}")
     assert encoding.pattern is not None
-    if isinstance(normalizer, str):  # as files of NFC alone are read
-        normalizer = Normalizer.from_spec(((normalizer,),)) if normalizer == "NFC" else None
     made = word_piece_encoding(
         encoding.name, encoding.pattern, vocab, specials, pieces.unknown, pieces.prefix, normalizer
     )

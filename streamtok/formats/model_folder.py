@@ -20,6 +20,7 @@ from ..errors import VocabularyError
 from ..vocabulary.ranks_file import MAX_DIGITS
 from .json_value import JsonValue, parse_json
 from .loading import make_encoding, read_bytes, shown
+from .sentencepiece_normalizer import changes_spaces_only, flags_of
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -134,8 +135,9 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
 
     Raises VocabularyError for a token whose id contradicts the model's, and for flags.
     """
+    rules, vocabulary = encoding.definition.rules, encoding.definition.vocabulary
     special = dict(encoding.definition.specials.special)
-    added = dict(encoding.definition.rules.added_tokens)
+    added = dict(rules.added_tokens)
     n_known = len(special) + len(added)
     for text, entry in config.added.items():
         number = entry["id"]
@@ -155,7 +157,7 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
                     f"{config.place}: {flag} of the token {shown(text)} is not supported beside a "
                     "SentencePiece model"
                 )
-        if not entry["special"] and encoding.definition.rules.normalizer != "spaces":
+        if not entry["special"] and not (changes_spaces_only(rules) and vocabulary.model is None):
             raise VocabularyError(
                 f"{config.place}: the token {shown(text)} is not special, which is not supported "
                 "beside a SentencePiece model whose normalizer changes more than spaces"
@@ -177,8 +179,8 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
         pat_str=pattern
         if pattern is not None and pattern.is_composed
         else encoding.definition.pat_str,
-        mergeable_ranks=encoding.definition.vocabulary,
+        mergeable_ranks=vocabulary,
         special_tokens=special,
-        rules=encoding.definition.rules._replace(added_tokens=tuple(added.items())),
+        rules=rules._replace(added_tokens=tuple(added.items()), token_flags=flags_of(added)),
         template=template,
     )

@@ -1,7 +1,7 @@
 """What a SentencePiece model does to a text before it merges: the settings of its normalizer.
 
-Without a map and without "remove_extra_whitespaces", only spaces change: the rules say "spaces".
-All else becomes two steps: `LongestMap` is the map, and `JoinedSpaces` removes spaces.
+A "▁" becomes a space, and a space is put before the text. `LongestMap` is the map, if there is one,
+and `JoinedSpaces` is "remove_extra_whitespaces".
 
 SentencePiece looks for user-defined symbols twice. In the text, the map leaves them as they are.
 Behind the normalizer, what is one then becomes its id; so it need not have been one in the text.
@@ -13,15 +13,15 @@ spaces, one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..engines.rules import MARK, TextRules, TokenFlags
 from ..errors import VocabularyError
-from ..normalizers import JoinedSpaces, LongestMap, Normalizer, Replace, Step
+from ..normalizers import JoinedSpaces, LongestMap, Normalizer, Prepend, Replace, Step
 from .loading import errors_at, shown
 from .protobuf import BYTES, VARINT, Value
 
-__all__ = ["CHARSMAP", "KINDS", "rules_of"]
+__all__ = ["CHARSMAP", "KINDS", "changes_spaces_only", "flags_of", "rules_of"]
 
 # Field numbers in sentencepiece_model.proto.
 _NAME, CHARSMAP, _DUMMY, _EXTRA, _ESCAPE = range(1, 6)
@@ -49,8 +49,6 @@ def rules_of(
     charsmap = settings.get(CHARSMAP, b"")
     puts, removes = bool(settings.get(_DUMMY, 1)), bool(settings.get(_EXTRA, 1))
     tokens = tuple(added.items())
-    if not charsmap and not removes and unknown is None and symbols is None:
-        return TextRules(tokens, normalizer="spaces", space_first=puts)
     symbols = tuple(added) if symbols is None else symbols
     for symbol in symbols:
         if " " in symbol and (charsmap or removes):
@@ -59,7 +57,7 @@ def rules_of(
                 "supported beside a normalizer with a map or remove_extra_whitespaces"
             )
     steps: list[Step] = []
-    if charsmap or not removes:
+    if charsmap:
         assert isinstance(charsmap, bytes)
         try:
             step = LongestMap(bytes(charsmap), symbols, puts and not removes)
@@ -71,13 +69,29 @@ def rules_of(
                 f"{source}: a map with two spaces in a row is not supported beside "
                 "remove_extra_whitespaces"
             )
-    steps.append(JoinedSpaces(puts) if removes else _TO_SPACES)
+    if removes:
+        steps.append(JoinedSpaces(puts))
+    else:
+        steps.append(_TO_SPACES)
+        if puts and not charsmap:  # else the map does, also before a text that it leaves out
+            steps.append(Prepend(" ", True))
     with errors_at(source):
         return TextRules(
             tokens,
             normalizer=Normalizer(steps),
-            token_flags=tuple((text, TokenFlags(normalized=True)) for text in added),
+            token_flags=flags_of(added),
             second_normalizer=unknown,
             drops_first_space=puts or removes,
             drops_first_spaces=removes,
         )
+
+
+def flags_of(added: Iterable[str]) -> tuple[tuple[str, TokenFlags], ...]:
+    """SentencePiece finds its symbols in the changed text."""
+    return tuple((text, TokenFlags(normalized=True)) for text in added)
+
+
+def changes_spaces_only(rules: TextRules) -> bool:
+    """Whether the rules of a model change spaces and nothing else."""
+    first = rules.normalizer.spec[0] if rules.normalizer else ()
+    return first == _TO_SPACES.spec and rules.second_normalizer is None

@@ -67,7 +67,7 @@ def plain_rules(encoding: Encoding, format: str) -> None:
     pattern = encoding.pattern
     lost = None
     if rules.normalizer:
-        lost = f"the normalizer {rules.normalizer!r}"
+        lost = repr(rules.normalizer)
     elif rules.added_tokens:
         lost = f"tokens that are always recognised, such as {rules.added_tokens[0][0]!r},"
     elif pattern is not None and pattern.is_composed:

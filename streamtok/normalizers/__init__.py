@@ -20,7 +20,7 @@ from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .joined_spaces import JoinedSpaces
 from .longest_map import LongestMap
-from .normalizer import IDENTITY, Normalizer
+from .normalizer import Normalizer
 from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
@@ -28,7 +28,6 @@ from .step import Step
 from .unknown_runs import UnknownRuns
 
 __all__ = [
-    "IDENTITY",
     "BertAccents",
     "BertChinese",
     "BertClean",

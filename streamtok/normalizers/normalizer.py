@@ -22,7 +22,7 @@ from .replace_runs import ReplaceRuns
 from .step import BEGIN, END, FIRST, WHOLE, Step
 from .unknown_runs import UnknownRuns
 
-__all__ = ["IDENTITY", "Normalizer"]
+__all__ = ["Normalizer"]
 
 _KINDS: dict[str, Callable[..., Step]] = {
     kind.__name__: kind  # what a step's `spec` begins with
@@ -40,13 +40,15 @@ MOST_TOKENS = 1 << 24  # bytes of a vocabulary's added tokens, normalized
 class Normalizer:
     """Steps, one after the other. Immutable; equal and hashed by its `spec`; can be pickled.
 
+    It is true if it has steps, and so may change a text.
+
     >>> from streamtok.normalizers import Normalizer, Replace
     >>> normalizer = Normalizer([Replace("--", "—")])
     >>> normalizer.normalize("a--b")
     'a—b'
     """
 
-    __slots__ = ("_steps", "growth", "is_identity", "spec")
+    __slots__ = ("_steps", "growth", "spec")
 
     def __init__(self, steps: Iterable[Step] = ()) -> None:
         """Raises ValueError for steps that could make a text more than MOST_GROWTH times as long.
@@ -55,7 +57,6 @@ class Normalizer:
         """
         self._steps: Sequence[Step] = tuple(steps)
         self.spec: tuple[Any, ...] = tuple(step.spec for step in self._steps)
-        self.is_identity = not self._steps
         self.growth = growth_of([step.growth for step in self._steps])
         if self.growth > MOST_GROWTH:
             place, worst = max(enumerate(self._steps), key=lambda item: growth_of([item[1].growth]))
@@ -79,6 +80,9 @@ class Normalizer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Normalizer.from_spec, (self.spec,)
+
+    def __bool__(self) -> bool:
+        return bool(self._steps)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Normalizer) and self.spec == other.spec
@@ -121,7 +125,3 @@ class Normalizer:
         for step in self._steps:
             text = step.apply(text, where)
         return text
-
-
-IDENTITY = Normalizer()
-"""Changes nothing."""

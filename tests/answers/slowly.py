@@ -14,9 +14,10 @@ import regex
 import streamtok
 from streamtok.engines.rules import TextRules
 from streamtok.engines.template import NO_TEMPLATE, Template
+from streamtok.normalizers import Form, Normalizer
 
 from ..conftest import PACKED, encoding_of
-from ..encodings import make_encoding
+from ..encodings import make_encoding, space_rules
 from ..long.states.encodings import any_subject, random_ranks
 from ..nasty import TEXTS
 
@@ -61,7 +62,8 @@ def with_rules(number: int, normalizer: str) -> streamtok.Encoding:
     """Random tokens behind a normalizer; half of them over the whole text, as SentencePiece's."""
     rng = random.Random(f"{normalizer} {number}")
     pattern = r"[\s\S]+" if number % 2 else encoding_of("cl100k_base")._pat_str
-    rules = TextRules(normalizer=normalizer, space_first=normalizer == "spaces")
+    of_spaces = normalizer == "spaces"
+    rules = space_rules() if of_spaces else TextRules(normalizer=Normalizer([Form(normalizer)]))
     return make_encoding(
         pattern,
         random_ranks(rng, "ab é\n".encode()),

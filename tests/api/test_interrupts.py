@@ -298,7 +298,7 @@ KINDS = {
     "spaces": next(
         enc
         for enc in (made("spaces", i).encoding for i in range(36))
-        if enc.definition.rules.space_first
+        if enc.definition.rules.drops_first_space
     ),
     "rewriting": made("rewriting", 3).encoding,
     "template": ENCODINGS[1],

@@ -18,7 +18,7 @@ from streamtok.engines.template import NO_TEMPLATE, Template
 from streamtok.errors import PendingLimitExceeded, StateError
 from tests.conftest import stream_ids
 from tests.doors import COUNTS, IDS
-from tests.encodings import like
+from tests.encodings import like, space_rules
 from tests.saved_streams import MARK, changed
 
 BASE = streamtok.get_encoding("r50k_base")
@@ -37,7 +37,7 @@ def made(before: tuple[int, ...], after: tuple[int, ...], **more: Any) -> Any:
 
 
 ENCODINGS = [made(*template) for template in TEMPLATES]
-SPACES = made((60000,), (60001,), rules=TextRules(normalizer="spaces", space_first=True))
+SPACES = made((60000,), (60001,), rules=space_rules())
 
 
 @pytest.fixture(params=[*ENCODINGS, SPACES], ids=[*(str(t) for t in TEMPLATES), "spaces"])

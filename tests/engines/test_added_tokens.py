@@ -37,9 +37,5 @@ def test_many_added_tokens():
 def test_rules_that_are_not_used_are_not_in_digests():
     assert repr(TextRules()) == "TextRules()"
     assert np.all([rules == TextRules() for rules in (TextRules(), TextRules(token_flags=()))])
-    with pytest.raises(ValueError, match="normalizer must be None"):
-        TextRules(normalizer="NFX")
     with pytest.raises(ValueError, match="twice"):
         TextRules(token_flags=(("a", TokenFlags()), ("a", TokenFlags())))
-    with pytest.raises(ValueError, match="goes with neither"):
-        TextRules(normalizer="spaces", token_flags=(("a", TokenFlags()),))

@@ -43,7 +43,7 @@ def encoding(**tokens: int) -> streamtok.Encoding:
         r" ?\p{L}+|\s+|[^\s\p{L}]+",
         SINGLES | MERGED,
         tokens or TOKENS,
-        rules=TextRules(normalizer="NFC"),
+        rules=TextRules(normalizer=Normalizer([Form("NFC")])),
     )
 
 

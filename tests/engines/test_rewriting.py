@@ -23,7 +23,7 @@ def encoding(rules: TextRules, pattern: str = r"[\s\S]+", **special: int) -> str
 
 
 def nfc(**special: int) -> streamtok.Encoding:
-    rules = TextRules((("<t>", 300),), normalizer="NFC")
+    rules = TextRules((("<t>", 300),), normalizer=Normalizer([Form("NFC")]))
     return encoding(rules, r"[\s\S]", **special)
 
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamtok.normalizers import (
-    IDENTITY,
     Form,
     MetaspaceText,
     Normalizer,
@@ -36,18 +35,18 @@ def test_long_runs_that_a_later_step_holds():
     assert normalizer.normalize("x" * 1500 + "b") == "!"
 
 
-def test_identity():
-    assert IDENTITY.is_identity
-    assert IDENTITY.spec == ()
-    check_all_cuts(IDENTITY, "any")
+def test_no_steps():
+    assert not Normalizer()
+    assert Normalizer().spec == ()
+    check_all_cuts(Normalizer(), "any")
 
 
 def test_equal_specs_are_equal_normalizers():
     one, other = Normalizer([Replace("a", "b")]), Normalizer([Replace("a", "b")])
     assert one == other == pickle.loads(pickle.dumps(one))
     assert hash(one) == hash(other)
-    assert one != IDENTITY
-    assert not one.is_identity
+    assert one
+    assert one != Normalizer()
     assert repr(one) == "Normalizer(('Replace', 'a', 'b'),)"
 
 

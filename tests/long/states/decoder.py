@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 import streamtok
-from streamtok.engines.rules import TextRules
 from streamtok.errors import StateError, StreamInUseError
 
 from ...conftest import encoding_of
-from ...encodings import make_encoding
+from ...encodings import make_encoding, space_rules
 from .model import damaged
 
 POLICIES = ["replace", "strict", "ignore", "backslashreplace", "surrogateescape", "surrogatepass"]
@@ -58,7 +57,7 @@ def encodings() -> list[tuple[streamtok.Encoding, dict[int, bytes], bool]]:
     some = {data: rank for rank, data in enumerate(tokens[:3_000])}
     added = ("<added>", 70_000), ("<b>", 70_001)
     for space_first in (True, False):
-        rules = TextRules(added, normalizer="spaces", space_first=space_first)
+        rules = space_rules(added, space_first)
         special = {"<s>": 60_000, "é": 60_001}
         name = f"spaces {space_first}"
         made.append((make_encoding(r"\w+|\W", some, special, name, rules=rules), space_first))

@@ -33,6 +33,7 @@ from streamtok.vocabulary.table import Vocabulary
 
 from ...api.test_laws import PATTERNS
 from ...conftest import PACKED, encoding_of
+from ...encodings import space_rules
 
 SINGLES = [bytes([i]) for i in range(256)]
 SPECIALS = {"<|endoftext|>": 5000, "<|eot_id|>": 5001, "<|eot_id|>\n": 5002}
@@ -113,11 +114,8 @@ def made(kind: str, number: int) -> Subject:
     if kind == "pieces":
         return pieces(rng, number)
     added = [("<b>", 6000), ("<br>", 6001), ("ab", 6002), ("  ", 6003)]
-    rules = TextRules(
-        added_tokens=tuple(rng.sample(added, rng.randint(kind == "added", len(added)))),
-        normalizer="spaces" if kind == "spaces" else None,
-        space_first=kind == "spaces" and rng.random() < 0.7,
-    )
+    some = tuple(rng.sample(added, rng.randint(kind == "added", len(added))))
+    rules = space_rules(some, rng.random() < 0.7) if kind == "spaces" else TextRules(some)
     pattern = rng.choice([r"[\s\S]+", *PATTERNS])
     ranks = random_ranks(rng, b"ab \n<br>")
     return Subject(kind, encoding(kind, pattern, ranks, rules), b"ab \n<br>")
@@ -146,9 +144,9 @@ def rewriting(rng: random.Random, number: int) -> Subject:
     second = Normalizer(rng.sample(SECOND_STEPS, rng.choice([0, 0, 1])))
     rules = TextRules(
         added_tokens=tuple(added),
-        normalizer=None if normalizer.is_identity else normalizer,
+        normalizer=normalizer or None,
         token_flags=flags,
-        second_normalizer=None if second.is_identity else second,
+        second_normalizer=second or None,
     )
     letters = rng.choice([b"ab \n<br>", "aáé e\u0301\u0327ﬁ".encode(), "ab ▁ \u3000".encode()])
     pattern = rng.choice([r"[\s\S]+", *PATTERNS])
