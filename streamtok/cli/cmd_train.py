@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StreamtokError
-from ..files import is_folder
+from ..files import is_folder, write_whole
 from ..jobs.argument_types import parse_count, parse_positive, parse_positive_size
 from ..jobs.input_counts import BLOCK, count_inputs
 from ..jobs.rows import Totals
@@ -18,7 +18,7 @@ from ..jobs.sources import MAX_LINE, Reading
 from ..patterns.named import PATTERNS
 from ..training.merging import TIES, check_merging, check_specials
 from ..training.trainer import Trainer
-from ..vocabulary.ranks_file import save_tiktoken
+from ..vocabulary.ranks_file import dumps_tiktoken
 from . import open_inputs, options, vocabulary_output
 from .messages import Misused, say, shown
 from .open_inputs import Opener
@@ -237,7 +237,7 @@ def _check_format(args: argparse.Namespace, trainer: Trainer, format: str) -> No
 
 def _save(encoding: Encoding, path: str, format: str) -> None:
     if format == "tiktoken" and encoding.definition.vocabulary.model is None:
-        save_tiktoken(encoding.definition.vocabulary, path)
+        write_whole(path, dumps_tiktoken(encoding.definition.vocabulary))
         return
     from ..formats.conversion import convert
 

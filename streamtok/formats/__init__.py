@@ -1,6 +1,6 @@
-"""Vocabulary files of other programs: a `load_x` for each, some `save_x`, and `load` for any.
+"""Vocabulary files of other programs: `load` for all, and a `save_x` for some.
 
-Each loader gives an `Encoding` with the ids of the format's own program, for whole texts and for
+`load` gives an `Encoding` with the ids of the format's own program, for whole texts and for
 streams. Unsupported features and damaged files raise a `VocabularyError` that names them and the
 place. `docs/formats.md` says what is supported.
 """
@@ -13,27 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from ..patterns.named import PATTERNS
     from .detection import load
-    from .gpt2 import load_gpt2, save_gpt2
-    from .huggingface import load_huggingface, save_huggingface
-    from .minbpe import load_minbpe
-    from .nanochat import from_rustbpe, load_nanochat
-    from .packed import load_packed, save_packed
-    from .sentencepiece import load_sentencepiece
-    from .tekken import load_tekken
-    from .tiktoken import load_tiktoken, save_tiktoken
+    from .gpt2 import save_gpt2
+    from .huggingface_writing import save_huggingface
+    from .packed import save_packed
+    from .tiktoken import save_tiktoken
 
 __all__ = [
     "PATTERNS",
-    "from_rustbpe",
     "load",
-    "load_gpt2",
-    "load_huggingface",
-    "load_minbpe",
-    "load_nanochat",
-    "load_packed",
-    "load_sentencepiece",
-    "load_tekken",
-    "load_tiktoken",
     "save_gpt2",
     "save_huggingface",
     "save_packed",
@@ -44,7 +31,7 @@ __all__ = [
 class Written(NamedTuple):
     """A format that `streamtok convert` and `train` write.
 
-    of: the x of its load_x and save_x. files: its usual names; several are written into a folder.
+    of: the x of its save_x. files: its usual names; several are written into a folder.
     lost: what it has no room for.
     """
 
@@ -63,16 +50,20 @@ WRITTEN = {
 }
 """By name, for --to."""
 
-_MODULES = {  # the others are load_x or save_x of x
-    "PATTERNS": "..patterns.named", "from_rustbpe": ".nanochat", "load": ".detection",
-}  # fmt: skip
+_MODULES = {
+    "PATTERNS": "..patterns.named",
+    "load": ".detection",
+    "save_gpt2": ".gpt2",
+    "save_huggingface": ".huggingface_writing",
+    "save_packed": ".packed",
+    "save_tiktoken": ".tiktoken",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _MODULES.get(name) or f".{name.partition('_')[2]}"
-    value = getattr(importlib.import_module(module, __name__), name)
+    value = getattr(importlib.import_module(_MODULES[name], __name__), name)
     globals()[name] = value
     return value
 

@@ -51,10 +51,9 @@ def convert(source: Encoding, path: str, format: str) -> None:
     """
     about = WRITTEN[format]
     save: Callable[..., None] = getattr(formats, f"save_{about.of}")
-    load: Callable[..., Encoding] = getattr(formats, f"load_{about.of}")
-    told: dict[str, Any] = {"name": source.name}  # what these files do not say
-    if format in ("tiktoken", "gpt2"):
-        told |= {
+    told: dict[str, Any] = {}
+    if format in ("tiktoken", "gpt2"):  # these files do not say
+        told = {
             "pattern": source.definition.pat_str,
             "special_tokens": source.definition.specials.special,
         }
@@ -62,7 +61,7 @@ def convert(source: Encoding, path: str, format: str) -> None:
     with tempfile.TemporaryDirectory(prefix=".streamtok-", dir=folder) as scratch:
         made = [os.path.join(scratch, name) for name in about.files]
         save(source, *made)
-        check(source, load(*made, **told), format)
+        check(source, formats.load(made[0], cache=False, **told), format)
         if len(made) == 1:
             os.replace(made[0], path)
             return

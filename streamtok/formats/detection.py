@@ -8,26 +8,25 @@ caller must give a pattern.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import VocabularyError
-from ..patterns.named import find_pattern
-from ..registry import get_encoding, list_encoding_names
-from ..vocabulary.ranks_file import loads_tiktoken
-from .gpt2 import load_gpt2
+from ..registry import list_encoding_names
+from .gpt2 import read_gpt2
 from .huggingface import read_huggingface
 from .json_value import JsonValue, parse_json
 from .load_cache import load_kept
 from .loading import read_bytes, shown, stem
-from .minbpe import MAGIC, load_minbpe
+from .minbpe import MAGIC, read_minbpe
 from .model_folder import CONFIG_FILES, EOS_FILES, read_config, read_eos, with_config
-from .nanochat import load_nanochat
+from .nanochat import read_nanochat
 from .packed import PACKED_MAGIC, loads_packed
 from .sentencepiece import read_sentencepiece
 from .tekken import read_tekken
-from .tiktoken import load_tiktoken
+from .tiktoken import read_tiktoken
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["load", "read_together", "recognise"]
 
 _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")  # first wins
-_HOW = 'such as FILE@cl100k on the command line and pattern="cl100k" in Python'
-_TABLES = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
 _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
 # All files that are read of a model's folder.
 _OF_A_MODEL = tuple(dict.fromkeys((*_IN_FOLDERS, *sum(_PAIRS, ()), *CONFIG_FILES, *EOS_FILES)))
@@ -93,8 +90,10 @@ def load(
     no such path; a tokenizer of tokenizers, transformers, tiktoken or sentencepiece; or an
     `Encoding`, which is returned.
 
-    pattern, special_tokens: for `.tiktoken` files, which contain neither. GPT-2's pair of files
-    takes a pattern only; all else takes none of the two. revision: for models of the hub. cache:
+    pattern, special_tokens: for `.tiktoken` files and GPT-2's pair, which do not say them; all else
+    takes none of the two. pattern: a name in `formats.PATTERNS` ("gpt2", "cl100k_base", "llama3",
+    …), or a regular expression. special_tokens: their ids; those of GPT-2's pair are in its file of
+    ids, and the default is "<|endoftext|>". revision: for models of the hub. cache:
     whether the packed form of a large file may be kept in the user's cache folder, and read from
     there the next time; see `load_cache.py`. Raises OSError, TypeError for other objects, and
     VocabularyError for an unknown format, naming what the file begins with, and for what the
@@ -151,37 +150,30 @@ def _load_file(path: Path, options: _Options) -> Encoding:
     source = os.fspath(path)
     data = read_bytes(path)
     format = recognise(data)
+    if format is None and os.path.basename(source) in dict(_PAIRS):
+        format = "gpt2"  # without the line "#version"
     if format == "tiktoken":
-        if pattern is None:
-            return _load_bundled_table(data, source, name)
-        return load_tiktoken(path, pattern=pattern, special_tokens=special_tokens, name=name)
+        return read_tiktoken(data, source, name, pattern, special_tokens)
     if format == "gpt2":
-        return _load_pair(path, pattern, name)
-    if format is not None and (pattern is not None or special_tokens):
+        return read_gpt2(source, _ids_beside(source), name, pattern, special_tokens)
+    if format is None:
+        begin = f"begins with {shown(data[:20])}" if data else "is empty"
+        raise VocabularyError(
+            f"{source}: unknown format: the file {begin}; expected a "
+            "tokenizer.json, tekken.json, .tiktoken, .model, .pkl, .streamtok or GPT-2's merges"
+        )
+    if pattern is not None or special_tokens:
         raise VocabularyError(
             f"{source}: a file of this format ({format}) has its own pattern and special tokens: "
             "give neither"
         )
-    if format == "minbpe":
-        return load_minbpe(path, name=name)
     if format == "nanochat":
-        return load_nanochat(path, name=name)
+        return read_nanochat(data, source, name)
     if format == "streamtok":
         return loads_packed(data, source, name)
-    if format in ("sentencepiece", "json"):
-        read = _read_json if format == "json" else read_sentencepiece
-        own_name = name or stem(path)
-
-        def make() -> Encoding:
-            return read(data, source, own_name)
-
-        return load_kept(data, source, own_name, make) if cache else make()
-    if not data:
-        raise VocabularyError(f"{source}: unknown format: the file is empty")
-    raise VocabularyError(
-        f"{source}: unknown format: the file begins with {shown(data[:20])}; expected a "
-        "tokenizer.json, tekken.json, .tiktoken, .model, .pkl, .streamtok or GPT-2's merges"
-    )
+    name = name or stem(path)
+    make = functools.partial(_READERS[format], data, source, name)
+    return load_kept(data, source, name, make) if cache and format != "minbpe" else make()
 
 
 def _read_json(data: bytes, source: str, name: str) -> Encoding:
@@ -222,44 +214,16 @@ def _load_folder(path: Path, options: _Options) -> Encoding:
     return made
 
 
-def _load_pair(merges_path: Path, pattern: str | None, name: str | None) -> Encoding:
-    source = os.fspath(merges_path)
-    folder, file = os.path.split(source)
-    ids_file = dict(_PAIRS).get(file)
-    if ids_file is None or not os.path.isfile(os.path.join(folder, ids_file)):
+def _ids_beside(merges: str) -> str:
+    """The file of ids that belongs to a file of merges."""
+    folder, file = os.path.split(merges)
+    ids = os.path.join(folder, dict(_PAIRS).get(file, ""))
+    if not os.path.isfile(ids):
         raise VocabularyError(
-            f"{source}: merges without their ids: expected vocab.bpe beside encoder.json, or "
+            f"{merges}: merges without their ids: expected vocab.bpe beside encoder.json, or "
             "merges.txt beside vocab.json"
         )
-    made = load_gpt2(
-        source, os.path.join(folder, ids_file), pattern=pattern or "gpt2", name=name or "gpt2"
-    )
-    if (
-        pattern is None
-        and made.definition.vocabulary != get_encoding("r50k_base").definition.vocabulary
-    ):
-        raise VocabularyError(
-            f"{source}: files of merges have no pre-tokenization pattern, and these merges are not "
-            f"GPT-2's: give a pattern, {_HOW}"
-        )
-    return made
+    return ids
 
 
-def _load_bundled_table(data: bytes, source: str, name: str | None) -> Encoding:
-    """The encoding of a `.tiktoken` file whose table is one of the bundled ones."""
-    from ..encoding import Encoding
-
-    vocabulary = loads_tiktoken(data, source)
-    for bundled in _TABLES:
-        encoding = get_encoding(bundled)
-        if encoding.definition.vocabulary == vocabulary:
-            return Encoding(
-                name or bundled,
-                pat_str=find_pattern(bundled),
-                mergeable_ranks=vocabulary,
-                special_tokens=encoding.definition.specials.special,
-            )
-    raise VocabularyError(
-        f"{source}: a .tiktoken file has no pre-tokenization pattern, and this table is not one of "
-        f"{', '.join(_TABLES)}: give a pattern, {_HOW}"
-    )
+_READERS = {"json": _read_json, "minbpe": read_minbpe, "sentencepiece": read_sentencepiece}

@@ -9,8 +9,7 @@ default is "<|endoftext|>".
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +17,14 @@ import numpy as np
 from ..errors import VocabularyError
 from ..files import write_whole
 from ..patterns.named import find_pattern
+from ..registry import get_encoding
 from ..vocabulary.byte_alphabet import all_to_bytes, to_text
 from ..vocabulary.ranks_file import check_lines
 from ..vocabulary.table import Vocabulary
 from .json_value import JsonValue, parse_json
 from .loading import decode_utf8, errors_at, make_encoding, read_bytes, shown
 from .merge_lists import find_merges, from_rows, to_merges
-from .tiktoken import plain_rules
+from .tiktoken import HOW, plain_rules
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,44 +34,47 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.uint32]
 
-__all__ = ["load_gpt2", "save_gpt2"]
+__all__ = ["byte_vocabulary", "merges_and_ids", "read_gpt2", "read_merges", "save_gpt2"]
 
 _HEADER = "#version"
 
 
-def load_gpt2(
-    merges_path: Path,
-    ids_path: Path,
-    *,
-    pattern: str = "gpt2",
-    special_tokens: Iterable[str] | None = None,
-    name: str = "gpt2",
+def read_gpt2(
+    merges_path: str,
+    ids_path: str,
+    name: str | None,
+    pattern: str | None,
+    special_tokens: Mapping[str, int] | None,
 ) -> Encoding:
     """The encoding of a file of merges and a file of ids.
 
-    pattern: a name in `formats.PATTERNS`, or a regular expression. special_tokens: entries of the
-    file of ids; by default "<|endoftext|>", if it is there. Raises OSError, and VocabularyError
-    naming the file and the position.
+    pattern: a name in `formats.PATTERNS`, or a regular expression; None: GPT-2's, of GPT-2's merges
+    only. special_tokens: entries of the file of ids; None: "<|endoftext|>", if it is there. Raises
+    OSError, and VocabularyError naming the file and the position.
     """
-    source = os.fspath(ids_path)
-    ids = dict(JsonValue(parse_json(read_bytes(ids_path), source), source).as_ids())
+    ids = dict(JsonValue(parse_json(read_bytes(ids_path), ids_path), ids_path).as_ids())
     if special_tokens is None:
-        special_tokens = ["<|endoftext|>"] if "<|endoftext|>" in ids else []
-    specials = {}
-    for text in special_tokens:
-        if text not in ids:
-            raise VocabularyError(f"{source}: the special token {text!r} is not in the file")
-        specials[text] = ids.pop(text)
-    merges = read_merges(read_bytes(merges_path), os.fspath(merges_path))
-    with errors_at(source):
+        special_tokens = {text: ids[text] for text in ("<|endoftext|>",) if text in ids}
+    for text, number in special_tokens.items():
+        if ids.pop(text, None) != number:
+            raise VocabularyError(
+                f"{ids_path}: the special token {text!r} with id {number} is not in the file"
+            )
+    merges = read_merges(read_bytes(merges_path), merges_path)
+    with errors_at(ids_path):
         rows = find_merges([*ids], merges)
         vocabulary = byte_vocabulary(ids, rows, ignore_merges=False)
+    if pattern is None and vocabulary != get_encoding("r50k_base").definition.vocabulary:
+        raise VocabularyError(
+            f"{merges_path}: files of merges have no pre-tokenization pattern, and these merges "
+            f"are not GPT-2's: give a pattern, {HOW}"
+        )
     return make_encoding(
-        source,
-        name,
-        pat_str=find_pattern(pattern),
+        ids_path,
+        name or "gpt2",
+        pat_str=find_pattern(pattern or "gpt2"),
         mergeable_ranks=vocabulary,
-        special_tokens=specials,
+        special_tokens=special_tokens,
     )
 
 

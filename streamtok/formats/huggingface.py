@@ -14,7 +14,6 @@ The fields `truncation` and `padding` are kept, not applied. Dropout raises an e
 
 from __future__ import annotations
 
-import os
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -45,22 +44,18 @@ from .huggingface_pieces import (
 from .huggingface_post_processors import read_post_processor
 from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_symbols import has_symbols, symbol_model
-from .huggingface_writing import save_huggingface
-from .json_value import JsonValue, parse_json
+from .json_value import JsonValue
 from .loading import (
     BYTE_TEXTS,
     errors_at,
     make_encoding,
-    read_bytes,
-    stem,
     without_collection,
 )
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .loading import Path
 
-__all__ = ["load_huggingface", "read_huggingface", "save_huggingface"]
+__all__ = ["read_huggingface"]
 
 _MARKING = ("Replace", " ", MARK)  # the step that makes "▁" of spaces
 _NO_LONGER = ("Replace", "Strip", "StripAccents")  # they make one character of one, or less
@@ -68,23 +63,12 @@ _NO_LONGER = ("Replace", "Strip", "StripAccents")  # they make one character of 
 _NO_NEW_SPACES = ("Prepend", "Replace", "NFC", "NFD", "Lowercase", "Strip", "StripAccents")
 
 
-def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
-    """The encoding in a `tokenizer.json`; path: the file, or the folder that it is in.
-
-    Raises OSError, and VocabularyError naming the file and the place of damage and of unsupported
-    features.
-    """
-    if os.path.isdir(path):
-        path = os.path.join(path, "tokenizer.json")
-    source = os.fspath(path)
-    return read_huggingface(
-        JsonValue(parse_json(read_bytes(path), source), source), name or stem(path)
-    )
-
-
 @without_collection()
 def read_huggingface(file: JsonValue, name: str) -> Encoding:
-    """The encoding of a parsed `tokenizer.json`."""
+    """The encoding of a parsed `tokenizer.json`.
+
+    Raises VocabularyError naming the file and the place of damage and of unsupported features.
+    """
     file.allow_only(
         "version", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder",
         "model", "truncation", "padding",

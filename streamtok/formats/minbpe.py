@@ -8,39 +8,31 @@ An empty pattern is that of its BasicTokenizer: the whole text is one pre-token.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.ranks_file import check_lines
 from ..vocabulary.table import MAX_TOKEN_BYTES
-from .loading import make_encoding, read_bytes, shown, stem
+from .loading import make_encoding, shown
 from .merge_lists import from_merges
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .loading import Path
 
-__all__ = ["load_minbpe"]
+__all__ = ["MAGIC", "read_minbpe"]
 
 MAGIC = b"minbpe v1"
 _MAX_TOTAL = 1 << 25  # bytes of all tokens, because each line can double the last token
 
 
-def load_minbpe(path: Path, *, name: str | None = None) -> Encoding:
-    """The encoding in a minbpe model.
+def read_minbpe(data: bytes, source: str, name: str) -> Encoding:
+    """The encoding of the contents of a model, whose first line is `MAGIC`.
 
-    Raises OSError, and VocabularyError naming the file and the line.
+    Raises VocabularyError naming the file and the line.
     """
-    source = os.fspath(path)
-    data = read_bytes(path)
     check_lines(data, source)
     lines = data.split(b"\n")
-    if lines[0].strip() != MAGIC:
-        raise VocabularyError(
-            f"{source}, line 1: expected {MAGIC.decode()!r}, found {shown(lines[0])}"
-        )
     if lines[-1] == b"":
         lines.pop()
     if len(lines) < 3:
@@ -93,7 +85,7 @@ def load_minbpe(path: Path, *, name: str | None = None) -> Encoding:
         merges.append((tokens[left], tokens[right]))
     return make_encoding(
         source,
-        name or stem(path),
+        name,
         pat_str=pattern or WHOLE_TEXT_PATTERN,
         mergeable_ranks=from_merges(ids, merges, ignore_merges=False),
         special_tokens=specials,

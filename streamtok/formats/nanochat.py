@@ -1,28 +1,23 @@
-"""nanochat's `tokenizer.pkl`, a pickled `tiktoken.Encoding`, and rustbpe's list of tokens.
+"""nanochat's `tokenizer.pkl`, a pickled `tiktoken.Encoding`.
 
 Unpickling can run any code. So the opcodes are checked first: only those may occur that pickle
 writes for this object. They can name a class, and `find_class` allows one name, for which it gives
 a stand-in. The number of opcodes bounds the memory.
-
-rustbpe trains nanochat's vocabularies, and returns its tokens as a list: `from_rustbpe` takes that.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import pickle
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import VocabularyError
-from .loading import make_encoding, read_bytes, shown
+from .loading import make_encoding, shown
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .loading import Path
 
-__all__ = ["from_rustbpe", "load_nanochat"]
+__all__ = ["read_nanochat"]
 
 _FIELDS = {"name": str, "pat_str": str, "mergeable_ranks": dict, "special_tokens": dict}
 _MAX_OPCODES = 1 << 22  # a token takes three; each may make an object of a hundred bytes
@@ -34,16 +29,12 @@ _OPCODE_NAMES = (
 _OPCODES = frozenset(_OPCODE_NAMES.split())
 
 
-def load_nanochat(path: Path, *, name: str | None = None) -> Encoding:
-    """The encoding in a pickled `tiktoken.Encoding`. The file is not run.
+def read_nanochat(data: bytes, source: str, name: str | None) -> Encoding:
+    """The encoding of a pickled `tiktoken.Encoding`, which is not run; name: in place of its own.
 
-    path: the `tokenizer.pkl`, or the folder that it is in. Raises OSError, and VocabularyError
-    naming the file and what is wrong for any other pickle.
+    Raises VocabularyError naming the file and what is wrong for any other pickle.
     """
-    if os.path.isdir(path):
-        path = os.path.join(path, "tokenizer.pkl")
-    source = os.fspath(path)
-    state = _read_pickled(read_bytes(path), source)
+    state = _read_pickled(data, source)
     for field, kind in _FIELDS.items():
         if not isinstance(state.get(field), kind):
             raise VocabularyError(f"{source}: the field {field!r} must be a {kind.__name__}")
@@ -62,28 +53,6 @@ def load_nanochat(path: Path, *, name: str | None = None) -> Encoding:
         pat_str=state["pat_str"],
         mergeable_ranks=state["mergeable_ranks"],
         special_tokens=specials,
-    )
-
-
-def from_rustbpe(
-    ranks: Iterable[tuple[Iterable[int], int]],
-    pattern: str,
-    *,
-    special_tokens: Iterable[str] = (),
-    name: str = "rustbpe",
-) -> Encoding:
-    """The encoding of a `rustbpe.Tokenizer`, from its `get_mergeable_ranks()` and `get_pattern()`.
-
-    special_tokens: they get the next ids, in order, as in nanochat. Raises VocabularyError.
-    """
-    table = {bytes(token): rank for token, rank in ranks}
-    first = max(table.values(), default=-1) + 1
-    return make_encoding(
-        "rustbpe",
-        name,
-        pat_str=pattern,
-        mergeable_ranks=table,
-        special_tokens={text: first + i for i, text in enumerate(special_tokens)},
     )
 
 

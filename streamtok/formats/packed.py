@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import zipfile
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -35,7 +34,7 @@ from ..patterns.tables import CODE_POINTS_PER_BLOCK, MAX_WINDOW_CLASSES, Tables,
 from ..patterns.windows import MAX_COUNT, MAX_REACH, NONE, UNDECIDED
 from ..vocabulary.pieces import Pieces
 from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary
-from .loading import make_encoding, read_bytes, shown
+from .loading import make_encoding, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +46,6 @@ __all__ = [
     "PACKED_MAGIC",
     "dumps_packed",
     "join_members",
-    "load_packed",
     "loads_packed",
     "members_of",
     "save_packed",
@@ -136,16 +134,11 @@ def join_members(members: dict[str, bytes]) -> bytes:
     return contents.getvalue()
 
 
-def load_packed(path: Path, *, name: str | None = None) -> Encoding:
-    """The encoding in a packed file; name: in place of the name that it had.
-
-    Raises OSError, and VocabularyError for damage and for another form.
-    """
-    return loads_packed(read_bytes(path), os.fspath(path), name)
-
-
 def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) -> Encoding:
-    """The encoding in the contents of a packed file. Errors name `source`."""
+    """The encoding in the contents of a packed file; name: in place of the name that it had.
+
+    Raises VocabularyError for damage and for another form, which names `source`.
+    """
     file = _Packed(data, source)
     try:
         about = json.loads(file.member(_ABOUT))

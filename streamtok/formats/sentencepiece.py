@@ -23,7 +23,6 @@ of one character.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -35,7 +34,7 @@ from ..normalizers import Normalizer, UnknownRuns
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
 from .character_merges import CUT_BEFORE_SPACES, character_prefixes, pattern_of_cuts
-from .loading import BYTE_TEXTS, make_encoding, read_bytes, shown, stem
+from .loading import BYTE_TEXTS, make_encoding, shown
 from .merge_lists import without_unreachable_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, expect, fields
 from .sentencepiece_normalizer import CHARSMAP, KINDS, rules_of
@@ -43,9 +42,8 @@ from .sentencepiece_pieces import Rows, unigram_vocabulary
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .loading import Path
 
-__all__ = ["load_sentencepiece"]
+__all__ = ["read_sentencepiece"]
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 _UNIGRAM, _BPE = 1, 2
@@ -59,21 +57,15 @@ _MODEL_TYPE, _SUFFIX, _FALLBACK = 3, 24, 35
 _TRAINER_KINDS = {_MODEL_TYPE: VARINT, _SUFFIX: VARINT, _FALLBACK: VARINT}
 
 
-def load_sentencepiece(path: Path, *, name: str | None = None) -> Encoding:
-    """The encoding in a SentencePiece model.
+def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
+    """The encoding of the contents of a `.model`.
 
     `encode` returns the ids of `SentencePieceProcessor.encode`, which never finds control symbols
     in text; here they are special tokens. User-defined symbols are always found. The text
     is normalized as the model says. `decode` removes the space that `encode` puts before the text,
     and gives "<unk>" where SentencePiece gives " ⁇ ". A model with a map takes about 0.5 s to load.
-    Raises OSError, and VocabularyError naming the file and the position.
+    Raises VocabularyError naming the file and the position.
     """
-    source = os.fspath(path)
-    return read_sentencepiece(read_bytes(path), source, name or stem(path))
-
-
-def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
-    """The encoding of the contents of a `.model`."""
     pieces: list[tuple[str, float, int]] = []
     trainer: dict[int, Value] = {}  # Protocol Buffers joins messages that come twice
     normalizer: dict[int, Value] = {}

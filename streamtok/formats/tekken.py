@@ -9,18 +9,16 @@ not concern text and are dropped. (github.com/mistralai/mistral-common, Apache-2
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from ..vocabulary.ranks_file import from_base64
-from .json_value import JsonValue, parse_json
-from .loading import make_encoding, read_bytes, shown, stem
+from .json_value import JsonValue
+from .loading import make_encoding, shown
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .loading import Path
 
-__all__ = ["load_tekken"]
+__all__ = ["read_tekken"]
 
 _FIRST_SPECIALS = (
     "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] "
@@ -31,17 +29,8 @@ _WITHOUT_SPECIALS = ("v1", "v2", "v3", "v7")
 _MAX_SPECIALS = 1 << 16
 
 
-def load_tekken(path: Path, *, name: str | None = None) -> Encoding:
-    """The encoding in a `tekken.json`.
-
-    Raises OSError, and VocabularyError naming the file and the position.
-    """
-    source = os.fspath(path)
-    return read_tekken(JsonValue(parse_json(read_bytes(path), source), source), name or stem(path))
-
-
 def read_tekken(file: JsonValue, name: str) -> Encoding:
-    """The encoding of a parsed `tekken.json`."""
+    """The encoding of a parsed `tekken.json`. Raises VocabularyError naming the position."""
     config = file["config"]
     specials = _specials(file)
     size = config["default_vocab_size"].as_int() - len(specials)

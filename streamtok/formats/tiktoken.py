@@ -1,46 +1,61 @@
 """OpenAI's `.tiktoken`: each line holds a base64 token, a space and its rank, which is its id.
 
-The file contains neither the pattern nor special tokens: the caller gives them. `formats.load`
-recognises the tables that are bundled with streamtok. `vocabulary/ranks_file.py` parses the lines.
+The file contains neither the pattern nor special tokens: the caller gives them, unless the table
+is one that is bundled with streamtok. `vocabulary/ranks_file.py` parses the lines.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import VocabularyError
 from ..files import write_whole
 from ..patterns.named import find_pattern
+from ..registry import get_encoding
 from ..vocabulary.ranks_file import dumps_tiktoken, loads_tiktoken
-from .loading import make_encoding, read_bytes, stem
+from .loading import make_encoding, stem
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .loading import Path
 
-__all__ = ["load_tiktoken", "save_tiktoken"]
+__all__ = ["HOW", "plain_rules", "read_tiktoken", "save_tiktoken"]
+
+HOW = 'such as FILE@cl100k on the command line and pattern="cl100k" in Python'
+_TABLES = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
 
 
-def load_tiktoken(
-    path: Path,
-    *,
-    pattern: str,
-    special_tokens: Mapping[str, int] | None = None,
-    name: str | None = None,
+def read_tiktoken(
+    data: bytes,
+    source: str,
+    name: str | None,
+    pattern: str | None,
+    special_tokens: Mapping[str, int] | None,
 ) -> Encoding:
-    """The encoding of a `.tiktoken` file with the given pattern and special tokens.
+    """The encoding of the contents of a `.tiktoken` file.
 
     pattern: a name in `formats.PATTERNS` ("gpt2", "cl100k_base", "llama3", …), or a regular
-    expression. Raises OSError, PatternError for an unknown name, and VocabularyError naming the
-    file and the line.
+    expression; None: that of the bundled table which this one is, with its special tokens unless
+    others are given. Raises PatternError for an unknown name, and VocabularyError naming the file
+    and the line.
     """
-    source = os.fspath(path)
-    vocabulary = loads_tiktoken(read_bytes(path), source)
+    vocabulary = loads_tiktoken(data, source)
+    if pattern is None:
+        known = next(
+            (one for one in _TABLES if get_encoding(one).definition.vocabulary == vocabulary), None
+        )
+        if known is None:
+            raise VocabularyError(
+                f"{source}: a .tiktoken file has no pre-tokenization pattern, and this table is "
+                f"not one of {', '.join(_TABLES)}: give a pattern, {HOW}"
+            )
+        name, pattern = name or known, known
+        if special_tokens is None:
+            special_tokens = get_encoding(known).definition.specials.special
     return make_encoding(
         source,
-        name or stem(path),
+        name or stem(source),
         pat_str=find_pattern(pattern),
         mergeable_ranks=vocabulary,
         special_tokens=special_tokens or {},

@@ -6,7 +6,6 @@ This module reads and writes rank tables. `formats/tiktoken.py` makes an `Encodi
 from __future__ import annotations
 
 import binascii
-import os
 from collections.abc import Mapping
 
 from ..errors import VocabularyError
@@ -96,16 +95,3 @@ def lines_of(ranks: Mapping[bytes, int]) -> bytes:
         binascii.b2a_base64(token, newline=False) + b" %d\n" % rank
         for token, rank in sorted(ranks.items(), key=lambda item: item[1])
     )
-
-
-def load_tiktoken(path: str | os.PathLike[str]) -> Vocabulary:
-    """Read a `.tiktoken` file. Raises `OSError`, and `VocabularyError` with file and line."""
-    with open(path, "rb") as file:
-        return loads_tiktoken(file.read(), os.fspath(path))
-
-
-def save_tiktoken(vocabulary: Vocabulary, path: str | os.PathLike[str]) -> None:
-    """Write a `.tiktoken` file. It appears when it is complete. Raises as `dumps_tiktoken`."""
-    from ..files import write_whole  # not needed to encode
-
-    write_whole(path, dumps_tiktoken(vocabulary))

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok.engines.rules import TextRules
 from streamtok.engines.template import NO_TEMPLATE, Template
 from streamtok.errors import PendingLimitExceeded, StateError
 from tests.conftest import stream_ids

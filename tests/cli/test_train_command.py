@@ -10,6 +10,7 @@ import pytest
 import streamtok
 from streamtok import Trainer
 from streamtok.cli import cmd_train as train
+from streamtok.load import load_tiktoken_bpe
 from streamtok.patterns.named import PATTERNS
 
 from ..trained import counted, numbers, some_text, tokens_of
@@ -45,11 +46,11 @@ def test_command(files, tmp_path, capsys):
     assert "700 tokens in" in said.err
     assert "'<|end|>' has id 699" in said.err
     expected = streamtok.Encoding.train_from_iterator(texts_of_files(), 699)
-    assert streamtok.vocabulary.load_tiktoken(out).to_ranks() == expected._mergeable_ranks
+    assert load_tiktoken_bpe(str(out)) == expected._mergeable_ranks
     options = "--pattern", "gpt2", "--tie", "hf", "--min-frequency", 4, "--threads", 1, "-q"
     assert run_cli(*files, "--vocab-size", 400, "-o", out, *options) == 0
     trainer = counted(texts_of_files(), "gpt2")
-    tokens = list(streamtok.vocabulary.load_tiktoken(out).to_ranks())
+    tokens = list(load_tiktoken_bpe(str(out)))
     assert tokens == tokens_of(trainer.merges(400, tie="hf", min_frequency=4))
     assert capsys.readouterr().err == ""
 
@@ -62,7 +63,7 @@ def test_command_on_standard_input(files):
     command = [sys.executable, "-m", "streamtok", "train", "--vocab-size", "300", "-o", str(out)]
     with open(files[0], "rb") as text:
         subprocess.run(command, stdin=text, check=True, capture_output=True)
-    tokens = list(streamtok.vocabulary.load_tiktoken(out).to_ranks())
+    tokens = list(load_tiktoken_bpe(str(out)))
     assert tokens == tokens_of(counted(texts_of_files()[:1]).merges(300))
 
 

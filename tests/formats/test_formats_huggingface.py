@@ -28,7 +28,7 @@ from .families import family, ids_of
 def loaded(tokenizer: Tokenizer, tmp_path) -> streamtok.Encoding:
     path = tmp_path / "tokenizer.json"
     tokenizer.save(str(path))
-    return formats.load_huggingface(path)
+    return formats.load(path)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_openais_vocabularies(tmp_path):
     enc = streamtok.get_encoding("cl100k_base")
     formats.save_huggingface(enc, tmp_path / "tokenizer.json")
     theirs = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    again = formats.load_huggingface(tmp_path)
+    again = formats.load(tmp_path)
     assert again.definition.vocabulary == enc.definition.vocabulary  # the plain rank table again
     assert_same(again, ids_of(theirs), allowed_special="all")
     for text in PLAIN:
@@ -93,7 +93,7 @@ def llama3(as_strings: bool) -> str:
 def test_like_llama_3(as_strings, tmp_path):
     path = write(tmp_path / "tokenizer.json", llama3(as_strings))
     theirs = Tokenizer.from_file(str(path))
-    enc = formats.load_huggingface(path)
+    enc = formats.load(path)
     samples = [
         *texts(),
         "a<|eot_id|>b <|eot_id|>more <|eot_id|>mor  <|begin_of_text|><|eot_id|",
@@ -173,7 +173,7 @@ def test_added_tokens_are_always_found(tmp_path):
     decoder = enc.stream_decoder(skip_special_tokens=True)
     assert decoder.decode(ids_of(theirs)("<|im_start|><tool>")) == "<tool>"
     formats.save_huggingface(enc, tmp_path / "again.json")
-    assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
+    assert formats.load(tmp_path / "again.json").digest == enc.digest
     with pytest.raises(ValueError, match="encode_with_unstable"):
         enc.encode_with_unstable("a")
 
@@ -251,7 +251,7 @@ def changed(**changes) -> str:
 )
 def test_unsupported_features_are_refused_by_name(changes, message, tmp_path):
     path = write(tmp_path / "t.json", changed(**changes))
-    refuses(formats.load_huggingface, path, match=message)
+    refuses(formats.load, path, match=message)
 
 
 def test_a_missing_byte(tmp_path):
@@ -260,7 +260,7 @@ def test_a_missing_byte(tmp_path):
     del file["model"]["vocab"]["a"]
     theirs = Tokenizer.from_str(json.dumps(file))
     path = write(tmp_path / "t.json", json.dumps(file))
-    enc = formats.load_huggingface(path)
+    enc = formats.load(path)
     assert enc.encode("banana") == theirs.encode("banana").ids  # what has no token is left out
     assert enc.decode(enc.encode("banana")) == "bnn"
 

@@ -1,4 +1,4 @@
-"""Rank tables in files: .tiktoken, tekken.json, nanochat's pickle, rustbpe."""
+"""Rank tables in files: .tiktoken, tekken.json, nanochat's pickle."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pickle
 from pathlib import Path
 
 import pytest
-import rustbpe
 import tiktoken
 import tiktoken.load
 
@@ -31,7 +30,7 @@ def test_tiktoken_files(tmp_path):
     enc = streamtok.get_encoding(name)
     path = tmp_path / f"{name}.tiktoken"
     formats.save_tiktoken(enc, path)
-    made = formats.load_tiktoken(path, pattern=name, special_tokens=enc._special_tokens)
+    made = formats.load(path, pattern=name, special_tokens=enc._special_tokens)
     assert made.digest == enc.digest
     assert made.name == name
     assert tiktoken.load.load_tiktoken_bpe(str(path)) == enc._mergeable_ranks
@@ -42,8 +41,8 @@ def test_unknown_pattern_names_are_refused(tmp_path):
     path = tmp_path / "x.tiktoken"
     formats.save_tiktoken(streamtok.get_encoding("gpt2"), path)
     with pytest.raises(streamtok.PatternError, match="no pattern is named 'gpt3'"):
-        formats.load_tiktoken(path, pattern="gpt3")
-    assert formats.load_tiktoken(path, pattern=r"\w+|\W").encode("a b") == [64, 220, 65]
+        formats.load(path, pattern="gpt3")
+    assert formats.load(path, pattern=r"\w+|\W").encode("a b") == [64, 220, 65]
 
 
 # tekken.json
@@ -54,7 +53,7 @@ def test_mistrals_own_tekken():
 
     path = DATA / "tekken_240911.json"
     theirs = Tekkenizer.from_file(path)
-    enc = formats.load_tekken(path)
+    enc = formats.load(path)
     assert_same(enc, lambda text: theirs.encode(text, bos=False, eos=False), PLAIN)
     assert enc.n_vocab == theirs.n_words
     assert enc._special_tokens == {
@@ -93,7 +92,7 @@ def tekken(**changes):
 
 
 def test_a_small_tekken(tmp_path):
-    enc = formats.load_tekken(write(tmp_path / "t.json", tekken()))
+    enc = formats.load(write(tmp_path / "t.json", tekken()))
     assert enc._special_tokens == {"<s>": 0, "<SPECIAL_1>": 1}
     assert enc.encode("ab") == [99, 100]
 
@@ -123,38 +122,25 @@ def test_a_small_tekken(tmp_path):
     ],
 )
 def test_unsound_tekken(tmp_path, changes, message):
-    refuses(formats.load_tekken, write(tmp_path / "t.json", tekken(**changes)), match=message)
+    refuses(formats.load, write(tmp_path / "t.json", tekken(**changes)), match=message)
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "t.json: Input data was truncated"),
         (tekken()[:-100].encode(), "t.json: Input data was truncated"),
         ('{"é":\n "日" 1}'.encode(), "line 2, column 6: expected ','"),
         (b'{"a": "\xff"}', "byte 7: not UTF-8"),
         (b'{"config": NaN}', "line 1, column 12: invalid character"),
-        (b"[" * 5_000_000, "nested too deep"),
+        (b'{"a": ' + b"[" * 5_000_000, "nested too deep"),
         (b'{"config": {"default_num_special_tokens": ' + b"9" * 10_000 + b"}}", "t.json: "),
-        (b"[]", "expected an object"),
     ],
 )
 def test_json_that_is_damaged_or_hostile(tmp_path, data, message):
-    refuses(formats.load_tekken, write(tmp_path / "t.json", data), match=message)
+    refuses(formats.load, write(tmp_path / "t.json", data), match=message)
 
 
-# nanochat and rustbpe
-
-
-def test_rustbpe():
-    trainer = rustbpe.Tokenizer()
-    pattern = formats.PATTERNS["nanochat"]
-    trainer.train_from_iterator(iter(PLAIN * 9), 400, pattern=pattern)
-    enc = formats.from_rustbpe(
-        trainer.get_mergeable_ranks(), trainer.get_pattern(), special_tokens=["<|bos|>", "<|end|>"]
-    )
-    assert enc._special_tokens == {"<|bos|>": 400, "<|end|>": 401}
-    assert_same(enc, trainer.encode, PLAIN)
+# nanochat
 
 
 @pytest.fixture
@@ -170,8 +156,8 @@ def pickled():
 @pytest.mark.parametrize("protocol", [3, 5])
 def test_nanochats_pickle(tmp_path, pickled, protocol):
     path = write(tmp_path / "tokenizer.pkl", pickle.dumps(pickled, protocol))
-    enc = formats.load_nanochat(path)
-    assert formats.load_nanochat(tmp_path).digest == enc.digest
+    enc = formats.load(path)
+    assert formats.load(tmp_path).digest == enc.digest
     assert enc.name == "nano"
     assert_same(enc, pickled.encode_ordinary, PLAIN)
     assert enc._special_tokens == pickled._special_tokens
@@ -196,7 +182,8 @@ def hostile_pickles():
         return head + pickle.dumps(value, 3)[2:-1] + b"b."
 
     yield with_state({**state, "name": Calls(print, "called")}), "unexpected opcode TUPLE1"
-    yield pickle.dumps(Calls(eval, "1"), 0), "unexpected opcode"
+    yield pickle.dumps(Calls(eval, "1"), 0), "unknown format"
+    yield pickle.dumps(Calls(eval, "1"), 2), "unexpected opcode"
     yield b"\x80\x04cbuiltins\neval\n.", "found 'builtins'.'eval' .which was not imported"
     yield b"\x80\x04\x8c\x02os\x8c\x06system\x93.", "found 'os'.'system' .which was not imported"
     yield pickle.dumps(SINGLES, 4), "expected a tiktoken.Encoding, found a pickled dict"
@@ -220,12 +207,12 @@ def hostile_pickles():
     yield b"\x80\x04}(b.", "x.pkl"  # a state for a dictionary
     yield b"\x80\x04X\x02\x00\x00\x00\xff\xff.", "not a complete pickle: .* decode"
     yield b"\x80\x04u.", "x.pkl"  # no mark
-    yield b"\x80\x63.", "protocol"
+    yield b"\x80\x63.", "unknown format"
     for cut in (sound[:1], sound[: len(sound) // 2], b"\x80\x04\x8e" + b"\xff" * 7 + b"\x7f"):
         yield cut, "not a complete pickle"
 
 
 @pytest.mark.parametrize(("data", "message"), list(hostile_pickles()))
 def test_other_pickles_are_refused(tmp_path, capsys, data, message):
-    refuses(formats.load_nanochat, write(tmp_path / "x.pkl", data), match=message)
+    refuses(formats.load, write(tmp_path / "x.pkl", data), match=message)
     assert "called" not in capsys.readouterr().out

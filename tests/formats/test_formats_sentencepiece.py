@@ -33,7 +33,7 @@ DATA = Path(importlib.util.find_spec("mistral_common").origin).parent / "data"
 def test_mistrals_own_models(file):
     data = (DATA / file).read_bytes()
     theirs = processor(data)
-    enc = formats.load_sentencepiece(DATA / file)
+    enc = formats.load(DATA / file)
     samples = [*texts(), "[INST] a [/INST]<s> [REF] x[/REF] [REFERENCE_DOC_1][REFERENCE_DOC_12"]
     assert_same(enc, theirs.encode, samples, round_trip=False)
     for text in samples:
@@ -119,7 +119,7 @@ def test_random_models(made, text, seed):
 
 @pytest.fixture(scope="module")
 def enc():
-    return formats.load_sentencepiece(DATA / "mistral_instruct_tokenizer_240323.model.v3")
+    return formats.load(DATA / "mistral_instruct_tokenizer_240323.model.v3")
 
 
 def test_the_space_before_the_text(enc):
@@ -150,12 +150,12 @@ def test_the_space_before_the_text(enc):
 def test_other_models_are_refused_by_name(tmp_path):
     path = write(tmp_path / "m.model", trained(treat_whitespace_as_suffix=True))
     refuses(
-        formats.load_sentencepiece, path, match="treat_whitespace_as_suffix is not supported"
+        formats.load, path, match="treat_whitespace_as_suffix is not supported"
     )  # fmt: skip
     for number, name in ((3, "word"), (4, "char"), (5, "5")):
         data = model([*BASE, SPACE, ("a", -1.0, 1)], trainer=field(3, number) + field(35, 1))
         refuses(
-            formats.load_sentencepiece, write(path, data),
+            formats.load, write(path, data),
             match=f"models of type {name} are not supported: expected bpe or unigram",
         )  # fmt: skip
 
@@ -179,22 +179,23 @@ def test_settings_given_twice_are_joined(tmp_path):
     data = model(pieces, normalizer=None) + field(3, parts[0]) + field(3, parts[1])
     for made in (data, data + field(3, parts[2])):
         theirs = processor(made)
-        enc = formats.load_sentencepiece(write(tmp_path / "m.model", made))
+        enc = formats.load(write(tmp_path / "m.model", made))
         for text in ("a  b ", " a", "", "  "):
             assert enc.encode(text) == theirs.encode(text)
 
 
 def damaged():
     sound = model([*BASE, SPACE, ("ab", -1.0, 1), ("a", -2.0, 1)])
-    yield b"", "not a SentencePiece model"
+    one = field(1, field(1, b"a"))
+    yield one, "not a SentencePiece model"
     yield sound[:-1], "byte .*: field 3 should have 14 bytes, but the message ends after 13"
     yield sound[:3000], "byte"
     yield b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "but the message ends after 0"
     yield b"\x0a" + b"\xff" * 11, "a number has more than ten bytes"
     yield b"\x0a\x03\x0a\x7fa", "field 1 should have 127 bytes, but the message ends after 1"
-    yield b"\x0b", "unknown kind 3"
-    yield b"\x00\x00", "0 is not a valid field number"
-    yield b"\x08\x01", "a piece must be of kind bytes, not varint"
+    yield one + b"\x0b", "unknown kind 3"
+    yield one + b"\x00\x00", "0 is not a valid field number"
+    yield one + b"\x08\x01", "a piece must be of kind bytes, not varint"
     yield b"\x0a\x02\x08\x01", "piece 0 must be of kind bytes"
     yield b"\x0a\x04\x0a\x02\xff\xff", "piece 0 is not UTF-8"
     yield b"\x0a\x02\x10\x01", "the score of piece 0 must be of kind 32 bits"
@@ -229,12 +230,12 @@ def damaged():
 
 @pytest.mark.parametrize(("data", "message"), list(damaged()))
 def test_damaged_and_hostile_models(tmp_path, data, message):
-    refuses(formats.load_sentencepiece, write(tmp_path / "m.model", data), match=message)
+    refuses(formats.load, write(tmp_path / "m.model", data), match=message)
 
 
 def test_encodings_that_cannot_be_written(tmp_path):
     path = tmp_path / "m.model"
-    enc = formats.load_sentencepiece(DATA / "tokenizer.model.v1")
+    enc = formats.load(DATA / "tokenizer.model.v1")
     refuses(formats.save_tiktoken, enc, path, match="cannot")
     refuses(formats.save_huggingface, enc, path, match="merges characters; keep the original file")
     assert not path.exists()

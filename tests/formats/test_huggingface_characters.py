@@ -22,7 +22,7 @@ SPACES = ["▁▁ a", " ▁ ▁", "▁", " ", "a<s> b</s>c", "<s><s>", "日本\x
 
 
 def load(value: str, tmp_path) -> streamtok.Encoding:
-    return formats.load_huggingface(write(tmp_path / "tokenizer.json", value))
+    return formats.load(write(tmp_path / "tokenizer.json", value))
 
 
 def random_samples(letters: str) -> list[str]:
@@ -158,7 +158,7 @@ def test_an_added_token_inside_a_character(tmp_path):
     assert theirs.encode("½", add_special_tokens=False).tokens[:2] == ["1", "▁"]
     assert "▁" not in theirs.encode("1⁄2", add_special_tokens=False).tokens
     path = write(tmp_path / "t.json", theirs.to_str())
-    refuses(formats.load_huggingface, path, match="the scheme first is not supported with added")
+    refuses(formats.load, path, match="the scheme first is not supported with added")
     theirs.normalizer = None
     assert load(theirs.to_str(), tmp_path).encode("1")
 
@@ -175,7 +175,7 @@ def test_what_is_put_before_a_text_that_lost_its_beginning(tmp_path):
     tokens = [theirs.encode(text, add_special_tokens=False).tokens for text in ("b", " b")]
     assert ["".join(found) for found in tokens] == ["▁ab", "ab"]
     path = write(tmp_path / "t.json", json.dumps(value))
-    refuses(formats.load_huggingface, path, match="first is not supported with Prepend after")
+    refuses(formats.load, path, match="first is not supported with Prepend after")
 
 
 def of_model(**changes: Any) -> Callable[[dict[str, Any]], object]:
@@ -210,4 +210,4 @@ def test_refusals(change: Callable[[dict[str, Any]], object], message: str, tmp_
     value = json.loads(family("Yi").to_str())
     change(value)
     path = write(tmp_path / "t.json", json.dumps(value))
-    refuses(formats.load_huggingface, path, match=message)
+    refuses(formats.load, path, match=message)

@@ -89,4 +89,4 @@ def test_damage_is_named(field, message, tmp_path):
     value = json.loads(Tokenizer(models.BPE()).to_str())
     value["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [field]}
     path = write(tmp_path / "t.json", json.dumps(value))
-    refuses(formats.load_huggingface, path, match=message)
+    refuses(formats.load, path, match=message)

@@ -64,7 +64,7 @@ def clip() -> Tokenizer:
 def test_ids_and_texts(make, tmp_path):
     """`tests/tokenizer_files.py` makes others."""
     theirs = make()
-    ours = formats.load_huggingface(write(tmp_path / "tokenizer.json", theirs.to_str()))
+    ours = formats.load(write(tmp_path / "tokenizer.json", theirs.to_str()))
     samples = [*PLAIN, "the  THE cats!\n", "naïve 日本 ünknown", "日日 a日", "low</w>", "a\u0301"]
     assert_same(ours, ids_of(theirs), samples, allowed_special="all", round_trip=False)
     for text in samples:
@@ -92,7 +92,7 @@ def test_offsets_of_unknown_symbols(is_byte_level, tmp_path):
     if is_byte_level:
         theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     theirs.add_tokens([AddedToken("XX", normalized=False)])
-    enc = formats.load_huggingface(write(tmp_path / "tokenizer.json", theirs.to_str()))
+    enc = formats.load(write(tmp_path / "tokenizer.json", theirs.to_str()))
     for text in ("a日ếab", "日", "é日XXa日bééab", "日日XX日", "xa\u0301"):
         found = theirs.encode(text)
         ids, spans = enc.encode_with_offsets(text, allowed_special="all")
@@ -127,4 +127,4 @@ def test_refusals(changes, message, tmp_path):
     vocab = file["model"]["vocab"] | {"he": 6} | changes.get("vocab", {})
     file["model"] |= changes | {"vocab": vocab}
     path = write(tmp_path / "tokenizer.json", json.dumps(file))
-    refuses(formats.load_huggingface, path, match=message)
+    refuses(formats.load, path, match=message)

@@ -31,6 +31,7 @@ import streamtok
 from streamtok import formats
 from streamtok.errors import PatternError, VocabularyError
 from streamtok.formats import packed
+from streamtok.formats.gpt2 import read_gpt2
 from streamtok.formats.packed import PACKED_MAGIC
 from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.normalizers.growth import MOST_GROWTH
@@ -105,9 +106,9 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
         "tekken.json": (json.dumps(tekken).encode(), formats.load),
         "x.model": (
             f"minbpe v1\n{enc._pat_str}\n1\n<|end|> 260\n97 98\n256 99\n32 97\n258 98\n".encode(),
-            formats.load_minbpe,
+            formats.load,
         ),
-        "tokenizer.pkl": (pickle.dumps(twin), formats.load_nanochat),
+        "tokenizer.pkl": (pickle.dumps(twin), formats.load),
     }
 
     def save(name: str, encoding: streamtok.Encoding, write: Any, load: Loader) -> None:
@@ -118,16 +119,20 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
         "x.tiktoken",
         enc,
         formats.save_tiktoken,
-        lambda p: formats.load_tiktoken(p, pattern="\\S+|\\s"),
+        lambda p: formats.load(p, pattern="\\S+|\\s"),
     )
-    save("x.streamtok", enc, formats.save_packed, formats.load_packed)
-    save("tokenizer.json", enc, formats.save_huggingface, formats.load_huggingface)
-    made["words.json"] = json.dumps(words_file()).encode(), formats.load_huggingface
+    save("x.streamtok", enc, formats.save_packed, formats.load)
+    save("tokenizer.json", enc, formats.save_huggingface, formats.load)
+    made["words.json"] = json.dumps(words_file()).encode(), formats.load
     formats.save_gpt2(enc, folder / "merges.txt", ids)
-    made["merges.txt"] = (folder / "merges.txt").read_bytes(), lambda p: formats.load_gpt2(p, ids)
+
+    def pair(merges: Path, ids: Path) -> streamtok.Encoding:
+        return read_gpt2(str(merges), str(ids), None, "gpt2", None)
+
+    made["merges.txt"] = (folder / "merges.txt").read_bytes(), lambda p: pair(p, ids)
     merges = folder / "sound.txt"
     merges.write_bytes(made["merges.txt"][0])
-    made["vocab.json"] = ids.read_bytes(), lambda p: formats.load_gpt2(merges, p)
+    made["vocab.json"] = ids.read_bytes(), lambda p: pair(merges, p)
     pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3)] + [(f"<0x{b:02X}>", 0.0, 6) for b in range(256)]
     pieces += [
         ("\u2581", -9.0, 1),
@@ -140,13 +145,13 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
         field(1, field(1, t.encode()) + field(2, s) + field(3, k)) for t, s, k in pieces
     ) + field(2, field(3, 2) + field(35, 1))
     plain = field(1, b"identity") + field(3, 1) + field(4, 0)
-    made["tokenizer.model"] = head + field(3, plain), formats.load_sentencepiece
+    made["tokenizer.model"] = head + field(3, plain), formats.load
     charsmap = write_charsmap({"a": "A", "e\u0301": "é", "\xa0": " ", "ab": ""})
-    made["mapped.model"] = head + field(3, field(2, charsmap)), formats.load_sentencepiece
+    made["mapped.model"] = head + field(3, field(2, charsmap)), formats.load
     few = b"".join(
         field(1, field(1, t.encode()) + field(2, s) + field(3, k)) for t, s, k in pieces if k != 6
     )
-    made["unknown.model"] = few + field(2, field(3, 2)), formats.load_sentencepiece
+    made["unknown.model"] = few + field(2, field(3, 2)), formats.load
     return made
 
 

@@ -210,4 +210,4 @@ def test_a_model_and_a_packed_file_with_a_bomb_are_named(tmp_path):
     members["about.json"] = members["about.json"].replace(b"l" * 9, b"l" * 2_000)
     path.write_bytes(packed.join_members(members))
     with pytest.raises(VocabularyError, match=r"bomb.streamtok is damaged.*could grow"):
-        formats.load_packed(path)
+        formats.load(path)

@@ -15,6 +15,7 @@ import pytest
 
 import streamtok
 from streamtok import Trainer
+from streamtok.load import load_tiktoken_bpe
 from streamtok.patterns.named import PATTERNS
 from streamtok.reference import bpe as reference
 
@@ -201,7 +202,7 @@ def test_the_commands_of_the_documentation(tmp_path):
     run_shell(block_that_has("training.md", "sh", "--jsonl text"), tmp_path)
     loaded = streamtok.load(tmp_path / "tokenizer.json")
     assert loaded.special_tokens_set == {"<|endoftext|>"}
-    assert len(streamtok.vocabulary.load_tiktoken(tmp_path / "from-jsonl.tiktoken")) < 300
+    assert len(load_tiktoken_bpe(str(tmp_path / "from-jsonl.tiktoken"))) < 300
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
@@ -213,7 +214,7 @@ def test_the_recipe_for_shards(tmp_path: Path) -> None:
     run_shell(block_that_has("training.md", "sh", "--save-counts"), tmp_path)
     trainer = Trainer("cl100k")
     trainer.update_documents(texts)
-    merged = streamtok.vocabulary.load_tiktoken(tmp_path / "merged.tiktoken").to_ranks()
+    merged = load_tiktoken_bpe(str(tmp_path / "merged.tiktoken"))
     assert merged == trainer.train(500)._mergeable_ranks
 
 
