@@ -7,7 +7,7 @@ that changes an encoding makes it a real one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,11 +79,9 @@ def ids_of(now: Snapshot, text: str) -> list[int]:
 
 
 class Call:
-    """Texts that were encoded together, and how. Only its caches change."""
+    """Texts that were encoded together, and how. It never changes."""
 
-    __slots__ = (
-        "_most", "_real", "_row", "add_special_tokens", "has_offsets", "now", "texts",
-    )  # fmt: skip
+    __slots__ = ("_most", "_row", "add_special_tokens", "has_offsets", "now", "texts")
 
     def __init__(
         self,
@@ -103,7 +101,6 @@ class Call:
         self.add_special_tokens = add_special_tokens
         self.has_offsets = has_offsets
         self._most = longest
-        self._real: dict[int, list[Any]] | None = None  # encodings of all parts, by row
 
     @property
     def compiled(self) -> Compiled:
@@ -149,30 +146,12 @@ class Call:
         """list[Encoding]: one for each text."""
         return [Encoding(self, row) for row in range(len(self.texts))]
 
-    def parts(self, row: int) -> Iterator[list[int]]:
-        """The ids of the part of a text that is kept, and of each part that is cut off."""
+    def kept(self, row: int) -> list[int]:
+        """The ids of the part of a text that is kept, without the frame."""
         ids = ids_of(self.now, self.texts[row]) if self._row is None else self._row(row)
-        truncation, n, most = self.now.truncation, len(ids), self.most
-        if truncation is None or n <= most:
-            yield ids
-            return
-        step = most - truncation.stride
-        if truncation.direction == "right":
-            for start in range(0, n - truncation.stride, step):
-                yield ids[start : start + most]
-        else:
-            for stop in range(n, truncation.stride, -step):
-                yield ids[max(stop - most, 0) : stop]
-
-    def real(self, row: int, part: int) -> Any:
-        """A new real encoding of this part of a text, without padding."""
-        if self._real is None:
-            self._real = {}
-        parts = self._real.get(row)
-        if parts is None:
-            whole = self.compiled.encode_again(self, row)
-            parts = self._real[row] = [whole, *whole.overflowing]
-        return _merge([parts[part]], False)
+        if self.now.truncation is None or len(ids) <= self.most:
+            return ids
+        return ids[-self.most :] if self.cuts_left else ids[: self.most]
 
 
 class Encoding:
@@ -181,32 +160,25 @@ class Encoding:
     `streamtok.hf.Tokenizer` makes it. Lists are new at each call.
     """
 
-    __slots__ = ("_call", "_made", "_part", "_part_ids", "_row")
+    __slots__ = ("_call", "_kept", "_made", "_row")
 
-    def __init__(
-        self, call: Call, row: int, part: int = 0, part_ids: list[int] | None = None
-    ) -> None:
-        """part: 0 is what was kept of the text, and all others what was cut off. part_ids: its ids,
-        without the frame, if they are known yet.
-        """
+    def __init__(self, call: Call, row: int) -> None:
         self._call = call
         self._row = row
-        self._part = part
-        self._part_ids = part_ids
+        self._kept: list[int] | None = None  # `_inner`, once it is needed
         self._made: Any = None  # the real encoding, once it is needed
 
     def _inner(self) -> list[int]:
-        """The ids of this part, without frame and padding."""
-        if self._part_ids is None:
-            self._part_ids = next(self._call.parts(self._row))
-        return self._part_ids
+        """The ids of the text that are kept, without frame and padding."""
+        if self._kept is None:
+            self._kept = self._call.kept(self._row)
+        return self._kept
 
     def _real(self) -> Any:
         """The real encoding, which no other object has."""
         if self._made is None:
-            call = self._call
-            made = call.real(self._row, self._part)
-            padding = call.now.padding
+            call, padding = self._call, self._call.now.padding
+            made = call.compiled.encode_again(call, self._row)
             if padding is not None:
                 made.pad(
                     call.width,
@@ -270,7 +242,7 @@ class Encoding:
     def offsets(self) -> list[tuple[int, int]]:
         """list[tuple[int, int]]: the characters that each id stands for."""
         call, inner = self._call, self._inner()
-        if self._made is None and call.has_offsets and not self._part:
+        if self._made is None and call.has_offsets:
             ids = np.array(inner, np.uint32)
             text = call.texts[self._row]
             (spans,) = call.compiled.spans_of([text], ids, np.array([len(ids)], np.int64))
@@ -283,13 +255,10 @@ class Encoding:
 
     @property
     def overflowing(self) -> list[Any]:
-        """list[Encoding]: what was cut off, in pieces."""
-        if self._made is not None:
-            return self._made.overflowing  # type: ignore[no-any-return]
-        if self._part:
+        """list[tokenizers.Encoding]: what was cut off, in pieces."""
+        if self._made is None and self._call.now.truncation is None:
             return []
-        parts = enumerate(self._call.parts(self._row))
-        return [Encoding(self._call, self._row, part, ids) for part, ids in parts if part]
+        return self._real().overflowing  # type: ignore[no-any-return]
 
     @property
     def n_sequences(self) -> int:
