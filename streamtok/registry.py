@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from streamtok.encoding import Encoding
 from streamtok.files import shown
 from streamtok.patterns.named import CL100K_PATTERN, O200K_PATTERN, R50K_PATTERN
-from streamtok.vocabulary.bundled import load_bundled
-from streamtok.vocabulary.p50k import load_p50k
+from streamtok.vocabulary.bundled import load_bundled, load_p50k
 from streamtok.vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from streamtok.formats.character_merges import CUT_BEFORE_SPACES
 from streamtok.patterns.bundled_tables import pack_tables
+from streamtok.patterns.dfa import compile_tables
 from streamtok.patterns.named import (
     CL100K_PATTERN,
     DEEPSEEK_V3_PATTERNS,
@@ -25,7 +26,8 @@ from streamtok.patterns.named import (
     R50K_PATTERN,
 )
 from streamtok.patterns.pattern import Pattern
-from streamtok.patterns.sequence import SplitSequence
+from streamtok.patterns.sequence import SplitSequence, compose
+from streamtok.patterns.splits import Split
 
 OUTPUT = Path(__file__).resolve().parent.parent / "streamtok" / "data" / "patterns.bin"
 
@@ -47,8 +49,10 @@ SEQUENCES = [DEEPSEEK_V3_PATTERNS]
 
 def automata() -> dict[str, Pattern]:
     """All of them, compiled."""
-    made = [Pattern.compile_afresh(source) for source in SOURCES]
-    made += [SplitSequence.compose(splits) for splits in SEQUENCES]
+    made = [Pattern(source, compile_tables(source)) for source in SOURCES]
+    made += [
+        SplitSequence(splits, tables=compose(tuple(map(Split, splits)))) for splits in SEQUENCES
+    ]
     return {pattern.source: pattern for pattern in made}
 
 

@@ -76,11 +76,10 @@ def from_character_merges(
 
     rows: as `find_merges` has them, by the numbers of tokens in `ids`. The later place counts for a
     pair that is listed twice. byte_ids: what becomes of the bytes of characters that are not
-    tokens; a byte whose own character is one needs none. None: no text has other characters.
+    tokens, for all bytes. None: no text has other characters.
     ignore_merges: whether a pre-token that is a token becomes its id without merging. decode_only:
     more ids that can only be decoded. folds: a "▁" in `ids` is a space. model: makes symbols of
-    pre-tokens, which are merged. Raises VocabularyError for ids that are given twice and for bytes
-    without an id.
+    pre-tokens, which are merged. Raises VocabularyError for ids that are given twice.
     """
     numbers = np.fromiter(ids.values(), np.int64, len(ids))
     n_characters = np.fromiter(map(len, ids), np.int64, len(ids))
@@ -120,13 +119,6 @@ def from_character_merges(
     parts = find_parts(blob, offsets, pairs)[:3]
     own = np.full(n_tokens, NO_ID, np.int64)
     own[place] = numbers
-    missing = [byte for byte in range(256) if own[byte] == NO_ID and byte not in byte_ids]
-    if missing and not is_closed:
-        some = ", ".join(f"<0x{byte:02X}>" for byte in missing[:8]) + ", …" * (len(missing) > 8)
-        raise VocabularyError(
-            f"{len(missing)} of the 256 bytes are neither tokens nor characters of the "
-            f"vocabulary: {some}"
-        )
     fallback = [byte_ids.get(byte, int(own[byte])) for byte in range(256)]
     decodable = dict(decode_only)
     for byte in range(256):

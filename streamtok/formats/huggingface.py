@@ -25,14 +25,10 @@ from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import to_bytes
 from .character_merges import pattern_of_cuts
+from .gpt2 import byte_vocabulary
 from .huggingface_added_tokens import AddedTokens, found_texts, read_added_tokens
 from .huggingface_decoders import Decoding, decoded_texts, first_texts, read_decoder
-from .huggingface_models import (
-    Model,
-    byte_level_vocabulary,
-    character_vocabulary,
-    read_model,
-)
+from .huggingface_models import Model, character_vocabulary, read_model
 from .huggingface_normalizers import read_normalizer
 from .huggingface_pieces import (
     PieceFile,
@@ -101,7 +97,10 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         else:
             model, pattern = _without_added(model, tokens), plain
             if cutting.is_byte_level:
-                vocabulary = byte_level_vocabulary(model)
+                with errors_at(model.place):
+                    vocabulary = byte_vocabulary(
+                        model.ids, model.rows, ignore_merges=model.ignore_merges
+                    )
             else:
                 folds = _folds(normalizer, cutting, decoding, model)
                 vocabulary = character_vocabulary(model, folds)

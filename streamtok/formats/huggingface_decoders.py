@@ -72,10 +72,10 @@ class Marks(NamedTuple):
 class Decoding(NamedTuple):
     """What a decoder does beyond giving the bytes of the tokens."""
 
-    marks_are_spaces: bool  # also where there is no decoder: then it makes no text of use
-    drops_first_space: bool
-    replaces_marks: bool
-    joins_bytes: bool  # an added token <0x41> is that byte
+    marks_are_spaces: bool = False  # also where there is no decoder: then it makes no text of use
+    drops_first_space: bool = False
+    replaces_marks: bool = False
+    joins_bytes: bool = False  # an added token <0x41> is that byte
     word_end: str = ""  # what becomes a space in each token
     is_byte_level: bool = False  # tokens are in the byte alphabet
     replaced: Normalizer = Normalizer()  # what is done to each token first
@@ -149,7 +149,7 @@ def first_texts(
 def read_decoder(field: JsonValue) -> Decoding:
     """What the field says. Raises VocabularyError for decoders that are not supported."""
     if field.value is None:
-        return Decoding(True, False, False, False)
+        return Decoding(marks_are_spaces=True)
     marks = drops = is_joined = joins_bytes = is_byte_level = False
     word_end = ""
     replaced: list[Step] = []
@@ -194,7 +194,7 @@ def read_decoder(field: JsonValue) -> Decoding:
             if len(parts) > 1:
                 part.fail("the decoder WordPiece is supported as the only decoder")
             words = WordPieces(part["prefix"].as_str(), part["cleanup"].as_bool())
-            return Decoding(False, False, False, False, words=words)
+            return Decoding(words=words)
         else:
             part.fail(f"the decoder {shown(kind)} is not supported")
     growth = growth_of([step.growth for step in replaced])

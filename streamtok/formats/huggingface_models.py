@@ -18,7 +18,6 @@ from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..vocabulary.table import Vocabulary
 from .character_merges import from_character_merges
-from .gpt2 import byte_vocabulary
 from .json_value import JsonValue
 from .loading import BYTE_TEXTS, errors_at, shown
 from .merge_lists import find_merges
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Model",
     "Words",
-    "byte_level_vocabulary",
     "character_vocabulary",
     "read_model",
 ]
@@ -111,12 +109,6 @@ def read_model(model: JsonValue) -> Model:
     with errors_at(model.place):
         rows = find_merges([*ids], merges, prefix)
     return Model(ids, rows, ignores, falls_back, model.place, words)
-
-
-def byte_level_vocabulary(model: Model) -> Vocabulary:
-    """The vocabulary of tokens in the byte alphabet."""
-    with errors_at(model.place):
-        return byte_vocabulary(model.ids, model.rows, ignore_merges=model.ignore_merges)
 
 
 def character_vocabulary(model: Model, folds: bool) -> Vocabulary:

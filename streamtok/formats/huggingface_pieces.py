@@ -36,7 +36,7 @@ __all__ = [
 
 _MOST_CHARACTERS = 1 << 62  # of a word; a greater limit is none
 _USUAL_CHARACTERS = 100  # the limit of BERT, and of WordPiece in tokenizers
-JOINED = Decoding(False, False, False, False, words=WordPieces(None, False))
+JOINED = Decoding(words=WordPieces(None, False))
 """Without a decoder: a space between all tokens."""
 
 
@@ -157,7 +157,7 @@ def piece_decoding(
         return decoding
     if not any(text.startswith(" ") or MARK in text[1:] for text in [*model.ids, *added]):
         return decoding
-    return Decoding(False, False, False, False, words=Marks())
+    return Decoding(words=Marks())
 
 
 class PieceCutting(NamedTuple):
@@ -199,7 +199,7 @@ def word_piece_encoding(
         "WordPiece", ids, unknown, prefix=prefix, most_characters=_USUAL_CHARACTERS
     )
     words = WordPieces(prefix, True)
-    decoding = Decoding(False, False, False, False, words=words)
+    decoding = Decoding(words=words)
     first, drops = first_texts({id: text for text, id in ids.items()}, words)
     decoded = decoded_pieces(ids, decoding)
     return Encoding(

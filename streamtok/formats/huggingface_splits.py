@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import PatternError, UnsupportedPatternError, VocabularyError
-from ..normalizers import ByteLetters, MetaspaceText, PrefixSpace, Step
+from ..errors import UnsupportedPatternError, VocabularyError
+from ..normalizers import PREFIX_SPACE, ByteLetters, MetaspaceText, Step
 from ..patterns.huggingface_characters import DIGIT, PUNCTUATION
 from ..patterns.named import GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import MAX_SPLITS, rebuilt_sequence, same_pieces
 from ..patterns.splits import Split
 from .json_value import JsonValue
+from .loading import errors_at
 from .oniguruma import from_oniguruma, quoted
 
 if TYPE_CHECKING:
@@ -100,17 +101,15 @@ def pattern_of(
     splits: tuple[Split, ...], place: str, spaces_are_marks: bool = False
 ) -> str | Pattern:
     """A pattern that cuts as `splits` do; see `SplitSequence`. Raises VocabularyError."""
-    try:
-        if not splits:
-            return WHOLE_TEXT_PATTERN
+    if not splits:
+        return WHOLE_TEXT_PATTERN
+    with errors_at(place):
         if len(splits) == 1 and not spaces_are_marks:
             pattern, behavior = splits[0]
             # If a pattern matches all text, there is no rest for behaviors to treat differently.
             if behavior == "only" or (behavior == "isolated" and Pattern.compile(pattern).is_total):
                 return pattern
         found = rebuilt_sequence(splits, spaces_are_marks)  # a file's is asked for several times
-    except PatternError as error:
-        raise VocabularyError(f"{place}: {error}") from error
     if found.is_total and same_pieces(found, Pattern.compile(WHOLE_TEXT_PATTERN)):
         return WHOLE_TEXT_PATTERN
     return found
@@ -122,7 +121,7 @@ def _read(part: JsonValue, steps: list[Step]) -> list[Split]:
     if kind == "ByteLevel":
         part.allow_only("type", "add_prefix_space", "trim_offsets", "use_regex")
         if part["add_prefix_space"].as_bool(True):
-            steps.append(PrefixSpace())
+            steps.append(PREFIX_SPACE)
         return [Split(GPT2_PATTERN)] if part["use_regex"].as_bool(True) else []
     if kind == "Metaspace":
         scheme = metaspace_scheme(part)

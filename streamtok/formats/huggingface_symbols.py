@@ -24,7 +24,7 @@ from .character_merges import from_character_merges
 from .huggingface_decoders import Decoding, decoded_bytes
 from .huggingface_models import Model
 from .huggingface_splits import PreTokenizer, outer_cut
-from .loading import BYTE_TEXTS, shown
+from .loading import BYTE_TEXTS, errors_at, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,12 +40,7 @@ def has_symbols(model: Model, is_byte_level: bool) -> bool:
         return True
     if is_byte_level:
         return not all(letter in model.ids for letter in CHARACTERS.values())
-    if not model.byte_fallback:
-        return True
-    return not all(
-        f"<0x{byte:02X}>" in model.ids or (byte < 128 and chr(byte) in model.ids)
-        for byte in range(256)
-    )
+    return not (model.byte_fallback and all(text in model.ids for text in BYTE_TEXTS))
 
 
 def symbol_model(
@@ -60,7 +55,7 @@ def symbol_model(
             f"{model.place}: unk_token {shown(words.unknown)} is not in the vocabulary"
         )
     names = _names(model, cutting.is_byte_level)
-    try:
+    with errors_at(model.place):
         spelled = {name: symbol(number) for number, name in enumerate(names)}
         merges = _merges(model, spelled)
         pattern, stages = outer_cut(cutting, place)
@@ -83,8 +78,6 @@ def symbol_model(
             },
             model=Pieces.of_merges(ids if model.ignore_merges else {}, (*stages, symbols)),
         )
-    except ValueError as error:
-        raise VocabularyError(f"{model.place}: {error}") from None
     return vocabulary, pattern
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..engines.rules import TokenFlags
 from ..errors import VocabularyError
 from ..files import write_whole
-from ..normalizers import Normalizer
+from ..normalizers import PREFIX_SPACE, Normalizer
 from ..patterns.named import BERT_PATTERN, GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import SplitSequence, same_pieces
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["save_huggingface"]
 
 _FORMAT = "a tokenizer.json"
-_PREFIX_SPACE = (("PrefixSpace",),)
 _BERT = {"BertClean": "clean_text", "BertChinese": "handle_chinese_chars",
          "BertAccents": "strip_accents"}  # fmt: skip
 _SIMPLE = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Nmt", "StripAccents")
@@ -189,7 +188,7 @@ def _normalizer(encoding: Encoding, normalizer: Normalizer | None) -> dict[str, 
 
 def _byte_level_cuts(encoding: Encoding) -> dict[str, Any] | None:
     second = encoding.definition.rules.second_normalizer
-    prefix = second is not None and second.spec == _PREFIX_SPACE
+    prefix = second is not None and second.spec == (PREFIX_SPACE.spec,)
     cuts = _cuts(encoding)
     if cuts == [_split(Split(GPT2_PATTERN))]:
         cuts, use_regex = [], True

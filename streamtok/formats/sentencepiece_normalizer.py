@@ -69,12 +69,9 @@ def rules_of(
                 f"{source}: a map with two spaces in a row is not supported beside "
                 "remove_extra_whitespaces"
             )
-    if removes:
-        steps.append(JoinedSpaces(puts))
-    else:
-        steps.append(_TO_SPACES)
-        if puts and not charsmap:  # else the map does, also before a text that it leaves out
-            steps.append(Prepend(" ", True))
+    steps.append(JoinedSpaces() if removes else _TO_SPACES)
+    if puts and (removes or not charsmap):  # else the map does, also before a text that it drops
+        steps.append(Prepend(" ", True))
     with errors_at(source):
         return TextRules(
             tokens,

@@ -16,7 +16,7 @@ from .characters import (
     Nmt,
     StripAccents,
 )
-from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
+from .edges import PREFIX_SPACE, MetaspaceText, Prepend, Strip
 from .forms import Form
 from .joined_spaces import JoinedSpaces
 from .longest_map import LongestMap
@@ -28,6 +28,7 @@ from .step import Step
 from .unknown_runs import UnknownRuns
 
 __all__ = [
+    "PREFIX_SPACE",
     "BertAccents",
     "BertChinese",
     "BertClean",
@@ -40,7 +41,6 @@ __all__ = [
     "Nmt",
     "Normalizer",
     "Precompiled",
-    "PrefixSpace",
     "Prepend",
     "Replace",
     "ReplaceRuns",

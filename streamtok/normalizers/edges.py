@@ -1,8 +1,8 @@
 """Steps that look at the ends of a stretch: text is put before it, or white space removed.
 
-`Prepend` and `Strip` are normalizers of `tokenizers`. `PrefixSpace` and `MetaspaceText` are what
-its pre-tokenizers ByteLevel (with add_prefix_space) and Metaspace do to a text before they split
-it.
+`Prepend` and `Strip` are normalizers of `tokenizers`. `MetaspaceText` is what its pre-tokenizer
+Metaspace does to a text before it splits it, and, with a space for the mark, what ByteLevel with
+add_prefix_space does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from .growth import Growth, n_bytes
 from .step import BEGIN, END, FIRST, Interest, Step
 
-__all__ = ["BLANKS", "MetaspaceText", "PrefixSpace", "Prepend", "Strip"]
+__all__ = ["BLANKS", "PREFIX_SPACE", "MetaspaceText", "Prepend", "Strip"]
 
 # Unicode's White_Space. `str.strip()` would take U+001C to U+001F, too.
 BLANKS = (
@@ -50,14 +50,8 @@ class MetaspaceText(Step):
         return text
 
 
-class PrefixSpace(MetaspaceText):
-    """A space before a text that does not begin with one."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        super().__init__(" ", "always")
-        self.spec = ("PrefixSpace",)
+PREFIX_SPACE = MetaspaceText(" ", "always")
+"""Puts a space before a text that does not begin with one."""
 
 
 class Prepend(Step):

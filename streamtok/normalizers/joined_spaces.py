@@ -1,8 +1,7 @@
-"""The step that does what SentencePiece's `remove_extra_whitespaces` does, and puts its space.
+"""The step that does what SentencePiece's `remove_extra_whitespaces` does.
 
 Spaces at the beginning go, and each run of spaces becomes one. At the end, spaces go, and U+2581,
-too. Behind that, U+2581 becomes a space: it stands for one, but a run does not go on over it. A
-space is put before the first stretch of a stream if anything is left of it.
+too. Behind that, U+2581 becomes a space: it stands for one, but a run does not go on over it.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 
 from .growth import Growth
-from .step import BEGIN, END, FIRST, Interest, Step
+from .step import BEGIN, END, Interest, Step
 
 __all__ = ["JoinedSpaces"]
 
@@ -20,14 +19,11 @@ _RUN = re.compile("  +")
 
 
 class JoinedSpaces(Step):
-    """Extra spaces go, as in SentencePiece; puts_space: one is put before the first stretch."""
+    """Extra spaces go, as in SentencePiece."""
 
-    __slots__ = ("growth", "puts_space", "spec")
-
-    def __init__(self, puts_space: bool) -> None:
-        self.puts_space = puts_space
-        self.spec = ("JoinedSpaces", puts_space)
-        self.growth = Growth(None, (_MARK, " "), " " if puts_space else "")
+    __slots__ = ()
+    spec = ("JoinedSpaces",)
+    growth = Growth(None, (_MARK, " "))
 
     def interest(self) -> Interest:
         mark, space = (ord(_MARK), ord(_MARK)), (32, 32)
@@ -38,5 +34,4 @@ class JoinedSpaces(Step):
             text = text.lstrip(" ")
         if where & END:
             text = text.rstrip(_BLANKS)
-        text = _RUN.sub(" ", text).replace(_MARK, " ")
-        return " " + text if text and self.puts_space and where & FIRST else text
+        return _RUN.sub(" ", text).replace(_MARK, " ")

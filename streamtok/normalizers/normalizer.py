@@ -11,7 +11,7 @@ from .._core.encode import check_special_size
 from ..errors import VocabularyError
 from ..patterns.budget import shortened
 from . import characters
-from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
+from .edges import MetaspaceText, Prepend, Strip
 from .forms import Form
 from .growth import MOST_GROWTH, growth_of, n_bytes
 from .joined_spaces import JoinedSpaces
@@ -29,7 +29,7 @@ _KINDS: dict[str, Callable[..., Step]] = {
     for kind in (
         *(characters.BertAccents, characters.BertChinese, characters.BertClean),
         *(characters.ByteLetters, characters.Lowercase, characters.Nmt, characters.StripAccents),
-        *(JoinedSpaces, LongestMap, MetaspaceText, Precompiled, PrefixSpace),
+        *(JoinedSpaces, LongestMap, MetaspaceText, Precompiled),
         *(Prepend, Replace, ReplaceRuns, Strip, UnknownRuns),
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}

@@ -12,13 +12,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..threads import cached_property
 from .automaton import Automaton
 from .bundled_tables import bundled_tables
 from .tables import Tables, Windows
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 __all__ = ["Pattern"]
@@ -46,12 +47,7 @@ class Pattern(Automaton):
         no finite automaton of reasonable size can follow it.
         """
         bundled = bundled_tables(source)
-        return cls(source, bundled[0]) if bundled else cls.compile_afresh(source)
-
-    @classmethod
-    def compile_afresh(cls, source: str) -> Pattern:
-        """As `compile`, without the tables that come with the package."""
-        return cls(source, _fresh_tables(source))
+        return cls(source, bundled[0] if bundled else _fresh_tables(source))
 
     @cached_property
     def windows(self) -> Windows | None:
@@ -67,10 +63,21 @@ class Pattern(Automaton):
     def substitutes(self) -> npt.NDArray[np.uint8] | None:
         """uint8 [0x10000]: an ASCII character for each code point that windows may see in its
         place, else 0; None if there are none.
-        """
-        from .substitutes import derive_substitutes
 
-        return derive_substitutes(self, self.windows)
+        Windows know 128 characters. Another one may be replaced by an ASCII character of the same
+        class (`_core/scan/substitutes.h`): the automaton does the same at both, so that pre-tokens
+        begin at the same characters. It has none if all of its class are such as windows treat in a
+        way of their own (triggers and their followers), or if there are none.
+        """
+        if self.windows is None:
+            return None
+        of_class = np.zeros(self.n_classes, np.uint8)
+        for point in range(127, 0, -1):
+            if self.windows.classes[point] < 128 and point != self.windows.trigger:
+                of_class[self.class_of(point)] = point
+        of_point = of_class[self.class_blocks[self.class_pages[: 0x10000 >> 7]]].reshape(-1)
+        of_point[:128] = of_point[0xD800:0xE000] = 0
+        return of_point if of_point.any() else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Pattern.compile, (self.source,)

@@ -30,7 +30,7 @@ from .pattern import Pattern
 from .splits import DROP, KEEP, Cutter, Split, cut_by, ends_of, is_definite, refuse, without_dropped
 from .tables import CODE_POINTS_PER_BLOCK, Tables
 
-__all__ = ["MAX_SPLITS", "SplitSequence", "rebuilt_sequence", "same_pieces"]
+__all__ = ["MAX_SPLITS", "SplitSequence", "compose", "rebuilt_sequence", "same_pieces"]
 
 MAX_SPLITS = 16  # in turn: the longest sequences known have six
 _SPACE, _MARK = 0x20, 0x2581
@@ -74,14 +74,8 @@ class SplitSequence(Pattern):
         text = json.dumps([*source, True] if spaces_are_marks else source)
         if tables is None:
             bundled = bundled_tables(text)
-            tables = bundled[0] if bundled else _compose(self.splits, spaces_are_marks)
+            tables = bundled[0] if bundled else compose(self.splits, spaces_are_marks)
         super().__init__(text, tables)
-
-    @classmethod
-    def compose(cls, splits: Sequence[str | tuple[str, str]]) -> SplitSequence:
-        """As the class, without the tables that come with the package."""
-        parts = tuple(Split(split) if isinstance(split, str) else Split(*split) for split in splits)
-        return cls(parts, tables=_compose(parts, False))
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -102,7 +96,8 @@ def rebuilt_sequence(
     return SplitSequence(splits, spaces_are_marks)
 
 
-def _compose(splits: tuple[Split, ...], spaces_are_marks: bool) -> Tables:
+def compose(splits: tuple[Split, ...], spaces_are_marks: bool = False) -> Tables:
+    """The tables of splits in turn, made anew."""
     parts = [Pattern.compile(split.pattern) for split in splits]
     (pages, blocks), columns = _common_alphabet(parts)
     if spaces_are_marks:

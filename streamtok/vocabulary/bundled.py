@@ -85,3 +85,22 @@ def load_bundled(name: str) -> Vocabulary:
     except OSError as error:
         raise VocabularyError(f"the bundled vocabulary {name} cannot be read: {error}") from error
     return loads_bundled(data, path)
+
+
+_FIRST_RUN = 50257  # the id of two spaces: r50k_base ends at 50255; 50256 is <|endoftext|>
+_RUNS = range(2, 26)
+
+
+def load_p50k() -> Vocabulary:
+    """p50k_base and p50k_edit: the tokens of r50k_base, and runs of 2 to 25 spaces after them.
+
+    A test compares the result, as a `.tiktoken` file, with the SHA-256 that OpenAI publishes.
+    Raises `VocabularyError`, as `load_bundled`.
+    """
+    base = load_bundled("r50k_base")
+    ends = len(base.tokens) + np.cumsum(_RUNS)
+    return Vocabulary(
+        base.tokens + b" " * sum(_RUNS),
+        np.concatenate([base.offsets, ends]).astype(np.uint32),
+        np.concatenate([base.ids, np.arange(len(_RUNS)) + _FIRST_RUN]).astype(np.uint32),
+    )

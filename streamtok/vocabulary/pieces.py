@@ -12,16 +12,16 @@ import numpy as np
 from .._core.encode import PieceModel, Scanner
 from ..errors import VocabularyError
 from ..normalizers.characters import ByteLetters
-from ..normalizers.edges import MetaspaceText, PrefixSpace
+from ..normalizers.edges import MetaspaceText
 from ..normalizers.growth import MOST_GROWTH, Growth, growth_of, n_bytes
 from ..patterns.pattern import Pattern
+from .table import NO_ID, offsets_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["Pieces", "Stages", "symbol"]
 
-_NO_ID = 2**32 - 1  # of a byte or of unknown text that has none
 MOST_SYMBOLS = 0x10FFFD - 0xF0000
 
 Stages: TypeAlias = "tuple[tuple[Any, ...], ...]"
@@ -40,12 +40,12 @@ class Pieces:
     text.
 
     stages: what is done to each pre-token before, as a text by itself (`_core/models/stages.pxi`):
-    ("Split", pattern, behavior), ("ByteLetters",), ("PrefixSpace",), ("MetaspaceText", replacement,
-    scheme). For "Merges", the last one is ("Symbols", names, prefix, suffix, unknown, fuses,
-    has_fallback). names: the texts of symbols, by number. prefix, suffix: of characters that are
-    not the first of a pre-token, and that are the last. unknown: the symbol that others become, ""
-    for none; fuses: several in a row become one. has_fallback: a character becomes <0x00> … <0xFF>
-    of its bytes if all are symbols.
+    ("Split", pattern, behavior), ("ByteLetters",), ("MetaspaceText", replacement, scheme). For
+    "Merges", the last one is ("Symbols", names, prefix, suffix, unknown, fuses, has_fallback).
+    names: the texts of symbols, by number. prefix, suffix: of characters that are not the first of
+    a pre-token, and that are the last. unknown: the symbol that others become, "" for none; fuses:
+    several in a row become one. has_fallback: a character becomes <0x00> … <0xFF> of its bytes if
+    all are symbols.
     """
 
     __slots__ = (
@@ -101,7 +101,7 @@ class Pieces:
         ids = {text: id for id, (text, _) in enumerate(pieces)}
         byte_ids = None
         if has_fallback:
-            known = [ids.get(f"<0x{byte:02X}>", _NO_ID) for byte in range(256)]
+            known = [ids.get(f"<0x{byte:02X}>", NO_ID) for byte in range(256)]
             byte_ids = np.array(known, np.uint32)
         scores = np.array([score for _, score in pieces], np.float64)
         return cls("Unigram", *_in_order(ids), unknown, scores=scores, byte_ids=byte_ids)
@@ -113,10 +113,7 @@ class Pieces:
 
     def with_stages(self, stages: Stages) -> Pieces:
         """The same pieces, after these stages."""
-        return Pieces(
-            self.kind, self.blob, self.offsets, self.ids, self.unknown, self.prefix,
-            self.most_characters, self.scores, self.byte_ids, stages,
-        )  # fmt: skip
+        return Pieces(*(*self.__reduce__()[1][:-1], stages))
 
     @property
     def digest(self) -> str:
@@ -153,14 +150,14 @@ def _core_stage(kind: str, *settings: Any) -> tuple[Any, ...]:
     if kind == "Symbols":
         names, prefix, suffix, unknown, fuses, has_fallback = settings
         numbers = {name: number for number, name in enumerate(names)}
-        known = [numbers.get(f"<0x{byte:02X}>", _NO_ID) for byte in range(256)]
+        known = [numbers.get(f"<0x{byte:02X}>", NO_ID) for byte in range(256)]
         return (
             "symbols", *_in_order(numbers), prefix.encode(), suffix.encode(),
             numbers[unknown] if unknown else None, fuses,
             np.array(known, np.uint32) if has_fallback else None,
         )  # fmt: skip
-    if kind in ("PrefixSpace", "MetaspaceText"):
-        mark, scheme = settings or (" ", "always")
+    if kind == "MetaspaceText":
+        mark, scheme = settings
         return "mark", mark.encode(), scheme == "always"
     raise VocabularyError(
         f"the stage {kind!r} of the model is not known to this version of streamtok: load or "
@@ -179,7 +176,7 @@ def _growth(kind: str, *settings: Any) -> Growth:
         # The bytes of an affix become symbols with each character; a symbol has four bytes.
         each = 1 + (n_bytes(prefix) + n_bytes(suffix)) * has_fallback
         return Growth(4.0 * each)
-    return MetaspaceText(*settings).growth if settings else PrefixSpace().growth
+    return MetaspaceText(*settings).growth
 
 
 @lru_cache(maxsize=64)
@@ -200,6 +197,5 @@ def _in_order(
 ) -> tuple[bytes, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     texts = sorted(ids)  # code points are in the order of their UTF-8
     parts = [text.encode() for text in texts]
-    offsets = np.zeros(len(parts) + 1, np.uint32)
-    np.cumsum([*map(len, parts)], dtype=np.uint32, out=offsets[1:])
+    offsets = offsets_of(np.fromiter(map(len, parts), np.int64, len(parts)))
     return b"".join(parts), offsets, np.array([*map(ids.__getitem__, texts)], np.uint32)

@@ -14,6 +14,7 @@ import streamtok
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.engines.source_units import UNITS
 from streamtok.normalizers import (
+    PREFIX_SPACE,
     BertAccents,
     BertChinese,
     BertClean,
@@ -25,7 +26,6 @@ from streamtok.normalizers import (
     Nmt,
     Normalizer,
     Precompiled,
-    PrefixSpace,
     Prepend,
     Replace,
     ReplaceRuns,
@@ -48,9 +48,9 @@ STEPS = [
     *map(Replace, ("a", "b", "ab", "ba", " ", "  ", "\u2581", "aa"),
          ("", "ab", "b", "bbc", "\u2581", " ", " ", "a")),
     *map(ReplaceRuns, (r"\s+", " {2,}", "[ab]{2,}", "[a-f]"), (" ", " ", "<>", "")),
-    BertAccents(), BertChinese(), BertClean(), JoinedSpaces(False), Lowercase(), Nmt(),
+    BertAccents(), BertChinese(), BertClean(), JoinedSpaces(), Lowercase(), Nmt(),
     StripAccents(), Precompiled(CHARSMAP), LongestMap(CHARSMAP, ("ab",), False),
-    Prepend("\u2581"), PrefixSpace(), MetaspaceText("\u2581", "always"),
+    Prepend("\u2581"), PREFIX_SPACE, MetaspaceText("\u2581", "always"),
     UnknownRuns("abef \u2581\u0301", "?"),
 ]  # fmt: skip
 LETTERS = [

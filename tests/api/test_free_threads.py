@@ -16,6 +16,7 @@ import pytest
 import streamtok
 from streamtok import registry
 from streamtok.errors import StreamInUseError
+from streamtok.patterns.dfa import compile_tables
 
 from ..conftest import PACKED, encoding_of
 from ..encodings import like
@@ -106,7 +107,7 @@ def test_one_pattern() -> None:
     expected = streamtok.Pattern.compile(source)
     ids = encoding_of("o200k_base").encode_ordinary(TEXT * 40)
     for _ in range(2):
-        pattern = streamtok.Pattern.compile_afresh(source)
+        pattern = streamtok.Pattern(source, compile_tables(source))
 
         def use(pattern: streamtok.Pattern = pattern) -> list[int]:
             assert pattern.is_total

@@ -20,9 +20,9 @@ from streamtok.vocabulary import bundled
 from streamtok.vocabulary.bundled import (
     BUNDLED_NAMES,
     load_bundled,
+    load_p50k,
     loads_bundled,
 )
-from streamtok.vocabulary.p50k import load_p50k
 from streamtok.vocabulary.ranks_file import (
     dumps_tiktoken,
     loads_tiktoken,

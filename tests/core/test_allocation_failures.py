@@ -22,6 +22,7 @@ import streamtok
 from streamtok import Trainer
 from streamtok._core import _failing
 from streamtok.engines import texts as batch
+from streamtok.patterns.dfa import compile_tables
 from streamtok.patterns.pattern import Pattern
 from streamtok.threads import Helper
 from streamtok.training import part_counters
@@ -155,7 +156,9 @@ FREE: dict[str, Any] = {"disallowed_special": ()}
 DOORS = {
     "Encoding": Door(lambda: None, lambda _: encoding().encode("the ab", **FREE), python=False),
     "Pattern": Door(
-        lambda: None, lambda _: Pattern.compile_afresh(r"a+b?|[^a]").findall("aab"), python=False
+        lambda: None,
+        lambda _: Pattern("", compile_tables(r"a+b?|[^a]")).findall("aab"),
+        python=False,
     ),
     "encode": Door(encoding, call("encode", LONG, **FREE)),
     "encode bytes": Door(

@@ -19,6 +19,7 @@ from streamtok.normalizers import (
     MetaspaceText,
     Normalizer,
     Precompiled,
+    Prepend,
     Replace,
     ReplaceRuns,
     Strip,
@@ -99,7 +100,7 @@ CHARSMAP = write_charsmap(
 MARKS = Normalizer([MetaspaceText("\u2581", "always")])
 SPACES = ReplaceRuns(" {2,}", " ")
 SEVERAL = {
-    "map, spaces": (LongestMap(CHARSMAP, ("th",), False), JoinedSpaces(True)),
+    "map, spaces": (LongestMap(CHARSMAP, ("th",), False), JoinedSpaces(), Prepend(" ", True)),
     "map": (Precompiled(CHARSMAP),),
     "map, runs": (Precompiled(CHARSMAP), SPACES),
     "strip, map, runs": (Strip(True, True), Precompiled(CHARSMAP), SPACES),
@@ -111,7 +112,7 @@ SEVERAL = {
         Replace("th", "e"), Form("NFKD"), StripAccents(), Lowercase(), Precompiled(CHARSMAP)
     ),
     "map, spaces, unknown": (
-        LongestMap(CHARSMAP, (), True), JoinedSpaces(False), UnknownRuns("abehnt0 \u2581", "?")
+        LongestMap(CHARSMAP, (), True), JoinedSpaces(), UnknownRuns("abehnt0 \u2581", "?")
     ),
 }  # fmt: skip
 

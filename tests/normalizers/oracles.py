@@ -4,6 +4,7 @@ from tokenizers import Regex, pre_tokenizers
 from tokenizers import normalizers as hf
 
 from streamtok.normalizers import (
+    PREFIX_SPACE,
     BertAccents,
     BertChinese,
     BertClean,
@@ -13,7 +14,6 @@ from streamtok.normalizers import (
     Nmt,
     Normalizer,
     Precompiled,
-    PrefixSpace,
     Prepend,
     Replace,
     ReplaceRuns,
@@ -95,4 +95,4 @@ PRE_TOKENIZERS = {
         pre_tokenizers.Metaspace("▁", prepend_scheme=scheme, split=False),
     )
     for scheme in ("always", "first", "never")
-} | {"PrefixSpace": (Normalizer([PrefixSpace()]), None)}
+} | {"prefix space": (Normalizer([PREFIX_SPACE]), None)}

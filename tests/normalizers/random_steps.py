@@ -1,6 +1,7 @@
 """Random steps, and texts of characters that matter to them."""
 
 from streamtok.normalizers import (
+    PREFIX_SPACE,
     BertAccents,
     BertChinese,
     BertClean,
@@ -11,7 +12,6 @@ from streamtok.normalizers import (
     MetaspaceText,
     Nmt,
     Precompiled,
-    PrefixSpace,
     Prepend,
     Replace,
     ReplaceRuns,
@@ -52,10 +52,10 @@ STEPS = [
     lambda r: ReplaceRuns("[A-Z9]", "<>"),
     lambda r: Precompiled(CHARSMAP),
     lambda r: LongestMap(CHARSMAP, ("<e>", "ab"), r.random() < 0.5),
-    lambda r: JoinedSpaces(r.random() < 0.5),
+    lambda r: JoinedSpaces(),
     lambda r: UnknownRuns("abcxyz e中", "\ue000"),
     lambda r: MetaspaceText("▁", r.choice(["always", "first", "never"])),
-    lambda r: PrefixSpace(),
+    lambda r: PREFIX_SPACE,
 ]
 
 

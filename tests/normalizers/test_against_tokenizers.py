@@ -107,7 +107,7 @@ def test_metaspace_not_at_the_beginning():
 
 @given(st.text(st.sampled_from(" ab\xa0"), max_size=5), st.integers(0, 5))
 def test_prefix_space(text, cut):
-    ours, _ = PRE_TOKENIZERS["PrefixSpace"]
+    ours, _ = PRE_TOKENIZERS["prefix space"]
     theirs = pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False)
     as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     expected = theirs.pre_tokenize_str(text)

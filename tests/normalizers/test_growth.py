@@ -17,6 +17,7 @@ from streamtok.engines.rules import TextRules
 from streamtok.errors import VocabularyError
 from streamtok.formats import packed
 from streamtok.normalizers import (
+    PREFIX_SPACE,
     BertAccents,
     BertChinese,
     BertClean,
@@ -29,7 +30,6 @@ from streamtok.normalizers import (
     Nmt,
     Normalizer,
     Precompiled,
-    PrefixSpace,
     Prepend,
     Replace,
     ReplaceRuns,
@@ -49,9 +49,9 @@ from ..sentencepiece_models import field
 CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
 MAP = write_charsmap({"a": "bb", "b\u0301": "long", "\xa0": " ", "é": "e\u0301x"})
 STEPS = [
-    ByteLetters(), BertAccents(), BertChinese(), BertClean(), JoinedSpaces(True), Lowercase(),
+    ByteLetters(), BertAccents(), BertChinese(), BertClean(), JoinedSpaces(), Lowercase(),
     Nmt(), LongestMap(MAP, ("ab",), True), MetaspaceText("\u2581", "always"), Precompiled(MAP),
-    PrefixSpace(), ReplaceRuns(r"\s", "  x"), ReplaceRuns("a{2,}", "abcde"), Strip(True, True),
+    PREFIX_SPACE, ReplaceRuns(r"\s", "  x"), ReplaceRuns("a{2,}", "abcde"), Strip(True, True),
     StripAccents(), UnknownRuns("ab ", "\x01"),
     *map(Form, ("NFC", "NFD", "NFKC", "NFKD")),
 ]  # fmt: skip

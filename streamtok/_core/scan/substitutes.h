@@ -1,5 +1,5 @@
 /* Text with one byte for each character, so that windows can decide about characters that are not ASCII:
-   ASCII itself, and an ASCII substitute of the same class for others (patterns/substitutes.py). */
+   ASCII itself, and an ASCII substitute of the same class for others (patterns/pattern.py). */
 #ifndef ST_TIER
 #ifndef STREAMTOK_SUBSTITUTES_H
 #define STREAMTOK_SUBSTITUTES_H

@@ -13,13 +13,13 @@ from streamtok._core.encode import MODEL_KINDS
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.formats.merge_lists import from_merges
 from streamtok.normalizers import (
+    PREFIX_SPACE,
     Form,
     JoinedSpaces,
     LongestMap,
     Lowercase,
     MetaspaceText,
     Normalizer,
-    PrefixSpace,
     Prepend,
     Replace,
     Strip,
@@ -75,14 +75,14 @@ MAP = write_charsmap(
     {"ab": "b", "abb": "a", "e\u0301": "\xe9", "\u3000": " ", "\n": "", "b ": "  "}
 )
 STEPS = [
-    JoinedSpaces(True), JoinedSpaces(False), UnknownRuns("ab \n<r>\u2581", "?"),
+    JoinedSpaces(), Prepend(" ", True), UnknownRuns("ab \n<r>\u2581", "?"),
     LongestMap(MAP, ("<b>", "ab a"), True), LongestMap(MAP, (), False),
     Form("NFC"), Form("NFD"), Form("NFKC"), Form("NFKD"), Lowercase(), StripAccents(),
     Strip(True, True), Strip(False, True), Prepend(" "), Prepend("ab"), Replace(" ", "\u2581"),
     Replace("\u2581", " "), Replace("a", "bb"), Replace("ab", ""), Replace("  ", " "),
 ]  # fmt: skip
 SECOND_STEPS = [
-    PrefixSpace(), MetaspaceText("\u2581", "always"), MetaspaceText("\u2581", "first"),
+    PREFIX_SPACE, MetaspaceText("\u2581", "always"), MetaspaceText("\u2581", "first"),
     MetaspaceText("b", "never"),
 ]  # fmt: skip
 
