@@ -15,13 +15,13 @@ from ..normalizers.characters import ByteLetters
 from ..normalizers.edges import MetaspaceText
 from ..normalizers.growth import MOST_GROWTH, Growth, growth_of, n_bytes
 from ..patterns.pattern import Pattern
-from .table import NO_ID, offsets_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["Pieces", "Stages", "symbol"]
 
+_NO_ID = 2**32 - 1  # of a byte or of unknown text that has none
 MOST_SYMBOLS = 0x10FFFD - 0xF0000
 
 Stages: TypeAlias = "tuple[tuple[Any, ...], ...]"
@@ -101,7 +101,7 @@ class Pieces:
         ids = {text: id for id, (text, _) in enumerate(pieces)}
         byte_ids = None
         if has_fallback:
-            known = [ids.get(f"<0x{byte:02X}>", NO_ID) for byte in range(256)]
+            known = [ids.get(f"<0x{byte:02X}>", _NO_ID) for byte in range(256)]
             byte_ids = np.array(known, np.uint32)
         scores = np.array([score for _, score in pieces], np.float64)
         return cls("Unigram", *_in_order(ids), unknown, scores=scores, byte_ids=byte_ids)
@@ -150,7 +150,7 @@ def _core_stage(kind: str, *settings: Any) -> tuple[Any, ...]:
     if kind == "Symbols":
         names, prefix, suffix, unknown, fuses, has_fallback = settings
         numbers = {name: number for number, name in enumerate(names)}
-        known = [numbers.get(f"<0x{byte:02X}>", NO_ID) for byte in range(256)]
+        known = [numbers.get(f"<0x{byte:02X}>", _NO_ID) for byte in range(256)]
         return (
             "symbols", *_in_order(numbers), prefix.encode(), suffix.encode(),
             numbers[unknown] if unknown else None, fuses,
@@ -197,5 +197,6 @@ def _in_order(
 ) -> tuple[bytes, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     texts = sorted(ids)  # code points are in the order of their UTF-8
     parts = [text.encode() for text in texts]
-    offsets = offsets_of(np.fromiter(map(len, parts), np.int64, len(parts)))
+    offsets = np.zeros(len(parts) + 1, np.uint32)
+    np.cumsum([*map(len, parts)], dtype=np.uint32, out=offsets[1:])
     return b"".join(parts), offsets, np.array([*map(ids.__getitem__, texts)], np.uint32)
