@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 import streamtok
 from streamtok.engines.rules import TextRules
+from streamtok.formats.merge_lists import find_merges, from_rows
 from streamtok.formats.sentencepiece_normalizer import rules_of
+from streamtok.vocabulary.table import Vocabulary, offsets_of
 
 from .conftest import encoding_of
 
@@ -24,6 +29,17 @@ def make_encoding(
     return streamtok.Encoding(
         name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special or {}, **more
     )
+
+
+def from_merges(
+    ids: Mapping[bytes, int], merges: Iterable[Sequence[bytes]], *, ignore_merges: bool
+) -> Vocabulary:
+    """A vocabulary of tokens with their ids, and of the pairs that merge, in order of priority."""
+    names = [token.decode("latin-1") for token in ids]  # a text for each, with a letter for a byte
+    rows = find_merges(names, [[part.decode("latin-1") for part in pair] for pair in merges])
+    lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+    numbers = np.array([*ids.values()], np.int64)
+    return from_rows(b"".join(ids), offsets_of(lengths), numbers, rows, ignore_merges=ignore_merges)
 
 
 def space_rules(added: Any = (), space_first: bool = True) -> TextRules:

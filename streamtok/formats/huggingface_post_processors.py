@@ -1,11 +1,7 @@
 """The post-processor of a `tokenizer.json`: the ids that it puts around a text, and the way back.
 
-It reads TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel (which only changes
-offsets) and sequences of them. (github.com/huggingface/tokenizers, Apache-2.0)
-
-A post-processor gets a list of parts, which are joined in the end: one part for one text, two for a
-pair. Each piece of a template becomes a part. So in a sequence, the processor after a template of
-two pieces takes them for a pair of texts.
+It reads TemplateProcessing, BertProcessing, RobertaProcessing, and sequences of one of these and
+ByteLevel, which only changes offsets. (github.com/huggingface/tokenizers, Apache-2.0)
 """
 
 from __future__ import annotations
@@ -20,11 +16,9 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from .json_value import JsonValue
 
-    Part = tuple[int | None, ...]  # ids; None stands for those of the text
-
 __all__ = ["post_processor_json", "read_post_processor"]
 
-_MAX_IDS = 4096  # around a text, so that sequences of sequences stay small
+_MAX_IDS = 4096  # around a text
 
 
 def read_post_processor(field: JsonValue) -> Template:
@@ -33,62 +27,45 @@ def read_post_processor(field: JsonValue) -> Template:
     Raises VocabularyError for kinds that are not known and for templates that do not have the text
     exactly once.
     """
-    if field.value is None:
+    parts = [] if field.value is None else field.flat("processors")
+    parts = [part for part in parts if part["type"].as_str() != "ByteLevel"]
+    if not parts:
         return NO_TEMPLATE
-    ids = [number for part in _process(field, [(None,)]) for number in part]
-    if ids.count(None) != 1:
-        field.fail(f"a text that occurs {ids.count(None)} times in its template is not supported")
-    at = ids.index(None)
-    before, after = ([n for n in part if n is not None] for part in (ids[:at], ids[at + 1 :]))
-    return Template(tuple(before), tuple(after))
+    part, *others = parts
+    for other in others:
+        other.fail("a post-processor after another one, which is not ByteLevel, is not supported")
+    kind = part["type"].as_str()
+    if kind == "TemplateProcessing":
+        return _template(part)
+    if kind not in ("BertProcessing", "RobertaProcessing"):
+        part.fail(f"the post-processor {kind!r} is not supported")
+    return Template((_pair_id(part["cls"]),), (_pair_id(part["sep"]),))
 
 
-def _process(field: JsonValue, parts: list[Part]) -> list[Part]:
-    """The parts that a post-processor makes of others, with special tokens."""
-    kind = field["type"].as_str()
-    if kind == "Sequence":
-        for step in field["processors"].elements():
-            parts = _process(step, parts)
-    elif kind == "TemplateProcessing":
-        parts = _fill(field, parts)
-    elif kind in ("BertProcessing", "RobertaProcessing"):
-        cls, sep = _pair_id(field["cls"]), _pair_id(field["sep"])
-        further = () if kind == "BertProcessing" else (sep,)  # before each part but the first
-        parts = [(*(further if i else (cls,)), *part, sep) for i, part in enumerate(parts)]
-    elif kind != "ByteLevel":
-        field.fail(f"the post-processor {kind!r} is not supported")
-    if sum(map(len, parts)) + len(parts) > _MAX_IDS:
-        field.fail(f"more than {_MAX_IDS} ids around a text are not supported")
-    return parts
-
-
-def _fill(field: JsonValue, parts: list[Part]) -> list[Part]:
-    """The pieces of a TemplateProcessing."""
-    texts = [piece for piece in field["single"].elements() if "Sequence" in piece.as_dict()]
-    if len(texts) != 1:  # then it changes the ids without special tokens, too
-        field["single"].fail(f"expected the text once in a template, found it {len(texts)} times")
-    if len(parts) > 2:
-        field.fail("a template after one of more than two pieces is not supported")
-    known = {name: parts[i] for i, name in enumerate("AB"[: len(parts)])}
-    filled: list[Part] = []
-    for piece in field["single" if len(parts) == 1 else "pair"].elements():
+def _template(field: JsonValue) -> Template:
+    """What a TemplateProcessing puts around one text."""
+    single = field["single"]
+    around: list[list[int]] = [[]]  # the ids before the text, and those after it
+    for piece in single.elements():
         keys = piece.as_dict().keys()
         if keys == {"Sequence"}:
             name = piece["Sequence"]["id"].as_str()
-            if name not in known:
-                piece.fail(f"there is no text {shown(name)} here, only {', '.join(known)}")
-            filled.append(known[name])
+            if name != "A":
+                piece.fail(f"there is no text {shown(name)} here, only A")
+            around.append([])
         elif keys == {"SpecialToken"}:
             name = piece["SpecialToken"]["id"].as_str()
             entry = field["special_tokens"][name]
             if entry.value is None:
                 piece.fail(f"the special token {shown(name)} is not in special_tokens")
-            filled.append(tuple(_id(one) for one in entry["ids"].elements()))
+            around[-1] += [_id(one) for one in entry["ids"].elements()]
         else:
             piece.fail(f"expected a Sequence or a SpecialToken, found {shown(sorted(keys))}")
-        if sum(map(len, filled)) > _MAX_IDS:
+        if sum(map(len, around)) > _MAX_IDS:
             piece.fail(f"more than {_MAX_IDS} ids around a text are not supported")
-    return filled
+    if len(around) != 2:  # then it changes the ids without special tokens, too
+        single.fail(f"expected the text once in a template, found it {len(around) - 1} times")
+    return Template(tuple(around[0]), tuple(around[1]))
 
 
 def _pair_id(field: JsonValue) -> int:

@@ -13,7 +13,7 @@ as for a rank table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "find_merges",
-    "from_merges",
     "from_rows",
     "in_order_of_merges",
     "to_merges",
@@ -47,21 +46,6 @@ __all__ = [
 ]
 
 MAX_MERGES = (1 << 21) - 257  # a limit of the core
-
-
-def from_merges(
-    ids: Mapping[bytes, int], merges: Iterable[Sequence[bytes]], *, ignore_merges: bool
-) -> Vocabulary:
-    """A vocabulary of tokens with their ids, and of the pairs that merge, in order of priority.
-
-    ignore_merges: as for `from_rows`. Raises `VocabularyError` for merges whose parts or result are
-    not tokens, and for tokens and ids as `Vocabulary.from_ranks` does.
-    """
-    names = [token.decode("latin-1") for token in ids]  # a text for each, with a letter for a byte
-    rows = find_merges(names, [[part.decode("latin-1") for part in pair] for pair in merges])
-    lengths = np.fromiter(map(len, ids), np.int64, len(ids))
-    numbers = np.array([*ids.values()], np.int64)
-    return from_rows(b"".join(ids), offsets_of(lengths), numbers, rows, ignore_merges=ignore_merges)
 
 
 def find_merges(names: Sequence[str], merges: list[Any], prefix: str = "") -> Numbers:

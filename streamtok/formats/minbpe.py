@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.ranks_file import check_lines
-from ..vocabulary.table import MAX_TOKEN_BYTES
+from ..vocabulary.table import MAX_TOKEN_BYTES, offsets_of
 from .loading import make_encoding, shown
-from .merge_lists import from_merges
+from .merge_lists import from_rows
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -59,7 +61,7 @@ def read_minbpe(data: bytes, source: str, name: str) -> Encoding:
         specials[text] = _numbers(digits.encode(), 1, expected)[0]
     tokens = [bytes([byte]) for byte in range(256)]
     ids = {token: i for i, token in enumerate(tokens)}
-    merges = []
+    rows = []
     total = 0
     for number, line in enumerate(lines[3 + count :], 4 + count):
         where = f"{source}, line {number}"
@@ -82,12 +84,19 @@ def read_minbpe(data: bytes, source: str, name: str) -> Encoding:
             )
         ids[token] = len(tokens)
         tokens.append(token)
-        merges.append((tokens[left], tokens[right]))
+        rows.append((left, right, ids[token]))
+    vocabulary = from_rows(
+        b"".join(tokens),
+        offsets_of(np.fromiter(map(len, tokens), np.int64, len(tokens))),
+        np.arange(len(tokens)),
+        np.array(rows, np.uint32).reshape(-1, 3),
+        ignore_merges=False,
+    )
     return make_encoding(
         source,
         name,
         pat_str=pattern or WHOLE_TEXT_PATTERN,
-        mergeable_ranks=from_merges(ids, merges, ignore_merges=False),
+        mergeable_ranks=vocabulary,
         special_tokens=specials,
     )
 

@@ -83,7 +83,7 @@ class Vocabulary:
         `TokenTable` finding them, and it compares their bytes; pickles go without them.
 
         Duplicate tokens are not detected here. Tables that may be unsound come in through
-        `from_ranks`, `loads_tiktoken` or `merge_lists.from_merges`. Raises `VocabularyError`, and
+        `from_ranks`, `loads_tiktoken` or `merge_lists.from_rows`. Raises `VocabularyError`, and
         `TypeError` for wrong types.
         """
         offsets, ids = _frozen(offsets), _frozen(ids)

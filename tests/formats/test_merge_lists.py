@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok import StateError, VocabularyError
 from streamtok.formats.merge_lists import (
-    from_merges,
     to_merges,
     without_unreachable_tokens,
 )
@@ -20,7 +19,7 @@ from streamtok.reference import bpe as reference
 from streamtok.vocabulary.table import Vocabulary
 
 from ..conftest import stream_ids
-from ..encodings import SINGLES, make_encoding
+from ..encodings import SINGLES, from_merges, make_encoding
 
 WHOLE = r"[\s\S]+"
 PATTERNS = [WHOLE, r"[^\s\p{N}]+|\s+|\p{N}", r" ?\p{L}+|\s+(?!\S)|\s+|[^\s\p{L}]+"]

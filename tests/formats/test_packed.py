@@ -14,7 +14,6 @@ import streamtok
 from streamtok import VocabularyError, formats
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.formats import conversion, opening
-from streamtok.formats.merge_lists import from_merges
 from streamtok.formats.packed import (
     dumps_packed,
     join_members,
@@ -27,7 +26,7 @@ from streamtok.patterns.sequence import SplitSequence
 from streamtok.vocabulary.table import NO_ID
 
 from ..conftest import stream_ids
-from ..encodings import SINGLES, make_encoding
+from ..encodings import SINGLES, from_merges, make_encoding
 from ..long.loader_fuzz import small_encoding
 from ..oracles import PLAIN
 from .test_formats_ranks import DATA

@@ -9,11 +9,10 @@ import pytest
 
 import streamtok
 from streamtok.answers.views.merges import LONGEST, MergeTrace, trace_merges
-from streamtok.formats.merge_lists import from_merges
 from streamtok.reference.bpe import bpe_by_merges
 from streamtok.vocabulary.table import Vocabulary
 
-from ...encodings import make_encoding
+from ...encodings import from_merges, make_encoding
 from ...reference.test_reference import PATTERN
 
 

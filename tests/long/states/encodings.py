@@ -11,7 +11,6 @@ import numpy as np
 import streamtok
 from streamtok._core.encode import MODEL_KINDS
 from streamtok.engines.rules import TextRules, TokenFlags
-from streamtok.formats.merge_lists import from_merges
 from streamtok.normalizers import (
     PREFIX_SPACE,
     Form,
@@ -33,7 +32,7 @@ from streamtok.vocabulary.table import Vocabulary
 
 from ...api.test_laws import PATTERNS
 from ...conftest import PACKED, encoding_of
-from ...encodings import space_rules
+from ...encodings import from_merges, space_rules
 
 SINGLES = [bytes([i]) for i in range(256)]
 SPECIALS = {"<|endoftext|>": 5000, "<|eot_id|>": 5001, "<|eot_id|>\n": 5002}
