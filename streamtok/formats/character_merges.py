@@ -76,7 +76,7 @@ def from_character_merges(
 
     rows: as `find_merges` has them, by the numbers of tokens in `ids`. The later place counts for a
     pair that is listed twice. byte_ids: what becomes of the bytes of characters that are not
-    tokens, for all bytes. None: no text has other characters.
+    tokens; a byte whose own character is one needs none. None: no text has other characters.
     ignore_merges: whether a pre-token that is a token becomes its id without merging. decode_only:
     more ids that can only be decoded. folds: a "▁" in `ids` is a space. model: makes symbols of
     pre-tokens, which are merged. Raises VocabularyError for ids that are given twice.

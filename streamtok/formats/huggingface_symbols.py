@@ -40,7 +40,12 @@ def has_symbols(model: Model, is_byte_level: bool) -> bool:
         return True
     if is_byte_level:
         return not all(letter in model.ids for letter in CHARACTERS.values())
-    return not (model.byte_fallback and all(text in model.ids for text in BYTE_TEXTS))
+    if not model.byte_fallback:
+        return True
+    return not all(
+        text in model.ids or (byte < 128 and chr(byte) in model.ids)
+        for text, byte in BYTE_TEXTS.items()
+    )
 
 
 def symbol_model(

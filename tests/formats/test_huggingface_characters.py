@@ -82,6 +82,11 @@ def a_byte_whose_character_is_a_token(value: dict[str, Any]) -> None:
     keep(value, lambda token: token != "<0x61>")
 
 
+def a_byte_that_is_no_token(value: dict[str, Any]) -> None:
+    """Neither is its character: it is left out, or unknown."""
+    keep(value, lambda token: token not in ("<0x07>", "<0xE6>"))
+
+
 def ignored_merges(value: dict[str, Any]) -> None:
     add(value, "▁unreachable", "x", "日本語x", "▁")
     value["model"]["ignore_merges"] = True
@@ -93,7 +98,7 @@ def ignored_merges(value: dict[str, Any]) -> None:
 
 CHANGES = [
     cut_inside, literal_spaces, a_space_after_the_marks, a_mark_before_the_text, no_mark,
-    a_byte_whose_character_is_a_token, ignored_merges,
+    a_byte_whose_character_is_a_token, a_byte_that_is_no_token, ignored_merges,
 ]  # fmt: skip
 
 
@@ -103,9 +108,11 @@ def test_ids(change: Callable[[dict[str, Any]], None], tmp_path) -> None:
     change(value)
     theirs = Tokenizer.from_str(json.dumps(value))
     enc = load(json.dumps(value), tmp_path)
-    samples = ["a\x00aé", " unreachable", "x unreachable y", "日本語x 日本語x", "<0x20>"]
+    samples = ["a\x00aé", " unreachable", "x unreachable y", "日本語x 日本語x", "<0x20>", "a\x07b\u6b79"]
     samples += [*PLAIN, *SPACES, *random_samples("> <é▁a\n"), *random_samples("a b▁")]
     assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False)
+    has_symbols = enc.definition.vocabulary.model is not None  # slower, so only where it must be
+    assert has_symbols == (change is a_byte_that_is_no_token)
     if change is cut_inside:
         assert enc._pat_str not in (CUT_BEFORE_SPACES, WHOLE_TEXT_PATTERN)
     if change is literal_spaces:
