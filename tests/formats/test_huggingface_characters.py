@@ -84,7 +84,7 @@ def a_byte_whose_character_is_a_token(value: dict[str, Any]) -> None:
 
 def a_byte_that_is_no_token(value: dict[str, Any]) -> None:
     """Neither is its character: it is left out, or unknown."""
-    keep(value, lambda token: token not in ("<0x07>", "<0xE6>"))
+    keep(value, lambda token: token != "<0x07>")
 
 
 def ignored_merges(value: dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ def test_ids(change: Callable[[dict[str, Any]], None], tmp_path) -> None:
     change(value)
     theirs = Tokenizer.from_str(json.dumps(value))
     enc = load(json.dumps(value), tmp_path)
-    samples = ["a\x00aé", " unreachable", "x unreachable y", "日本語x 日本語x", "<0x20>", "a\x07b\u6b79"]
+    samples = ["a\x00aé", " unreachable", "x unreachable y", "日本語x 日本語x", "<0x20>", "a\x07b"]
     samples += [*PLAIN, *SPACES, *random_samples("> <é▁a\n"), *random_samples("a b▁")]
     assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False)
     has_symbols = enc.definition.vocabulary.model is not None  # slower, so only where it must be
