@@ -279,8 +279,8 @@ def _pattern(file: _Packed, about: dict[str, Any]) -> str | Pattern:
     if about["sequence"] is None:
         pattern = Pattern(source, tables)
     else:  # what `rebuilt_sequence` takes
-        splits, *settings = _as_tuples(about["sequence"])
-        pattern = SplitSequence(splits, bool(settings and settings[0]), tables)
+        splits, spaces_are_marks = _as_tuples(about["sequence"])
+        pattern = SplitSequence(splits, bool(spaces_are_marks), tables)
     windows = None
     if "windows.npy" in file.members:
         data = file.array("windows").tobytes()

@@ -69,7 +69,6 @@ class SplitSequence(Pattern):
             raise ValueError("a sequence of splits needs at least one pattern")
         if len(splits) > MAX_SPLITS:
             refuse(f"{len(splits)} patterns, more than {MAX_SPLITS}", self.splits[0].pattern)
-        # What was there first is written as it was then, because it goes into digests.
         source = [s.pattern if s.behavior == "isolated" else list(s) for s in self.splits]
         text = json.dumps([*source, True] if spaces_are_marks else source)
         if tables is None:
@@ -77,14 +76,7 @@ class SplitSequence(Pattern):
             tables = bundled[0] if bundled else compose(self.splits, spaces_are_marks)
         super().__init__(text, tables)
 
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """The patterns of the splits."""
-        return tuple(split.pattern for split in self.splits)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        if not self.spaces_are_marks and all(s.behavior == "isolated" for s in self.splits):
-            return rebuilt_sequence, (self.patterns,)
         return rebuilt_sequence, (tuple(map(tuple, self.splits)), self.spaces_are_marks)
 
 

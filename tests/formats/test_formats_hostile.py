@@ -75,12 +75,7 @@ for name, contents, _ in BOMBS:
     with open(path, "wb") as file:
         file.write(eval(contents))
     try:
-        if name.endswith(".tiktoken"):
-            formats.load(path, pattern="gpt2")
-        elif name.endswith(".json") and os.path.basename(name) != "tokenizer.json":
-            formats.load(path)
-        else:
-            formats.load(path)
+        formats.load(path, pattern="gpt2" if name.endswith(".tiktoken") else None)
         messages[name] = "loaded"
     except VocabularyError as error:
         messages[name] = str(error)

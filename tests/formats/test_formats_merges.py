@@ -47,6 +47,7 @@ def shuffled_pair(tmp_path, seed):
     for _ in range(20):
         i, j = rng.randrange(len(merges)), rng.randrange(len(merges))
         merges[i], merges[j] = merges[j], merges[i]
+    merges += rng.sample(merges, 5)  # the later place counts
     return (
         write(tmp_path / "merges.txt", "#version: 0.2\n" + "\n".join(merges) + "\n"),
         write(tmp_path / "vocab.json", json.dumps(vocab)),

@@ -161,12 +161,6 @@ def test_bad_tokens_beside_a_model(entry: dict[str, Any], message: str, model: P
         streamtok.load(model)
 
 
-def test_a_beginning_that_the_model_does_not_have(model: Path) -> None:
-    write(model, tokenizer_config={"add_bos_token": True, "bos_token": "<none>"})
-    with pytest.raises(VocabularyError, match=r"bos_token '<none>' is not a token of the model"):
-        streamtok.load(model)
-
-
 # Which token ends a text
 
 
