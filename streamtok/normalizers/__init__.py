@@ -2,8 +2,8 @@
 
 Read `step.py` first: it says what a step is. `normalizer.py` joins steps to a sequence, and
 `elements.py` is what the core learns one table of a sequence from; that changes all texts, whole
-and in streams. The rest of the files has one kind of step each. The results are those of Hugging
-Face's `tokenizers`, those of `longest_map.py` and `joined_spaces.py` SentencePiece's;
+and in streams. The rest of the files has the steps. The results are those of Hugging
+Face's `tokenizers`, those of `LongestMap`, `JoinedSpaces` and `UnknownRuns` SentencePiece's;
 `docs/normalizers.md` says which Unicode version decides.
 """
 
@@ -16,16 +16,13 @@ from .characters import (
     Nmt,
     StripAccents,
 )
-from .edges import PREFIX_SPACE, MetaspaceText, Prepend, Strip
+from .edges import PREFIX_SPACE, JoinedSpaces, MetaspaceText, Prepend, Strip
 from .forms import Form
-from .joined_spaces import JoinedSpaces
 from .longest_map import LongestMap
 from .normalizer import Normalizer
 from .precompiled import Precompiled
-from .replace import Replace
-from .replace_runs import ReplaceRuns
+from .replace import Replace, ReplaceRuns, UnknownRuns
 from .step import Step
-from .unknown_runs import UnknownRuns
 
 __all__ = [
     "PREFIX_SPACE",

@@ -2,15 +2,17 @@
 
 `Prepend` and `Strip` are normalizers of `tokenizers`. `MetaspaceText` is what its pre-tokenizer
 Metaspace does to a text before it splits it, and, with a space for the mark, what ByteLevel with
-add_prefix_space does.
+add_prefix_space does. `JoinedSpaces` is SentencePiece's.
 """
 
 from __future__ import annotations
 
+import re
+
 from .growth import Growth, n_bytes
 from .step import BEGIN, END, FIRST, Interest, Step
 
-__all__ = ["BLANKS", "PREFIX_SPACE", "MetaspaceText", "Prepend", "Strip"]
+__all__ = ["BLANKS", "PREFIX_SPACE", "JoinedSpaces", "MetaspaceText", "Prepend", "Strip"]
 
 # Unicode's White_Space. `str.strip()` would take U+001C to U+001F, too.
 BLANKS = (
@@ -18,6 +20,8 @@ BLANKS = (
     "\u2028\u2029\u202f\u205f\u3000"
 )
 SCHEMES = ("always", "first", "never")
+_MARK = "\u2581"
+_RUN = re.compile("  +")
 
 
 class MetaspaceText(Step):
@@ -92,3 +96,27 @@ class Strip(Step):
         if self.left and where & BEGIN:
             text = text.lstrip(BLANKS)
         return text.rstrip(BLANKS) if self.right and where & END else text
+
+
+class JoinedSpaces(Step):
+    """Extra spaces go, as in SentencePiece with `remove_extra_whitespaces`.
+
+    Spaces at the beginning go, and each run of spaces becomes one. At the end, spaces go, and
+    U+2581, too. Behind that, U+2581 becomes a space: it stands for one, but a run does not go on
+    over it.
+    """
+
+    __slots__ = ()
+    spec = ("JoinedSpaces",)
+    growth = Growth(None, (_MARK, " "))
+
+    def interest(self) -> Interest:
+        mark, space = (ord(_MARK), ord(_MARK)), (32, 32)
+        return Interest([mark], [mark, space], [mark, space], at_begin=True, at_end=True)
+
+    def apply(self, text: str, where: int) -> str:
+        if where & BEGIN:
+            text = text.lstrip(" ")
+        if where & END:
+            text = text.rstrip(" " + _MARK)
+        return _RUN.sub(" ", text).replace(_MARK, " ")

@@ -11,16 +11,13 @@ from .._core.encode import check_special_size
 from ..errors import VocabularyError
 from ..patterns.budget import shortened
 from . import characters
-from .edges import MetaspaceText, Prepend, Strip
+from .edges import JoinedSpaces, MetaspaceText, Prepend, Strip
 from .forms import Form
 from .growth import MOST_GROWTH, growth_of, n_bytes
-from .joined_spaces import JoinedSpaces
 from .longest_map import LongestMap
 from .precompiled import Precompiled
-from .replace import Replace
-from .replace_runs import ReplaceRuns
+from .replace import Replace, ReplaceRuns, UnknownRuns
 from .step import BEGIN, END, FIRST, WHOLE, Step
-from .unknown_runs import UnknownRuns
 
 __all__ = ["Normalizer"]
 
