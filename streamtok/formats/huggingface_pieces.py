@@ -63,10 +63,10 @@ def has_pieces(model: JsonValue) -> bool:
     return _kind(model) in _READERS
 
 
-def _kind(model: JsonValue) -> object:
+def _kind(model: JsonValue) -> str:
     fields = model.as_dict()
     if (kind := fields.get("type")) is not None:
-        return kind
+        return str(kind)
     if "merges" in fields:
         return "BPE"
     if isinstance(fields.get("vocab"), list):
@@ -77,7 +77,7 @@ def _kind(model: JsonValue) -> object:
 def read_pieces(model: JsonValue) -> PieceFile:
     """The model in this field. Raises VocabularyError naming the position."""
     try:
-        return _READERS[str(_kind(model))](model)
+        return _READERS[_kind(model)](model)
     except ValueError as error:
         if isinstance(error, VocabularyError):
             raise

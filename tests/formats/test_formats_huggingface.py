@@ -201,6 +201,7 @@ def changed(**changes) -> str:
         ({"decoder": {"type": "CTC"}}, "the decoder 'CTC' is not supported"),
         ({"decoder": {"type": "WordPiece", "cleanup": True}}, "prefix: expected a string"),
         ({"model__type": "Morphemes"}, "the model 'Morphemes' is not supported: expected BPE"),
+        ({"model__type": []}, r"the model \[\] is not supported"),
         ({"model__dropout": 0.1}, "dropout 0.1 is not supported"),
         ({"model__end_of_word_suffix": 5}, "end_of_word_suffix: expected a string"),
         ({"model__continuing_subword_prefix": "##"}, "the second must begin with '##'"),
