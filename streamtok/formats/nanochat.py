@@ -12,7 +12,8 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 from ..errors import VocabularyError
-from .loading import make_encoding, shown
+from ..patterns.budget import shortened
+from .loading import MAX_MESSAGE, make_encoding, shown
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -81,7 +82,7 @@ def _read_pickled(data: bytes, source: str) -> dict[str, Any]:
     try:
         found = _Unpickler(io.BytesIO(data)).load()
     except Exception as error:  # damage has many: UnpicklingError, TypeError, UnicodeDecodeError …
-        raise VocabularyError(f"{source}: {error}") from None
+        raise VocabularyError(f"{source}: {shortened(str(error), MAX_MESSAGE)}") from None
     if not isinstance(found, _Encoding):
         raise VocabularyError(
             f"{source}: expected a tiktoken.Encoding, found a pickled {type(found).__name__}"
@@ -115,4 +116,5 @@ def _check_opcodes(data: bytes, source: str) -> None:
     except (ValueError, UnicodeDecodeError) as error:
         if isinstance(error, VocabularyError):
             raise
-        raise VocabularyError(f"{source}: not a complete pickle: {error}") from None
+        what = shortened(str(error), MAX_MESSAGE)
+        raise VocabularyError(f"{source}: not a complete pickle: {what}") from None

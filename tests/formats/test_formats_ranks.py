@@ -207,6 +207,7 @@ def hostile_pickles():
     yield b"\x80\x04}(b.", "x.pkl"  # a state for a dictionary
     yield b"\x80\x04X\x02\x00\x00\x00\xff\xff.", "not a complete pickle: .* decode"
     yield b"\x80\x04u.", "x.pkl"  # no mark
+    yield b"\x80\x04S" + b"a" * 9_000 + b"\n.", "not a complete pickle: .{0,500}$"
     yield b"\x80\x63.", "unknown format"
     for cut in (sound[:1], sound[: len(sound) // 2], b"\x80\x04\x8e" + b"\xff" * 7 + b"\x7f"):
         yield cut, "not a complete pickle"
