@@ -1,22 +1,16 @@
-"""SentencePiece models against the sentencepiece library: real, trained and random models."""
+"""SentencePiece models against the sentencepiece library: real, trained, and refused ones."""
 
 from __future__ import annotations
 
 import importlib.util
-import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streamtok import formats
-from streamtok.formats import sentencepiece as module
-from streamtok.normalizers.charsmap import write_charsmap
-from streamtok.reference import bpe as reference
 
 from ..conftest import stream_ids
-from ..oracles import assert_same, cut, refuses, texts, write
+from ..oracles import assert_same, refuses, texts, write
 from ..sentencepiece_models import BASE, SPACE, field, model, processor, trained
 
 DATA = Path(importlib.util.find_spec("mistral_common").origin).parent / "data"
@@ -57,61 +51,6 @@ def test_mistrals_own_models(file):
         elif theirs.is_byte(number):
             value = bytes([int(theirs.id_to_piece(number)[3:5], 16)])
             assert enc.decode_single_token_bytes(number) == value
-
-
-# Random models
-
-
-MAP = write_charsmap({"Ａ": "a", "e\u0301": "é", "x": "", "\u2581": " ", "日": "xy"})
-LETTERS = "aaab\u2581\u2581é日\U0001f44d"
-
-
-@st.composite
-def models(draw):
-    """Pieces over a few letters, some of which are not pieces; scores with ties; maybe a map."""
-    has_bytes = draw(st.booleans())
-    letters = (
-        {*"ab\u2581é"} if not has_bytes else draw(st.sets(st.sampled_from(LETTERS), min_size=1))
-    )
-    words = draw(st.sets(st.text(sorted(letters), min_size=2, max_size=5), max_size=30))
-    scores = draw(st.sampled_from([[-1.0, -2.0, -3.0], [float(-i) for i in range(40)]]))
-    pieces = [(word, draw(st.sampled_from(scores)), 1) for word in sorted(words)]
-    pieces += [(letter, -100.0 - i, 1) for i, letter in enumerate(sorted(letters | {"\u2581"}))]
-    symbols = draw(st.sets(st.sampled_from(["xy", "xyx", "éa", "y\u2581"]), max_size=3))
-    removes, has_map = draw(st.booleans()), draw(st.booleans())
-    if removes or has_map:
-        symbols.discard("y\u2581")
-    pieces += [(symbol, 0.0, 4) for symbol in sorted(symbols - words)]
-    steps = field(3, int(dummy := draw(st.booleans()))) + field(4, int(removes))
-    if has_map:
-        steps += field(2, MAP)
-    base = BASE if has_bytes else BASE[:3]
-    trainer = field(3, 2) + field(35, int(has_bytes))
-    pieces = base + draw(st.permutations(pieces))
-    data = model(pieces, trainer=trainer, normalizer=steps)
-    return data, pieces if has_bytes and not (removes or has_map or symbols) else None, dummy
-
-
-@settings(max_examples=80)
-@given(
-    models(),
-    st.text("aaab  \u2581é日\U0001f44dxyＡe\u0301\u16a0", max_size=40),
-    st.integers(0, 1000),
-)
-def test_random_models(made, text, seed):
-    data, pieces, dummy = made
-    expected = processor(data).encode(text)
-    enc = module.read_sentencepiece(data, "made", "made")
-    assert enc.encode(text, disallowed_special=()) == expected
-    chunks = cut(random.Random(seed), text.encode(), 3)
-    assert stream_ids(enc.stream_encoder(disallowed_special=()), chunks) == expected
-    if pieces is not None:
-        assert enc.decode(expected) == text.replace("\u2581", " ")
-        normal = {piece: score for piece, score, kind in pieces if kind == 1}
-        numbers = {piece: number for number, (piece, *_) in enumerate(pieces)}
-        seen = text.replace(" ", "\u2581")
-        seen = "\u2581" * (dummy and seen != "") + seen
-        assert reference.sentencepiece(normal, numbers, range(3, 259), seen) == expected
 
 
 # Streams
