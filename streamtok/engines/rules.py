@@ -55,11 +55,14 @@ class TextRules(_Fields):
         growth = 1.0
         for normalizer in (self.normalizer, self.second_normalizer):
             growth *= normalizer.growth if normalizer else 1.0
-        if growth > 1.0 and growth > _most_growth():
-            raise ValueError(
-                f"the normalizer and what pre-tokenizers do could make a text grow by a factor of "
-                f"{growth:.4g} together, and at most {_most_growth()} is allowed"
-            )
+        if growth > 1.0:
+            from ..normalizers.growth import MOST_GROWTH  # most encodings need no normalizers
+
+            if growth > MOST_GROWTH:
+                raise ValueError(
+                    f"the normalizer and what pre-tokenizers do could make a text grow by a factor "
+                    f"of {growth:.4g} together, and at most {MOST_GROWTH} is allowed"
+                )
         if len(dict(self.token_flags)) < len(self.token_flags):
             raise ValueError("token_flags has a text twice")
         return self
@@ -72,12 +75,6 @@ class TextRules(_Fields):
             if value != self._field_defaults[name]
         ]
         return f"TextRules({', '.join(shown)})"
-
-
-def _most_growth() -> int:
-    from ..normalizers.growth import MOST_GROWTH  # most encodings need no normalizers
-
-    return MOST_GROWTH
 
 
 NO_RULES = TextRules()
