@@ -32,8 +32,8 @@ Row = tuple[int, int]
 
 MOST_CARING = 8
 SAME = -1
-# As in the core. EMPTY: it begins a stretch, and is nothing at some step; LATER: something was left
-# out before its text, so that this is not the first of the stream; GONE: it is nothing at some step.
+# As in the core. GONE: it is nothing at some step; EMPTY: and begins a stretch; LATER: something
+# was left out before its text, so that this is not the first of the stream.
 JOINS_ANY, HOLDS_ANY, EMPTY, LATER, GONE = 4, 8, 16, 32, 64
 _MOST_PEELED = 16  # characters of a piece
 _LONGEST_PEELED = 512  # characters of an element

@@ -10,8 +10,6 @@ import pytest
 import streamtok
 from streamtok.errors import StateError, StreamInUseError
 
-from ..encodings import space_rules
-
 ENC = streamtok.get_encoding("gpt2")
 SPLIT = ENC.encode("🎉")  # tokens that end inside the character
 
