@@ -1,4 +1,4 @@
-"""Every call on every kind of tokenizer: as in tokenizers; `tests/long/hf_files.py` takes files."""
+"""Every call on every kind of tokenizer: as in tokenizers."""
 
 from __future__ import annotations
 

@@ -5,8 +5,9 @@
 Below FOLDER, each `tokenizer.json` (tokenizers), `tekken.json` (mistral_common), `.model`
 (sentencepiece) and `.tiktoken` (tiktoken) is read by streamtok and by its library. The texts are
 those of `tests/oracles.py`, each added token in several surroundings, the files that are given, and
-made ones; streams are cut at random. The exit code is 1 if anything differs. A file that streamtok
-does not read is reported with its message.
+made ones; streams are cut at random. A `tokenizer.json` is asked every call of `streamtok.hf`, too,
+which must encode by itself. The exit code is 1 if anything differs. A file that streamtok does not
+read is reported with its message.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tokenizers import Tokenizer
+
 import streamtok
+import streamtok.hf
 from benchmarks.corpus import NAMES, generated
 
+from ..hf import shapes
 from ..oracles import NASTY, PLAIN, assert_same
 from ..tokenizer_files import ODD
 
@@ -39,8 +44,6 @@ class Library(NamedTuple):
 
 def library_of(path: Path) -> Library:
     if path.name == "tokenizer.json":
-        from tokenizers import Tokenizer
-
         tokenizer = Tokenizer.from_file(str(path))
         tokenizer.no_truncation()  # these two are kept, not applied
         tokenizer.no_padding()
@@ -100,6 +103,11 @@ def long_texts(files: list[Path], size: int) -> Iterator[str]:
 
 def differences(path: Path, files: list[Path], size: int) -> Iterator[str]:
     library, enc = library_of(path), streamtok.load(path)
+    if path.name == "tokenizer.json":
+        hf = streamtok.hf.Tokenizer.from_file(str(path))
+        if hf.engine != "streamtok":
+            yield f"streamtok.hf does not encode: {hf.reason}"
+        yield from shapes.differences(hf, Tokenizer.from_file(str(path)), shapes.TEXTS)[1]
     allowed = "all" if library.added else frozenset()
     long = [part for text in long_texts(files, size) for part in (text[:SHORT], text)]
     for text in [*short_texts(), *texts_with(library.added), *long]:
