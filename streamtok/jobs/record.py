@@ -125,8 +125,8 @@ class Record:
         """
         rows = list(rows)
         self.last = rows[-1]
+        self.is_begun = True  # they may be there, too, if waiting for the disk fails
         self._append([asdict(row) for row in rows])
-        self.is_begun = True
 
     def finish(self, files: list[tuple[str, int]]) -> None:
         """Append the last line. files: what is left to publish."""
