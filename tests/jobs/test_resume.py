@@ -25,8 +25,8 @@ from streamtok.jobs.sinks import About, Family, Files
 from streamtok.jobs.sources import unit_ends
 
 from ..cli.test_cli import FOREGROUND, POSIX, Live, fails, only_error, run, spawn, wrapped
-from ..full_disk import at_most
 from ..long import crash
+from ..system_calls import at_most
 
 pytestmark = POSIX
 SCENARIOS = {one.name: one for one in crash.scenarios(6_000)}

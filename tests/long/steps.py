@@ -7,19 +7,67 @@ to shrink it.
 from __future__ import annotations
 
 import collections
+import contextlib
 import random
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 MOST = 400
 
 
-class Machine(Protocol):
-    """What a case does. `step` returns what it was; AssertionError: a difference."""
+class Machine:
+    """What a case does: at each step one of its rules, which are methods.
 
-    def step(self) -> str: ...
-    def finish(self) -> None: ...
+    rules: how often each is done. settings: what a difference tells, with the end of the story.
+    """
+
+    def __init__(self, rng: random.Random, rules: dict[str, float]) -> None:
+        self.rng = rng
+        self.rules = rules
+        self.settings = ""
+        self.story: collections.deque[object] = collections.deque(maxlen=30)
+
+    def state(self) -> Any:
+        """What a call that fails must leave as it was."""
+        raise NotImplementedError
+
+    def step(self) -> str:
+        """Do one thing; what it was."""
+        [rule] = self.rng.choices(list(self.rules), list(self.rules.values()))
+        with self.told():
+            getattr(self, rule)()
+        return rule
+
+    def finish(self) -> None:
+        """Compare at the end."""
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """AssertionError, with what was done before, for whatever is raised."""
+        try:
+            yield
+        except Exception as error:
+            what = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+            lines = [f"{what}{error}", self.settings, *map(str, self.story)]
+            raise AssertionError("\n  ".join(lines)) from error
+
+    def call(self, call: str, do: Callable[[], Any], *errors: type[BaseException]) -> Any:
+        """What it gives; with errors, it must raise one of them, which is given."""
+        self.story.append(call)
+        try:
+            result = do()
+        except errors as error:
+            return error
+        assert not errors, f"{call} gave {result!r} and should have raised one of {errors}"
+        return result
+
+    def refused(self, call: str, do: Callable[[], Any], *errors: type[BaseException]) -> Any:
+        """The error that it raises; nothing may be changed by it."""
+        before = self.state()
+        error = self.call(call, do, *errors)
+        assert self.state() == before, f"{call} raised {error!r}, and changed something"
+        return error
 
 
 def length(seed: int) -> int:

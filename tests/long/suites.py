@@ -179,7 +179,8 @@ def _passed(root: Path, in_place: str, options: list[str], files: str) -> tuple[
         "STREAMTOK_FILES": files,
         "TOKENIZERS_GOLDEN": "1",  # without it, tests of golden files are left out
     }
-    print(f"\nwith streamtok in the place of {in_place}:" if in_place else "\nas it is:", flush=True)
+    how = f"with streamtok in the place of {in_place}" if in_place else "as it is"
+    print(f"\n{how}:", flush=True)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", "."]
     style = ["-q", "--no-header", "--no-summary", *options]
     ours = root / "tests" / "test_of_folders.py"

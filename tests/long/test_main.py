@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from . import __main__ as program
-from .steps import joined, parsed, run_machine, shrunk
+from .steps import Machine, joined, parsed, run_machine, shrunk
 
 
 def said(monkeypatch: pytest.MonkeyPatch, capsys: Any, *arguments: str) -> tuple[int, str]:
@@ -41,19 +41,19 @@ def test_a_crash_and_a_difference(
     assert out.endswith("python -m tests.long streams --repeat 17 --steps 3\n")
 
 
-class Third:
+class Third(Machine):
     """A machine whose third step of a kind is wrong."""
 
     def __init__(self, rng: random.Random) -> None:
-        self.rng, self.sum = rng, 0
+        super().__init__(rng, {"good": 4, "bad": 1})
+        self.n_bad = 0
 
-    def step(self) -> str:
-        self.sum += self.rng.random() < 0.2
-        assert self.sum < 3, "three"
-        return "step"
-
-    def finish(self) -> None:
+    def good(self) -> None:
         pass
+
+    def bad(self) -> None:
+        self.n_bad += 1
+        assert self.n_bad < 3, "three"
 
 
 def test_few_steps_are_enough(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

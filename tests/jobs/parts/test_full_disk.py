@@ -17,7 +17,7 @@ from streamtok import commit, plan, run_part
 from streamtok.jobs.stores.new_object import NewObject
 
 from ...cli.test_cli import POSIX, only_error, run, spawn, wrapped
-from ...full_disk import at_most, check_each_call, contents
+from ...system_calls import at_most, check_each_call, contents
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS: dict[str, dict[str, Any]] = {

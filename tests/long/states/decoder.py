@@ -18,9 +18,11 @@ import numpy as np
 
 import streamtok
 from streamtok.errors import StateError, StreamInUseError
+from streamtok.vocabulary.table import NO_ID
 
 from ...conftest import encoding_of
-from ...encodings import make_encoding, space_rules
+from ..steps import Machine
+from .encodings import any_subject
 from .model import damaged
 
 POLICIES = ["replace", "strict", "ignore", "backslashreplace", "surrogateescape", "surrogatepass"]
@@ -48,44 +50,36 @@ class Broken(Exception):
     """What a caller's own code raises in the middle of a call."""
 
 
-@functools.cache
-def encodings() -> list[tuple[streamtok.Encoding, dict[int, bytes], bool]]:
-    """(encoding, bytes by id, whether decoding drops the first space)."""
-    made = [(encoding_of(name), False) for name in ("r50k_base", "cl100k_base", "llama3_style")]
-    tokens = streamtok.get_encoding("r50k_base").definition.vocabulary.to_list()
-    # A part of its tokens: these are made anew whenever they are pickled.
-    some = {data: rank for rank, data in enumerate(tokens[:3_000])}
-    added = ("<added>", 70_000), ("<b>", 70_001)
-    for space_first in (True, False):
-        rules = space_rules(added, space_first)
-        special = {"<s>": 60_000, "é": 60_001}
-        name = f"spaces {space_first}"
-        made.append((make_encoding(r"\w+|\W", some, special, name, rules=rules), space_first))
-    ranks = {bytes([i]): 3 * i + 1 for i in range(256)} | {"日本".encode(): 999, b"\xf0\x9f": 1_000}
-    special = {"<|far|>": 0xFFFFFFF0, "<|near|>": 2_000}
-    made.append((make_encoding(r"\w+|\W", ranks, special, "sparse"), False))
-    result = []
-    for encoding, drops in made:
-        known = encoding.definition.vocabulary
-        table = dict(zip(known.ids.tolist(), known.to_list(), strict=True))
-        names = [*encoding.definition.rules.added_tokens]
-        names += [(text, id) for text, id in encoding._special_tokens.items()]
-        result.append((encoding, table | {id: text.encode() for text, id in names}, drops))
-    return result
+@functools.lru_cache(100)
+def bytes_by_id(encoding: streamtok.Encoding) -> dict[int, bytes]:
+    """Of the tables that the encoding was made of."""
+    known = encoding.definition.vocabulary
+    table = dict(zip(known.ids.tolist(), known.to_list(), strict=True)) | dict(known.decode_only)
+    table.pop(NO_ID, None)
+    named = [*encoding.definition.rules.added_tokens, *encoding._special_tokens.items()]
+    return table | {id: text.encode() for text, id in named}
 
 
-class DecoderMachine:
+RULES = {
+    "take_text": 6, "take_bytes": 2, "fail": 3, "call_in_call": 1, "reset": 1, "move": 2,
+    "damage": 1,
+}  # fmt: skip
+
+
+class DecoderMachine(Machine):
     """One decoder, and the ids that it accepted."""
 
     def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.encoding, self.table, self.drops = rng.choice(encodings())
+        super().__init__(rng, RULES)
+        self.encoding = any_subject(rng).encoding
+        self.table = bytes_by_id(self.encoding)
+        self.drops = self.encoding.definition.rules.decodes_without_first_space
         self.errors = rng.choice(POLICIES)
         self.skips = rng.random() < 0.3
+        self.settings = f"{self.encoding.name}, {self.errors=}, {self.skips=}"
         self.known = sorted(self.table)
         self.starts = [id for id in self.known if self.table[id][:1] > b"\x7f"]
         self.decoder = self.new()
-        self.story: list[str] = []
         self.forget()
 
     def new(self) -> streamtok.StreamDecoder:
@@ -96,10 +90,25 @@ class DecoderMachine:
         self.text_from = 0  # in the bytes of these: what came before left as bytes
         self.text = ""  # what was given out since
 
+    def step(self) -> str:
+        rule = super().step()
+        with self.told():
+            self.check()
+        return rule
+
+    def finish(self) -> None:
+        """Nothing is lost at the end."""
+        with self.told():
+            self.take([], final=True, as_text=True)
+            self.check()
+
+    def state(self) -> bytes:
+        return self.decoder.getstate()
+
     # The model
 
-    def bytes_of(self, ids: list[int], *, skips: bool = True) -> bytes:
-        if skips and self.skips:
+    def bytes_of(self, ids: list[int]) -> bytes:
+        if self.skips:
             specials = self.encoding.definition.specials.ids
             ids = [id for id in ids if id not in specials]
         data = b"".join(map(self.table.__getitem__, ids))
@@ -112,28 +121,8 @@ class DecoderMachine:
         text, used = codecs.utf_8_decode(rest, self.errors, False)
         found = self.decoder.tokens_in, self.decoder.bytes_out, self.decoder.pending
         wanted = len(self.accepted), len(data), len(rest) - used
-        self.require(found == wanted, f"tokens_in, bytes_out, pending are {found}, not {wanted}")
-        self.require(self.text == text, f"the text so far is {self.text!r}, not {text!r}")
-
-    def require(self, holds: bool, message: str) -> None:
-        if not holds:
-            story = "\n  ".join(self.story[-12:])
-            raise AssertionError(
-                f"{message}\n{self.encoding.name}, errors={self.errors!r}, "
-                f"skip_special_tokens={self.skips}; the last steps:\n  {story}"
-            )
-
-    def fails(self, call: Callable[[], Any], *wanted: type[BaseException]) -> BaseException:
-        """The exception that a call raises, which must leave the decoder as it was."""
-        before = self.decoder.getstate()
-        try:
-            result = call()
-        except wanted as error:
-            self.require(self.decoder.getstate() == before, f"{error!r} changed the decoder")
-            self.check()
-            return error
-        self.require(False, f"a call gave {result!r} and should have raised one of {wanted}")
-        raise NotImplementedError
+        assert found == wanted, f"tokens_in, bytes_out, pending are {found}, not {wanted}"
+        assert self.text == text, f"the text so far is {self.text!r}, not {text!r}"
 
     # What goes in
 
@@ -151,12 +140,6 @@ class DecoderMachine:
 
     # The rules
 
-    def step(self) -> str:
-        name = self.rng.choice(RULES)
-        getattr(self, name)()
-        self.check()
-        return name
-
     def take_text(self) -> None:
         self.take(self.some_ids(), final=self.rng.random() < 0.1, as_text=True)
 
@@ -165,40 +148,39 @@ class DecoderMachine:
 
     def take(self, ids: list[int], *, final: bool, as_text: bool) -> None:
         kind = self.rng.choice([*KINDS])
-        self.story.append(f"{'decode' if as_text else 'decode_bytes'}({ids[:20]}…, {final}) {kind}")
+        call = f"{'decode' if as_text else 'decode_bytes'}({ids[:20]}…, {final}) {kind}"
         if as_text:
-            self.take_given(KINDS[kind](ids), ids, final)
+            self.take_given(call, KINDS[kind](ids), ids, final)
             return
         given = KINDS[kind](ids)
         if self.decoder.pending:
-            self.fails(lambda: self.decoder.decode_bytes(given, final), ValueError)
+            self.refused(call, lambda: self.decoder.decode_bytes(given, final), ValueError)
             return
         before = self.bytes_of(self.accepted)
-        found = self.decoder.decode_bytes(given, final)
+        found = self.call(call, lambda: self.decoder.decode_bytes(given, final))
         self.accepted += ids
         data = self.bytes_of(self.accepted)
         self.text, self.text_from = "", len(data)
         if final:
             self.forget()
-        self.require(found == data[len(before) :], f"{found!r} came out")
+        assert found == data[len(before) :], f"{found!r} came out"
 
-    def take_given(self, given: Any, ids: list[int], final: bool) -> None:
+    def take_given(self, call: str, given: Any, ids: list[int], final: bool) -> None:
         """Decode what stands for these ids to text."""
         rest = self.bytes_of(self.accepted + ids)[self.text_from :]
         try:
             whole = codecs.utf_8_decode(rest, self.errors, final)[0]
         except UnicodeDecodeError as error:
-            told = self.fails(lambda: self.decoder.decode(given, final), UnicodeDecodeError)
-            assert isinstance(told, UnicodeDecodeError)
+            told = self.refused(call, lambda: self.decoder.decode(given, final), type(error))
             where = self.text_from + error.start, self.text_from + error.end
-            self.require((told.start, told.end) == where, f"{told} is at {where}")
+            assert (told.start, told.end) == where, f"{told} is at {where}"
             return
-        found, wanted = self.decoder.decode(given, final), whole[len(self.text) :]
-        self.text = whole
+        found = self.call(call, lambda: self.decoder.decode(given, final))
+        wanted, self.text = whole[len(self.text) :], whole
         self.accepted += ids
         if final:
             self.forget()
-        self.require(found == wanted, f"{found!r} came out, not {wanted!r}")
+        assert found == wanted, f"{found!r} came out, not {wanted!r}"
 
     def fail(self) -> None:
         """Ids that cannot be decoded, for every reason, anywhere among others; or no ids at all."""
@@ -221,12 +203,11 @@ class DecoderMachine:
         if rng.random() < 0.2:
             given = rng.choice([5, None, "text", np.zeros((2, 2), np.uint32), np.zeros(2)])
             error = TypeError
-        call = rng.choice([self.decoder.decode, self.decoder.decode_bytes])
-        self.story.append(f"{call.__name__} with {wrong!r}, {error.__name__}")
-        self.fails(lambda: call(given, rng.random() < 0.5), error, *self.waits(call))
-
-    def waits(self, call: Any) -> list[type[BaseException]]:
-        return [ValueError] if call.__name__ == "decode_bytes" and self.decoder.pending else []
+        name = rng.choice(["decode", "decode_bytes"])
+        waits = [ValueError] if name == "decode_bytes" and self.decoder.pending else []
+        call = getattr(self.decoder, name)
+        final = rng.random() < 0.5
+        self.refused(f"{name} with {wrong!r}", lambda: call(given, final), error, *waits)
 
     def call_in_call(self) -> None:
         """Other calls while one runs, from it or from another thread, are refused."""
@@ -252,18 +233,19 @@ class DecoderMachine:
 
         act = again if rng.random() < 0.7 else in_thread
         id = rng.choice(self.known)
-        self.story.append(f"decode([{id}]), and other calls meanwhile")
-        self.take_given([Number(id, act)], [id], False)
-        self.require(refused == 7, f"{refused} of 7 calls were refused")
+        call = f"decode([{id}]), and other calls meanwhile"
+        self.take_given(call, [Number(id, act)], [id], False)
+        assert refused == 7, f"{refused} of 7 calls were refused"
 
     def reset(self) -> None:
-        self.story.append("reset()")
-        self.decoder.reset()
+        self.call("reset()", self.decoder.reset)
         self.forget()
 
     def move(self) -> None:
         """Go on in another object, which was in the middle of something else, or the same."""
         how = self.rng.choice(["copy", "pickle", "fresh", "used", "itself"])
+        if how == "pickle" and len(self.table) > 5000:  # many tokens in each pickle
+            how = "copy"
         self.story.append(f"go on: {how}")
         before = self.decoder
         state = before.getstate()
@@ -277,25 +259,15 @@ class DecoderMachine:
             if how == "used":
                 self.decoder.decode(self.encoding.encode("é日", disallowed_special=())[:1])
             self.decoder.setstate(state)
-        self.require(self.decoder.getstate() == state, "the state is another one")
+        assert self.decoder.getstate() == state, "the state is another one"
         if self.decoder is not before:
             before.reset()
 
     def damage(self) -> None:
         """States that were damaged, or are others', are refused."""
-        other = self.rng.choice([one for one, _, _ in encodings() if one is not self.encoding])
+        names = [name for name in ("r50k_base", "cl100k_base") if name != self.encoding.name]
+        other = encoding_of(self.rng.choice(names))
         foreign = [other.stream_encoder().getstate(), other.stream_decoder().getstate()]
         state = damaged(self.rng, self.decoder.getstate(), foreign)
-        self.story.append("setstate of a damaged state")
-        self.fails(lambda: self.decoder.setstate(state), StateError)
-
-    def finish(self) -> None:
-        """Nothing is lost at the end."""
-        self.take([], final=True, as_text=True)
-        self.check()
-
-
-RULES = [
-    *["take_text"] * 6, *["take_bytes"] * 2, *["fail"] * 3, "call_in_call", "reset",
-    "move", "move", "damage",
-]  # fmt: skip
+        call = "setstate of a damaged state"
+        self.refused(call, lambda: self.decoder.setstate(state), StateError)

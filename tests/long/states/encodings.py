@@ -68,7 +68,7 @@ def any_subject(rng: random.Random) -> Subject:
 
 KINDS = {
     "bundled": 35, "random": 23, "far": 14, "long": 6, "spaces": 12, "added": 3, "merges": 5,
-    "sequence": 2, "rewriting": 10, "pieces": 12,
+    "sequence": 2, "rewriting": 10, "pieces": 12, "sparse": 2,
 }  # fmt: skip
 MAP = write_charsmap(
     {"ab": "b", "abb": "a", "e\u0301": "\xe9", "\u3000": " ", "\n": "", "b ": "  "}
@@ -108,6 +108,9 @@ def made(kind: str, number: int) -> Subject:
         return Subject(kind, encoding(kind, pattern, random_ranks(rng, b"ab 1")), b"ab 1")
     if kind == "merges":
         return Subject(kind, encoding("merges", rng.choice(PATTERNS), merge_list(rng)), b"ab \n")
+    if kind == "sparse":
+        ranks = {one: 3 * id + 1 for id, one in enumerate(SINGLES)} | {"日本".encode(): 999}
+        return Subject(kind, encoding(kind, r"\w+|\W", ranks | {b"\xf0\x9f": 1000}), b"ab \xf0\x9f")
     if kind == "rewriting":
         return rewriting(rng, number)
     if kind == "pieces":

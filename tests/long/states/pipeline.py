@@ -16,7 +16,7 @@ import random
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,25 +25,30 @@ import pyarrow.parquet  # noqa: F401  # a call that fails in the middle of its i
 from streamtok.cli.main import main as streamtok_main
 from streamtok.cli.stop_signals import Signals
 
+from ...system_calls import Act, Calls, at_call, no_space
 from ..crash import Scenario, contents, make_text, scenarios
+from ..steps import Machine
 
-_CALLS = ("write", "fsync", "replace", "ftruncate", "remove", "open", "lseek", "close")
 _FAILURES = ("full", "still full", "broken", "interrupted", "signal")
 _SIZE = 3000  # characters of the inputs
 _STEPS = 150  # a run makes fewer system calls than this, or about as many
 
 
-class PipelineMachine:
+RULES = {"fail": 8, "go_on": 3, "change": 3, "run_twice_at_once": 2}
+
+
+class PipelineMachine(Machine):
     """One folder with inputs and an output, and all that happens to it."""
 
     def __init__(self, rng: random.Random, scenario: Scenario | None = None):
         """scenario: None for a random one of those that read files."""
-        self._rng = rng
+        super().__init__(rng, RULES)
         if scenario is None:
             made = scenarios(_SIZE, rng.randrange(1000))
             fitting = [one for one in made if one.stdin is None and "large" not in one.name]
             scenario = rng.choice(fitting)
         self.scenario = scenario
+        self.settings = scenario.name
         self._root = tempfile.TemporaryDirectory()
         self._folder = Path(self._root.name) / "real"
         self._folder.mkdir()
@@ -57,95 +62,75 @@ class PipelineMachine:
         self._is_begun = False
         self._known: dict[tuple[tuple[str, bytes], ...], dict[str, bytes]] = {}
         self._may_see: dict[str, set[bytes]] = {}  # contents that an output may have
-        self.log: list[str] = []
-
-    def step(self) -> str:
-        """str: what was done. Raises AssertionError, with all that was done before."""
-        rules: list[tuple[int, Callable[[], str]]] = [
-            (8, self._fail),
-            (3, self._go_on),
-            (3, self._change),
-            (2, self._run_twice_at_once),
-        ]
-        [rule] = self._rng.choices([rule for _, rule in rules], [weight for weight, _ in rules])
-        try:
-            done = rule()
-        except AssertionError as error:
-            self._root.cleanup()
-            done = "; ".join([*self.log, rule.__name__])
-            raise AssertionError(f"{self.scenario.name}: {error}\nafter: {done}") from error
-        self.log.append(done)
-        return done.partition(" at call ")[0].partition(" ")[0]
 
     def finish(self) -> None:
-        """Complete what was begun, compare, and remove all files."""
-        try:
-            self._go_on()
+        """Complete what was begun, and compare."""
+        with self.told():
+            self.go_on()
             if self._is_begun or self._is_changed:
-                self._go_on()
-        finally:
-            self._root.cleanup()
+                self.go_on()
+        self._root.cleanup()
 
     # Rules
 
-    def _fail(self) -> str:
-        kind = self._rng.choice(_FAILURES)
-        at = self._rng.randrange(self._rng.choice([5, 20, _STEPS]))
+    def fail(self) -> None:
+        kind = self.rng.choice(_FAILURES)
+        at = self.rng.randrange(self.rng.choice([5, 20, _STEPS]))
         self._allow()
         with _failing(at, kind) as calls:
             code, said = self._run()
-        what = f"{kind} at call {at}" + (f", {calls[at]}" if at < len(calls) else ", not reached")
+        what = f"{kind} at call {at}" + (f", {calls[at]}" if calls.is_reached else ", not reached")
+        self.story.append(what)
         if code == 0:
             self._check_complete(what)
         else:
             self._check_refused(code, said, what)
-        return what
 
-    def _go_on(self) -> str:
+    def go_on(self) -> None:
         self._allow()
+        self.story.append("go on")
         code, said = self._run()
         if code == 0:
             self._check_complete("a run that goes on")
-            return "went on to the end"
+            return
         self._check_refused(code, said, "a run that goes on")
         assert self._is_changed, f"a run that should have gone on says {said!r}"
         assert _is_of_the_change(said), said
         self._forget()
-        return "was told of the change, and forgot"
 
-    def _change(self) -> str:
+    def change(self) -> None:
         """Other text, of the same size or not; more of it; or the same bytes, written later."""
-        name = self._rng.choice(sorted(self._inputs))
+        name = self.rng.choice(sorted(self._inputs))
         data = self._inputs[name]
         is_text = name.endswith(".txt")
-        kind = self._rng.choice(["text", "append", "touch"])
+        kind = self.rng.choice(["text", "append", "touch"])
         if kind == "touch" or not (is_text or name.endswith(".jsonl")):
             pass  # a run may go on, or say that the input has changed
         elif kind == "append":
             data += b" more" if is_text else b'{"meta": {"text": "one more line"}}\n'
         elif is_text:
             size = len(data)
-            data = make_text(self._rng, self._rng.choice([0, 100, size])).encode()
-            if self._rng.random() < 0.5:  # of the very same size
+            data = make_text(self.rng, self.rng.choice([0, 100, size])).encode()
+            if self.rng.random() < 0.5:  # of the very same size
                 data = (data + b"x" * size)[:size].decode("utf-8", "ignore").encode()
                 data = data.ljust(size, b"x")
         else:
             lines = [line.removesuffix(b"\n") + b"\n" for line in data.splitlines(keepends=True)]
-            self._rng.shuffle(lines)
+            self.rng.shuffle(lines)
             data = b"".join(lines)
         self._is_changed |= self._is_begun or (bool(self._may_see) and data != self._inputs[name])
         self._inputs[name] = data
         self._write_input(name)
-        return f"{kind} {name}"
+        self.story.append(f"{kind} {name}")
 
-    def _run_twice_at_once(self) -> str:
+    def run_twice_at_once(self) -> None:
         """Another run of the same command begins in the middle of one, by one path or another."""
-        at = self._rng.randrange(_STEPS // 2)
-        through_link = self._rng.random() < 0.5
+        at = self.rng.randrange(_STEPS // 2)
+        through_link = self.rng.random() < 0.5
         inner: list[tuple[int, str]] = []
         self._allow()
 
-        def begin(name: str) -> None:
+        def begin(name: str, paths: tuple[Any, ...]) -> None:
             inner.append(self._run(through_link))
 
         with _at_call(at, begin):
@@ -154,14 +139,13 @@ class PipelineMachine:
             assert number in (0, 1), f"the other run ended with {number} and says {words!r}"
             # Either it came first, or it saw the one that was there.
             assert number == 0 or "another process" in words or _is_of_the_change(words), words
-        what = f"two at once at call {at}"
+        self.story.append(what := f"two at once at call {at}")
         if code == 0:
             self._check_complete(what)
         else:
             is_known = "another process" in said or (self._is_changed and _is_of_the_change(said))
             assert is_known, f"{what}: {said}"
             self._check_refused(code, said, what)
-        return what
 
     # The command, and what it leaves
 
@@ -197,7 +181,7 @@ class PipelineMachine:
         assert shown == good.keys(), f"after {what}: {sorted(shown)}, not {sorted(good)}"
         for name, data in good.items():
             assert found[name] == data, f"after {what}: {name} differs"
-        if self._rng.random() < 0.3:  # the next run writes over what this one made
+        if self.rng.random() < 0.3:  # the next run writes over what this one made
             self._may_see = {name: {data} for name, data in good.items()}
             self._is_begun = self._is_changed = False
         else:
@@ -235,87 +219,35 @@ def _is_of_the_change(said: str) -> bool:
     return "changed" in said or "is a finished output" in said
 
 
-# System calls that fail
+@contextlib.contextmanager
+def _failing(at: int, kind: str) -> Iterator[Calls]:
+    """The at-th call fails: see `_FAILURES`."""
+
+    def act(name: str, paths: tuple[Any, ...]) -> None:
+        if kind in ("full", "still full"):
+            no_space(name, paths)
+        elif kind == "broken":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        elif kind == "signal" and _is_heard():
+            signal.raise_signal(signal.SIGINT)
+        elif threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+
+    with _at_call(at, act, again=kind == "still full") as calls:
+        yield calls
 
 
 @contextlib.contextmanager
-def _at_call(at: int, act: Callable[[str], None], again: bool = False) -> Iterator[list[str]]:
-    """Call act, with the name, before the at-th system call that changes files, or from it on.
-
-    Gives the names of the calls that were made; calls inside `act` do not count. At the end all is
-    closed that is still open, as it is at the end of a process: the locks of an interrupted one
-    must not stop the next.
+def _at_call(at: int, act: Act, again: bool = False) -> Iterator[Calls]:
+    """`at_call`; what is open still is closed in the end, as at the end of a process: the locks of
+    an interrupted one must not stop the next.
     """
-    calls: list[str] = []
-    opened: set[int] = set()
-    is_acting = False
-    lock = threading.Lock()
-    originals = {name: getattr(os, name) for name in _CALLS}
-
-    def counted(name: str) -> Callable[..., Any]:
-        original = originals[name]
-
-        def plain(*args: Any, **settings: Any) -> Any:
-            result = original(*args, **settings)
-            if name == "open":
-                opened.add(result)
-            elif name == "close":
-                opened.discard(args[0])
-            return result
-
-        def call(*args: Any, **settings: Any) -> Any:
-            nonlocal is_acting
-            if name == "open" and not args[1] & os.O_CREAT:
-                return original(*args, **settings)
-            with lock:
-                is_mine = not is_acting and (len(calls) == at or (again and len(calls) > at))
-                if not is_acting:
-                    calls.append(name)
-                is_acting |= is_mine
-            if not is_mine:
-                return plain(*args, **settings)
-            part = None
-            try:
-                if name == "close":  # it closes all the same
-                    plain(*args)
-                elif name == "write":  # a part is written, as a system call may do
-                    part = original(args[0], args[1][: len(args[1]) // 2])
-                act(name)
-            finally:
-                is_acting = False
-            return part if name in ("close", "write") else plain(*args, **settings)
-
-        return call
-
-    try:
-        for name in _CALLS:
-            setattr(os, name, counted(name))
+    with at_call(at, act, again=again) as calls:
         yield calls
-    finally:
-        for name, original in originals.items():
-            setattr(os, name, original)
-        for fd in opened:
-            os.close(fd)
+    for fd in calls.opened:
+        os.close(fd)
 
 
 def _is_heard() -> bool:
     """bool: SIGINT is the command's, not that of whoever runs this."""
     return getattr(signal.getsignal(signal.SIGINT), "__func__", None) is Signals._handle
-
-
-def _failing(at: int, kind: str) -> contextlib.AbstractContextManager[list[str]]:
-    """The at-th call fails: see `_FAILURES`."""
-
-    def act(name: str) -> None:
-        is_main = threading.current_thread() is threading.main_thread()
-        if kind in ("full", "still full"):
-            if name in ("write", "open", "fsync", "close", "ftruncate"):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        elif kind == "broken":
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        elif kind == "signal" and _is_heard():
-            signal.raise_signal(signal.SIGINT)
-        elif is_main:
-            raise KeyboardInterrupt
-
-    return _at_call(at, act, again=kind == "still full")

@@ -6,15 +6,15 @@ What it knows of a stream is in `model.py`: the bytes that were accepted. What m
 
 from __future__ import annotations
 
-import itertools
 import pickle
 import random
 import zlib
-from typing import Any, NoReturn
+from typing import Any
 
 import streamtok
 from streamtok import chunker
 
+from ..steps import Machine
 from .model import Model, completion, damaged
 from .texts import HEADS, Chunk, Supply
 from .watched import Setup, Stream, Watched
@@ -23,52 +23,51 @@ SPECIAL = "<|endoftext|>"
 MAX_BYTES = 1 << 20  # of one stream; then it ends and begins again
 
 
-class StreamMachine:
+RULES = {
+    "feed": 40, "feed_little": 20, "feed_last": 3, "flush": 2, "check": 3,
+    "refuse_utf8": 4, "refuse_special": 4, "refuse_out": 3, "refuse_limit": 3,
+    "refuse_much": 0.6, "refuse_text": 2, "refuse_bytes": 2,
+    "copy": 3, "switch": 3, "reset": 0.6, "reload": 4, "move": 3, "save": 1.5, "load": 1.5,
+    "pickle": 0.5, "damage": 2, "forge": 2,
+}  # fmt: skip
+
+
+class StreamMachine(Machine):
     """One encoding, one choice of settings, up to four streams, and the states they saved."""
 
     def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
+        super().__init__(rng, RULES)
         self.setup = setup = Setup(rng)
+        self.story = setup.story
         is_clean = setup.errors == "strict" or setup.refuses
         big_share = 0.2 if setup.subject.kind == "far" else 0.025
         big_share *= setup.subject.is_linear
         self.supply = Supply(rng, setup.subject.letters, is_clean, big_share)
         self.text_share = rng.choice([0.0, 0.05, 0.3, 0.9])
         self.after_each = rng.choice([None] * 7 + ["reload", "move"])
+        self.settings = f"{setup}, after each of them: {self.after_each}"
         self.now = Watched(setup, setup.new_stream(), Model(setup.errors))
         self.others: list[Watched] = []
         self.saved: list[tuple[bytes, Model]] = []
-        weights = [weight * rng.choice([0.2, 1, 1, 4]) for weight in RULES.values()]
-        self.weights = [*itertools.accumulate(weights)]
+        self.rules = {rule: weight * rng.choice([0.2, 1, 1, 4]) for rule, weight in RULES.items()}
 
     def step(self) -> str:
-        """Do one thing. Returns what; raises AssertionError, with the story, at a difference."""
-        name = self.rng.choices(NAMES, cum_weights=self.weights)[0]
-        try:
-            getattr(self, name)()
-            if self.after_each:
+        rule = super().step()
+        if self.after_each:
+            with self.told():
                 getattr(self, self.after_each)()
-        except Exception as error:
-            self.tell(error)
-        return name
+        return rule
 
     def finish(self) -> None:
         """End all streams and compare."""
-        try:
+        with self.told():
             for kept in [*self.others, self.now]:
                 self.now = kept
                 self.end()
-        except Exception as error:
-            self.tell(error)
-
-    def tell(self, error: Exception) -> NoReturn:
-        what = "" if isinstance(error, AssertionError) else f"unexpected {type(error).__name__}: "
-        after = f"\n  after each of them: {self.after_each}" * bool(self.after_each)
-        raise AssertionError(f"{what}{error}\n{self.setup.story()}{after}") from error
 
     # Calls that may succeed
 
-    def call(self, chunk: Chunk, final: bool = False, **more: Any) -> None:
+    def take(self, chunk: Chunk, final: bool = False, **more: Any) -> None:
         if not self.now.call(chunk, final, **more):
             self.supply.restart(self.now.model.waiting)
         elif len(self.now.model.accepted) > (MAX_BYTES if self.setup.subject.is_linear else 20_000):
@@ -83,16 +82,16 @@ class StreamMachine:
         return self.supply.chunk(size, is_text=is_text, errors=errors)
 
     def feed(self) -> None:
-        self.call(self.any_chunk())
+        self.take(self.any_chunk())
 
     def feed_little(self) -> None:
-        self.call(self.any_chunk(self.rng.randint(0, 6)))
+        self.take(self.any_chunk(self.rng.randint(0, 6)))
 
     def feed_last(self) -> None:
-        self.call(self.any_chunk(), final=True)
+        self.take(self.any_chunk(), final=True)
 
     def flush(self) -> None:
-        self.call(b"", final=True)
+        self.take(b"", final=True)
 
     def end(self) -> None:
         """End the stream, whatever it waits for."""
@@ -113,16 +112,16 @@ class StreamMachine:
             size = self.rng.choice([70_000, 100_000, 200_000])
         data = self.supply.take(size) if self.rng.random() < 0.5 else b"d" * size
         much = b"\xff" * self.rng.choice([2, 40, 65_536 if self.rng.random() < 0.1 else 400])
-        self.call(data + self.rng.choice([b"\xff", b"\xe4b", much, b"\xc0\x80"]))
+        self.take(data + self.rng.choice([b"\xff", b"\xe4b", much, b"\xc0\x80"]))
 
     def refuse_special(self) -> None:
         """Text with a special token. (Refused where it is not allowed.)"""
         chunk = self.any_chunk()
         name = self.rng.choice([SPECIAL, SPECIAL[:5], SPECIAL[5:], "<|eot_id|>\n", "ab<", "x"])
         if isinstance(chunk, str):
-            self.call(chunk + name + "xy" * self.rng.randint(0, 1))
+            self.take(chunk + name + "xy" * self.rng.randint(0, 1))
         else:
-            self.call(bytes(chunk) + name.encode() + b"xy" * self.rng.randint(0, 1))
+            self.take(bytes(chunk) + name.encode() + b"xy" * self.rng.randint(0, 1))
 
     def refuse_out(self) -> None:
         """A buffer with too little room for the ids."""
@@ -132,13 +131,13 @@ class StreamMachine:
         try:
             count = len(twin.encode(chunk, final))
         except (ValueError, streamtok.PendingLimitExceeded):
-            return self.call(chunk, final)
+            return self.take(chunk, final)
         if count:
             room = self.rng.choice([0, count // 2, count - 1])
             out = memoryview(bytearray(4 * room + 4)).cast("I")[:room]
             taken = self.now.call(chunk, final, door="into", out=out, may_raise=(ValueError,))
             assert not taken, f"{count} ids went to a buffer of {room}"
-        self.call(chunk, final)
+        self.take(chunk, final)
 
     def refuse_limit(self) -> None:
         """A limit that the call may reach, and then the same call without it."""
@@ -151,7 +150,7 @@ class StreamMachine:
         finally:
             stream.max_pending = before
         if not done:
-            self.call(chunk)
+            self.take(chunk)
 
     def refuse_much(self) -> None:
         """Much is held, and then a large call fails that would have let it go."""
@@ -159,21 +158,21 @@ class StreamMachine:
             return
         letters, size = self.setup.subject.letters, self.rng.choice([66_000, 300_000, 700_000])
         head = self.rng.choice([letters[:1], self.rng.choice(HEADS)])
-        self.call(head + bytes([self.rng.choice(letters)]) * size)
+        self.take(head + bytes([self.rng.choice(letters)]) * size)
         rest = self.rng.choice([b"c", b"\n", b""]) + b"d" * self.rng.choice([70_000, 140_000])
         if self.rng.random() < 0.5:
-            self.call(rest + self.rng.choice([b"\xff", SPECIAL.encode()]))
+            self.take(rest + self.rng.choice([b"\xff", SPECIAL.encode()]))
         else:
             assert not self.now.call(rest, door="into", out=bytes(9), may_raise=(ValueError,))
-        self.call(rest[:1])
+        self.take(rest[:1])
 
     def refuse_text(self) -> None:
         """A str, wherever the stream is; also inside a character, where it is refused."""
         text = self.rng.choice(["", "x", "é", "\ud83d", "\udc4d", "a" * 5000, "\udcff"])
-        self.call(text, self.rng.random() < 0.1)
+        self.take(text, self.rng.random() < 0.1)
 
     def refuse_bytes(self) -> None:
-        self.call(self.rng.choice([b"x", b"", b"\xe4", b"\xb8\xad", b"\xed\xa0\xbd"]))
+        self.take(self.rng.choice([b"x", b"", b"\xe4", b"\xb8\xad", b"\xed\xa0\xbd"]))
 
     # States
 
@@ -277,13 +276,3 @@ class StreamMachine:
                 victim.encode(chunk, final)
             except (ValueError, OverflowError, streamtok.PendingLimitExceeded):
                 pass
-
-
-RULES = {
-    "feed": 40, "feed_little": 20, "feed_last": 3, "flush": 2, "check": 3,
-    "refuse_utf8": 4, "refuse_special": 4, "refuse_out": 3, "refuse_limit": 3,
-    "refuse_much": 0.6, "refuse_text": 2, "refuse_bytes": 2,
-    "copy": 3, "switch": 3, "reset": 0.6, "reload": 4, "move": 3, "save": 1.5, "load": 1.5,
-    "pickle": 0.5, "damage": 2, "forge": 2,
-}  # fmt: skip
-NAMES = list(RULES)

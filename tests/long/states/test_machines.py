@@ -43,4 +43,4 @@ def test_whatever_fails_the_files_are_whole(name: str) -> None:
     for _ in range(12):
         machine.step()
     machine.finish()
-    assert any("at call" in one and "not reached" not in one for one in machine.log)
+    assert any(" at call " in str(one) and "not reached" not in str(one) for one in machine.story)

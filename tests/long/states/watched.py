@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import itertools
 import random
 from typing import Any
@@ -17,6 +18,18 @@ from .texts import Chunk, short
 Stream = streamtok.StreamEncoder
 NEVER_REACHED = 1 << 26  # of max_pending
 GIVEN_LATER: Any = object()
+
+
+@dataclasses.dataclass
+class Note:
+    """A call; `{}` stands for a chunk in it, which is not shown before it is told."""
+
+    call: str
+    chunks: tuple[Chunk, ...]
+    end: str = ""
+
+    def __str__(self) -> str:
+        return self.call.format(*map(short, self.chunks)) + self.end
 
 
 class Setup:
@@ -37,29 +50,23 @@ class Setup:
         self.refuses = bool(self.settings["disallowed_special"])
         self.max_pending = rng.choice([0, 1, 5, 40, 2000]) if rng.random() < 0.08 else None
         self.door = rng.choice([None, None, *DOORS])
-        self.calls: collections.deque[list[Any]] = collections.deque(maxlen=30)
+        self.story: collections.deque[object] = collections.deque(maxlen=30)
         self.fresh_state = self.new_stream().getstate()
         self.arrays: collections.deque[tuple[Any, list[int]]] = collections.deque(maxlen=4)
 
     def new_stream(self) -> Stream:
         return self.encoding.stream_encoder(**self.settings, max_pending=self.max_pending)
 
-    def note(self, call: str, *chunks: Chunk) -> None:
-        """For the story; `{}` stands for a chunk in it, which is not shown before it is told."""
-        self.calls.append([call, chunks, ""])
+    def __str__(self) -> str:
+        return (
+            f"encoding {self.encoding.name!r} of kind {self.subject.kind}, pattern "
+            f"{self.encoding._pat_str!r}, settings {self.settings}, max_pending {self.max_pending}"
+        )
 
-    def note_end(self, how: str) -> None:
-        self.calls[-1][2] = " -> " + how
-
-    def story(self) -> str:
-        """What was done, to be done again."""
-        lines = [
-            f"encoding {self.encoding.name!r} of kind {self.subject.kind}, "
-            f"pattern {self.encoding._pat_str!r}",
-            f"settings {self.settings}, max_pending {self.max_pending}",
-            *(call.format(*map(short, chunks)) + end for call, chunks, end in self.calls),
-        ]
-        return "\n".join("  " + line for line in lines)
+    def note(self, call: str, *chunks: Chunk) -> Note:
+        """For the story."""
+        self.story.append(note := Note(call, chunks))
+        return note
 
 
 class Watched:
@@ -90,15 +97,15 @@ class Watched:
             if self.setup.encoding.max_token_value > 0xFFFF and memoryview(out).itemsize == 2:
                 may_raise = (*may_raise, OverflowError)
         before = stream.getstate()
-        self.setup.note(f"{door}({{}}, final={final})", chunk)
+        note = self.setup.note(f"{door}({{}}, final={final})", chunk)
         try:
             ids = through(door, stream, chunk, final, out, self.setup.arrays)
         except may_raise as error:
-            self.setup.note_end(type(error).__name__)
+            note.end = f" -> {type(error).__name__}"
             self.unchanged(before)
             return False
         except (UnicodeError, ValueError, streamtok.PendingLimitExceeded) as error:
-            self.setup.note_end(f"{type(error).__name__}: {str(error)[:80]}")
+            note.end = f" -> {type(error).__name__}: {str(error)[:80]}"
             self.check_refusal(error, expected, final)
             self.unchanged(before)
             return False
