@@ -27,7 +27,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,13 +36,14 @@ import streamtok
 from streamtok.cli.main import main as streamtok_main
 from streamtok.jobs.sources import unit_ends
 
-ROOT = Path(__file__).resolve().parents[2]
+from ..serve_clients import ENV, ROOT
+from ..system_calls import at_call
+
 RESUME = ["--resume", "--chunk-size", "1k"]
-UNIT = 600  # bytes, so that small inputs have many units
-PROGRAM = f"""
+PROGRAM = """
 from streamtok.cli.process import run
 from streamtok.jobs.sources import unit_ends
-unit_ends.UNIT = {UNIT}
+unit_ends.UNIT = {}
 run()
 """
 POLICIES = [
@@ -70,6 +71,7 @@ class Scenario:
     """A command line, whose files are made in a folder. out: the output; stdin: fed slowly.
 
     policies: options of which each process takes some; they decide about nothing in these inputs.
+    unit: bytes, so that small inputs have many units.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Scenario:
     stdin: bytes | None = None
     resume: list[str] = field(default_factory=lambda: RESUME)
     policies: list[list[str]] = field(default_factory=lambda: [[]])
+    unit: int = 600
 
     def prepare(self, folder: Path) -> None:
         for name, data in self.files.items():
@@ -120,7 +123,7 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
         Scenario("datatrove, of lines", ["--lines", *shards, *end], "out.ds", plain),
         Scenario("JSONL, of paragraphs", ["--delimiter", r"\n\n", *end], "out.jsonl", packed),
         Scenario("Parquet, of lines", ["--lines", *shards], "out.parquet", plain),
-        Scenario("large blocks on two threads", [], "out.u32", large, resume=LARGE),
+        Scenario("large blocks on two threads", [], "out.u32", large, resume=LARGE, unit=140_000),
         Scenario("text, of standard input", ["--lines"], "out.txt", {}, texts[0].encode()),
     ]
 
@@ -174,11 +177,10 @@ def expected(scenario: Scenario) -> dict[str, bytes]:
 @contextlib.contextmanager
 def spawned(scenario: Scenario, folder: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]:
     """A real process; its standard input comes slowly, a little at a time."""
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *scenario.command(folder, *more)],
+        [sys.executable, "-c", PROGRAM.format(scenario.unit), *scenario.command(folder, *more)],
         stdin=subprocess.DEVNULL if scenario.stdin is None else subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
+        env=ENV,
     )
     feeder = None
     if scenario.stdin is not None:
@@ -269,8 +271,6 @@ def compare(found: dict[str, bytes], good: dict[str, bytes], scenario: Scenario)
 
 # Death in the middle of a system call
 
-_CHANGING = ("write", "fsync", "replace", "ftruncate", "remove")
-
 
 def die_at_step(scenario: Scenario, folder: Path, step: int | None, resume: bool = True) -> int:
     """The exit code of a run in a forked process, which dies at its n-th change of files: 137.
@@ -314,37 +314,21 @@ def fork_again() -> None:
 
 
 def _run_and_die(scenario: Scenario, folder: Path, step: int | None, resume: bool) -> None:
+    def die(name: str, paths: tuple[Any, ...]) -> None:
+        os._exit(137)
+
     code = 99
     try:
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1):
             os.dup2(null, fd)
-        _count_changes(step)
-        unit_ends.UNIT = UNIT
+        unit_ends.UNIT = scenario.unit
+        os.fsync = lambda fd: None
         more = [*scenario.resume, "--checkpoint-every", "0"] if resume else []
-        code = streamtok_main(scenario.command(folder, *more))
+        with at_call(sys.maxsize if step is None else step, die):
+            code = streamtok_main(scenario.command(folder, *more))
     finally:
         os._exit(code)
-
-
-def _count_changes(last: int | None) -> None:
-    left = last
-
-    def counted(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def call(*args: Any, **settings: Any) -> Any:
-            nonlocal left
-            if left is not None:
-                if left == 0:
-                    if name == "write":
-                        function(args[0], args[1][: len(args[1]) // 2])
-                    os._exit(137)
-                left -= 1
-            return None if name == "fsync" else function(*args, **settings)
-
-        return call
-
-    for name in _CHANGING:
-        setattr(os, name, counted(getattr(os, name), name))
 
 
 SIZE = 300_000  # characters of each input
