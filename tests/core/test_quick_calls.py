@@ -1,21 +1,17 @@
-"""The quick way of small texts gives what the long way gives, and the reference."""
+"""The quick way of small texts gives what the long way gives."""
 
 from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from streamtok._core._testing import kernels, levels
 from streamtok._core.encode import ARRAY, COUNT, LIST
-from streamtok.reference import bpe as reference
 
-from ..conftest import PACKED, encoding_of, stream_ids, twin_of
+from ..conftest import PACKED, encoding_of
 from ..doors import outcome
-from ..encodings import SINGLES, make_encoding
 
 
 class Text(str):
@@ -74,61 +70,6 @@ def test_quick_calls_equal_the_long_way(name: str) -> None:
             assert outcome(lambda: enc.count(text, **some)) == slow, (text, some)  # noqa: B023
         slow = outcome(lambda: enc.definition.engine.encode(text, ordinary, "strict", LIST))  # noqa: B023
         assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
-
-
-@pytest.fixture(params=levels())
-def way_to_merge(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Every way that new pieces of small texts can go."""
-    with kernels(request.param):
-        yield
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_new_pretokens_of_small_texts_equal_the_reference(way_to_merge: None, seed: int) -> None:
-    rng = random.Random(seed)
-    letters = "abcé日"[: rng.randint(2, 5)]
-
-    def word(longest: int) -> str:
-        return "".join(rng.choices(letters, k=rng.randint(1, longest)))
-
-    tokens = {(" " * rng.randint(0, 1) + word(9)).encode() for _ in range(150)}
-    parts = {token[:end] for token in tokens for end in range(2, len(token) + 1)}
-    order = rng.sample(sorted(parts), len(parts))
-    ranks = dict(SINGLES)
-    step = rng.choice([1, 3])  # ids in a row, or not
-    ranks |= {token: 256 + step * i for i, token in enumerate(order)}
-    pattern = r" ?\w+|\s+|[^\w\s]+"
-    enc = make_encoding(pattern, ranks)
-    # Sixteen go side by side, and four such groups at a time.
-    for count in [*range(1, 30), 60, *range(1, 30), 64, 65, 81, 130, 200]:
-        longest = rng.choice([3, 15, 16, 40, 70])
-        text = " ".join(word(longest) for _ in range(count))
-        if rng.random() < 0.5:  # up to where texts are not copied any more
-            text = text[: rng.randint(1, 140)]
-        expected = reference.encode(ranks, pattern, text, special_tokens={}, allowed_special=())
-        for encode in (
-            enc.encode,
-            lambda text: enc.encode(text.encode()),
-            lambda text: enc.encode_to_numpy(text).tolist(),
-            lambda text: stream_ids(enc.stream_encoder(), [text[:7], text[7:]]),
-        ):
-            enc.definition.encoder.release()  # everything is new again
-            assert encode(text) == expected, text
-            assert encode(text) == expected, text  # and now known
-            assert enc.definition.texts.encode(text, frozenset(), (), "strict", LIST) == expected
-
-
-@pytest.mark.parametrize("name", PACKED)
-def test_lone_pretokens_of_every_size_equal_tiktoken(way_to_merge: None, name: str) -> None:
-    enc, twin = encoding_of(name), twin_of(name)
-    rng = random.Random(name)
-    enc.definition.encoder.release()
-    for size in range(1, 71):
-        for letters in ("etaoinshrdlu", "日本語のё", "=-#*/"):
-            piece = "".join(rng.choices(letters, k=size))
-            expected = twin.encode_ordinary(piece)
-            assert enc.encode_ordinary(piece) == expected
-            assert enc.encode_ordinary(piece) == expected
 
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
