@@ -65,6 +65,44 @@ def ours(file: File, folder: Path) -> streamtok.Encoding:
 
 def check_text(
     enc: streamtok.Encoding,
+    text: str,
+    ids: list[int],
+    rng: random.Random,
+    counts: collections.Counter[str],
+    options: dict[str, Any] = OPTIONS,
+    short: int = SHORT,
+) -> Iterator[Difference]:
+    """The differences for one text with these ids. Counts what is compared: whole texts, streams.
+
+    Texts of up to `short` bytes are cut everywhere, longer ones at some places only.
+    """
+    counts["whole texts"] += 1
+    found = attempt(lambda: enc.encode(text, **options))
+    if found != ids:
+        yield Difference("encode", text, ids, found)
+        return
+    number = attempt(lambda: enc.count(text, **options))
+    if number != len(ids):
+        yield Difference("count", text, len(ids), number)
+    data = text.encode()
+    places = range(len(data) + 1)
+    ways = [(at,) for at in (places if len(data) <= short else rng.sample(places, SAMPLED_CUTS))]
+    if len(data) <= short or rng.random() < 0.5:
+        ways += [tuple(range(1, len(data)))]
+    ways += [tuple(sorted(rng.choices(places, k=rng.randint(2, 6)))) for _ in range(2)]
+    in_str = tuple(sorted(rng.choices(range(len(text) + 1), k=3)))
+    for whole, cuts in [*((data, cuts) for cuts in ways), (text, in_str)]:
+        counts["streams"] += 1
+        got = attempt(lambda whole=whole, cuts=cuts: stream(enc, whole, cuts, rng, options))
+        if got != ids:
+            yield Difference("stream", text, ids, got, cuts)
+            return
+    if (spans := spans_differ(enc, data, ways[-1], options)) is not None:
+        yield Difference("offsets of a stream", text, *spans, ways[-1])
+
+
+def check_file_text(
+    enc: streamtok.Encoding,
     file: File,
     tokenizer: Tokenizer,
     text: str,
@@ -72,43 +110,12 @@ def check_text(
     counts: collections.Counter[str] | None = None,
     short: int = SHORT,
 ) -> Iterator[Difference]:
-    """The differences for one text. Counts what is compared: whole texts, streams, decoded ids.
-
-    Texts of up to `short` bytes are cut everywhere, longer ones at some places only.
-    """
+    """As `check_text`, and of the decoded text, with what `tokenizers` gives."""
     counts = collections.Counter() if counts is None else counts
     ids = expected_ids(tokenizer, text)
     if ids is None:
         return
-    found = attempt(lambda: enc.encode(text, **OPTIONS))
-    counts["whole texts"] += 1
-    if found != ids:
-        yield Difference("encode", text, ids, found)
-        return
-    number = attempt(lambda: enc.count(text, **OPTIONS))
-    if number != len(ids):
-        yield Difference("count", text, len(ids), number)
-    data = text.encode()
-    places = range(len(data) + 1)
-    single = places if len(data) <= short else rng.sample(places, SAMPLED_CUTS)
-    ways = [(at,) for at in single]
-    if len(data) <= short or rng.random() < 0.5:
-        ways += [tuple(range(1, len(data)))]
-    ways += [tuple(sorted(rng.choices(places, k=rng.randint(2, 6)))) for _ in range(2)]
-    for cuts in ways:
-        got = attempt(lambda cuts=cuts: stream(enc, data, cuts, rng))
-        counts["streams"] += 1
-        if got != ids:
-            yield Difference("stream", text, ids, got, cuts)
-            return
-    cuts = tuple(sorted(rng.choices(range(len(text) + 1), k=3)))
-    got = attempt(lambda: stream(enc, text, cuts, rng))
-    counts["streams"] += 1
-    if got != ids:
-        yield Difference("stream", text, ids, got, cuts)
-    if (found := spans_differ(enc, data, ways[-1])) is not None:
-        yield Difference("offsets of a stream", text, *found, ways[-1])
-        return
+    yield from check_text(enc, text, ids, rng, counts, short=short)
     if decodes_alike(file, tokenizer, ids):
         decoded = tokenizer.decode(ids, skip_special_tokens=False)
         if (
@@ -186,7 +193,7 @@ def stream(
     data: Any,
     cuts: tuple[int, ...],
     rng: random.Random,
-    options: dict[str, Any] = OPTIONS,
+    options: dict[str, Any],
 ) -> list[int]:
     """The ids of a stream cut at `cuts`; now and then another stream goes on from its state."""
     encoder = enc.stream_encoder(**options)
@@ -202,12 +209,12 @@ def stream(
 
 
 def spans_differ(
-    enc: streamtok.Encoding, data: bytes, cuts: tuple[int, ...]
+    enc: streamtok.Encoding, data: bytes, cuts: tuple[int, ...], options: dict[str, Any]
 ) -> tuple[Any, Any] | None:
     """The spans of the whole text and those of a stream, if they are not the same."""
     try:
-        whole = enc.encode_with_offsets(data, "byte", **OPTIONS)[1].tolist()
-        encoder = enc.stream_encoder(**OPTIONS)
+        whole = enc.encode_with_offsets(data, "byte", **options)[1].tolist()
+        encoder = enc.stream_encoder(**options)
         spans = []
         for start, end in pairwise([0, *cuts, len(data)]):
             spans += encoder.encode_with_offsets(data[start:end], unit="byte")[1].tolist()
@@ -223,7 +230,6 @@ def check_file(
     folder: Path,
     seed: int,
     counts: collections.Counter[str] | None = None,
-    short: int = SHORT,
 ) -> Difference | None:
     """The first difference for any of `texts`; the seed is that of the cuts. Raises Refused."""
     counts = collections.Counter() if counts is None else counts
@@ -240,7 +246,7 @@ def check_file(
     rng = random.Random(seed)
     for text in texts:
         counts["texts"] += 1
-        for difference in check_text(enc, file, tokenizer, text, rng, counts, short):
+        for difference in check_file_text(enc, file, tokenizer, text, rng, counts):
             return difference
     for difference in check_written(enc, tokenizer, texts, folder, counts):
         return difference

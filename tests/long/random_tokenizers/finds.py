@@ -5,107 +5,90 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ...tokenizer_files import File, give_ids, ids_of
-from .checks import (
-    Difference,
-    Refused,
-    check_text,
-    check_written,
-    ours,
-    theirs,
-)
+from ..steps import shrunk
+from .checks import Difference, check_file_text, check_written, ours, theirs
 
 EVERYWHERE = 1000  # bytes: a text of a find is cut everywhere
+STEPS = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers"}
+FLAGS = ("single_word", "lstrip", "rstrip", "special")
+Part = tuple[str, Any]
 
 
-def smaller_files(file: File) -> Iterator[File]:
-    """Files with one thing less."""
-
-    def without(**parts: Any) -> File:
-        copy = json.loads(json.dumps({**file, **parts}))
-        give_ids(copy)
-        return copy
-
-    added = file["added_tokens"]
-    for at, token in enumerate(added):
-        yield without(added_tokens=added[:at] + added[at + 1 :])
-        for flag in ("single_word", "lstrip", "rstrip", "special"):
-            if token[flag]:
-                yield without(added_tokens=[*added[:at], {**token, flag: False}, *added[at + 1 :]])
-    for key, inner in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
-        step = file[key]
-        if step is not None:
-            yield without(**{key: None})
-            for at in range(len(step.get(inner, []))):
-                yield without(**{key: step[inner][at]})
-                yield without(**{key: {**step, inner: step[inner][:at] + step[inner][at + 1 :]}})
-    model = file["model"]
-    if model["type"] != "BPE":
-        rows = list(model["vocab"]) if model["type"] == "Unigram" else list(model["vocab"].items())
-        for count in (len(rows) // 2, len(rows) // 4, 2, 1):
-            for at in range(0, len(rows) * bool(count), max(1, count)):
-                fewer = rows[:at] + rows[at + count :]
-                vocab: Any = fewer if model["type"] == "Unigram" else dict(fewer)
-                yield without(model={**model, "vocab": vocab})
-        return
-    half = len(model["merges"]) // 2
-    for merges in (model["merges"][:half], model["merges"][half:], model["merges"][1:]):
-        if len(merges) < len(model["merges"]):
-            yield without(model={**model, "merges": merges})
-    for key in ("ignore_merges", "fuse_unk", "byte_fallback"):
-        if model[key]:
-            yield without(model={**model, key: False})
+def parts_of(file: File, text: str) -> list[Part]:
+    """What a find may do without: (what it is of, which of these)."""
+    model, added = file["model"], file["added_tokens"]
+    sizes = {"text": len(text), "added_tokens": len(added)}
+    sizes |= {key: len(file[key].get(inner, "1")) for key, inner in STEPS.items() if file[key]}
+    rows = "merges" if model["type"] == "BPE" else "vocab"
+    sizes[rows] = len(model[rows])
+    parts: list[Part] = [(name, at) for name, size in sizes.items() for at in range(size)]
+    parts += [(flag, at) for at, token in enumerate(added) for flag in FLAGS if token[flag]]
+    settings = ("ignore_merges", "fuse_unk", "byte_fallback") if rows == "merges" else ()
+    return parts + [("model", name) for name in settings if model[name]]
 
 
-def smaller_texts(text: str) -> Iterator[str]:
-    for size in (len(text) // 2, len(text) // 4, 2, 1):
-        for at in range(0, len(text), max(1, size)):
-            if size:
-                yield text[:at] + text[at + size :]
+def with_parts(file: File, text: str, kept: set[Part]) -> tuple[File, str]:
+    """The file and the text that have these parts of them."""
+
+    def some(name: str, of: Sequence[Any]) -> list[Any]:
+        return [one for at, one in enumerate(of) if (name, at) in kept]
+
+    copy = json.loads(json.dumps(file))
+    for at, token in enumerate(copy["added_tokens"]):
+        token |= {flag: token[flag] and (flag, at) in kept for flag in FLAGS}
+    copy["added_tokens"] = some("added_tokens", copy["added_tokens"])
+    for key, inner in STEPS.items():
+        step = copy[key] or {}
+        if inner in step:
+            step[inner] = some(key, step[inner])
+        copy[key] = step if step.get(inner, some(key, "1")) else None
+    model = copy["model"]
+    if model["type"] == "BPE":
+        model["merges"] = some("merges", model["merges"])
+        for name in ("ignore_merges", "fuse_unk", "byte_fallback"):
+            model[name] = ("model", name) in kept
+    elif model["type"] == "Unigram":
+        model["vocab"] = some("vocab", model["vocab"])
+    else:
+        model["vocab"] = dict(some("vocab", [*model["vocab"].items()]))
+    give_ids(copy)
+    return copy, "".join(some("text", text))
 
 
 def shrink(
     file: File, found: Difference, folder: Path, seconds: float = 10
 ) -> tuple[File, Difference]:
     """A smaller file and text with a difference of the same kind, as far as the time goes."""
-    end = time.monotonic() + seconds
+    parts = parts_of(file, found.text)
+    smallest = file, found
 
-    def still(file: File, text: str) -> Difference | None:
-        tokenizer = theirs(file)
+    def fails(some: Sequence[int]) -> bool:
+        nonlocal smallest
+        less, text = with_parts(file, found.text, {parts[number] for number in some})
+        tokenizer = theirs(less)
+        if tokenizer is None:
+            return False
         try:
-            enc = ours(file, folder) if tokenizer else None
-        except Exception:
-            return None
-        if tokenizer is None or enc is None:
-            return None
-        try:
+            enc = ours(less, folder)
             differences = itertools.chain(
-                check_text(enc, file, tokenizer, text, random.Random(1), short=EVERYWHERE),
+                check_file_text(enc, less, tokenizer, text, random.Random(1), short=EVERYWHERE),
                 check_written(enc, tokenizer, [text], folder),
             )
-            return next((d for d in differences if d.kind == found.kind), None)
-        except Refused:
-            return None
+            again = next((d for d in differences if d.kind == found.kind), None)
+        except Exception:  # the smaller file is wrong in another way, or refused
+            return False
+        if again is not None:
+            smallest = less, again
+        return again is not None
 
-    better = found.kind != "load"
-    while better and time.monotonic() < end:
-        better = False
-        for candidate, text in (
-            *((file, text) for text in smaller_texts(found.text)),
-            *((less, found.text) for less in smaller_files(file)),
-        ):
-            difference = still(candidate, text)
-            if difference is not None:
-                file, found, better = candidate, difference, True
-                break
-            if time.monotonic() > end:
-                break
-    return file, found
+    if found.kind != "load":
+        shrunk(range(len(parts)), fails, seconds)
+    return smallest
 
 
 def describe(file: File, difference: Difference) -> str:

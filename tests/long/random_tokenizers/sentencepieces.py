@@ -18,7 +18,7 @@ from streamtok.reference import sentencepiece_models as reference
 from ...reference import sentencepiece_map
 from ...sentencepiece_models import field, model, processor
 from ...tokenizer_files import ODD
-from .checks import SAMPLED_CUTS, SHORT, Difference, attempt, stream
+from .checks import Difference, check_text
 from .rounds import TEXTS
 
 MARK = "\u2581"
@@ -101,21 +101,8 @@ def difference(
 ) -> Difference | None:
     counts["texts"] += 1
     expected = theirs.encode(text)
-    found = attempt(lambda: enc.encode(text, disallowed_special=()))
-    if found != expected:
-        return Difference("encode", text, expected, found)
-    number = attempt(lambda: enc.count(text, disallowed_special=()))
-    if number != len(expected):
-        return Difference("count", text, len(expected), number)
-    data = text.encode()
-    places = range(len(data) + 1)
-    ways = [(at,) for at in (places if len(data) <= SHORT else rng.sample(places, SAMPLED_CUTS))]
-    ways += [tuple(range(1, len(data))), tuple(sorted(rng.choices(places, k=4)))]
-    for cuts in ways:
-        counts["streams"] += 1
-        got = attempt(lambda cuts=cuts: stream(enc, data, cuts, rng, {"disallowed_special": ()}))
-        if got != expected:
-            return Difference("stream", text, expected, got, cuts)
+    for found in check_text(enc, text, expected, rng, counts, {"disallowed_special": ()}):
+        return found
     if MARK not in text and "<" not in text:
         counts["decoded"] += 1
         decoded = enc.decode(expected).replace("<unk>", " \u2047 ")
