@@ -20,11 +20,8 @@ from streamtok.normalizers import (
     Strip,
     StripAccents,
 )
-from streamtok.normalizers.charsmap import write_charsmap
 
-CHARSMAP = write_charsmap(
-    {"e\u0301": "é", "\n": " ", "\t": "", "ﬁ": "fi", "İ": "I", "\u3000": " ", "A": "a\u0301"}
-)
+from .random_steps import CHARSMAP
 
 
 def bert(**settings):

@@ -13,6 +13,8 @@ from streamtok.normalizers import MetaspaceText, Normalizer, ReplaceRuns
 
 from .cuts import check, check_all_cuts
 from .oracles import NORMALIZERS, PRE_TOKENIZERS
+from .random_steps import CHARACTERS
+from .random_steps import NASTY as LISTED
 
 ALL = [
     char
@@ -21,23 +23,15 @@ ALL = [
     # Of most of the last planes, where no character is or its use is private, some are enough.
     and (category not in ("Cn", "Co") or random.random() < 0.05)
 ]
+FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 CONTEXTS = ("e{}\u0301\n", "\u0345{}\u0334\n", "\u1100{}\u11a8\n", "\u0301{}\u0316\u0301\n")
-SINGLE_STEPS = (
-    *("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt"),
-    *("clean", "chinese", "accents", "Strip", "blanks"),
-)
-
 MARKS = [char for char in ALL if unicodedata.combining(char)]
 DECOMPOSED = [char for char in ALL if unicodedata.decomposition(char)]
 NEWEST = [(0xA7C0, 0xA7FF), (0x10D20, 0x10F90), (0x16D40, 0x16D80), (0x105C0, 0x105FF)]
 FIRSTS = [*map(chr, range(0x41, 0x7B)), *(chr(c) for low, high in NEWEST for c in range(low, high))]
-SOME = (
-    "aeiAEIΣσςİIſKﬁ<>= \t\n\x00\x1c\x7f\x85\xa0\u1680\u200b\u2028\u3000\ufeff\ufffd▁中文字゛ﾊﾟか"
-    "\uac00\uac01\u1100\u1161\u11a8\u0958\u0344\u2126\u212b\uf900\u1e0b\u0323"
-)
 NEWER = "\u08ca\u1715\u180f\ua7f2\uab69\U00011938\U0001e130\U000105d2\U00016d63\U0001fbf0\U00010d50"
 NASTY = st.one_of(
-    st.sampled_from(SOME),
+    st.sampled_from(CHARACTERS),
     st.sampled_from(MARKS),
     st.sampled_from(DECOMPOSED),
     st.sampled_from(NEWER),
@@ -52,12 +46,12 @@ def check_lines(name, lines):
         assert [line for line in lines if ours.normalize(line) != theirs.normalize_str(line)] == []
 
 
-@pytest.mark.parametrize("name", SINGLE_STEPS)
+@pytest.mark.parametrize("name", NORMALIZERS)
 def test_every_character(name):
     check_lines(name, [char + "\n" for char in ALL])
 
 
-@pytest.mark.parametrize("name", [name for name in SINGLE_STEPS if name[:2] == "NF"])
+@pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_every_character_that_has_to_do_with_its_neighbours(name, context):
     check_lines(name, [context.format(char) for char in (*MARKS, *DECOMPOSED, *NEWER, *FIRSTS)])
@@ -65,7 +59,9 @@ def test_every_character_that_has_to_do_with_its_neighbours(name, context):
 
 @pytest.mark.parametrize("name", NORMALIZERS)
 @settings(max_examples=50)
-@given(st.text(NASTY, max_size=12), st.lists(st.integers(0, 12), max_size=8))
+@given(
+    st.text(NASTY, max_size=12) | st.sampled_from(LISTED), st.lists(st.integers(0, 12), max_size=8)
+)
 def test_nasty_texts_at_random_cuts(name, text, cuts):
     ours, theirs = NORMALIZERS[name]
     assert ours.normalize(text) == theirs.normalize_str(text)

@@ -1,6 +1,7 @@
-"""Sequences of steps: what they make together, specs, settings."""
+"""Steps: the axiom of `Step.apply`, what sequences of them make together, specs, settings."""
 
 import pickle
+import random
 
 import pytest
 from hypothesis import given
@@ -13,8 +14,13 @@ from streamtok.normalizers import (
     Replace,
     ReplaceRuns,
 )
+from streamtok.normalizers.elements import CodePoints
+from streamtok.normalizers.step import BEGIN, END, FIRST, WHOLE
 
 from .cuts import check, check_all_cuts
+from .random_steps import STEPS, random_text
+
+PLACES = (0, BEGIN, BEGIN | FIRST, END, BEGIN | END, WHOLE)
 
 FEW = st.text("abx", max_size=12)
 REPLACE = st.builds(Replace, st.text("abx", min_size=1, max_size=3), st.text("abxy", max_size=3))
@@ -65,3 +71,44 @@ def test_settings_that_make_no_sense_are_refused():
     for regex in ("a*", "(a)", "a|b", "[^\\S]", "[z-a]", "^a", "a{0,}", "[\\s-z]", "\\d", ""):
         with pytest.raises(ValueError, match=r"not supported|empty range"):
             ReplaceRuns(regex, "")
+
+
+class Border:
+    """Whether a step says that a text can be cut between two characters."""
+
+    def __init__(self, step):
+        interest = step.interest()
+        self.holds, self.joins = CodePoints(interest.holds), CodePoints(interest.joins)
+        self.holds_any, self.joins_any = map(CodePoints, (interest.holds_any, interest.joins_any))
+
+    def between(self, one, next):
+        are_joined = one in self.holds and next in self.joins
+        return not (one in self.holds_any or next in self.joins_any or are_joined)
+
+
+@pytest.mark.parametrize("number", range(len(STEPS)))
+def test_the_axiom(number):
+    rng = random.Random(number)
+    n_borders = 0
+    borders = {}
+    for _ in range(25):
+        step = STEPS[number](rng)
+        border = borders.setdefault(step.spec, None) or Border(step)
+        borders[step.spec] = border
+        for _ in range(25):
+            text = random_text(rng)
+            if len(text) < 2:
+                continue
+            cut = rng.randint(1, len(text) - 1)
+            a, b = text[:cut], text[cut:]
+            if not border.between(a[-1], b[0]):
+                continue
+            n_borders += 1
+            for where in PLACES:
+                if where & BEGIN and not step.apply(a, where & ~END):
+                    continue  # the two are asked for together
+                parts = step.apply(a, where & ~END), step.apply(b, where & END)
+                assert step.apply(text, where) == "".join(parts), (step.spec[:1], a, b, where)
+            if text[-1] not in border.holds:
+                assert step.apply(text, END) == step.apply(text, 0)
+    assert n_borders > 100
