@@ -29,6 +29,7 @@ def ranges_of(*names: str) -> list[tuple[int, int]]:
     return sorted((int(low, 16), int(high or low, 16)) for low, _, high in parts)
 
 
+@lru_cache(maxsize=1)
 def lower_case_pairs() -> dict[str, str]:
     """Capital letters that are newer than Unicode 13.0, and their small letters."""
     pairs = (pair.split(":") for pair in _lines()["lower"].split())
