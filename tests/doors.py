@@ -101,5 +101,5 @@ COUNTS: dict[str, Call] = {
     "counter": of_counter,
     "truncate": lambda e, t, m: e.truncate(t, 1 << 30, **m).n_tokens,
     "truncate left": lambda e, t, m: e.truncate(t, 1 << 30, "left", **m).n_tokens,
-    "split": lambda e, t, m: next(e.split(t, 1 << 30, **m)).n_tokens,
+    "split": lambda e, t, m: sum(part.n_tokens for part in e.split(t, 1 << 30, **m)),
 }

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import streamtok
 from streamtok._core.encode import ARRAY
@@ -19,10 +20,14 @@ from streamtok.jobs import documents
 from streamtok.jobs.documents import DocumentEncoder
 from streamtok.jobs.sources import Documents
 
+from ...doors import COUNTS, IDS
 from .subjects import Subject
 from .texts import cut
 
 Ids = Any  # list, tuple or array of ids, or their number
+# Without settings of special tokens, or with a buffer of a fixed size
+OTHERS = ("encode_ordinary", "ordinary_batch", "JSON lines", "stream into a buffer")
+DOORS = {name: door for name, door in (IDS | COUNTS).items() if name not in OTHERS}
 
 
 @dataclass
@@ -67,13 +72,32 @@ class Ask:
 
 
 def whole(ask: Ask) -> None:
-    enc, text, options = ask.subject.encoding, ask.text, ask.options
-    ask.same("encode", enc.encode(text, **options))
-    ask.same("encode_to_numpy", enc.encode_to_numpy(text, **options))
-    ask.same("count", enc.count(text, **options))
+    """Whole texts of every kind of object, on one thread and on several."""
+    enc, text, n = ask.subject.encoding, ask.text, ask.threads
     data = text.encode() if isinstance(text, str) else text
-    for other in (data, bytearray(data), memoryview(data)):
-        ask.same(f"encode {type(other).__name__}", enc.encode_to_numpy(other, **options))
+    for other in (text, data, bytearray(data), memoryview(data)):
+        kind = type(other).__name__
+        for options in (ask.options, {**ask.options, "num_threads": n}):
+            ask.same(f"to_numpy of {kind}, {n} threads", enc.encode_to_numpy(other, **options))
+            ask.same(f"count of {kind}, {n} threads", enc.count(other, **options))
+        ask.same(f"encode of {kind}", enc.encode(other, **ask.options))
+    texts = [*cut(ask.rng, text), text]
+    rows = enc.encode_batch(texts, num_threads=n, **ask.options)
+    for part, row in zip(texts, rows, strict=True):
+        ask.same(f"encode_batch, {n} threads", row, part)
+
+
+def every_door(ask: Ask) -> None:
+    """Some of all calls that take a text."""
+    if isinstance(ask.text, bytes) or ask.options["errors"] != "strict":
+        return
+    for name in ask.rng.sample(sorted(DOORS), 4):
+        try:
+            found = DOORS[name](ask.subject.encoding, ask.text, ask.options)
+        except (ValueError, streamtok.UnsupportedPatternError):  # text is left out, or no cuts
+            assert "offsets" in name or name in ("show", "comparison"), name
+            continue
+        ask.same(name, found)
 
 
 def cuts(ask: Ask) -> None:
@@ -98,22 +122,6 @@ def cuts(ask: Ask) -> None:
         assert back == at, f"the last cut before {at + 1} is {back}"
         if rng.random() < 0.2:
             ask.same(f"cut at {at}", [*ask.plain(text[:at]), *ask.plain(text[at:])])
-
-
-def on_threads(ask: Ask) -> None:
-    enc, text, n = ask.subject.encoding, ask.text, ask.threads
-    for other in (text, bytearray(text if isinstance(text, bytes) else text.encode())):
-        found = enc.encode_to_numpy(other, num_threads=n, **ask.options)
-        ask.same(f"encode_to_numpy, {n} threads", found)
-        ask.same(f"count, {n} threads", enc.count(other, num_threads=n, **ask.options))
-
-
-def batch(ask: Ask) -> None:
-    enc, n = ask.subject.encoding, ask.threads
-    texts = [*cut(ask.rng, ask.text), ask.text]
-    rows = enc.encode_batch(texts, num_threads=n, **ask.options)
-    for text, row in zip(texts, rows, strict=True):
-        ask.same(f"encode_batch, {n} threads", row, text)
 
 
 def in_documents(ask: Ask) -> None:
@@ -280,33 +288,29 @@ def in_hf(ask: Ask) -> None:
     hf.enable_padding(
         direction=rng.choice(["left", "right"]), length=rng.choice([None, 5]), pad_id=3
     )
-    cuts, pads = hf.truncation["direction"] == "left", hf.padding["direction"] == "left"
+    side, pads = hf.truncation["direction"], hf.padding["direction"] == "left"
     for row, text in zip(hf.encode_batch(texts, add_special_tokens=False), texts, strict=True):
-        mask = np.array(row.attention_mask, bool)
-        kept = np.array(row.ids)[mask]
-        ids = ask.plain(text)
-        expected = ids[max(0, len(ids) - most) :] if cuts else ids[:most]
-        ends = mask[:1] if pads else mask[-1:]
-        if kept.tolist() != expected.tolist() or (len(kept) < len(mask) and ends.any()):
-            raise AssertionError("hf.encode_batch with truncation and padding")
-    _through_transformers(ask, hf, texts, most)
+        mask = _same_row(ask, "hf.encode_batch", row.ids, row.attention_mask, text, most, side)
+        assert mask.all() or not (mask[:1] if pads else mask[-1:]).any(), "padding"
+    _through_transformers(ask, texts, most)
 
 
-def _through_transformers(ask: Ask, hf: Any, texts: list[str], most: int) -> None:
+def _same_row(
+    ask: Ask, name: str, ids: Any, mask: Any, text: str, most: int, side: str
+) -> npt.NDArray[np.bool_]:
+    """The mask of a padded row, which must have the first or last ids of the text."""
+    is_kept = np.array(mask, bool)
+    every = ask.plain(text)
+    expected = every[max(0, len(every) - most) :] if side == "left" else every[:most]
+    ask.asked += 1
+    assert np.array(ids)[is_kept].tolist() == expected.tolist(), f"{name}, {most} ids, {side}"
+    return is_kept
+
+
+def _through_transformers(ask: Ask, texts: list[str], most: int) -> None:
     """Lists and matrices, if transformers is there."""
-    try:
-        from transformers import PreTrainedTokenizerFast
-    except ImportError:
-        return
-    from streamtok.hf import accelerate
-
-    rng, known = ask.rng, vars(ask.subject)
-    if "transformers" not in known:
-        made = accelerate(PreTrainedTokenizerFast(tokenizer_object=ask.subject.real))
-        made.pad_token = made.convert_ids_to_tokens(0)
-        known["transformers"] = made
-    tokenizer = known["transformers"]
-    if tokenizer._tokenizer.engine != "streamtok" or tokenizer.pad_token_id is None:
+    tokenizer, rng = ask.subject.transformers, ask.rng
+    if tokenizer is None:
         return
     tokenizer.padding_side, tokenizer.truncation_side = rng.choices(["left", "right"], k=2)
     tensors = rng.choice([None, "np"])
@@ -315,17 +319,12 @@ def _through_transformers(ask: Ask, hf: Any, texts: list[str], most: int) -> Non
         return_tensors=tensors, return_attention_mask=True,
     )  # fmt: skip
     for text, row, mask in zip(texts, found["input_ids"], found["attention_mask"], strict=True):
-        kept = np.array(row)[np.array(mask, bool)]
-        ids = ask.plain(text)
-        cuts = tokenizer.truncation_side == "left"
-        expected = ids[max(0, len(ids) - most) :] if cuts else ids[:most]
-        if kept.tolist() != expected.tolist():
-            raise AssertionError(f"transformers, return_tensors={tensors!r}")
-    ask.asked += len(texts)
+        name = f"transformers, return_tensors={tensors!r}"
+        _same_row(ask, name, row, mask, text, most, tokenizer.truncation_side)
 
 
 CALLS: dict[str, Callable[[Ask], None]] = {
-    "whole": whole, "cuts": cuts, "threads": on_threads, "batch": batch, "documents": in_documents,
+    "whole": whole, "doors": every_door, "cuts": cuts, "documents": in_documents,
     "delimited": delimited, "streams": streams, "offsets": offsets, "decoding": decoding,
     "tokenizers": in_tokenizers, "hf": in_hf,
 }  # fmt: skip
@@ -356,10 +355,6 @@ def narrow_paths(rng: random.Random, threads: int) -> Iterator[None]:
         os.environ.pop("RAYON_NUM_THREADS")
         if environment is not None:
             os.environ["RAYON_NUM_THREADS"] = environment
-
-
-def _cuts(ask: Ask) -> bool:
-    return ask.subject.encoding.definition.texts.cuts is not None
 
 
 def _is_small(encoding: streamtok.Encoding) -> bool:

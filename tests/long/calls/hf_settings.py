@@ -14,7 +14,6 @@ import streamtok.hf
 
 from ...live_threads import together
 from ...tokenizer_files import File, ids_of
-from ..random_tokenizers.checks import theirs
 from .subjects import any_subject, of_file
 
 THREADS = 4  # that encode, and that change settings
@@ -42,7 +41,7 @@ def one_round(seed: int) -> collections.Counter[str]:
     hf = streamtok.hf.Tokenizer.from_str(subject.json)
     counts: collections.Counter[str] = collections.Counter()
     is_over = threading.Event()
-    calls = [*calls_of(hf, texts), *transformers_calls(hf, theirs(file), texts)]
+    calls = [*calls_of(hf, texts), *transformers_calls(hf, subject.transformers, texts)]
 
     def run(call: Any) -> None:
         try:
@@ -144,17 +143,11 @@ def calls_of(hf: Any, texts: list[str]) -> list[Any]:
     return [encode_batch, encode]
 
 
-def transformers_calls(hf: Any, real: Any, texts: list[str]) -> list[Any]:
+def transformers_calls(hf: Any, tokenizer: Any, texts: list[str]) -> list[Any]:
     """Those of a tokenizer of transformers, which sets what it is asked for first."""
-    try:
-        from transformers import PreTrainedTokenizerFast
-    except ImportError:
+    if tokenizer is None:
         return []
-    tokenizer = streamtok.hf.accelerate(PreTrainedTokenizerFast(tokenizer_object=real))
-    tokenizer.pad_token = tokenizer.convert_ids_to_tokens(0)
     tokenizer._tokenizer = hf
-    if tokenizer.pad_token_id is None:  # it pads with the token of id 0, and there may be none
-        return []
 
     def ask(rng: random.Random, tensors: str | None) -> Any:
         try:

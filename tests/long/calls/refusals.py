@@ -139,22 +139,6 @@ def strange(ask: Ask) -> None:
     assert found == expected, f"encode_batch: {str(found)[:300]}, not {str(expected)[:300]}"
 
 
-def at_once(ask: Ask) -> None:
-    """Several threads call the same encoding."""
-    enc, wrong = ask.subject.encoding, []
-    expected = ask.plain(ask.text).tolist()
-
-    def call() -> None:
-        for _ in range(3):
-            if enc.encode(ask.text, **ask.options) != expected:
-                wrong.append("encode")
-            if enc.count(ask.text, num_threads=2, **ask.options) != len(expected):
-                wrong.append("count")
-
-    together(call, call, call)
-    assert not wrong, f"{wrong} in a thread"
-
-
 def changing(ask: Ask) -> None:
     """Bytes that another thread writes to give some ids; nothing of them is remembered."""
     enc, rng = ask.subject.encoding, ask.rng
@@ -189,5 +173,5 @@ def changing(ask: Ask) -> None:
 
 
 REFUSALS: dict[str, Callable[[Ask], None]] = {"refused": refused}
-STRANGE = {"strange": strange, "at once": at_once, "changing": changing}
+STRANGE = {"strange": strange, "changing": changing}
 EVERY = {**CALLS, **STRANGE}

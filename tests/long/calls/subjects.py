@@ -79,6 +79,20 @@ class Subject:
         found = streamtok.hf.Tokenizer.from_str(self.json)
         return found if found.engine == "streamtok" else None
 
+    @cached_property
+    def transformers(self) -> Any:
+        """A tokenizer of transformers with that engine, or None."""
+        try:
+            from transformers import PreTrainedTokenizerFast
+        except ImportError:
+            return None
+        from streamtok.hf import accelerate
+
+        made = accelerate(PreTrainedTokenizerFast(tokenizer_object=self.real))
+        made.pad_token = made.convert_ids_to_tokens(0)
+        has_ours = made._tokenizer.engine == "streamtok"
+        return made if has_ours and made.pad_token_id is not None else None
+
 
 def any_subject(rng: random.Random, family: str | None = None) -> Subject:
     """One that streamtok and `tokenizers` take."""
