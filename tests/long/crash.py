@@ -27,7 +27,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,14 @@ def make_text(rng: random.Random, size: int) -> str:
     return "".join(parts)
 
 
+def make_rows(rng: random.Random, text: str, row: Callable[[object], dict[str, object]]) -> bytes:
+    """JSON lines of the lines of a text; some of them are bad: they are skipped, and logged."""
+    rows = [json.dumps({"id": i, **row(line)}) for i, line in enumerate(text.split("\n"))]
+    for i in range(len(rows), 0, -9):
+        rows.insert(i, rng.choice(["{broken", json.dumps(row(5)), "{}", ""]))
+    return ("\n".join(rows) + "\n{broken\n").encode()
+
+
 @dataclass
 class Scenario:
     """A command line, whose files are made in a folder. out: the output; stdin: fed slowly.
@@ -102,13 +110,7 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
         "0.txt.gz": gzip.compress(texts[0].encode()) + gzip.compress(texts[1].encode()),
         "1.txt": texts[2].encode(),
     }
-    rows = [
-        json.dumps({"meta": {"text": line}, "id": i})
-        for i, line in enumerate("".join(texts).split("\n"))
-    ]
-    for i in range(len(rows), 0, -9):  # skipped, and logged
-        rows.insert(i, rng.choice(["{broken", '{"meta": {"text": 5}}', "{}", '{"meta": []}']))
-    jsonl = {"rows.jsonl": ("\n".join(rows) + "\n{broken\n").encode()}
+    jsonl = {"rows.jsonl": make_rows(rng, "".join(texts), lambda text: {"meta": {"text": text}})}
     end = ["--append", "<|endoftext|>"]
     tokens = str(max(50, size // 12))
     shards = ["--shard-tokens", tokens]

@@ -34,42 +34,23 @@ from streamtok.jobs.stores import places
 from streamtok.jobs.stores.objects import upload
 
 from ..jobs.stores import s3_server
-from .crash import POLICIES, make_text
+from ..serve_clients import ENV
+from .crash import POLICIES, make_rows, make_text
 
-ROOT = Path(__file__).resolve().parents[2]
-PART = "20000"
-IN_PARTS = ["--part-size", PART, "--task", "0/1"]
+IN_PARTS = ["--part-size", "20000", "--task", "0/1"]
 MOST = 12  # kills in a job
 FORMATS = ["megatron", "u16", "npy", "datatrove", "jsonl"]
 
 
-def spawn(*args: str, temporary: Path | None = None) -> subprocess.Popen[bytes]:
-    """A streamtok command. temporary: its folder for temporary files, which a kill leaves."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "streamtok", *args],
-        cwd=ROOT,
-        env={**os.environ, "TMPDIR": str(temporary)} if temporary else None,
-    )
-
-
 def start(
-    inputs: list[str],
-    out: str,
-    format: str,
-    temporary: Path | None = None,
-    more: Sequence[str] = IN_PARTS,
+    inputs: list[str], out: str, format: str, temporary: Path, more: Sequence[str] = ()
 ) -> subprocess.Popen[bytes]:
-    """The process that encodes, by default the driver of a job in parts."""
-    args = ["-e", "gpt2", "--jsonl", "text", "--skip-bad-lines", *more, *inputs]
-    return spawn("encode", "-q", *args, "--format", format, "-o", out, temporary=temporary)
-
-
-def make_rows(rng: random.Random, size: int) -> bytes:
-    """JSON lines, some of them bad."""
-    lines = [json.dumps({"text": line}) for line in make_text(rng, size).split("\n")]
-    for at in range(len(lines), 0, -9):
-        lines.insert(at, rng.choice(["{broken", '{"text": 5}', "{}", ""]))
-    return "\n".join(lines).encode()
+    """A driver of the job. temporary: its folder for temporary files, which a kill leaves."""
+    args = ["encode", "-q", "-e", "gpt2", "--jsonl", "text", "--skip-bad-lines", *IN_PARTS, *more]
+    command = [sys.executable, "-m", "streamtok", *args, *inputs, "--format", format, "-o", out]
+    # A store's credentials are in the environment of now.
+    env = {**os.environ, "PYTHONPATH": ENV["PYTHONPATH"], "TMPDIR": str(temporary)}
+    return subprocess.Popen(command, env=env)
 
 
 def contents(out: str) -> dict[str, str]:
@@ -102,7 +83,7 @@ def disturbed(inputs: list[str], out: str, format: str, rng: random.Random, temp
     while True:
         before = done
         drivers = [
-            start(inputs, out, format, temporary, [*IN_PARTS, *rng.choice(POLICIES)])
+            start(inputs, out, format, temporary, rng.choice(POLICIES))
             for _ in range(rng.choice([1, 1, 2]))
         ]
         while any(driver.poll() is None for driver in drivers):
@@ -128,8 +109,12 @@ def one_round(seed: int, store: str | None = None) -> collections.Counter[str]:
         top = Path(folder)
         (top / "temporary").mkdir()
         files = [str(top / f"in{number}") for number in range(2)]
-        Path(files[0]).write_bytes(make_rows(rng, 300_000))
-        Path(files[1]).write_bytes(gzip.compress(make_rows(rng, 600_000)))
+        rows = [
+            make_rows(rng, make_text(rng, size), lambda text: {"text": text})
+            for size in (300_000, 600_000)
+        ]
+        Path(files[0]).write_bytes(rows[0])
+        Path(files[1]).write_bytes(gzip.compress(rows[1]))
         inputs, out = files, str(top / "out")
         if store is not None:
             inputs = [f"{store}/{seed}/{os.path.basename(path)}" for path in files]
@@ -141,7 +126,7 @@ def one_round(seed: int, store: str | None = None) -> collections.Counter[str]:
         if store is None:  # under the same name, which sidecars and the manifest depend on
             os.rename(out, top / "first")
         other = str(top / "out")
-        assert start(files, other, format).wait() == 0, "the undisturbed job failed"
+        assert start(files, other, format, top).wait() == 0, "the undisturbed job failed"
         expected = contents(other)
         if store is not None:
             found, expected = map(without_job, (found, expected))

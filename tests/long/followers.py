@@ -34,7 +34,8 @@ import numpy as np
 import streamtok
 from streamtok.files import hidden_path
 
-ROOT = Path(__file__).resolve().parents[2]
+from ..serve_clients import ENV
+
 GPT2 = streamtok.get_encoding("gpt2")
 ACCEPT = "--accept-gap"
 PATIENCE = 60.0  # seconds for a start, and to read what is there
@@ -336,13 +337,12 @@ class Process:
         args = [*self._args, "--checkpoint-every", every]
         args += ["--chunk-size", self._rng.choice(["300", "64k", "64k"]), "-q"]
         args += [ACCEPT] if self.accepts else []
-        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._process = subprocess.Popen(
             [sys.executable, "-m", "streamtok", *args],
             cwd=self._folder,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
+            env=ENV,
         )
 
     def end(self, number: signal.Signals) -> None:
