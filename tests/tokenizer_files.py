@@ -60,20 +60,33 @@ def random_file(rng: random.Random) -> File:
     """A file as its author would write it, or nearly so."""
     alphabet = rng.choice(ALPHABETS)
     kind = rng.choices(["bytes", "characters"], [55, 45])[0]
-    file: File = {
+    file = file_of(
+        random_model(rng, kind, alphabet),
+        random_pre_tokenizer(rng, kind),
+        random_decoder(rng, kind),
+        random_normalizer(rng, kind),
+    )
+    suffix = file["model"]["end_of_word_suffix"]
+    if suffix and rng.random() < 0.7:
+        file["decoder"] = {"type": "BPEDecoder", "suffix": suffix}
+    return with_added_tokens(rng, file, alphabet)
+
+
+def file_of(model: Any, pre_tokenizer: Any, decoder: Any, normalizer: Any) -> File:
+    return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [],
-        "normalizer": random_normalizer(rng, kind),
-        "pre_tokenizer": random_pre_tokenizer(rng, kind),
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
         "post_processor": None,
-        "decoder": random_decoder(rng, kind),
-        "model": random_model(rng, kind, alphabet),
+        "decoder": decoder,
+        "model": model,
     }
-    suffix = file["model"]["end_of_word_suffix"]
-    if suffix and rng.random() < 0.7:
-        file["decoder"] = {"type": "BPEDecoder", "suffix": suffix}
+
+
+def with_added_tokens(rng: random.Random, file: File, alphabet: str) -> File:
     file["added_tokens"] = without_chance(random_added_tokens(rng, alphabet), file)
     give_ids(file)
     return file
@@ -105,25 +118,18 @@ def random_piece_file(rng: random.Random) -> File:
     """A file with WordPiece, WordLevel or Unigram, as its author would write it, or nearly so."""
     alphabet = rng.choice(ALPHABETS)
     kind = rng.choice(["WordPiece", "WordPiece", "Unigram", "Unigram", "WordLevel"])
-    file: File = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": random_normalizer(rng, rng.choice(["bytes", "characters"])),
-        "pre_tokenizer": pieces_pre_tokenizer(rng),
-        "post_processor": None,
-        "decoder": rng.choice([None, metaspace_decoder(rng), random_decoder(rng, "characters")]),
-        "model": random_pieces(rng, kind, alphabet),
-    }
+    file = file_of(
+        random_pieces(rng, kind, alphabet),
+        pieces_pre_tokenizer(rng),
+        rng.choice([None, metaspace_decoder(rng), random_decoder(rng, "characters")]),
+        random_normalizer(rng, rng.choice(["bytes", "characters"])),
+    )
     if rng.random() < 0.1:
         file["decoder"] = random_decoder(rng, "bytes")
     if kind == "WordPiece" and rng.random() < 0.7:
         prefix = file["model"]["continuing_subword_prefix"]
         file["decoder"] = {"type": "WordPiece", "prefix": prefix, "cleanup": rng.random() < 0.5}
-    file["added_tokens"] = without_chance(random_added_tokens(rng, alphabet), file)
-    give_ids(file)
-    return file
+    return with_added_tokens(rng, file, alphabet)
 
 
 # Normalizers

@@ -17,9 +17,7 @@ import json
 import lzma
 import random
 import re
-import struct
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +30,7 @@ import zstandard
 from streamtok.cli.main import main as streamtok_main
 from streamtok.jobs.sources import unit_ends
 
+from ..jobs.test_id_files import read_datatrove, read_megatron, read_table
 from ..nasty import MALFORMED
 from .calls.subjects import Subject, any_subject
 from .calls.texts import random_size, random_text
@@ -188,39 +187,10 @@ def read_output(path: Path, format: str) -> tuple[list[int], list[list[int]] | N
     if format == "jsonl":
         documents = [json.loads(line)["input_ids"] for line in path.read_text().splitlines()]
     elif format == "megatron":
-        documents = list(_megatron(path))
-    elif format == "datatrove":
-        ends = np.fromfile(f"{path}.index", "<u8").tolist()
-        _name, width = Path(f"{path}.metadata").read_text().split("\n")[0].rsplit("|", 1)
-        ids = np.fromfile(path, f"<u{width}").tolist()
-        assert not ids or (ends and ends[-1] == len(ids)), (ends, len(ids))
-        documents = [ids[a:b] for a, b in zip([0, *ends], ends)]  # noqa: B905
+        documents = read_megatron(str(path.with_suffix("")))
     else:
-        documents = []
-        rows = pq.read_table(path).to_pydict()
-        parts = rows.get("part", [0] * len(rows["document"]))
-        for part, ids in zip(parts, rows["input_ids"], strict=True):
-            if part:
-                documents[-1] += ids
-            else:
-                documents.append(ids)
+        documents = (read_datatrove if format == "datatrove" else read_table)(str(path))
     return [one for ids in documents for one in ids], documents
-
-
-def _megatron(path: Path) -> Iterator[list[int]]:
-    index = path.with_suffix(".idx").read_bytes()
-    magic, version, code, count, n_documents = struct.unpack_from("<9sQBQQ", index)
-    assert (magic, version, n_documents) == (b"MMIDIDX\0\0", 1, count + 1)
-    lengths = np.frombuffer(index, "<i4", count, 34).tolist()
-    pointers = np.frombuffer(index, "<i8", count, 34 + 4 * count).tolist()
-    numbers = np.frombuffer(index, "<i8", count + 1, 34 + 12 * count).tolist()
-    assert numbers == list(range(count + 1))
-    assert len(index) == 42 + 20 * count
-    dtype = np.dtype({8: "<u2", 4: "<i4"}[code])
-    ids = np.fromfile(path, dtype)
-    assert sum(lengths) == len(ids)
-    for pointer, length in zip(pointers, lengths, strict=True):
-        yield ids[pointer // dtype.itemsize :][:length].tolist()
 
 
 def outputs(out: Path, is_sharded: bool) -> list[Path]:

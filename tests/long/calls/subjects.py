@@ -21,10 +21,9 @@ from ...tokenizer_files import (
     PATTERNS,
     File,
     byte_level,
-    give_ids,
+    file_of,
     ids_of,
     metaspace,
-    random_added_tokens,
     random_decoder,
     random_file,
     random_model,
@@ -32,7 +31,7 @@ from ...tokenizer_files import (
     random_piece_file,
     random_pieces,
     split,
-    without_chance,
+    with_added_tokens,
 )
 from ..states.encodings import SPECIALS, made
 
@@ -164,21 +163,13 @@ def staged_file(rng: random.Random) -> File:
         if kind == "BPE"
         else random_pieces(rng, kind, alphabet)
     )
-    file: File = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": random_normalizer(rng, "bytes") if rng.random() < 0.15 else None,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
-        "post_processor": None,
-        "decoder": random_decoder(rng, "bytes" if has_bytes else "characters"),
-        "model": model,
-    }
-    if rng.random() < 0.3:
-        file["added_tokens"] = without_chance(random_added_tokens(rng, alphabet), file)
-    give_ids(file)
-    return file
+    file = file_of(
+        model,
+        {"type": "Sequence", "pretokenizers": steps},
+        random_decoder(rng, "bytes" if has_bytes else "characters"),
+        random_normalizer(rng, "bytes") if rng.random() < 0.15 else None,
+    )
+    return with_added_tokens(rng, file, alphabet) if rng.random() < 0.3 else file
 
 
 def of_sentencepiece(rng: random.Random) -> Subject | None:
