@@ -7,6 +7,7 @@ it is all that it prints; `<!-- ends with -->` between them says that it is only
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import re
 import shutil
 from pathlib import Path
@@ -31,6 +32,7 @@ STAND_INS = {
     "langchain_text_splitters": "langchain_text_splitters.py",
     "llama_index": "llama_index",
 }
+_END = "\x1e"  # of what a block of Python prints
 _BLOCK = re.compile(
     r"(?P<not_run><!-- not run -->\n)?```(?P<language>python|sh)\n(?P<code>.*?)^```\n"
     r"(?:(?:<!-- (?P<end>ends with) -->\n)?```text\n(?P<shown>.*?)^```\n)?",
@@ -46,20 +48,34 @@ def test_guide(guide: str, tmp_path: Path) -> None:
             source = Path(__file__).parent / "stand_ins" / path
             copy = shutil.copytree if source.is_dir() else shutil.copy
             copy(source, tmp_path / path)
-    found = list(_BLOCK.finditer((DOCS / guide).read_text("utf-8")))
-    assert sum(not block["not_run"] for block in found) >= 2
-    for block in found:
-        if block["not_run"]:
-            continue
-        code = block["code"]
-        if block["language"] == "python":
-            (tmp_path / "block.py").write_text(code, "utf-8")
-            code = "python -W error::ResourceWarning block.py"
-        printed = run_shell(code, tmp_path)
-        if block["end"]:
-            assert printed.endswith(block["shown"]), code
-        elif block["shown"] is not None:
-            assert printed == block["shown"], code
+    found = [
+        block
+        for block in _BLOCK.finditer((DOCS / guide).read_text("utf-8"))
+        if not block["not_run"]
+    ]
+    assert len(found) >= 2
+    for language, group in itertools.groupby(found, lambda block: block["language"]):
+        blocks = list(group)
+        if language == "python":
+            (tmp_path / "blocks.py").write_text(_of_blocks(blocks), "utf-8")
+            printed = run_shell("python -W error::ResourceWarning blocks.py", tmp_path).split(_END)
+        else:
+            printed = [run_shell(block["code"], tmp_path) for block in blocks]
+        for block, shown in zip(blocks, printed, strict=False):
+            if block["end"]:
+                assert shown.endswith(block["shown"]), block["code"]
+            elif block["shown"] is not None:
+                assert shown == block["shown"], block["code"]
+
+
+def _of_blocks(blocks: list[re.Match[str]]) -> str:
+    """A program that runs one after the other, each as a program of its own: libraries that they
+    import take a while.
+    """
+    lines = [f"CODES = {[block['code'] for block in blocks]!r}"]
+    lines.append("for number, code in enumerate(CODES):")
+    lines.append("    exec(compile(code, f'block {number}', 'exec'), {'__name__': '__main__'})")
+    return "\n".join([*lines, f"    print(end={_END!r})"])
 
 
 def test_the_site_has_all_pages() -> None:
