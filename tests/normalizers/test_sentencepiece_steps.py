@@ -74,7 +74,7 @@ def test_the_librarys_normalizer(rule, dummy, removes, symbols):
     keys = read_charsmap(charsmap, 64, True) if charsmap else {}
     ours = steps_of(charsmap, symbols, dummy, removes)
     rng = random.Random(f"{rule} {dummy} {removes}")
-    for _ in range(150):
+    for _ in range(60):
         text = odd_text(rng)
         expected = theirs.normalize(text)
         slow = normalized(keys, set(symbols), dummy, removes, text)
