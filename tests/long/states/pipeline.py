@@ -19,11 +19,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow.parquet  # noqa: F401  # a call that fails in the middle of its import breaks it
 
 from streamtok.cli.main import main as streamtok_main
 from streamtok.cli.stop_signals import Signals
+from streamtok.jobs.sources import unit_ends
 
 from ...system_calls import Act, Calls, at_call, no_space
 from ..crash import Scenario, contents, make_text, scenarios
@@ -31,6 +33,7 @@ from ..steps import Machine
 
 _FAILURES = ("full", "still full", "broken", "interrupted", "signal")
 _SIZE = 3000  # characters of the inputs
+_UNIT = 300  # bytes
 _STEPS = 150  # a run makes fewer system calls than this, or about as many
 
 
@@ -155,8 +158,9 @@ class PipelineMachine(Machine):
         inputs = [str(self._folder / name) for name in self._inputs]
         args = ["encode", *inputs, *self.scenario.args, "-o", str(folder / self.scenario.out)]
         said = io.StringIO()
-        with contextlib.redirect_stderr(said):
-            code = streamtok_main([*args, "-q", *self.scenario.resume, "--checkpoint-every", "0"])
+        more = ["-q", *self.scenario.resume, "--checkpoint-every", "0"]
+        with contextlib.redirect_stderr(said), mock.patch.object(unit_ends, "UNIT", _UNIT):
+            code = streamtok_main([*args, *more])
         return code, said.getvalue()
 
     def _expected(self) -> dict[str, bytes]:
@@ -166,7 +170,8 @@ class PipelineMachine(Machine):
                 folder = Path(name)
                 self.scenario.files = dict(self._inputs)
                 self.scenario.prepare(folder)
-                assert streamtok_main(self.scenario.command(folder)) == 0
+                with mock.patch.object(unit_ends, "UNIT", _UNIT):
+                    assert streamtok_main(self.scenario.command(folder)) == 0
                 self._known[key] = contents(folder, self._inputs.keys())
         return self._known[key]
 
