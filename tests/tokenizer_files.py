@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from tokenizers import Tokenizer, models
@@ -470,13 +471,23 @@ def ids_of(model: Any) -> dict[str, int]:
 
 
 def random_text(rng: random.Random, file: File) -> str:
-    """A text of what matters to this file: its tokens, parts of them, blanks, odd characters."""
+    """A text of what matters to this file."""
     contents = [token["content"] for token in file["added_tokens"]]
     contents += normalized_contents(file)
     vocab = [text for text in ids_of(file["model"]) if text]
     letters = [token for token in vocab if len(token) == 1 and token.isprintable()] or ["a"]
     letters = letters if len(letters) < 40 else list("ab <>1.é\n\u2581")
-    back = {symbol: byte for byte, symbol in BYTE_SYMBOLS.items()}
+    if file["decoder"] and file["decoder"]["type"] == "ByteLevel":
+        back = {symbol: byte for byte, symbol in BYTE_SYMBOLS.items()}
+        known = [bytes([back[c] for c in token if c in back]) for token in vocab]
+        vocab = [data.decode("utf-8", "ignore") for data in known]
+    return text_of(rng, contents, vocab, letters)
+
+
+def text_of(
+    rng: random.Random, contents: list[str], vocab: list[str], letters: Sequence[str]
+) -> str:
+    """Added tokens and parts of them, tokens, blanks, odd characters, letters; some many times."""
     parts = []
     for _ in range(rng.choice([0, 1, 2, 4, 6, 10, 20])):
         kind = rng.random()
@@ -486,12 +497,8 @@ def random_text(rng: random.Random, file: File) -> str:
         elif kind < 0.45:
             token = rng.choice(vocab)
             token = rng.choice(vocab) if token.startswith("<0x") else token
-            token = (
-                rng.choice(letters) if token.startswith("<0x") and rng.random() < 0.99 else token
-            )
-            if file["decoder"] and file["decoder"]["type"] == "ByteLevel":
-                data = bytes(back[c] for c in token if c in back)
-                token = data.decode("utf-8", "ignore")
+            if token.startswith("<0x") and rng.random() < 0.99:
+                token = rng.choice(letters)
             part = token.replace("\u2581", " ") if rng.random() < 0.5 else token
         elif kind < 0.6:
             part = rng.choice([" ", "  ", "   ", "\n", "\n\n", " \n", "\t", "\u2581", " \u2581"])
@@ -499,7 +506,7 @@ def random_text(rng: random.Random, file: File) -> str:
             part = rng.choice(ODD)
         else:
             part = "".join(rng.choices(letters, k=rng.randint(1, 6)))
-        parts.append(part)
+        parts.append(part * (rng.choice([5, 300]) if rng.random() < 0.02 else 1))
     return "".join(parts)
 
 

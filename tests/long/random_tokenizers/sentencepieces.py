@@ -17,7 +17,7 @@ from streamtok.reference import sentencepiece_models as reference
 
 from ...reference import sentencepiece_map
 from ...sentencepiece_models import field, model, processor
-from ...tokenizer_files import ODD
+from ...tokenizer_files import text_of
 from .checks import Difference, check_text
 from .rounds import TEXTS
 
@@ -25,6 +25,7 @@ MARK = "\u2581"
 LETTERS = "aaabbcdexyzé日本👍"
 SYMBOLS = ("xy", "xyx", "yxx", "<sep>", "ab", "abc", "日a", "bb")
 MAP = {"Ａ": "a", "e\u0301": "é", "x": "", MARK: " ", "日": "xy"}
+MAPPED = ("Ａ", "e\u0301", "\ufb01", "\u3000", "ᚠ", "ᚠᚡ", "<unk")  # by the library's maps, or not
 TYPES = {"unigram": 1, "bpe": 2}
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
@@ -58,9 +59,10 @@ def one_round(seed: int) -> collections.Counter[str]:
     except streamtok.VocabularyError as error:
         shape = "'...'".join(str(error).removeprefix("FILE: ").split("'")[::2])[:110]
         return counts + collections.Counter([f"refused: {shape}"])
-    vocab = [theirs.id_to_piece(id) for id in range(theirs.vocab_size())]
+    pieces = [theirs.id_to_piece(id) for id in range(theirs.vocab_size())]
+    vocab = [piece for piece in pieces if not piece.startswith("<")] or ["a"]
     for _ in range(TEXTS):
-        text = random_text(rng, vocab)
+        text = text_of(rng, [*SYMBOLS, *MAPPED], vocab, LETTERS)
         found = difference(enc, theirs, settings, text, rng, counts)
         if found is None and rows is not None:
             twin = by_reference(rows, settings, text)
@@ -214,22 +216,3 @@ def made(rows: list[tuple[str, float, int]], kind: int, settings: dict[str, Any]
     normalizer += field(2, write_charsmap(settings["map"])) if settings["map"] else b""
     trainer = field(3, kind) + field(35, int(settings["byte_fallback"]))
     return model(rows, trainer=trainer, normalizer=normalizer)
-
-
-def random_text(rng: random.Random, vocab: list[str]) -> str:
-    parts = []
-    pieces = [piece for piece in vocab if not piece.startswith("<")] or ["a"]
-    for _ in range(rng.choice([0, 1, 2, 5, 10, 30])):
-        way = rng.random()
-        if way < 0.4:
-            part = rng.choice(pieces).replace(MARK, " " if rng.random() < 0.9 else MARK)
-        elif way < 0.5:
-            part = rng.choice([" ", "  ", "   ", MARK, "\n", "\t"])
-        elif way < 0.6:
-            part = rng.choice([*ODD, "Ａ", "e\u0301", "\ufb01", "ᚠ", "ᚠᚡ"])
-        elif way < 0.65:
-            part = rng.choice([*SYMBOLS, "<unk", "\u3000"])
-        else:
-            part = "".join(rng.choices(LETTERS, k=rng.randint(1, 6)))
-        parts.append(part * (rng.choice([1] * 9 + [5, 300]) if len(parts) < 3 else 1))
-    return "".join(parts)
