@@ -22,12 +22,13 @@ Encoding = streamtok.Encoding
 Call = Callable[[Encoding, str, dict[str, Any]], Any]
 
 
-def outcome(call: Callable[[], Any]) -> Any:
-    """What a call gives, or the error that it raises."""
+def outcome(call: Callable[..., Any], *args: Any) -> Any:
+    """What a call gives, or the error that it raises, in full."""
     try:
-        return call()
+        return call(*args)
     except Exception as error:
-        return type(error), str(error)
+        place = (error.start, error.end) if isinstance(error, UnicodeDecodeError) else ()
+        return type(error), str(error), vars(error), *place
 
 
 def of_stream(enc: Encoding, text: str, more: dict[str, Any]) -> list[int]:

@@ -7,7 +7,6 @@ import itertools
 import random
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import streamtok
 from streamtok._core.encode import Decoder, UnknownId
 
 from ..conftest import PACKED, encoding_of
+from ..doors import outcome
 from ..encodings import SINGLES, make_encoding
 
 BYTES = make_encoding()
@@ -41,14 +41,6 @@ def mixed() -> streamtok.Encoding:
 MIXED = mixed()
 KNOWN = sorted({*MIXED._mergeable_ranks.values(), *MIXED._special_tokens.values()})
 NEAR = [id for id in KNOWN if id < 1 << 31]
-
-
-def outcome(function: Callable[..., Any], *args: Any) -> Any:
-    """What it gives, or what it raises, in full."""
-    try:
-        return function(*args)
-    except Exception as error:
-        return type(error), str(error), vars(error)
 
 
 def decoder_of(encoding: streamtok.Encoding) -> Decoder:

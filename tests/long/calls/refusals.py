@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...doors import outcome
 from ...live_threads import together
 from .calls import CALLS, Ask
 from .texts import cut
@@ -83,16 +84,6 @@ def as_any_kind(rng: random.Random, text: str | bytes) -> Any:
     return made
 
 
-def outcome(call: Callable[[], Any]) -> Any:
-    """What a call gives or raises, in a form that can be compared."""
-    try:
-        result = call()
-    except (ValueError, TypeError, BufferError) as error:
-        said = type(error).__name__, str(error)
-        return (*said, error.start, error.end) if isinstance(error, UnicodeError) else said
-    return result.tolist() if isinstance(result, np.ndarray) else result
-
-
 def refused(ask: Ask) -> None:
     """One text that `encode` refuses."""
     enc, n, options = ask.subject.encoding, ask.threads, ask.options
@@ -100,11 +91,11 @@ def refused(ask: Ask) -> None:
     text = as_any_kind(ask.rng, ask.text)
     calls: dict[str, Callable[[], Any]] = {
         "encode": lambda: enc.encode(text, **options),
-        "encode_to_numpy": lambda: enc.encode_to_numpy(text, **options),
+        "encode_to_numpy": lambda: enc.encode_to_numpy(text, **options).tolist(),
         "count": lambda: enc.count(text, **options),
         f"encode_to_numpy, {n} threads": lambda: enc.encode_to_numpy(
             text, num_threads=n, **options
-        ),
+        ).tolist(),
         f"count, {n} threads": lambda: enc.count(text, num_threads=n, **options),
         f"encode_batch, {n} threads": lambda: enc.encode_batch([text], num_threads=n, **options),
     }
