@@ -21,7 +21,7 @@ from ..long.random_tokenizers.rounds import case, checked, one_round
 from ..tokenizer_files import BYTE_SYMBOLS, File, random_file, random_piece_file
 
 PARTS = 2
-MAKERS = [(random_file, 240), (random_piece_file, 120), (staged_file, 40)]
+MAKERS = [(random_file, 160), (random_piece_file, 80), (staged_file, 30)]
 # What may be refused, and how often at most: of hundred files, in all.
 MAY_BE_REFUSED = {
     "the regular expression": 7,  # of Replace

@@ -42,7 +42,7 @@ def random_normalizer(rng, most):
 
 def test_random_sequences_of_steps():
     rng = random.Random(33)
-    for _ in range(150):
+    for _ in range(90):
         second = random_normalizer(rng, 2) if rng.random() < 0.4 else None
         table = ElementTable(Elements(random_normalizer(rng, 4), second))
         for _ in range(20):
