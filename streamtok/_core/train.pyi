@@ -75,6 +75,7 @@ class MergeLoop:
         most: int,
         min_frequency: int,
         by_place: bool,
+        length_limit: int = 0xFFFFFFFF,
     ) -> MergeLoop: ...
     @property
     def n_merges(self) -> int: ...

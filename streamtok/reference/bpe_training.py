@@ -8,6 +8,9 @@ raw    the pair with the smallest (left id, right id): rustbpe
 hf     the same, but with the bytes in the order of Hugging Face's ByteLevel alphabet
 first  the pair that comes first in the text as it is by now: minbpe's RegexTokenizer
 
+A limit of the length takes effect from three bytes on, and tokens are shorter than it, as those of
+Hugging Face's `max_token_length` are.
+
 Overlapping pairs count: "aaa" holds the pair (a, a) twice, although only one can be replaced. All
 three trainers agree on that.
 
@@ -18,13 +21,13 @@ The tie rules are those of karpathy/rustbpe `src/lib.rs`, huggingface/tokenizers
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from ..vocabulary.byte_alphabet import BYTES_IN_ORDER
 from .bpe import split
 
-__all__ = ["replace_pair", "train", "train_pretokens"]
+__all__ = ["next_merges", "replace_pair", "train", "train_pretokens"]
 
 Pair = tuple[int, int]
 
@@ -51,6 +54,7 @@ def train(
     *,
     min_frequency: int = 1,
     tie: str = "raw",
+    max_token_length: int | None = None,
 ) -> list[tuple[bytes, bytes]]:
     """The merges, in order. Merge i makes the token with id 256 + i.
 
@@ -58,32 +62,71 @@ def train(
     [(b'l', b'o'), (b'lo', b'w')]
     """
     pretokens = [part.encode() for text in documents for part in split(pattern, text)]
-    return train_pretokens(pretokens, vocab_size, min_frequency=min_frequency, tie=tie)
+    return train_pretokens(
+        pretokens,
+        vocab_size,
+        min_frequency=min_frequency,
+        tie=tie,
+        max_token_length=max_token_length,
+    )
 
 
 def train_pretokens(
-    pretokens: Iterable[bytes], vocab_size: int, *, min_frequency: int = 1, tie: str = "raw"
+    pretokens: Iterable[bytes],
+    vocab_size: int,
+    *,
+    min_frequency: int = 1,
+    tie: str = "raw",
+    max_token_length: int | None = None,
 ) -> list[tuple[bytes, bytes]]:
     """`train`, for text that is already cut into pre-tokens.
 
     >>> train_pretokens([b"low", b"lower"], 258)
     [(b'l', b'o'), (b'lo', b'w')]
     """
-    rows = [list(pretoken) for pretoken in pretokens]
-    tokens = [bytes([byte]) for byte in range(256)]
-    order = list(range(256))  # the place of each id where the smallest pair is looked for
+    return next_merges(
+        [list(pretoken) for pretoken in pretokens],
+        {byte: bytes([byte]) for byte in range(256)},
+        range(256, vocab_size),
+        min_frequency=min_frequency,
+        tie=tie,
+        max_token_length=max_token_length,
+    )
+
+
+def next_merges(
+    rows: list[list[int]],
+    tokens: Mapping[int, bytes],
+    new_ids: Iterable[int],
+    *,
+    min_frequency: int = 1,
+    tie: str = "raw",
+    max_token_length: int | None = None,
+) -> list[tuple[bytes, bytes]]:
+    """The merges that give the new ids, in order, where training stands at these rows of ids.
+
+    >>> next_merges([[256, 119], [256, 101]], {101: b"e", 119: b"w", 256: b"lo"}, [300])
+    [(b'lo', b'e')]
+    """
+    tokens = dict(tokens)
+    order = {id: id for id in tokens}  # the place of each id where the smallest pair is looked for
     if tie == "hf":
-        order = [BYTES_IN_ORDER.index(byte) for byte in range(256)]
+        order |= {byte: place for place, byte in enumerate(BYTES_IN_ORDER)}
     merges: list[tuple[bytes, bytes]] = []
-    while len(tokens) < vocab_size:
+    for new in new_ids:
         counts = Counter(pair for ids in rows for pair in pairwise(ids))  # in text order
+        if max_token_length is not None:
+            sizes = {pair: len(tokens[pair[0]] + tokens[pair[1]]) for pair in counts}
+            counts = Counter(
+                {p: counts[p] for p in counts if sizes[p] == 2 or sizes[p] < max_token_length}
+            )
         most = max(counts.values(), default=0)
         if most < max(min_frequency, 1):
             break
         tied = [pair for pair, count in counts.items() if count == most]
         best = tied[0] if tie == "first" else min(tied, key=lambda p: (order[p[0]], order[p[1]]))
         merges.append((tokens[best[0]], tokens[best[1]]))
-        rows = [replace_pair(ids, best, len(tokens)) for ids in rows]
-        order.append(len(tokens))
-        tokens.append(tokens[best[0]] + tokens[best[1]])
+        rows = [replace_pair(ids, best, new) for ids in rows]
+        order[new] = new
+        tokens[new] = tokens[best[0]] + tokens[best[1]]
     return merges

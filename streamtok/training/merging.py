@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -12,7 +12,7 @@ from .._core.encode import check_special_size
 from .._core.train import MergeLoop
 from ..errors import VocabularyError
 from ..vocabulary.byte_alphabet import BYTES_IN_ORDER
-from ..vocabulary.table import MAX_TOKEN_BYTES
+from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,6 +22,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 Tie: TypeAlias = Literal["raw", "hf", "first"]
 TIES = get_args(Tie)
 
+SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
 _EFFORT = 1 << 20  # positions that the merge loop visits in about 10 ms
 
 
@@ -40,7 +41,7 @@ def check_specials(texts: list[str]) -> None:
         raise ValueError(f"the special tokens must be different, but {twice!r} is given twice")
 
 
-def check_apart(specials: list[str], tokens: list[bytes]) -> None:
+def check_apart(specials: Iterable[str], tokens: Iterable[bytes]) -> None:
     """Raise VocabularyError for a special token that is one of the trained tokens, too.
 
     It would have two ids, and with one id, users' text could become the special token.
@@ -52,7 +53,9 @@ def check_apart(specials: list[str], tokens: list[bytes]) -> None:
         )
 
 
-def check_merging(vocab_size: int, min_frequency: int, tie: str) -> None:
+def check_merging(
+    vocab_size: int, min_frequency: int, tie: str, max_token_length: int | None = None
+) -> None:
     """Raise TypeError or ValueError for arguments of `merge_pairs` that are out of range."""
     operator.index(vocab_size)
     operator.index(min_frequency)
@@ -65,6 +68,10 @@ def check_merging(vocab_size: int, min_frequency: int, tie: str) -> None:
         )
     if not 0 <= min_frequency < 1 << 63:
         raise ValueError(f"min_frequency must be in 0 … 2**63 - 1, not {min_frequency}")
+    if max_token_length is not None and operator.index(max_token_length) < 2:
+        raise ValueError(
+            f"max_token_length must be at least 2, or None for no limit, not {max_token_length}"
+        )
 
 
 def merge_pairs(
@@ -75,6 +82,7 @@ def merge_pairs(
     *,
     min_frequency: int,
     tie: str,
+    max_token_length: int | None,
     progress: Progress | None,
 ) -> tuple[list[int], list[int]]:
     """(left ids, right ids) of the merges. Merge i makes the id 256 + i; ids of bytes are values.
@@ -85,7 +93,11 @@ def merge_pairs(
     """
     byte_of = np.array(BYTES_IN_ORDER if tie == "hf" else range(256), np.uint32)
     order = np.argsort(byte_of).astype(np.uint32)
-    loop = MergeLoop(data, sizes, counts, order, vocab_size - 256, min_frequency, tie == "first")
+    # No token is as long as the greatest limit.
+    limit = NO_ID if max_token_length is None else min(max_token_length, NO_ID)
+    loop = MergeLoop(
+        data, sizes, counts, order, vocab_size - 256, min_frequency, tie == "first", limit
+    )
     lefts, rights = run_loop(loop, progress)
     for ids in lefts, rights:
         ids[ids < 256] = byte_of[ids[ids < 256]]
@@ -104,13 +116,16 @@ def run_loop(
     return loop.merges()
 
 
-def tokens_of(lefts: list[int], rights: list[int]) -> list[bytes]:
-    """All tokens, in order of id. Raises VocabularyError if one is too long.
+def tokens_of(
+    lefts: list[int], rights: list[int], first: Sequence[bytes] = SINGLE_BYTES
+) -> list[bytes]:
+    """All tokens, in order of id; first: those that merges begin with. Raises VocabularyError if
+    one is too long.
 
     No two tokens are equal: if the same bytes occur at two places, and no token crosses their ends
     there, then every merge inside of them happens at both places.
     """
-    tokens = [bytes([byte]) for byte in range(256)]
+    tokens = [*first]
     for left, right in zip(lefts, rights, strict=True):
         tokens.append(tokens[left] + tokens[right])
         if len(tokens[-1]) > MAX_TOKEN_BYTES:

@@ -37,6 +37,7 @@ class Trainer(VocabularyTrainer):
         special_tokens: Sequence[str] = (),
         min_frequency: int = 1,
         tie: Tie = "raw",
+        max_token_length: int | None = None,
         name: str = "trained",
         progress: Progress | None = None,
     ) -> Encoding:
@@ -49,6 +50,8 @@ class Trainer(VocabularyTrainer):
         tie: which of the most frequent pairs is merged first. "raw", as rustbpe: the one with the
         smallest (left id, right id). "hf": the same, with bytes in the order of Hugging Face's
         ByteLevel alphabet. "first", as minbpe: the one that comes first in the text.
+        max_token_length: as in Hugging Face's BpeTrainer, tokens of more than two bytes have fewer
+        bytes than this.
         name: of the encoding. progress: called with (merges done, merges requested).
 
         Raises ValueError and TypeError for bad arguments, and UnicodeDecodeError if the open text
@@ -60,6 +63,7 @@ class Trainer(VocabularyTrainer):
             special_tokens=special_tokens,
             min_frequency=min_frequency,
             tie=tie,
+            max_token_length=max_token_length,
             progress=progress,
         )
         return Encoding(

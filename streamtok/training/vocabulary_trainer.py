@@ -25,6 +25,7 @@ from ..threads import check_threads, usable_cores
 from ..vocabulary.table import Vocabulary
 from .counting import BLOCK, Counting
 from .merging import (
+    SINGLE_BYTES,
     Progress,
     Tie,
     check_apart,
@@ -216,6 +217,7 @@ class VocabularyTrainer(OneCall):
         special_tokens: Sequence[str] = (),
         min_frequency: int = 1,
         tie: Tie = "raw",
+        max_token_length: int | None = None,
         progress: Progress | None = None,
     ) -> tuple[Vocabulary, dict[str, int]]:
         """The vocabulary and the ids of the special tokens; arguments as for `Trainer.train`."""
@@ -223,8 +225,10 @@ class VocabularyTrainer(OneCall):
             raise TypeError("special_tokens must be a sequence of str, not one str")
         specials = list(special_tokens)
         check_specials(specials)
-        check_apart(specials, [bytes([byte]) for byte in range(256)])
-        lefts, rights = self._merged(vocab_size - len(specials), min_frequency, tie, progress)
+        check_apart(specials, SINGLE_BYTES)
+        lefts, rights = self._merged(
+            vocab_size - len(specials), min_frequency, tie, max_token_length, progress
+        )
         tokens = tokens_of(lefts, rights)
         check_apart(specials, tokens)
         offsets = np.cumsum([0, *map(len, tokens)], dtype=np.uint32)
@@ -238,22 +242,29 @@ class VocabularyTrainer(OneCall):
         *,
         min_frequency: int = 1,
         tie: Tie = "raw",
+        max_token_length: int | None = None,
         progress: Progress | None = None,
     ) -> list[tuple[bytes, bytes]]:
         """The merges, in order. Arguments and exceptions as for `train`."""
-        lefts, rights = self._merged(vocab_size, min_frequency, tie, progress)
+        lefts, rights = self._merged(vocab_size, min_frequency, tie, max_token_length, progress)
         tokens = tokens_of(lefts, rights)
         return [(tokens[a], tokens[b]) for a, b in zip(lefts, rights, strict=True)]
 
     def _merged(
-        self, vocab_size: int, min_frequency: int, tie: str, progress: Progress | None
+        self,
+        vocab_size: int,
+        min_frequency: int,
+        tie: str,
+        max_token_length: int | None,
+        progress: Progress | None,
     ) -> tuple[list[int], list[int]]:
-        check_merging(vocab_size, min_frequency, tie)
+        check_merging(vocab_size, min_frequency, tie, max_token_length)
         return merge_pairs(
             *self._ended(in_order=tie == "first"),
             vocab_size,
             min_frequency=min_frequency,
             tie=tie,
+            max_token_length=max_token_length,
             progress=progress,
         )
 

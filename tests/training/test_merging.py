@@ -30,13 +30,11 @@ from ..trained import SPLITS, counted, documents, rustbpe_tokens, some_text, tok
     vocab_size=st.integers(256, 300),
     min_frequency=st.integers(0, 4),
     tie=st.sampled_from(TIES),
+    max_token_length=st.none() | st.integers(2, 9),
 )
-def test_merges_equal_the_reference(texts, pattern, vocab_size, min_frequency, tie):
-    expected = reference_trainer.train(
-        texts, vocab_size, pattern, min_frequency=min_frequency, tie=tie
-    )
-    trainer = counted(texts, pattern)
-    merges = trainer.merges(vocab_size, min_frequency=min_frequency, tie=tie)
+def test_merges_equal_the_reference(texts, pattern, vocab_size, **settings):
+    expected = reference_trainer.train(texts, vocab_size, pattern, **settings)
+    merges = counted(texts, pattern).merges(vocab_size, **settings)
     assert merges == expected
     assert len(set(tokens_of(merges))) == 256 + len(merges)  # all tokens are different
 
@@ -86,7 +84,7 @@ def test_merges_are_those_of_the_counts(pieces, min_frequency, by_place, as_symb
 # Against other libraries
 
 
-def huggingface_merges(texts, vocab_size: int, pattern: str, min_frequency: int = 0):
+def huggingface_merges(texts, vocab_size: int, pattern: str, min_frequency: int = 0, **settings):
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
@@ -101,6 +99,7 @@ def huggingface_merges(texts, vocab_size: int, pattern: str, min_frequency: int 
         show_progress=False,
         min_frequency=min_frequency,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        **settings,
     )
     tokenizer.train_from_iterator(texts, trainer)
     assert sorted(pre_tokenizers.ByteLevel.alphabet()) == [CHARACTERS[i] for i in BYTES_IN_ORDER]
@@ -127,11 +126,13 @@ def test_merges_equal_hugging_face(pattern, min_frequency):
 
 
 @settings(max_examples=100)
-@given(texts=documents, vocab_size=st.integers(256, 300))
-def test_merges_equal_both_on_random_texts(texts, vocab_size):
+@given(texts=documents, vocab_size=st.integers(256, 300), limit=st.integers(2, 9))
+def test_merges_equal_both_on_random_texts(texts, vocab_size, limit):
     trainer = counted(texts, GPT2)
     assert tokens_of(trainer.merges(vocab_size)) == rustbpe_tokens(texts, vocab_size, GPT2)
     assert trainer.merges(vocab_size, tie="hf") == huggingface_merges(texts, vocab_size, GPT2)
+    shorter = huggingface_merges(texts, vocab_size, GPT2, max_token_length=limit)
+    assert trainer.merges(vocab_size, tie="hf", max_token_length=limit) == shorter
 
 
 def test_merges_equal_both_on_the_corpus():

@@ -135,6 +135,8 @@ def test_arguments():
         Trainer().train(300, special_tokens=["<x>", "<x>"])
     with pytest.raises(ValueError, match="min_frequency"):
         Trainer().train(300, min_frequency=-1)
+    with pytest.raises(ValueError, match="max_token_length"):
+        Trainer().train(300, max_token_length=1)
     trainer = Trainer()
     trainer.update("open")
     for wrong in ({"vocab_size": 300.5}, {"min_frequency": 0.5}, {"special_tokens": "text"}):

@@ -31,11 +31,12 @@ cdef class MergeLoop:
     cdef Merging m
 
     def __cinit__(self, data, sizes, counts, symbol_ids, u32 most, u64 min_frequency,
-                  bint by_place):
+                  bint by_place, u32 length_limit=NONE):
         """data: pre-tokens in a row, of the sizes (uint32 [n]) and counts (uint64 [n]) given, as
         uint8, bytes, or uint32, other symbols from 0 on; symbol_ids: uint32 [number of symbols],
         their ids, which are the same numbers in any order; min_frequency: rarer pairs are not
-        merged; by_place: a tie goes to the pair that comes first, not to the smallest ids.
+        merged; by_place: a tie goes to the pair that comes first, not to the smallest ids;
+        length_limit: tokens of more than two symbols have fewer than this.
         """
         cdef bint has_bytes = getattr(data, "dtype", None) != np.uint32
         cdef ArrayView data_view = read_array(data, UINT8 if has_bytes else UINT32, "data")
@@ -71,6 +72,7 @@ cdef class MergeLoop:
             )
         self.m.most = most
         self.m.by_place = by_place
+        self.m.length_limit = length_limit
         self.m.lowest = min_frequency if min_frequency else 1
         self.m.rows = <Slot*>st_new_table(slots * sizeof(Slot))
         self.m.weights = <u64*>malloc((many + 1) * sizeof(u64))
@@ -327,9 +329,12 @@ cdef inline void lessen(Merging* m, u64 key, u64 weight) noexcept nogil:
 
 
 cdef inline int begin_pair(Merging* m, u64 key, Side* side) except -1 nogil:
-    """A record for a new pair, and room for its places, unless it is too rare; there is room."""
+    """A record for a new pair, and room for its places, unless it is too rare or too long; there is
+    room in the table.
+    """
     cdef Pair* record
-    if side.weight < m.lowest:
+    if side.weight < m.lowest or (
+            m.lengths[key >> 32] + m.lengths[<u32>key] >= m.length_limit):
         side.start = NONE
         return 0
     reserve_pair_places(m, side.size)

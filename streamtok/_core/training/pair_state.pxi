@@ -79,6 +79,7 @@ cdef struct Merging:        # all that a MergeLoop has
     size_t heap_size
     size_t heap_capacity
     u64 lowest              # rarer pairs are not merged
+    u32 length_limit        # tokens of more than two symbols are shorter
     bint by_place
     bint finished
     u32 n_merges
