@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ._core.encode import Decoder, Encoder, Scanner, TokenTable
 from .engines.model_settings import NO_SETTINGS, ModelSettings
@@ -11,7 +11,7 @@ from .engines.plain import PlainEngine
 from .engines.rules import NO_RULES, TextRules
 from .engines.template import NO_TEMPLATE, Template
 from .engines.texts import TextEncoder
-from .errors import UnsupportedPatternError
+from .errors import UnsupportedPatternError, VocabularyError
 from .patterns.pattern import Pattern
 from .special_tokens import SpecialTokens
 from .threads import cached_property
@@ -107,6 +107,26 @@ class Definition:
 
             return WholeTextEngine(self.encoder, self.pat_str, unsupported)
         return PlainEngine(self.encoder)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Those of `Encoding` that make the same one again, without its name."""
+        return {
+            "pat_str": self.pat_str if self.pattern is None else self.pattern,
+            "mergeable_ranks": self.vocabulary,
+            "special_tokens": self.specials.special,
+            "rules": self.rules,
+            "template": self.template,
+        }
+
+    def check_byte_level(self, done: str) -> None:
+        """Raise VocabularyError for what is not byte-level BPE; done: "extended" and the like."""
+        model = self.vocabulary.model
+        if model is not None or self.vocabulary.byte_ids is not None:
+            kind = "BPE of characters" if model is None else model.kind
+            raise VocabularyError(
+                f"{self.name} is a model of {kind}: only byte-level BPE can be {done}"
+            )
 
     @cached_property
     def token_sizes(self) -> TokenSizes:

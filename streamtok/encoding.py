@@ -148,17 +148,8 @@ class Encoding(FastEncoding):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._origin is not None:  # by reference: nothing else to carry
             return self._origin
-        pattern = self.definition.pattern
-        return _made_again, (
-            type(self),
-            self.name,
-            pattern if pattern is not None and pattern.is_composed else self._pat_str,
-            self.definition.vocabulary,
-            self._special_tokens,
-            self.definition.rules,
-            self.definition.template,
-            self.definition.model_settings,
-        )
+        definition = self.definition
+        return _made_again, (type(self), self.name, definition.arguments, definition.model_settings)
 
     # The vocabulary
 
@@ -670,24 +661,17 @@ class Encoding(FastEncoding):
         )
 
 
-def _made_again(
-    kind: Any,
-    name: str,
-    pat_str: str | Pattern,
-    mergeable_ranks: Vocabulary,
-    special_tokens: dict[str, int],
-    rules: TextRules,
-    template: Template,
-    settings: ModelSettings,
-) -> Any:
-    """The `Encoding` that a pickle describes."""
-    made = kind(
-        name,
-        pat_str=pat_str,
-        mergeable_ranks=mergeable_ranks,
-        special_tokens=special_tokens,
-        rules=rules,
-        template=template,
+def changed(encoding: Encoding, **arguments: Any) -> Encoding:
+    """Encoding: the same, but for these arguments."""
+    definition = encoding.definition
+    return _made_again(
+        Encoding, encoding.name, definition.arguments | arguments, definition.model_settings
     )
+
+
+def _made_again(
+    kind: type[Encoding], name: str, arguments: dict[str, Any], settings: ModelSettings
+) -> Encoding:
+    made = kind(name, **arguments)
     made.definition.model_settings = settings
     return made

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..encoding import Encoding
-from .merging import Progress, Tie
-from .vocabulary_trainer import VocabularyTrainer
+import numpy as np
+
+from .._core.encode import ARRAY
+from .._core.train import MergeLoop
+from ..encoding import Encoding, changed
+from ..formats.merge_lists import from_rows
+from ..vocabulary.table import NO_ID, Vocabulary, offsets_of
+from .merging import Progress, Tie, check_apart, check_merging, run_loop, tokens_of
+from .vocabulary_trainer import VocabularyTrainer, is_same
 from .word_pieces import check_word_pieces, word_pieces
 
 if TYPE_CHECKING:
+    from ..definition import Definition
     from ..normalizers import Normalizer
 
 
@@ -69,6 +76,43 @@ class Trainer(VocabularyTrainer):
         return Encoding(
             name, pat_str=self.pattern, mergeable_ranks=vocabulary, special_tokens=specials
         )
+
+    def extend(self, encoding: Encoding, vocab_size: int) -> Encoding:
+        """Make an encoding with more merges: `encoding` goes on training, on what is counted here.
+
+        >>> trainer = Trainer("gpt2")
+        >>> trainer.update("lower lower lowest", final=True)
+        >>> old = trainer.train(258)
+        >>> trainer.extend(old, 262).encode("lower") == trainer.train(262).encode("lower")
+        True
+
+        Ends the open text; the counts stay as they are. Every old id stays, also of special tokens,
+        and new ids follow the highest. The old merges come first; of the new ones, ties are broken
+        by the smallest (left id, right id). For byte-level BPE with the trainer's pattern only. If
+        the encoding has a normalizer, count texts that it has changed.
+
+        vocab_size: the result's `n_vocab`; it is smaller if no pairs are left. A token that no
+        merges made, and some now make, keeps its id.
+
+        Raises ValueError for another pattern or a `vocab_size` below the old one, VocabularyError
+        for other models, and as `train`.
+        """
+        definition = encoding.definition
+        definition.check_byte_level("extended")
+        if definition.pattern is None or not is_same(definition.pattern, self.pattern):
+            raise ValueError(
+                f"the trainer counts with another pattern than that of {encoding.name}: use "
+                "Trainer(encoding.pattern)"
+            )
+        check_merging(vocab_size, 1, "raw")
+        if vocab_size < encoding.n_vocab:
+            raise ValueError(
+                f"vocab_size must be at least {encoding.n_vocab}, the encoding's n_vocab: it is "
+                f"{vocab_size}"
+            )
+        new_ids = range(encoding.n_vocab, vocab_size)
+        vocabulary = _extended(definition, *self._ended(in_order=False), new_ids)
+        return changed(encoding, mergeable_ranks=vocabulary)
 
     def train_wordpiece(
         self,
@@ -132,3 +176,51 @@ class Trainer(VocabularyTrainer):
         return word_piece_encoding(
             name, self.pattern, ids, specials, ids[unk_token], prefix, normalizer
         )
+
+
+def _extended(
+    definition: Definition, data: Any, sizes: Any, counts: Any, new_ids: range
+) -> Vocabulary:
+    """The vocabulary with as many more merges as there are new ids, or with all there are.
+
+    data, sizes, counts: as for `merge_pairs`. The merge loop begins with the tokens of the counted
+    pre-tokens in place of bytes, so it chooses what training would choose next if it had made the
+    old merges itself. Symbols are numbered in the order of the ids, by which ties are broken.
+    """
+    vocabulary = definition.vocabulary
+    order = np.argsort(vocabulary.ids)  # symbol to token
+    ends = np.cumsum(sizes, dtype=np.int64)
+    encoded = definition.encoder.encode_split(data.data, ends, ARRAY)
+    symbols = np.searchsorted(vocabulary.ids[order], encoded).astype(np.uint32)
+    bytes_so_far = np.cumsum(np.diff(vocabulary.offsets)[order][symbols], dtype=np.int64)
+    n_symbols = np.diff(np.searchsorted(bytes_so_far, ends) + 1, prepend=0).astype(np.uint32)
+    every = np.arange(len(order), dtype=np.uint32)
+    loop = MergeLoop(symbols, n_symbols, counts, every, len(new_ids), 1, False)
+    lefts, rights = run_loop(loop, None)
+    old = vocabulary.to_list()
+    first = [old[number] for number in order.tolist()]
+    tokens = tokens_of(lefts.tolist(), rights.tolist(), first)
+    check_apart(definition.specials.every, tokens[len(old) :])
+    # New tokens come after the old ones, unless no merges made them so far.
+    numbers = {token: number for number, token in enumerate(old)}
+    ids = vocabulary.ids.tolist()
+    unmade = {token: id for id, token in vocabulary.decode_only.items()}
+    fresh = iter(new_ids)
+    for token in tokens[len(old) :]:
+        if token not in numbers:
+            numbers[token] = len(ids)
+            ids.append(unmade[token] if token in unmade else next(fresh))
+    known = {*ids}
+    old_lefts, old_rights = definition.table.parts()  # by token
+    made = np.flatnonzero(old_lefts != NO_ID)
+    number_of = np.array([numbers[token] for token in tokens])  # by symbol
+    more = number_of[np.stack([lefts, rights, np.arange(len(old), len(tokens))], axis=1)]
+    rows = np.concatenate([np.stack([old_lefts[made], old_rights[made], made], axis=1), more])
+    return from_rows(
+        b"".join(numbers),
+        offsets_of(np.fromiter(map(len, numbers), np.int64, len(numbers))),
+        np.array(ids),
+        rows.astype(np.uint32),
+        ignore_merges=True,
+        decode_only={id: t for id, t in vocabulary.decode_only.items() if id not in known},
+    )

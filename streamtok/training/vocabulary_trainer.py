@@ -152,11 +152,7 @@ class VocabularyTrainer(OneCall):
 
     @one_call
     def _merge_counts(self, more: Counting, pattern: Pattern) -> None:
-        if (more.errors, pattern.source, pattern.is_composed) != (
-            self.errors,
-            self.pattern.source,
-            self.pattern.is_composed,
-        ):
+        if more.errors != self.errors or not is_same(self.pattern, pattern):
             raise ValueError("the other trainer has another pattern, or another errors setting")
         if more.pending:
             raise ValueError(
@@ -317,6 +313,11 @@ class VocabularyTrainer(OneCall):
 
     def __repr__(self) -> str:
         return f"<Trainer: {self.n_pieces} different pre-tokens in {self.bytes_in} bytes>"
+
+
+def is_same(pattern: Pattern, other: Pattern) -> bool:
+    """Whether two patterns cut texts alike."""
+    return (pattern.source, pattern.is_composed) == (other.source, other.is_composed)
 
 
 @functools.lru_cache(maxsize=16)

@@ -1,0 +1,154 @@
+"""Vocabularies that grow and shrink."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok import Encoding, Trainer, Vocabulary
+from streamtok.formats.merge_lists import to_merges
+from streamtok.reference.bpe import bpe_by_merges, encode_pretoken, split
+from streamtok.reference.bpe_training import next_merges, replace_pair
+
+from ..conftest import encoding_of
+from ..encodings import SINGLES, from_merges, make_encoding
+from ..trained import SPLITS, counted, documents
+
+PATTERN = r"[a-c]+|[^a-c]"
+texts = st.lists(st.text(st.sampled_from("aabbc d"), max_size=30), max_size=4)
+few_tokens = st.lists(
+    st.text(st.sampled_from("abc"), min_size=2, max_size=5), max_size=10, unique=True
+)
+
+
+class Made(NamedTuple):
+    """An encoding, and how to encode a pre-token slowly."""
+
+    encoding: Encoding
+    ids: dict[bytes, int]
+    merges: list[tuple[bytes, bytes]] | None  # None: any two tokens that form a third
+    ignore_merges: bool
+
+    def slow(self, pretoken: bytes) -> list[int]:
+        if self.merges is None:
+            return encode_pretoken(self.ids, pretoken)
+        return bpe_by_merges(self.ids, self.merges, pretoken, self.ignore_merges)
+
+    def listed(self) -> list[tuple[bytes, bytes]]:
+        if self.merges is None:
+            return to_merges(self.encoding.definition.vocabulary)
+        return self.merges
+
+
+@st.composite
+def encodings(draw) -> Made:
+    """Rank tables and lists of merges, with tokens that no merges make, special tokens and gaps."""
+    tokens = [token.encode() for token in draw(few_tokens)]
+    numbers = draw(st.permutations(range(300, 300 + len(tokens))))
+    is_list, ignores = draw(st.booleans()), draw(st.booleans())
+    special = draw(st.dictionaries(st.sampled_from(["<x>", "<y>"]), st.integers(256, 299)))
+    special = {text: id for id, text in {id: text for text, id in special.items()}.items()}
+    ids = SINGLES | dict(zip(tokens, numbers if is_list else sorted(numbers), strict=True))
+    merges = None
+    vocabulary: Any = ids
+    if is_list:
+        pairs = [(t[:i], t[i:]) for t in tokens for i in range(1, len(t))]
+        pairs = [pair for pair in pairs if pair[0] in ids and pair[1] in ids]
+        merges = draw(st.permutations(pairs))[: draw(st.integers(0, len(pairs)))]
+        vocabulary = from_merges(ids, merges, ignore_merges=ignores)
+    return Made(make_encoding(PATTERN, vocabulary, special), ids, merges, ignores)
+
+
+# More merges
+
+
+@settings(max_examples=60)
+@given(
+    texts=documents, pattern=st.sampled_from(SPLITS), sizes=st.tuples(*[st.integers(256, 300)] * 2)
+)
+def test_extending_is_training_on(texts, pattern, sizes):
+    """On the same counts, a vocabulary that was trained in two steps is that of one step."""
+    trainer = counted(texts, pattern)
+    less, more = sorted(sizes)
+    first = trainer.train(less)
+    whole = trainer.train(max(more, first.n_vocab))
+    assert trainer.extend(first, max(more, first.n_vocab)).digest == whole.digest
+
+
+@settings(max_examples=100)
+@given(made=encodings(), texts=texts, others=texts, n=st.integers(0, 12))
+def test_extended_vocabularies_equal_the_reference(made, texts, others, n):
+    """Old ids stay. New merges are those that the slow trainer chooses where the old ones end."""
+    old = made.encoding
+    pretokens = [part.encode() for text in texts for part in split(PATTERN, text)]
+    new_ids = range(old.n_vocab, old.n_vocab + n)
+    merges = next_merges(
+        [made.slow(p) for p in pretokens], {id: token for token, id in made.ids.items()}, new_ids
+    )
+    ids, fresh = dict(made.ids), iter(new_ids)
+    for left, right in merges:
+        if left + right not in ids:  # or no old merges make it
+            ids[left + right] = next(fresh)
+    new = counted(texts, PATTERN).extend(old, old.n_vocab + n)
+    assert new.max_token_value == max(old.max_token_value, *ids.values())
+    for token, id in ids.items():
+        assert new.decode_single_token_bytes(id) == token
+    for token in old.definition.vocabulary.to_list():
+        assert new.encode_single_token(token) == old.encode_single_token(token)
+    assert new._special_tokens == old._special_tokens
+    for text in (*texts, *others):
+        expected = []
+        for pretoken in split(PATTERN, text):
+            row = made.slow(pretoken.encode())
+            for left, right in merges:
+                row = replace_pair(row, (ids[left], ids[right]), ids[left + right])
+            expected += row
+        assert new.encode(text) == expected
+
+
+def test_extending_a_bundled_encoding():
+    old = encoding_of("cl100k_base")
+    trainer = Trainer(old.pattern)
+    trainer.update(" zzyzxing zzyzxed" * 50, final=True)
+    new = trainer.extend(old, old.n_vocab + 3)
+    text = " zzyzxing zzyzxed"
+    assert {*range(old.n_vocab, new.n_vocab)} & {*new.encode(text)}
+    assert len(new.encode(text)) < len(old.encode(text))
+    assert new.decode(new.encode(text)) == text
+    assert new.eot_token == old.eot_token
+    assert new.encode("plain text") == old.encode("plain text")
+
+
+# What is refused
+
+
+def test_arguments():
+    trainer = Trainer("gpt2")
+    with pytest.raises(ValueError, match=r"at least 50257, the encoding's n_vocab: it is 1000"):
+        trainer.extend(encoding_of("gpt2"), 1000)
+    with pytest.raises(ValueError, match=r"another pattern than that of o200k_base"):
+        trainer.extend(encoding_of("o200k_base"), 300_000)
+    whole = counted(["<|endoftext|>" * 9], r"[\s\S]+")
+    special = make_encoding(r"[\s\S]+", special={"<|endoftext|>": 256})
+    with pytest.raises(streamtok.VocabularyError, match="is a token of the text, too"):
+        whole.extend(special, 300)
+
+
+def test_other_models_are_refused_by_name():
+    words = counted(["low lower"], "bert").train_wordpiece(40)
+    merges = Vocabulary.from_ranks(SINGLES)
+    characters = make_encoding(
+        ranks=Vocabulary(
+            merges.tokens, merges.offsets, merges.ids, lefts=np.zeros(256, np.uint32),
+            byte_ids=np.arange(256, dtype=np.uint32),
+        )
+    )  # fmt: skip
+    for encoding, kind in ((words, "WordPiece"), (characters, "BPE of characters")):
+        for call in (lambda encoding=encoding: Trainer("bert").extend(encoding, 300),):
+            with pytest.raises(streamtok.VocabularyError, match=f"is a model of {kind}"):
+                call()
