@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -141,6 +142,36 @@ class Encoding(FastEncoding):
             mergeable_ranks=vocabulary,
             special_tokens=specials,
         )
+
+    def with_special_tokens(self, special_tokens: Mapping[str, int | None]) -> Encoding:
+        """Encoding: this one with more special tokens; None: the next free id after all others.
+
+        >>> more = enc.with_special_tokens({"<|tool|>": None})
+        >>> more.encode("<|tool|>", allowed_special="all")
+        [50257]
+
+        Raises ValueError for an id that is taken, and VocabularyError for a text that is a token,
+        too, or if this is not byte-level BPE.
+        """
+        from .training.merging import check_apart, check_specials
+
+        definition = self.definition
+        definition.check_byte_level("given special tokens")
+        check_specials([*special_tokens])
+        check_apart(special_tokens, definition.vocabulary.to_list())
+        special = dict(definition.specials.special)
+        taken = {*definition.vocabulary.ids.tolist(), *definition.decode_only, *special.values()}
+        highest = max([self.max_token_value, *filter(None, special_tokens.values())])
+        fresh = itertools.count(highest + 1)
+        for text, id in special_tokens.items():
+            if text in special and id in (None, special[text]):
+                continue
+            if text in special or id in taken:
+                why = f"it has id {special[text]}" if text in special else "another token has it"
+                raise ValueError(f"the special token {text!r} cannot have id {id}: {why}")
+            special[text] = next(fresh) if id is None else id
+            taken.add(special[text])
+        return changed(self, special_tokens=special)
 
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"

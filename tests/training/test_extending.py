@@ -124,6 +124,29 @@ def test_extending_a_bundled_encoding():
     assert new.encode("plain text") == old.encode("plain text")
 
 
+# Special tokens
+
+
+def test_special_tokens_get_the_next_free_ids():
+    old = make_encoding(special={"<x>": 256})
+    new = old.with_special_tokens({"<a>": None, "<b>": 257, "<c>": None, "<x>": None, "<d>": 1000})
+    expected = {"<x>": 256, "<a>": 1001, "<b>": 257, "<c>": 1002, "<d>": 1000}
+    assert (new._special_tokens, new.n_vocab) == (expected, 1003)
+    assert new.encode("y<c>", allowed_special="all") == [121, 1002]
+    assert (old.special_tokens_set, old.encode_ordinary("<c>")) == ({"<x>"}, [60, 99, 62])
+    for wrong, message in (
+        ({"<a>": 256}, "have id 256: another token has it"),
+        ({"<a>": 5}, "have id 5: another"),
+        ({"<a>": 300, "<b>": 300}, "have id 300: another"),
+        ({"<x>": 300}, "have id 300: it has id 256"),
+        ({"": None}, "non-empty"),
+        ({"a": None}, "is a token of the text"),
+        ({"<a>": -1}, "must be in 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            old.with_special_tokens(wrong)
+
+
 # What is refused
 
 
@@ -149,6 +172,9 @@ def test_other_models_are_refused_by_name():
         )
     )  # fmt: skip
     for encoding, kind in ((words, "WordPiece"), (characters, "BPE of characters")):
-        for call in (lambda encoding=encoding: Trainer("bert").extend(encoding, 300),):
+        for call in (
+            lambda encoding=encoding: Trainer("bert").extend(encoding, 300),
+            lambda encoding=encoding: encoding.with_special_tokens({"<x>": None}),
+        ):
             with pytest.raises(streamtok.VocabularyError, match=f"is a model of {kind}"):
                 call()
