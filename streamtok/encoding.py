@@ -16,7 +16,7 @@ import copy
 import functools
 import itertools
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ._core.encode import (
     ALL,
@@ -46,6 +46,13 @@ if TYPE_CHECKING:
     from .answers.truncation import Truncated
     from .answers.views.tokens import TextTokens
     from .chunker import StreamDecoder, StreamEncoder
+
+
+class Pruned(NamedTuple):
+    """An encoding with fewer tokens, see `Encoding.prune`, and which id each of its ids was."""
+
+    encoding: Encoding
+    old_ids: npt.NDArray[np.uint32]
 
 
 class Encoding(FastEncoding):
@@ -172,6 +179,57 @@ class Encoding(FastEncoding):
             special[text] = next(fresh) if id is None else id
             taken.add(special[text])
         return changed(self, special_tokens=special)
+
+    def prune(
+        self,
+        *,
+        keep: Iterable[int] | None = None,
+        min_count: Mapping[int, int] | Sequence[int] | npt.NDArray[Any] | None = None,
+        size: int | None = None,
+    ) -> Pruned:
+        """Pruned: this encoding with fewer tokens, and the old id of each.
+
+        >>> pruned = enc.prune(size=1000)
+        >>> pruned.encoding.n_vocab, pruned.old_ids[pruned.encoding.encode(" the")].tolist()
+        (1000, [262])
+
+        Give one of: keep, the ids to keep. min_count, how often each id occurs, by id: those that
+        do are kept. size, the number of ids: those of the first merges are kept. Bytes, special and
+        added tokens, and the parts that a kept token is merged from always stay. The new ids are in
+        the order of the old ones, without gaps. So `embeddings[pruned.old_ids]` are the rows of a
+        smaller model. Merges keep their order.
+
+        Raises KeyError for unknown ids, ValueError for a size below what must stay, VocabularyError
+        if this is not byte-level BPE.
+        """
+        from .vocabulary.pruning import pruned_vocabulary
+
+        if sum(given is not None for given in (keep, min_count, size)) != 1:
+            raise TypeError("give one of keep, min_count and size")
+        definition = self.definition
+        definition.check_byte_level("pruned")
+        template, settings = definition.template, definition.model_settings
+        if min_count is not None:
+            counts = min_count if isinstance(min_count, Mapping) else dict(enumerate(min_count))
+            keep = [id for id, count in counts.items() if count > 0]
+        wanted = {*template.before, *template.after, *settings.eos, *map(int, keep or ())}
+        wanted |= {*definition.specials.every.values()}
+        self.decode_tokens_bytes([*wanted])  # raises for an unknown id
+        vocabulary, old_ids = pruned_vocabulary(
+            definition.vocabulary, definition.table, wanted, size
+        )
+        new_ids = {id: new for new, id in enumerate(old_ids.tolist())}
+        added = tuple((text, new_ids[id]) for text, id in definition.rules.added_tokens)
+        encoding = changed(
+            self,
+            mergeable_ranks=vocabulary,
+            special_tokens={text: new_ids[id] for text, id in self._special_tokens.items()},
+            rules=definition.rules._replace(added_tokens=added),
+            template=Template(*(tuple(new_ids[id] for id in ids) for ids in template)),
+        )
+        eos = tuple(new_ids[id] for id in settings.eos)
+        encoding.definition.model_settings = settings._replace(eos=eos)
+        return Pruned(encoding, old_ids)
 
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"

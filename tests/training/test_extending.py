@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok import Encoding, Trainer, Vocabulary
+from streamtok.engines.rules import TextRules
+from streamtok.engines.template import Template
 from streamtok.formats.merge_lists import to_merges
 from streamtok.reference.bpe import bpe_by_merges, encode_pretoken, split
 from streamtok.reference.bpe_training import next_merges, replace_pair
@@ -147,13 +150,104 @@ def test_special_tokens_get_the_next_free_ids():
             old.with_special_tokens(wrong)
 
 
+# Fewer tokens
+
+
+@settings(max_examples=200)
+@given(made=encodings(), texts=texts, data=st.data())
+def test_pruned_vocabularies_equal_the_reference(made, texts, data):
+    old = made.encoding
+    known = sorted({*made.ids.values(), *old._special_tokens.values()})
+    keep = data.draw(st.sets(st.sampled_from(known)))
+    way = data.draw(st.sampled_from(["keep", "counts", "array"]))
+    counts = Counter(keep)
+    if way == "keep":
+        pruned = old.prune(keep=keep)
+    elif way == "counts":
+        pruned = old.prune(min_count=counts | {known[-1]: counts[known[-1]]})
+    else:
+        pruned = old.prune(min_count=np.bincount([*keep], minlength=old.n_vocab))
+    new, old_ids = pruned
+    assert old_ids.dtype == np.uint32
+    assert (np.diff(old_ids.astype(int)) > 0).all()
+    assert keep | {*range(256)} | {*old._special_tokens.values()} <= {*old_ids.tolist()}
+    assert new.n_vocab == len(old_ids)
+    for id, old_id in enumerate(old_ids.tolist()):
+        assert new.decode_single_token_bytes(id) == old.decode_single_token_bytes(old_id)
+    for text, id in new._special_tokens.items():
+        assert old_ids[id] == old._special_tokens[text]
+    ids = {t: i for i, t in enumerate(new.decode_tokens_bytes(range(new.n_vocab))) if t in made.ids}
+    merges = [(a, b) for a, b in made.listed() if {a, b, a + b} <= ids.keys()]
+    ignores = made.merges is None or made.ignore_merges
+    for text in texts:
+        pretokens = [part.encode() for part in split(PATTERN, text)]
+        expected = [i for p in pretokens for i in bpe_by_merges(ids, merges, p, ignores)]
+        assert new.encode(text) == expected
+    for token, id in ids.items():
+        if made.slow(token) == [made.ids[token]]:  # others could not be reached before, either
+            assert new.definition.encoder.encode_pretoken(token) == [id]
+
+
+@settings(max_examples=100)
+@given(made=encodings(), size=st.integers(256, 310))
+def test_pruning_to_a_size_keeps_the_first_merges(made, size):
+    old = made.encoding
+    least = 256 + len(old._special_tokens)
+    if size < least:
+        with pytest.raises(ValueError, match=f"size {size} is too small"):
+            old.prune(size=size)
+        return
+    pruned = old.prune(size=size)
+    tokens = old.definition.vocabulary.to_list()
+    parts = {left + right: {left, right} for left, right in to_merges(old.definition.vocabulary)}
+    expected, fitting = {*SINGLES}, {*SINGLES}
+    for token in [token for token in tokens if len(token) > 1]:
+        needed = {token}
+        while more := {part for each in needed for part in parts.get(each, ())} - needed:
+            needed |= more
+        expected |= needed
+        if len(expected) + least - 256 <= size:
+            fitting = {*expected}
+    assert {*pruned.encoding.definition.vocabulary.to_list()} == fitting
+
+
+def test_pruning_keeps_all_that_ids_mean():
+    """Added tokens, the template and the ids that end texts have their new ids."""
+    old = make_encoding(
+        special={"<s>": 500, "</s>": 700},
+        rules=TextRules(added_tokens=(("<tool>", 600),)),
+        template=Template((500,), (700,)),
+    )
+    old.definition.model_settings = old.definition.model_settings._replace(eos=(700, 10))
+    new, old_ids = old.prune(keep=[])
+    assert old_ids.tolist() == [*range(256), 500, 600, 700]
+    assert new.encode("a<tool>", add_special_tokens=True) == [256, 97, 257, 258]
+    assert new.eos_tokens == (258, 10)
+
+
+def test_embeddings_follow_a_bundled_encoding():
+    old = encoding_of("gpt2")
+    pruned = old.prune(size=5000)
+    table = np.arange(old.n_vocab * 3).reshape(-1, 3)
+    text = "The quick brown fox jumps over the lazy dog."
+    ids = pruned.encoding.encode(text)
+    assert old.decode(pruned.old_ids[ids].tolist()) == text
+    assert (table[pruned.old_ids][ids] == table[pruned.old_ids[ids]]).all()
+    assert len(pruned.encoding.definition.vocabulary.to_ranks()) == 4999  # still a rank table
+
+
 # What is refused
 
 
 def test_arguments():
-    trainer = Trainer("gpt2")
+    enc, trainer = encoding_of("gpt2"), Trainer("gpt2")
+    for wrong in ({}, {"keep": [1], "size": 300}):
+        with pytest.raises(TypeError, match="one of keep, min_count and size"):
+            enc.prune(**wrong)
+    with pytest.raises(KeyError, match="50257"):
+        enc.prune(keep=[50_257])
     with pytest.raises(ValueError, match=r"at least 50257, the encoding's n_vocab: it is 1000"):
-        trainer.extend(encoding_of("gpt2"), 1000)
+        trainer.extend(enc, 1000)
     with pytest.raises(ValueError, match=r"another pattern than that of o200k_base"):
         trainer.extend(encoding_of("o200k_base"), 300_000)
     whole = counted(["<|endoftext|>" * 9], r"[\s\S]+")
@@ -175,6 +269,7 @@ def test_other_models_are_refused_by_name():
         for call in (
             lambda encoding=encoding: Trainer("bert").extend(encoding, 300),
             lambda encoding=encoding: encoding.with_special_tokens({"<x>": None}),
+            lambda encoding=encoding: encoding.prune(size=300),
         ):
             with pytest.raises(streamtok.VocabularyError, match=f"is a model of {kind}"):
                 call()
