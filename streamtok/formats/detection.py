@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import VocabularyError
 from ..registry import list_encoding_names
+from .gguf import GGUF_MAGIC, is_gguf, read_gguf
 from .gpt2 import read_gpt2
 from .huggingface import read_huggingface
 from .json_value import JsonValue, parse_json
@@ -47,6 +48,8 @@ def recognise(data: bytes) -> str | None:
     'minbpe'
     """
     start = data[:4096]
+    if start.startswith(GGUF_MAGIC):
+        return "gguf"
     if start.startswith(PACKED_MAGIC):
         return "streamtok"
     if start.split(b"\n", 1)[0].strip() == MAGIC:
@@ -148,7 +151,7 @@ def _load_object(given: object, name: str | None) -> Encoding:
 def _load_file(path: Path, options: _Options) -> Encoding:
     pattern, special_tokens, name, cache = options
     source = os.fspath(path)
-    data = read_bytes(path)
+    data = GGUF_MAGIC if is_gguf(path) else read_bytes(path)  # a whole model is too large
     format = recognise(data)
     if format is None and os.path.basename(source) in dict(_PAIRS):
         format = "gpt2"  # without the line "#version"
@@ -159,8 +162,8 @@ def _load_file(path: Path, options: _Options) -> Encoding:
     if format is None:
         begin = f"begins with {shown(data[:20])}" if data else "is empty"
         raise VocabularyError(
-            f"{source}: unknown format: the file {begin}; expected a "
-            "tokenizer.json, tekken.json, .tiktoken, .model, .pkl, .streamtok or GPT-2's merges"
+            f"{source}: unknown format: the file {begin}; expected a tokenizer.json, tekken.json, "
+            ".tiktoken, .model, .pkl, .gguf, .streamtok or GPT-2's merges"
         )
     if pattern is not None or special_tokens:
         raise VocabularyError(
@@ -172,6 +175,8 @@ def _load_file(path: Path, options: _Options) -> Encoding:
     if format == "streamtok":
         return loads_packed(data, source, name)
     name = name or stem(path)
+    if format == "gguf":
+        return read_gguf(source, name)
     make = functools.partial(_READERS[format], data, source, name)
     return load_kept(data, source, name, make) if cache and format != "minbpe" else make()
 

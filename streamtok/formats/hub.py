@@ -15,7 +15,8 @@ from ..errors import VocabularyError
 __all__ = ["fetch", "is_hub_name"]
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-_FILE_SUFFIXES = (".json", ".model", ".tiktoken", ".pkl", ".pickle", ".bpe", ".txt", ".streamtok")
+_FILE_SUFFIXES = (".json", ".model", ".tiktoken", ".pkl", ".pickle", ".bpe", ".txt", ".streamtok",
+                  ".gguf")  # fmt: skip
 
 
 def is_hub_name(name: str) -> bool:

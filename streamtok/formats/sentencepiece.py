@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["read_sentencepiece"]
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-_UNIGRAM, _BPE = 1, 2
+UNIGRAM, BPE = 1, 2
 _NOT_READ = {3: "word", 4: "char"}
 _MAX_PIECES = 1 << 21
 
@@ -94,14 +94,30 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
         )
     if trainer.get(_SUFFIX):
         raise VocabularyError(f"{source}: treat_whitespace_as_suffix is not supported")
-    model = int(trainer.get(_MODEL_TYPE, _UNIGRAM))
-    if model not in (_UNIGRAM, _BPE):
+    model = int(trainer.get(_MODEL_TYPE, UNIGRAM))
+    if model not in (UNIGRAM, BPE):
         raise VocabularyError(
             f"{source}: SentencePiece models of type {_NOT_READ.get(model, model)} are not "
             "supported: expected bpe or unigram"
         )
-    rows = _rows_of(pieces, bool(trainer.get(_FALLBACK)), source)
-    if model == _UNIGRAM:
+    return encoding_of_pieces(pieces, model, bool(trainer.get(_FALLBACK)), normalizer, source, name)
+
+
+def encoding_of_pieces(
+    pieces: list[tuple[str, float, int]],
+    model: int,
+    has_bytes: bool,
+    normalizer: Mapping[int, Value],
+    source: str,
+    name: str,
+) -> Encoding:
+    """The encoding of pieces with their scores and types, by id.
+
+    model: UNIGRAM or BPE. has_bytes: unknown characters become their bytes. normalizer: its
+    settings, as for `rules_of`. Raises VocabularyError.
+    """
+    rows = _rows_of(pieces, has_bytes, source)
+    if model == UNIGRAM:
         return make_encoding(
             source,
             name,

@@ -21,11 +21,11 @@ from ..normalizers import JoinedSpaces, LongestMap, Normalizer, Prepend, Replace
 from .loading import errors_at, shown
 from .protobuf import BYTES, VARINT, Value
 
-__all__ = ["CHARSMAP", "KINDS", "changes_spaces_only", "flags_of", "rules_of"]
+__all__ = ["CHARSMAP", "DUMMY", "EXTRA", "KINDS", "changes_spaces_only", "flags_of", "rules_of"]
 
 # Field numbers in sentencepiece_model.proto.
-_NAME, CHARSMAP, _DUMMY, _EXTRA, _ESCAPE = range(1, 6)
-KINDS = {_NAME: BYTES, CHARSMAP: BYTES, _DUMMY: VARINT, _EXTRA: VARINT, _ESCAPE: VARINT}
+_NAME, CHARSMAP, DUMMY, EXTRA, _ESCAPE = range(1, 6)
+KINDS = {_NAME: BYTES, CHARSMAP: BYTES, DUMMY: VARINT, EXTRA: VARINT, _ESCAPE: VARINT}
 _TO_SPACES = Replace(MARK, " ")
 
 
@@ -47,7 +47,7 @@ def rules_of(
     if not settings.get(_ESCAPE, 1):
         raise VocabularyError(f"{source}: escape_whitespaces=false is not supported")
     charsmap = settings.get(CHARSMAP, b"")
-    puts, removes = bool(settings.get(_DUMMY, 1)), bool(settings.get(_EXTRA, 1))
+    puts, removes = bool(settings.get(DUMMY, 1)), bool(settings.get(EXTRA, 1))
     tokens = tuple(added.items())
     symbols = tuple(added) if symbols is None else symbols
     for symbol in symbols:
