@@ -193,10 +193,10 @@ class Encoding(FastEncoding):
         >>> pruned.encoding.n_vocab, pruned.old_ids[pruned.encoding.encode(" the")].tolist()
         (1000, [262])
 
-        Give one of: keep, the ids to keep. min_count, how often each id occurs, by id: those that
-        do are kept. size, the number of ids: those of the first merges are kept. Bytes, special and
-        added tokens, and the parts that a kept token is merged from always stay. The new ids are in
-        the order of the old ones, without gaps. So `embeddings[pruned.old_ids]` are the rows of a
+        Give one of: keep, the ids to keep. min_count, a count for each id: those above 0 are kept.
+        size, the number of ids: those of the first merges are kept. Bytes, special and added
+        tokens, and the parts that a kept token is merged from always stay. The new ids are in the
+        order of the old ones, without gaps, so `embeddings[pruned.old_ids]` are the rows of a
         smaller model. Merges keep their order.
 
         Raises KeyError for unknown ids, ValueError for a size below what must stay, VocabularyError
@@ -761,6 +761,7 @@ def changed(encoding: Encoding, **arguments: Any) -> Encoding:
 def _made_again(
     kind: type[Encoding], name: str, arguments: dict[str, Any], settings: ModelSettings
 ) -> Encoding:
+    """The `Encoding` that a pickle describes."""
     made = kind(name, **arguments)
     made.definition.model_settings = settings
     return made

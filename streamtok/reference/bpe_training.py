@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from typing import Any
 
 from ..vocabulary.byte_alphabet import BYTES_IN_ORDER
 from .bpe import split
@@ -48,50 +49,28 @@ def replace_pair(ids: list[int], pair: Pair, new: int) -> list[int]:
 
 
 def train(
-    documents: Iterable[str],
-    vocab_size: int,
-    pattern: str,
-    *,
-    min_frequency: int = 1,
-    tie: str = "raw",
-    max_token_length: int | None = None,
+    documents: Iterable[str], vocab_size: int, pattern: str, **settings: Any
 ) -> list[tuple[bytes, bytes]]:
-    """The merges, in order. Merge i makes the token with id 256 + i.
+    """The merges, in order. Merge i makes the token with id 256 + i. settings: of `next_merges`.
 
     >>> train(["low lower lowest"], 258, r"\\w+|\\s")
     [(b'l', b'o'), (b'lo', b'w')]
     """
     pretokens = [part.encode() for text in documents for part in split(pattern, text)]
-    return train_pretokens(
-        pretokens,
-        vocab_size,
-        min_frequency=min_frequency,
-        tie=tie,
-        max_token_length=max_token_length,
-    )
+    return train_pretokens(pretokens, vocab_size, **settings)
 
 
 def train_pretokens(
-    pretokens: Iterable[bytes],
-    vocab_size: int,
-    *,
-    min_frequency: int = 1,
-    tie: str = "raw",
-    max_token_length: int | None = None,
+    pretokens: Iterable[bytes], vocab_size: int, **settings: Any
 ) -> list[tuple[bytes, bytes]]:
     """`train`, for text that is already cut into pre-tokens.
 
     >>> train_pretokens([b"low", b"lower"], 258)
     [(b'l', b'o'), (b'lo', b'w')]
     """
-    return next_merges(
-        [list(pretoken) for pretoken in pretokens],
-        {byte: bytes([byte]) for byte in range(256)},
-        range(256, vocab_size),
-        min_frequency=min_frequency,
-        tie=tie,
-        max_token_length=max_token_length,
-    )
+    rows = [list(pretoken) for pretoken in pretokens]
+    tokens = {byte: bytes([byte]) for byte in range(256)}
+    return next_merges(rows, tokens, range(256, vocab_size), **settings)
 
 
 def next_merges(
