@@ -111,12 +111,13 @@ def _read_keys(file: BinaryIO, source: str) -> dict[str, Any]:
     def take(size: int) -> bytes:
         nonlocal left
         left -= size
-        if left < 0:
+        data = file.read(size) if left >= 0 else b""
+        if len(data) < size:
             raise VocabularyError(
                 f"{source}: a damaged GGUF file: {size} bytes after byte {file.tell()} are not in "
                 f"the file, or above {MAX_FILE_BYTES >> 20} MiB"
             )
-        return file.read(size)
+        return data
 
     def number(size: int) -> int:
         return int.from_bytes(take(size), "little")
