@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["convert", "format_of"]
 
-_READ_ONLY = ("tekken.json", ".model", ".pkl", ".pickle")
+_READ_ONLY = ("tekken.json", ".model", ".pkl", ".pickle", ".gguf")
 _SAMPLE = (
     "The quick brown fox, it's 12345 times jumped: naïve café; don't\n\n  def f(x):\n\treturn x\n"
     "日本語テキスト 한국어 Привет \U0001f469‍\U0001f4bb e\u0301 a\u200db \u2581x    y\r\n====----"
