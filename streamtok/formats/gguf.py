@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
 
@@ -108,26 +108,31 @@ def _read_keys(file: BinaryIO, source: str) -> dict[str, Any]:
     """The values of the keys `tokenizer.ggml.…`, which are before the tensors."""
     left = min(os.fstat(file.fileno()).st_size, MAX_FILE_BYTES)
 
+    def fail(what: str) -> NoReturn:
+        raise VocabularyError(f"{source}: a damaged GGUF file, before byte {file.tell()}: {what}")
+
     def take(size: int) -> bytes:
         nonlocal left
         left -= size
         data = file.read(size) if left >= 0 else b""
         if len(data) < size:
-            raise VocabularyError(
-                f"{source}: a damaged GGUF file: {size} bytes after byte {file.tell()} are not in "
-                f"the file, or above {MAX_FILE_BYTES >> 20} MiB"
-            )
+            fail(f"{size} bytes are not in the file, or end after {MAX_FILE_BYTES >> 20} MiB")
         return data
 
     def number(size: int) -> int:
         return int.from_bytes(take(size), "little")
 
     def text() -> str:
-        return take(number(8)).decode()
+        try:
+            return take(number(8)).decode()
+        except UnicodeDecodeError as error:
+            fail(str(error))
 
     def values(kind: int, count: int) -> list[Any]:
         if kind == _STRING:
             return [text() for _ in range(count)]
+        if kind not in _NUMBERS:
+            fail(f"a value of type {kind}")
         dtype = np.dtype(_NUMBERS[kind])
         numbers: list[Any] = np.frombuffer(take(count * dtype.itemsize), dtype).tolist()
         return numbers
@@ -140,20 +145,15 @@ def _read_keys(file: BinaryIO, source: str) -> dict[str, Any]:
         )
     number(8)  # of tensors
     found: dict[str, Any] = {}
-    try:
-        for _ in range(number(8)):
-            key, kind = text(), number(4)
-            if kind == _ARRAY:
-                kind = number(4)
-                value = values(kind, number(8))
-            else:
-                value = values(kind, 1)[0]
-            if key.startswith(_PREFIX):
-                found[key.removeprefix(_PREFIX)] = value
-    except (UnicodeDecodeError, KeyError) as error:
-        raise VocabularyError(
-            f"{source}: a damaged GGUF file, before byte {file.tell()}: {error!r}"
-        ) from None
+    for _ in range(number(8)):
+        key, kind = text(), number(4)
+        if kind == _ARRAY:
+            kind = number(4)
+            value = values(kind, number(8))
+        else:
+            value = values(kind, 1)[0]
+        if key.startswith(_PREFIX):
+            found[key.removeprefix(_PREFIX)] = value
     return found
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sentencepiece import SentencePieceProcessor, sentencepiece_model_pb2
@@ -17,39 +16,17 @@ from streamtok.formats.gguf_patterns import LOOKED_UP, PRE_TOKENIZERS
 from streamtok.formats.merge_lists import to_merges
 from streamtok.vocabulary.byte_alphabet import to_text
 
+from ..gguf_files import gguf_file
 from ..sentencepiece_models import trained
 from ..trained import counted, some_text
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 TEXT = "Hello lower WORLD's 12345 naïve 日本 \n\n  x<tool> ▁!<|end|>\t¡"
-KINDS = {str: 8, bool: 7, int: 5, float: 6}  # as numbers in the file
-FORMS = {bool: "<?", int: "<i", float: "<f"}
 
 
-def packed(value: Any) -> bytes:
-    if isinstance(value, str):
-        return struct.pack("<Q", len(value.encode())) + value.encode()
-    return struct.pack(FORMS[type(value)], value)
-
-
-def written(path: Path, model: str, tokens, types, scores=None, **keys) -> Path:
-    """The path of a new file. keys: others of `tokenizer.ggml`."""
-    named = {f"tokenizer.ggml.{key}": value for key, value in keys.items()}
-    named |= {
-        "general.architecture": "llama", "tokenizer.ggml.model": model,
-        "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": types,
-    }  # fmt: skip
-    if scores is not None:
-        named["tokenizer.ggml.scores"] = scores
-    parts = [b"GGUF", struct.pack("<IQQ", 3, 1, len(named))]
-    for key, value in named.items():
-        parts.append(packed(key))
-        if isinstance(value, list):
-            parts.append(struct.pack("<IIQ", 9, KINDS[type(value[0])], len(value)))
-            parts += map(packed, value)
-        else:
-            parts += [struct.pack("<I", KINDS[type(value)]), packed(value)]
-    path.write_bytes(b"".join([*parts, b"\xff" * 1000]))  # the tensors are not read
+def written(path: Path, model: str, *args, **keys) -> Path:
+    """The path of a new file."""
+    path.write_bytes(gguf_file(model, *args, **keys))
     return path
 
 

@@ -35,7 +35,9 @@ from streamtok.formats.gpt2 import read_gpt2
 from streamtok.formats.packed import PACKED_MAGIC
 from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.normalizers.growth import MOST_GROWTH
+from streamtok.vocabulary.byte_alphabet import to_text
 
+from ..gguf_files import gguf_file
 from ..sentencepiece_models import field
 
 MEMORY = 2 << 30
@@ -141,6 +143,13 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
         ("ab", -1.0, 1),
         ("<x>", 0.0, 4),
     ]
+    texts, scores, types = (list(column) for column in zip(*pieces, strict=True))
+    made["x.gguf"] = gguf_file("llama", texts, types, scores, bos_token_id=1), formats.load
+    letters = [to_text(token) for token in tokens]
+    made["gpt2.gguf"] = (
+        gguf_file("gpt2", letters, [1] * len(letters), merges=["a b", "ab c"], pre="gpt-2"),
+        formats.load,
+    )
     head = b"".join(
         field(1, field(1, t.encode()) + field(2, s) + field(3, k)) for t, s, k in pieces
     ) + field(2, field(3, 2) + field(35, 1))
