@@ -13,6 +13,7 @@ from sentencepiece import SentencePieceProcessor, sentencepiece_model_pb2
 
 import streamtok
 from streamtok.formats.gguf_patterns import LOOKED_UP, PRE_TOKENIZERS
+from streamtok.formats.loading import BYTE_TEXTS
 from streamtok.formats.merge_lists import to_merges
 from streamtok.vocabulary.byte_alphabet import to_text
 
@@ -108,6 +109,22 @@ def test_models_of_sentencepiece(kind: str, model: str, tmp_path: Path) -> None:
     assert enc.decode(enc.encode("lower")) == "lower"
     around = [given.bos_id()] if model == "llama" else [], [given.eos_id()] if model == "t5" else []
     assert enc.encode("a", add_special_tokens=True) == [*around[0], *old.encode("a"), *around[1]]
+
+
+def test_bpe_of_characters(tmp_path: Path) -> None:
+    """Gemma 4's by merges, and what a model of scores does where the file says no more."""
+    tokens = ["<unk>", *BYTE_TEXTS, "▁", "a", "b", "ab", "▁ab"]
+    types = [UNKNOWN, *[BYTE] * 256, *[NORMAL] * 5]
+    ids = {token: id for id, token in enumerate(tokens)}
+    path = tmp_path / "x.gguf"
+    enc = streamtok.load(written(path, "gemma4", tokens, types, merges=["a b", "▁ ab"]))
+    after = [ids[text] for text in ("▁ab", "▁", "<0xC3>", "<0xA9>", "<0x0A>")]
+    assert check_streams(enc, "ab ab é\n") == [ids["ab"], *after]
+    assert enc.decode([ids["ab"], *after]) == "ab ab é\n"
+    scores = [0.0] * 259 + [-3.0, -2.0, -1.0]
+    enc = streamtok.load(written(path, "llama", tokens, types, scores, bos_token_id=0))
+    assert check_streams(enc, "ab ab é\n") == [ids["▁ab"], *after]
+    assert enc.encode("", add_special_tokens=True)[0] == 0
 
 
 def test_word_piece(tmp_path: Path) -> None:
