@@ -468,6 +468,8 @@ cdef struct ElementWalk:
     bint ends               # the stretch ends with this text
     bint is_changed
     bint is_later           # something was left out before the first text
+    bint is_open            # nothing is taken in, for all is one element, more of which may come,
+    CharKind open           # of this likely kind
     size_t mask_at          # where the last look at 64 bytes was,
     u64 mask                # and what it found
     u8* out
@@ -480,7 +482,8 @@ cdef struct LevelMark:      # where a level stands
     size_t begin            # of its bytes: before that, all was passed on
     size_t size
     size_t searched         # up to which no token begins that is not certain
-    size_t retry_at         # if the text ends before this, it is not walked again yet
+    size_t walked           # up to which the element at `begin` goes on; 0: not known
+    CharKind open           # its likely kind up to there
     u8 where                # PLACE_BEGIN | PLACE_FIRST of what comes next; 0: inside a stretch
     bint after_word         # the character before `begin` is in a word
     bint takes_blanks       # for a token that was passed on: the blanks that come next

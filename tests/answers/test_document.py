@@ -14,9 +14,8 @@ from streamtok import Encoding
 from streamtok.answers import document as module
 from streamtok.answers.document import Change
 from streamtok.answers.text_settings import Settings
-from streamtok.engines.rules import TextRules
 
-from ..encodings import like, make_encoding
+from ..encodings import like, make_encoding, space_rules
 from .slowly import with_template
 
 GPT2 = streamtok.get_encoding("gpt2")
@@ -36,8 +35,7 @@ def encodings() -> list[Encoding]:
         name="long specials",
         special={"a  the the": 60_000, " the\n\n a": 60_001, "the a  the a": 60_002},
     )
-    rules = TextRules(normalizer="spaces", space_first=True)
-    spaced = like("gpt2", name="spaced", special={"<s>": 60_002}, rules=rules)
+    spaced = like("gpt2", name="spaced", special={"<s>": 60_002}, rules=space_rules())
     made = [*map(streamtok.get_encoding, names), spaced, without_tables]
     return [*made, with_template(GPT2), long_specials]
 

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok import vocabulary
 from streamtok._core._testing import (
     kernels,
     last_marks,
@@ -28,6 +27,8 @@ from streamtok.patterns.pattern import Pattern
 from streamtok.patterns.tables import Windows
 from streamtok.patterns.windows import UNDECIDED
 from streamtok.reference import bpe as reference
+from streamtok.vocabulary.bundled import load_bundled
+from streamtok.vocabulary.table import NO_ID
 
 from ..api.test_chunker import KINDS, endless
 from ..api.test_laws import PATTERNS
@@ -347,7 +348,7 @@ def test_every_tier_merges_as_tiktoken_does(name: str) -> None:
 
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_parts_are_those_that_the_core_finds(name: str) -> None:
-    table = vocabulary.load_bundled(name)
+    table = load_bundled(name)
     assert table.lefts is None
     assert table.is_rank_table
     arrays = table.tokens, table.offsets, table.ids
@@ -357,7 +358,7 @@ def test_packed_parts_are_those_that_the_core_finds(name: str) -> None:
     assert known.longest_unreachable == found.longest_unreachable
     assert known.longest == found.longest
     lefts, rights = table.parts
-    made = lefts != vocabulary.table.NO_ID
+    made = lefts != NO_ID
     assert made.sum() == len(table) - 256
     tokens = table.to_list()
     pairs = zip(lefts.tolist(), rights.tolist(), strict=True)

@@ -80,10 +80,11 @@ cdef object feed_changing(Tail tail, object chunk, bint final, Form form, object
             take_chunk(c, chunk, final, sink, form == AS_ARRAY)
             if final:
                 put_ids(&workspace.c, tail.after)
-            reached = count_pending(c, &draft)
+            reached = draft.offset + draft.scan.start
+            c.door_draft.pending = <size_t>(
+                c.door_draft.bytes_in + c.door_draft.grown - c.source_of(reached)
+            )
             if not final:
-                if c.door_draft.pending > limit and walk_again(c, sink):
-                    reached = count_pending(c, &draft)
                 check_limit(c, limit)
             draft.tokens_out += workspace.c.count
             result = ids_as(form, tail.encoder.table, tail.encoder._spares, &workspace.c, out)
@@ -101,13 +102,6 @@ cdef object feed_changing(Tail tail, object chunk, bint final, Form form, object
         return result
     finally:
         st_leave(&tail.busy)
-
-
-cdef u64 count_pending(Changer c, const Mark* draft) noexcept:
-    """Where the text begins that waits in the tail; the draft's `pending` is what waits everywhere."""
-    cdef u64 reached = draft.offset + draft.scan.start
-    c.door_draft.pending = <size_t>(c.door_draft.bytes_in + c.door_draft.grown - c.source_of(reached))
-    return reached
 
 
 cdef int check_limit(Changer c, size_t limit) except -1:

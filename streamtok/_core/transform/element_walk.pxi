@@ -321,6 +321,8 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
         put_gap(t, w, at)
         memset(&e, 0, sizeof(OpenElement))
         e.start, e.where, e.kind = at, w.begins, kind
+        if e.where and kind.flags & KIND_GONE:
+            e.kind.flags |= KIND_EMPTY
         while w.n_entries and is_pulled(w.entries[w.n_entries - 1].kind, e.kind):
             w.n_entries -= 1
             top = &w.entries[w.n_entries]
@@ -381,6 +383,7 @@ cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open) except -
     else:
         settle_open(t, w)
         w.taken = open.start
+        w.is_open, w.open = open.start == 0, open.kind
         if w.n_entries:
             last = &w.entries[w.n_entries - 1]
             if not may_join(t, last.kind):

@@ -14,9 +14,6 @@ What waits: what may begin a token; a token with `single_word` that ends the tex
 `lstrip`, the blanks at the end; and what the table is not certain about (`element_walk.pxi`).
 """
 
-cdef enum:
-    WALKED_EACH_TIME = 64       # bytes that wait, and are walked along with each chunk
-
 cdef enum TokenFlag:
     LSTRIP = 1
     RSTRIP = 2
@@ -256,7 +253,8 @@ cdef class Changer:
                 memmove(level.bytes, level.bytes + m.begin, m.size - m.begin)
                 m.size -= m.begin
                 m.searched -= m.begin
-                m.retry_at -= m.begin if m.retry_at else 0
+                if m.walked:
+                    m.walked -= m.begin
                 m.begin = 0
             m.n_rows, m.stretch, m.last_size = level.rows.n, level.rows.stretch, level.rows.last_size
             if level.rows.n:
@@ -318,8 +316,7 @@ cdef class Changer:
             level = &self.levels[i]
             m = &level.mark
             parts.append(LEVEL.pack(
-                m.size - m.begin, m.searched - m.begin, m.retry_at - m.begin if m.retry_at else 0,
-                m.where, m.after_word, m.takes_blanks,
+                m.size - m.begin, m.searched - m.begin, m.where, m.after_word, m.takes_blanks,
                 m.stretch, m.last_size, level.rows.n, m.begins_now, m.begins_before,
             ))
             if m.size > m.begin:
@@ -349,9 +346,9 @@ cdef class Changer:
         for i in range(c.n_levels):
             level = &c.levels[i]
             m = &level.mark
-            (size, m.searched, m.retry_at, m.where, m.after_word, m.takes_blanks, m.stretch, m.last_size,
-             n_rows, m.begins_now, m.begins_before) = unpack(LEVEL, state, &at)
-            if (m.searched > size or m.retry_at > size + size // 4 or m.where not in (0, PLACE_BEGIN, PLACE_BEGIN | PLACE_FIRST)
+            (size, m.searched, m.where, m.after_word, m.takes_blanks, m.stretch, m.last_size, n_rows,
+             m.begins_now, m.begins_before) = unpack(LEVEL, state, &at)
+            if (m.searched > size or m.where not in (0, PLACE_BEGIN, PLACE_BEGIN | PLACE_FIRST)
                     or m.stretch > ROWS_WITH_TEXT or (m.begins_now | m.begins_before) >> 62):
                 raise damaged("positions are beyond its bytes, or not in order")
             waits = cut(state, &at, size)
@@ -428,18 +425,6 @@ cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink
         m.searched = m.size
         m.after_word = m.takes_blanks = False
     return 0
-
-
-cdef bint walk_again(Changer c, Sink sink) except -1:
-    """Walk what was not walked again yet, of all levels. False: there is none."""
-    cdef bint is_walked = False
-    cdef int i
-    for i in range(c.n_levels):
-        if c.draft[i].retry_at:
-            c.draft[i].retry_at = 0
-            take_text(c, i, NULL, 0, False, sink)
-            is_walked = True
-    return is_walked
 
 
 cdef int find_tokens(Changer c, int i, bint ends, Sink sink) except -1:
@@ -548,9 +533,9 @@ cdef size_t change_stretch(Changer c, int i, size_t start, size_t stop, bint end
             pass_on(c, i, p, n, ends, sink)
         m.where = PLACE_BEGIN if ends else 0 if n else m.where
         return n
-    if stop < m.retry_at and not ends:
+    if m.walked and not ends and goes_on_to(table, m, level.bytes, stop):
         return 0
-    m.retry_at = 0
+    m.walked = 0
     element_walk_begin(table, &w, p, n, m.where, ends, &level.rows)
     enter_table(table)
     try:
@@ -565,8 +550,8 @@ cdef size_t change_stretch(Changer c, int i, size_t start, size_t stop, bint end
             c.draft[i + 1].where &= <u8>~PLACE_FIRST
         if w.taken:
             m.where = 0
-        elif n > WALKED_EACH_TIME and not ends:      # or a long element would take quadratic time
-            m.retry_at = stop + n // 4
+        elif n and w.is_open and not ends:
+            m.walked, m.open = stop, w.open
         if w.is_changed:
             p = w.out
         if w.size or ends:
@@ -577,6 +562,19 @@ cdef size_t change_stretch(Changer c, int i, size_t start, size_t stop, bint end
     finally:
         element_walk_free(&w)
         leave_table(table)
+
+
+cdef bint goes_on_to(ElementTable t, LevelMark* m, const u8* p, size_t stop) noexcept:
+    """Whether the element that is open goes on up to `stop`; it is walked so far only once."""
+    cdef int size = 0
+    cdef CharKind kind
+    while m.walked < stop:
+        kind = kind_at(t, utf8_at(p, m.walked, stop, &size))
+        if kind.flags & KIND_UNASKED or not is_joined(m.open, kind):
+            return False
+        m.open = kind_of_both(m.open, kind)
+        m.walked += size
+    return may_join(t, m.open)
 
 
 cdef int pass_on(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) except -1:
@@ -702,7 +700,7 @@ cdef u64 rows_end(const Alignment* a, const LevelMark* m) noexcept:
 
 
 DOOR = struct.Struct("<B2Q")
-LEVEL = struct.Struct("<3Q5B3Q")
+LEVEL = struct.Struct("<2Q5B3Q")
 ROW = struct.Struct("<2Q")
 
 

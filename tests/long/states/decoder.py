@@ -73,7 +73,7 @@ class DecoderMachine(Machine):
         super().__init__(rng, RULES)
         self.encoding = any_subject(rng).encoding
         self.table = bytes_by_id(self.encoding)
-        self.drops = self.encoding.definition.rules.decodes_without_first_space
+        self.drops = self.encoding.definition.rules.drops_first_space
         self.errors = rng.choice(POLICIES)
         self.skips = rng.random() < 0.3
         self.settings = f"{self.encoding.name}, {self.errors=}, {self.skips=}"
