@@ -29,6 +29,13 @@ from benchmarks import (
 from streamtok.patterns.named import find_pattern
 
 
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a rival is told in the environment is taken back."""
+    for name in ("TIKTOKEN_CACHE_DIR", "TOKENIZERS_PARALLELISM"):
+        monkeypatch.setenv(name, "")
+
+
 def timed(digest: str | None, tokens: int = 3) -> dict[str, Any]:
     return {"s": 1.0, "cpu_s": 1.0, "tokens": tokens, "mb_s": 1.0, "digest": digest}
 
