@@ -36,7 +36,7 @@ import streamtok
 from streamtok.cli.main import main as streamtok_main
 from streamtok.jobs.sources import unit_ends
 
-from ..serve_clients import ENV, ROOT
+from ..serve_clients import ENV
 from ..system_calls import at_call
 
 RESUME = ["--resume", "--chunk-size", "1k"]
@@ -290,8 +290,10 @@ def die_at_step(scenario: Scenario, folder: Path, step: int | None, resume: bool
 @functools.cache
 def _server() -> subprocess.Popen[bytes]:
     """A process that forks: a small one, because each fork copies the tables of its memory."""
-    command = [sys.executable, "-c", "from tests.long.crash import fork_again; fork_again()"]
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    tree = Path(__file__).parents[2]  # of the tests, which may be another than the package's
+    code = f"import sys; sys.path.insert(0, {str(tree)!r}); from tests.long import crash"
+    command = [sys.executable, "-c", f"{code}; crash.fork_again()"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def end() -> None:
         with process:
