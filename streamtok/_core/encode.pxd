@@ -339,6 +339,7 @@ cdef struct Staged:         # texts that stages have made, one behind the other
     Origin* origins         # [capacity] what each byte comes from
     size_t size
     size_t capacity
+    u32 left_from           # of what it was made of, where that begins which depends on what follows
 
 # What one thread needs (cache/workspace.pxi)
 

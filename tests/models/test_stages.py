@@ -1,5 +1,6 @@
 """What is done to each pre-token before its model: cut again and changed, as in tokenizers."""
 
+import json
 import random
 
 import pytest
@@ -170,3 +171,24 @@ def test_ids_come_out_before_the_end_where_nothing_cuts(prefix, suffix, unknown,
         assert ids or (unknown and case > 7)  # what is unknown comes after bytes that follow it
         assert ids + stream.flush() == expected.ids
         assert places + followed.encode_with_offsets("", final=True)[1].tolist() == spans.tolist()
+
+
+def test_a_byte_that_is_two_symbols_is_given_out_whole(tmp_path):
+    """The last symbol depends on whether the word ends; the one before it is of the same byte."""
+    letters = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
+    points = [*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324)]
+    vocab = {chr(point): id for id, point in enumerate(points)}
+    model = {"type": "BPE", "vocab": vocab, "merges": [], "end_of_word_suffix": "</w>"}
+    file = {
+        "added_tokens": [],
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [letters, letters]},
+        "model": model,
+    }
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(file))
+    enc = streamtok.load(path, cache=False)
+    data = "\u0327".encode() * 900
+    ids = enc.encode(data)
+    for cut in range(1000, 1800, 7):
+        stream = enc.stream_encoder()
+        assert stream.encode(data[:cut]) + stream.encode(data[cut:]) + stream.flush() == ids

@@ -105,6 +105,7 @@ cdef int begin_staged(Work* w, const u8* p, size_t n) except -1 nogil:
         look_at_staged(w, i)
         s.origins[i].start, s.origins[i].end = <u32>i, <u32>(i + 1)
     s.size = n
+    s.left_from = <u32>n
     return 0
 
 
@@ -275,6 +276,7 @@ cdef int write_symbols(const Symbols* y, Work* w, size_t at, size_t n, bint is_b
         origin.start, origin.end = s.origins[i].start, s.origins[i + size - 1].end
         is_first, is_last = i == at and not is_begun, i + size == end
         if is_last and not ends and y.suffix_size:
+            s.left_from = waiting.start if waits else origin.start
             return 0
         is_last = is_last and ends
         node = node_after(&y.names, ROOT if is_first else y.inside, s.bytes + i, size)
@@ -304,6 +306,8 @@ cdef int write_symbols(const Symbols* y, Work* w, size_t at, size_t n, bint is_b
         i += size
     if waits and ends:
         put_symbol(s, y.unknown, waiting)
+    elif waits:
+        s.left_from = waiting.start
     return 0
 
 
@@ -411,7 +415,7 @@ cdef size_t commit_row(TokenTable table, Work* w, const u8* p, size_t n, bint is
     count = stable_tokens(t, &w.merger, &w.scratch, s.bytes + at, s.size - at, &stable)
     end = at + stable
     # Of a character, all symbols or none.
-    while count and end < s.size and s.origins[end].start == s.origins[end - 1].start:
+    while count and (s.origins[end].start if end < s.size else s.left_from) <= s.origins[end - 1].start:
         count -= 1
         end -= token_size(t, w.merger.result[count])
     if count == 0:
