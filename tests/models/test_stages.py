@@ -177,11 +177,20 @@ def test_a_byte_that_is_two_symbols_is_given_out_whole(tmp_path):
     """The last symbol depends on whether the word ends; the one before it is of the same byte."""
     letters = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
     points = [*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324)]
-    vocab = {chr(point): id for id, point in enumerate(points)}
-    model = {"type": "BPE", "vocab": vocab, "merges": [], "end_of_word_suffix": "</w>"}
+    tokens = [*map(chr, points), "\u0123</w>", "a\u0123</w>"]
+    vocab = {token: id for id, token in enumerate(tokens)}
+    model = {
+        "type": "BPE",
+        "vocab": vocab,
+        "merges": ["a \u0123</w>"],
+        "end_of_word_suffix": "</w>",
+    }
     file = {
         "added_tokens": [],
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [letters, letters]},
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "WhitespaceSplit"}, letters, letters],
+        },
         "model": model,
     }
     path = tmp_path / "tokenizer.json"
