@@ -120,7 +120,7 @@ class Definition:
         }
 
     def check_byte_level(self, done: str) -> None:
-        """Raise VocabularyError for what is not byte-level BPE; done: "extended" and the like."""
+        """Raise VocabularyError unless this is byte-level BPE. done: as in "extended"."""
         model = self.vocabulary.model
         if model is not None or self.vocabulary.byte_ids is not None:
             kind = "BPE of characters" if model is None else model.kind

@@ -72,7 +72,7 @@ class Marks(NamedTuple):
 class Decoding(NamedTuple):
     """What a decoder does beyond giving the bytes of the tokens."""
 
-    marks_are_spaces: bool = False  # also where there is no decoder: then it makes no text of use
+    marks_are_spaces: bool = False  # as the model means them, even if no decoder says so
     drops_first_space: bool = False
     replaces_marks: bool = False
     joins_bytes: bool = False  # an added token <0x41> is that byte

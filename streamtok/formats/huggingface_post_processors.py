@@ -51,7 +51,7 @@ def _template(field: JsonValue) -> Template:
         if keys == {"Sequence"}:
             name = piece["Sequence"]["id"].as_str()
             if name != "A":
-                piece.fail(f"there is no text {shown(name)} here, only A")
+                piece.fail(f"expected the text 'A', found {shown(name)}")
             around.append([])
         elif keys == {"SpecialToken"}:
             name = piece["SpecialToken"]["id"].as_str()

@@ -153,7 +153,7 @@ _PLACE = ": special_tokens: [CLS]: ids"
     [
         ([MARK], KNOWN, ": single: expected the text once in a template, found it 0 times"),
         ([TEXT, MARK, TEXT], KNOWN, ": single: expected the text once in a template, found it 2"),
-        ([{"Sequence": {"id": "B", "type_id": 0}}], {}, ": single[0]: there is no text 'B' here"),
+        ([{"Sequence": {"id": "B", "type_id": 0}}], {}, ": single[0]: expected the text 'A'"),
         ([MARK, TEXT], {}, ": single[0]: the special token '[CLS]' is not in special_tokens"),
         ([TEXT, {"Other": {}}], {}, ": single[1]: expected a Sequence or a SpecialToken, found ['"),
         ([MARK, TEXT], ids_of([-1]), f"{_PLACE}[0]: an id must be in"),

@@ -239,7 +239,7 @@ cdef inline bint stands_alone(ElementTable t, ElementWalk* w, size_t at, CharKin
 
 
 cdef bint element_goes_on(ElementTable t, ElementWalk* w, CharKind kind) except -1 nogil:
-    """Whether an element begins right behind a last entry of this kind, or goes on there."""
+    """Whether the next character is joined to the last entry, of this kind, or to the character after it."""
     cdef CharKind first, second
     cdef int size = 0, length = 0
     know(t, utf8_at(w.p, w.at, w.n, &size), &first)
