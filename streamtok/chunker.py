@@ -117,7 +117,7 @@ class StreamEncoder(FastStreamEncoder):
         from then on. Such a stream can be copied, not saved or pickled. Where text is changed, the
         last id waits for the next text, which may be left out and so make its span longer. The ids
         of `add_special_tokens` have empty spans, at the beginning and at the end. Raises ValueError
-        where text came in before, UnsupportedPatternError for a pattern that leaves text out.
+        where text came in before.
 
         >>> stream = enc.stream_encoder()
         >>> stream.encode_with_offsets("hello world")[1].tolist()

@@ -11,6 +11,8 @@ from .engines.plain import PlainEngine
 from .engines.rules import NO_RULES, TextRules
 from .engines.template import NO_TEMPLATE, Template
 from .engines.texts import TextEncoder
+from .engines.token_sizes import TokenSizes
+from .engines.trace import Tracer
 from .errors import UnsupportedPatternError, VocabularyError
 from .patterns.pattern import Pattern
 from .special_tokens import SpecialTokens
@@ -20,8 +22,6 @@ from .vocabulary.table import Vocabulary
 if TYPE_CHECKING:
     from ._types import IdArray
     from .engines.protocol import Engine
-    from .engines.token_sizes import TokenSizes
-    from .engines.trace import Tracer
 
 __all__ = ["Defined", "Definition"]
 
@@ -130,10 +130,8 @@ class Definition:
 
     @cached_property
     def token_sizes(self) -> TokenSizes:
-        """How many bytes each id stands for."""
-        from .engines.token_sizes import TokenSizes
-
-        return TokenSizes(self.vocabulary, self.specials.every)
+        """How many bytes each id of a vocabulary of merges stands for."""
+        return TokenSizes(self.vocabulary)
 
     def pretoken_spans(self, text: str, until: int | None = None) -> Iterable[tuple[int, int]]:
         """Where the pre-tokens of a text are, in characters. until: as for `Automaton.spans`."""
@@ -144,15 +142,7 @@ class Definition:
         return match_spans(self.pat_str, text)
 
     def tracer(self, errors: str, template: Template = NO_TEMPLATE) -> Tracer:
-        """What says where the ids of a stream came from. Raises UnsupportedPatternError."""
-        from .engines.trace import Tracer
-
-        is_total = self.pattern is None or self.pattern.is_total
-        if self.vocabulary.model is None and not is_total:
-            raise UnsupportedPatternError(
-                f"the pattern of {self.name!r} leaves text out, so the ids do not tell where in a "
-                "stream they came from"
-            )
+        """What says where the ids of a stream came from."""
         sizes = self.token_sizes if self.vocabulary.model is None else None
         return Tracer(sizes, errors, template)
 

@@ -643,7 +643,7 @@ class Encoding(FastEncoding):
         exact but where a character was repaired or changed, and all of that counts. settings: as
         for `encode`; ids of add_special_tokens have empty spans at the two ends. Raises
         as `encode`; UnsupportedPatternError where text is changed and then cut by a pattern that
-        has no tables or leaves text out.
+        has no tables.
 
         >>> ids, spans = enc.encode_with_offsets("naïve text")
         >>> [("naïve text"[start:stop]) for start, stop in spans]

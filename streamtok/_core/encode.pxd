@@ -375,8 +375,6 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     size_t capacity
     bint counts_only            # ids of long pre-tokens need not be kept
     size_t forgotten            # of these ids, those that were not
-    bint only_left              # the ids of a text are wanted only if nothing changes it
-    bint is_changed             # something did
     PretokenCells cache         # what is remembered
     Gap[PENDING] gaps           # in order
     size_t gap_count

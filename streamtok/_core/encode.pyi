@@ -150,16 +150,20 @@ class Encoder:
     def encode(
         self, data: str | Buffer, rules: ChangeRules, errors: str, output: Output[_Result]
     ) -> _Result: ...
-    def encode_left(
-        self, data: str | Buffer, rules: ChangeRules, errors: str
-    ) -> npt.NDArray[np.uint32] | None: ...
     def encode_split(
-        self, data: Buffer, ends: npt.NDArray[np.int64], output: Output[_Result]
+        self,
+        data: Buffer,
+        ends: npt.NDArray[np.int64],
+        output: Output[_Result],
+        origin: int = 0,
     ) -> _Result: ...
     def encode_pretoken(self, pretoken: Buffer) -> list[int]: ...
 
 def token_spans(
-    ids: npt.NDArray[np.uint32], sizes: npt.NDArray[np.uint16]
+    ids: npt.NDArray[np.uint32],
+    sizes: npt.NDArray[np.uint16],
+    places: npt.NDArray[np.int64],
+    start: int,
 ) -> npt.NDArray[np.int64]: ...
 def spans_in(
     unit: int,

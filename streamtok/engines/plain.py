@@ -9,7 +9,7 @@ from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
     from .._core.encode import Output, SpecialMatcher
-    from .._types import IdArray, Text
+    from .._types import Text
     from .protocol import Result
 
 __all__ = ["CoreEngine", "PlainEngine"]
@@ -29,9 +29,6 @@ class CoreEngine:
     ) -> Result:
         """See `Engine`, as for all that follows."""
         return self.encoder.encode(text, self.rules(matcher), errors, output)
-
-    def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray | None:
-        return self.encoder.encode_left(text, self.rules(matcher), errors)
 
     def rules(self, matcher: SpecialMatcher) -> ChangeRules:
         rules = self._rules.get(matcher)

@@ -8,7 +8,7 @@ from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
     from .._core.encode import ChangeRules, Output, SpecialMatcher, Tail
-    from .._types import IdArray, Text
+    from .._types import Text
 
 __all__ = ["NO_LIMIT", "Engine"]
 
@@ -28,10 +28,6 @@ class Engine(Protocol):
         Raises DisallowedSpecialError for a special token that `matcher` refuses, UnicodeDecodeError
         ("strict").
         """
-        ...
-
-    def encode_left(self, text: Text, matcher: SpecialMatcher, errors: str) -> IdArray | None:
-        """As `encode`, an array; None: something is changed before the pattern cuts the text."""
         ...
 
     def rules(self, matcher: SpecialMatcher) -> ChangeRules:

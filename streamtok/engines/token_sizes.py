@@ -1,11 +1,12 @@
-"""How many bytes of text each id stands for, as arrays: the way from ids to positions."""
+"""How many bytes of text each id of a vocabulary of merges stands for: from ids to positions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .._core.encode import token_spans
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -16,78 +17,31 @@ if TYPE_CHECKING:
 __all__ = ["TokenSizes"]
 
 _NO_ID = 2**32 - 1
-_DENSE = 1 << 22  # ids; beyond them, sizes are searched
+_DENSE = 1 << 22  # ids; beyond them, they are searched
 
 
 class TokenSizes:
-    """The sizes of the tokens of a vocabulary, and of those whose texts are known."""
+    """The sizes of the tokens of a vocabulary. Immutable."""
 
-    def __init__(self, vocabulary: Vocabulary, texts: Mapping[str, int]) -> None:
-        """texts: the special and added tokens, which stand for their own text."""
-        ids = vocabulary.ids
-        real = ids != _NO_ID
-        known = dict(
-            zip(ids[real].tolist(), np.diff(vocabulary.offsets)[real].tolist(), strict=True)
-        )
-        if vocabulary.byte_ids is not None:
-            known |= dict.fromkeys(vocabulary.byte_ids.tolist(), 1)
-        known.pop(_NO_ID, None)
-        self._of_text = _Sizes(known)
-        every = dict(known)
-        unclear = []  # ids of two texts of different sizes: the place tells which it is
-        for text, id in texts.items():
-            size = len(text.encode())
-            if every.setdefault(id, size) != size:
-                unclear.append(id)
-        self._of_all = _Sizes(every)
-        self._unclear = np.array(unclear, np.int64)
-        self.are_clear = not unclear
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        ids, sizes = vocabulary.ids, np.diff(vocabulary.offsets).astype(np.uint16)
+        of_bytes = np.empty(0, np.uint32) if vocabulary.byte_ids is None else vocabulary.byte_ids
+        others = (ids != _NO_ID) & ~np.isin(ids, of_bytes)
+        ids = np.concatenate([ids[others], of_bytes])
+        sizes = np.concatenate([sizes[others], np.ones(len(of_bytes), np.uint16)])
+        self._ids: IdArray | None = None
+        if ids.max() < _DENSE:
+            self._sizes = np.zeros(int(ids.max()) + 1, np.uint16)
+            self._sizes[ids] = sizes
+        else:
+            order = np.argsort(ids)
+            self._ids, self._sizes = ids[order], sizes[order]
 
-    @property
-    def table(self) -> npt.NDArray[np.uint16] | None:
-        """The sizes by id, 0 where there is none; None where not all are dense and small."""
-        sizes = self._of_all.sizes
-        return sizes if self._of_all.ids is None and sizes.dtype == np.uint16 else None
+    def spans(self, ids: IdArray, places: npt.NDArray[np.int64], start: int) -> npt.NDArray[Any]:
+        """int64 [n, 2]: where in the core's text the ids of a call of `Tail.encode` are, in bytes.
 
-    def are_clear_of(self, ids: IdArray) -> bool:
-        """Whether none of these ids stands for two texts of different sizes."""
-        return self.are_clear or not np.isin(ids, self._unclear).any()
-
-    def of_text(self, ids: IdArray) -> npt.NDArray[Any]:
-        """The size of each id, which is not special or added; 0 for one that is."""
-        return self._of_text.of(ids)
-
-    def of_all(self, ids: IdArray) -> npt.NDArray[Any]:
-        """The size of each id. Raises ValueError for one that also stands for another text."""
-        if not self.are_clear_of(ids):
-            unclear = ids[np.isin(ids, self._unclear)][0]
-            raise ValueError(
-                f"id {unclear} is both of a special or added token and of another text, so "
-                "the ids do not tell where it came from"
-            )
-        return self._of_all.of(ids)
-
-
-class _Sizes:
-    def __init__(self, known: Mapping[int, int]) -> None:
-        ids = np.array(sorted(known), np.int64)
-        sizes = np.array([known[id] for id in ids.tolist()], np.int64)
-        most = int(sizes.max(initial=0))
-        sizes = sizes.astype(np.uint16 if most < 1 << 16 else np.int64)
-        self.ids: npt.NDArray[np.int64] | None = ids
-        self.sizes: npt.NDArray[Any] = sizes
-        if len(ids) and ids[-1] < _DENSE:
-            self.ids = None
-            self.sizes = np.zeros(int(ids[-1]) + 1, sizes.dtype)
-            self.sizes[ids] = sizes
-
-    def of(self, ids: IdArray) -> npt.NDArray[Any]:
-        if self.ids is None:
-            found: npt.NDArray[Any] = self.sizes.take(ids, mode="clip")
-            if len(ids) and ids.max() >= len(self.sizes):
-                found[ids >= len(self.sizes)] = 0
-            return found
-        if not len(self.ids):
-            return np.zeros(len(ids), np.uint16)
-        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        return np.where(self.ids[at] == ids, self.sizes[at], 0)
+        places: those that it gave; start: `Tail.reached` before it.
+        """
+        if self._ids is not None:
+            ids = np.searchsorted(self._ids, ids).astype(np.uint32)
+        return token_spans(ids, self._sizes, places, start)

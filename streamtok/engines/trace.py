@@ -64,28 +64,33 @@ class Tracer:
         ids, places = tail.encode(chunk, final, PLACES, limit)
         changer = tail.changer
         source = trace.source.fed(chunk, final, errors)
-        begin, end = self._template
-        added = Template(() if is_begun else begin, end if final else ())
-        inner = slice(len(added.before), len(ids) - len(added.after))
-        places = self._spans(ids, places, reached)[inner]
-        ids = ids[inner]
+        places = self._spans(ids, places, reached)
+        added = NO_TEMPLATE
+        if self._template != NO_TEMPLATE:
+            begin, end = self._template
+            added = Template(() if is_begun else begin, end if final else ())
+            inner = slice(len(added.before), len(ids) - len(added.after))
+            ids, places = ids[inner], places[inner]
         if trace.held:
             ids = np.concatenate([np.array(trace.held, ids.dtype), ids])
             places = np.concatenate([np.array(trace.places, np.int64), places])
-        n, spans = len(ids), places
+        given, spans = ids, places
         if changer is not None:
             n, spans = changer.back(places, final)
-        spans = source.in_unit(spans[:n], unit, errors)
-        if self._template != NO_TEMPLATE:
+            given, spans = ids[:n], spans[:n]
+        spans = source.in_unit(spans, unit, errors)
+        if added != NO_TEMPLATE:
             spans = added.around_spans(spans, source, unit, errors)
-        given = added.around(ids[:n])
+            given = added.around(given)
         if final:
             return given, spans, BEGINNING
-        held, places = ids[n:].tolist(), places[n:].tolist()
-        low = min([tail.reached, *(start for start, _ in places)])
-        pending = tail.pending
+        held: list[int] = []
+        places_held: list[tuple[int, int]] = []
+        low, pending = tail.reached, tail.pending
         if changer is not None:
-            low = changer.forget(low)
+            held = ids[n:].tolist()
+            places_held = list(map(tuple, places[n:].tolist()))
+            low = changer.forget(min([low, *(start for start, _ in places_held)]))
             pending = source.taken.end - low
             if pending > limit:
                 raise PendingLimitExceeded(
@@ -93,15 +98,20 @@ class Tracer:
                     f"max_pending allows {limit}",
                     offset=low, pending=pending, limit=limit,
                 )  # fmt: skip
-        trace = Trace(source.forget(low, errors), tuple(held), tuple(map(tuple, places)), pending)
+        trace = Trace(source.forget(low, errors), tuple(held), tuple(places_held), pending)
         return given, spans, trace
+
+    def of_whole(
+        self, ids: IdArray, places: Offsets, text: str | bytes, unit: str
+    ) -> tuple[IdArray, Offsets]:
+        """(ids, spans in this unit), with those of the template, of a whole text."""
+        source = BEGIN.fed(text, True, self._errors)
+        spans = source.in_unit(self._spans(ids, places, 0), unit, self._errors)
+        spans = self._template.around_spans(spans, source, unit, self._errors)
+        return self._template.around(ids), spans
 
     def _spans(self, ids: IdArray, places: Offsets, reached: int) -> Offsets:
         """The bytes of the core's text that each id stands for."""
-        at, *spans = places.T
         if self._sizes is None:
             return np.ascontiguousarray(places[:, 1:])
-        sizes = self._sizes.of_text(ids).astype(np.int64)
-        sizes[at] = spans[1] - spans[0]
-        ends = reached + np.cumsum(sizes)
-        return np.column_stack([ends - sizes, ends])
+        return self._sizes.spans(ids, places, reached)

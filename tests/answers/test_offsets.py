@@ -6,17 +6,18 @@ import functools
 import pickle
 import random
 import re
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, pre_tokenizers
 
 import streamtok
-from streamtok import StateError, UnsupportedPatternError
-from streamtok._core.encode import spans_in, token_spans
+from streamtok import StateError
+from streamtok._core.encode import spans_in
 from streamtok.engines.rules import NO_RULES
 from streamtok.engines.source_units import UNITS
 
@@ -120,12 +121,7 @@ def test_streams_and_whole_texts_agree(seed: int, unit: str) -> None:
     encoding, letters = any_encoding(rng)
     options = any_settings(rng, encoding)
     text = as_given(rng, any_text(rng, letters))
-    try:
-        ids, spans = encoding.encode_with_offsets(text, unit, **options)
-    except UnsupportedPatternError:
-        if encoding.definition.rules == NO_RULES:
-            raise
-        return
+    ids, spans = encoding.encode_with_offsets(text, unit, **options)
     wanted = encoding.encode(text, **options)
     assert ids.tolist() == wanted
     assert spans.shape == (len(ids), 2)
@@ -179,8 +175,24 @@ def test_text_that_is_left_out_is_in_no_span() -> None:
     assert [text[start:stop] for start, stop in spans] == ["ab", "a", "<s>", "b"]
     spans = encoding.encode_with_offsets(text, "byte", allowed_special="all")[1]
     assert [text.encode()[start:stop] for start, stop in spans] == [b"ab", b"a", b"<s>", b"b"]
-    with pytest.raises(UnsupportedPatternError, match="'made' leaves text out"):
-        encoding.stream_encoder().encode_with_offsets("a")
+
+
+@given(st.text("ab1, é", max_size=600), st.lists(st.integers(0, 1500), max_size=4))
+@example("ab" + 300 * ", " + "ab" * 200 + "é1", [1, 2, 3, 700])
+def test_text_that_is_left_out_is_in_no_span_of_a_stream(text: str, cuts: list[int]) -> None:
+    encoding = make_encoding(r"[a-z]+|\d", bytes_and(b"ab", b"abab"), {})
+    data, wanted = text.encode(), []
+    for found in re.finditer(rb"[a-z]+|\d", data):
+        at = found.start()
+        for token in encoding.decode_tokens_bytes(encoding.encode(found[0])):
+            wanted.append([at, at + len(token)])
+            at += len(token)
+    assert encoding.encode_with_offsets(text, "byte")[1].tolist() == wanted
+    stream, spans = encoding.stream_encoder(), []
+    for start, stop in pairwise([0, *sorted(min(at, len(data)) for at in cuts), len(data)]):
+        spans += stream.encode_with_offsets(data[start:stop], unit="byte")[1].tolist()
+    spans += stream.encode_with_offsets(b"", final=True, unit="byte")[1].tolist()
+    assert spans == wanted
 
 
 def bytes_and(*tokens: bytes) -> dict[bytes, int]:
@@ -219,11 +231,9 @@ def test_batches() -> None:
 
 def test_wrong_calls_say_so() -> None:
     text: Any = "héllo 👍 ok, " * 30
-    ids = GPT2.encode_to_numpy(text)
-    table = GPT2.definition.token_sizes.table
-    assert table is not None
-    with pytest.raises(ValueError, match="an id has no size"):
-        token_spans(np.append(ids, [60000]).astype(np.uint32), table)
+    ids = np.append(GPT2.encode_to_numpy(text), [60000]).astype(np.uint32)
+    with pytest.raises(ValueError, match="id 60000 has no size"):
+        GPT2.definition.token_sizes.spans(ids, np.empty((0, 3), np.int64), 0)
     for span in ((0, 5), (-1, 1), (3, 2)):
         with pytest.raises(ValueError, match="a stretch is not in the text"):
             spans_in(1, np.array([span]), b"text", [])

@@ -234,7 +234,8 @@ LOOPS: dict[str, Callable[[], Callable[[], Any]]] = {
     "decode an array": lambda: partial(CL100K.decode, np.full(10_000_000, 1_000, np.uint32)),
     "decode a list": lambda: partial(CL100K.decode_bytes, [1_000] * 10_000_000),
     "offsets": lambda: partial(
-        token_spans, np.full(10_000_000, 9, np.uint32), np.full(10, 3, np.uint16)
+        token_spans, np.full(10_000_000, 9, np.uint32), np.full(10, 3, np.uint16),
+        np.empty((0, 3), np.int64), 0,
     ),
     "offsets in characters": lambda: partial(
         spans_in, 1, np.full((5_000_000, 2), 3, np.int64), ("a\u00e9b" * 5_000_000).encode(), [],

@@ -50,6 +50,29 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
 
     New ones wait for `settle`, without which w.out is not complete. readable: see `find_homes`.
     """
+    cdef size_t i = 0, n
+    if not w.follows:
+        return encode_run(table, w, buffer, readable, start, ends, count, gaps)
+    if table.tokens().model != NULL:
+        return encode_followed(table, w, buffer, start, ends, count)
+    while i < count:
+        n = 0
+        while i + n < count and ends[i + n] >= 0:
+            n += 1
+        encode_run(table, w, buffer, readable, start, ends + i, n, gaps)
+        i += n
+        if i < count:               # the next id does not begin where the last one ends
+            settle(table, w)
+            start = <size_t>llabs(ends[i])
+            reserve_places(w, 1)
+            set_place(w.places, w.n_places, w.origin + start, 0)
+            keep_places(w, 1, 0)
+            i += 1
+    return 0
+
+
+cdef int encode_run(TokenTable table, Work* w, const u8* buffer, size_t readable, size_t start,
+                    const i64* ends, size_t count, const ScanTables* gaps) except -1 nogil:
     cdef Lookup b
     cdef size_t i, at, count_here, extra = 0
     cdef u64 low, high
@@ -58,8 +81,6 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
     cdef u32* out
     if table.tokens().model != NULL and table.tokens().model.n_stages:
         extra = MORE_IDS                            # that each may have beyond its bytes
-    if w.follows and table.tokens().model != NULL:
-        return encode_followed(table, w, buffer, start, ends, count)
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
         settle(table, w)
     make_room(table.tokens(), &w.cache, BATCH, BATCH_ARENA)

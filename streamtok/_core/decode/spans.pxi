@@ -9,38 +9,56 @@ cdef enum Unit:             # in the order of `UNITS` in engines/source_units.py
     UTF16
 
 
-def token_spans(ids, sizes):
+def token_spans(ids, sizes, places, u64 start):
     """numpy.int64 [n, 2]: where in the bytes of its text each token begins and ends.
 
-    ids: uint32; sizes: uint16, the bytes of each id. Raises ValueError for an id that has no size.
+    ids: uint32; sizes: uint16, the bytes of each id. places: int64 [k, 3], as `Tail.encode` gives them: of the
+    token with this number, where it begins and ends, if its size is another one; with the end 0, only where it
+    begins; with two zeros, it stands for no text. Each of the others begins where the one before it ends, the
+    first one at `start`. Raises ValueError for an id that has no size.
     """
     cdef ArrayView known = read_array(ids, UINT32, "ids")
     cdef ArrayView table = read_array(sizes, UINT16, "sizes")
+    cdef ArrayView given = read_array(places.reshape(-1), INT64, "places")
     cdef object result = np.empty((known.size, 2), dtype=np.int64)
     cdef i64* spans = <i64*>array_memory(result.reshape(-1), INT64)
     cdef Watch watch
-    cdef size_t end
+    cdef size_t unknown
     watch.looked = 0
     with nogil:
-        end = spans_in_bytes(<const u32*>known.data, known.size, <const u16*>table.data, table.size,
-                             &watch, spans)
-    if end == <size_t>-1:
-        raise ValueError("an id has no size")
+        unknown = spans_in_bytes(<const u32*>known.data, known.size, <const u16*>table.data, table.size,
+                                 <const Place*>given.data, given.size // 3, <i64>start, &watch, spans)
+    if unknown < known.size:
+        raise ValueError(f"id {(<const u32*>known.data)[unknown]} has no size")
     return result
 
 
-cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_sizes, Watch* watch,
-                           i64* spans) except? 0 nogil:
-    cdef size_t i, at = 0
+cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_sizes, const Place* places,
+                           size_t n_places, i64 at, Watch* watch, i64* spans) except? 0 nogil:
+    """Fill in `spans`; the number of the first id that has no size, or n."""
+    cdef size_t i, k = 0
+    cdef i64 size
+    cdef bint is_known
     for i in range(n):
         if i & LOOK_IDS == LOOK_IDS:
             look(watch)
-        if ids[i] >= n_sizes:
-            return <size_t>-1
-        spans[2 * i] = <i64>at
-        at += sizes[ids[i]]
-        spans[2 * i + 1] = <i64>at
-    return at
+        is_known = ids[i] < n_sizes
+        size = sizes[ids[i]] if is_known else 0
+        while k < n_places and places[k].at == i:
+            if places[k].end:
+                at, size = <i64>places[k].start, <i64>(places[k].end - places[k].start)
+            elif places[k].start:
+                at = <i64>places[k].start
+            else:
+                size = 0
+            is_known = True
+            k += 1
+        if not is_known:
+            return i
+        spans[2 * i] = at
+        at += size
+        spans[2 * i + 1] = at
+    return n
 
 
 cdef struct UnitCursor:     # at a character of a text, or at its end

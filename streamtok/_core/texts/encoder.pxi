@@ -90,7 +90,6 @@ cdef int encode_whole(Encoder encoder, Work* w, ChangeRules rules, const u8* p, 
     total[0] = 0
     w.counts_only = count_only
     w.forgotten = 0
-    w.is_changed = False
     levels.where[0] = levels.where[1] = PLACE_BEGIN | PLACE_FIRST
     encode_level(encoder, w, rules, rules.first_tokens, rules.first_table, 0, &levels, p, n, readable, total)
     total[0] += w.count + w.forgotten
@@ -115,7 +114,7 @@ cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet toke
     cdef size_t start = 0, search_from = 0, at
     cdef u8 flags
     cdef bint takes_blanks = False      # the token before `start` does
-    while not (w.only_left and w.is_changed):
+    while True:
         tokens.matcher.search(&w.watch, p, search_from, n, True, &found)
         if found.kind == DISALLOWED:
             refuse(p, &found, found.start if i == 0 else place_before(rules.first_table, levels, found.start))
@@ -132,8 +131,6 @@ cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet toke
             takes_blanks = start == at
         if found.kind != ALLOWED:
             return encode_between(encoder, w, rules, table, i, levels, p, start, n, readable, total)
-        if flags or (i and rules.first_table is not None):
-            w.is_changed = True         # the text of a token may have blanks, or be another one than its own
         if not takes_blanks:
             if flags & LSTRIP:
                 at = blanks_begin(p, start, at, n)
@@ -170,9 +167,6 @@ cdef int encode_between(Encoder encoder, Work* w, ChangeRules rules, ElementTabl
         levels.where[i] = PLACE_BEGIN
         if x.is_changed:
             out, size, readable = x.out, x.size, x.size
-            w.is_changed = True
-        if w.only_left and w.is_changed:
-            return 0
         if i == 0 and rules.second_tokens is not None:
             encode_level(encoder, w, rules, rules.second_tokens, rules.second_table, 1, levels, out, size, readable,
                          total)
@@ -302,7 +296,7 @@ cdef class Encoder:
     cdef void give(self, Workspace workspace):
         st_store_size(&workspace.cached, table_bytes(&workspace.c.cache))
         workspace.c.count = workspace.c.n_places = 0
-        workspace.c.counts_only = workspace.c.follows = workspace.c.only_left = False
+        workspace.c.counts_only = workspace.c.follows = False
         forget_gaps(&workspace.c)       # if a call ended with an error
         room_trim(&workspace.c.room)
         if workspace.c.capacity > SPARE_LIMIT:      # do not sit on the memory of one huge text
@@ -355,24 +349,12 @@ cdef class Encoder:
         finally:
             self.give(workspace)
 
-    def encode_left(self, data, ChangeRules rules not None, str errors not None):
-        """numpy.uint32 [n]: as `encode`. None: the text is changed, or a token may have taken blanks."""
-        cdef size_t total
-        cdef Workspace workspace
-        need_scanner(self)
-        workspace = self.take()
-        try:
-            workspace.c.only_left = True
-            encode_object(self, &workspace.c, rules, data, errors, False, &total)
-            return None if workspace.c.is_changed else ids_to_array(self._spares, &workspace.c)
-        finally:
-            self.give(workspace)
-
-    def encode_split(self, data, ends, Output output not None):
+    def encode_split(self, data, ends, Output output not None, u64 origin=0):
         """The ids of pre-tokens that the caller found: data[0:ends[0]], data[ends[0]:ends[1]], ….
 
         data: bytes-like; ends: int64 [n], not beyond the data and, but for their signs,
-        non-decreasing. A negative end closes bytes that belong to no pre-token.
+        non-decreasing. A negative end closes bytes that belong to no pre-token. output: PLACES, too;
+        these are in a text in which the data begins at `origin`.
         """
         cdef ArrayView text = read_array(data, UINT8, "data")
         cdef ArrayView places = read_array(ends, INT64, "ends")
@@ -381,6 +363,8 @@ cdef class Encoder:
         cdef const i64* closed = <const i64*>places.data
         cdef Workspace workspace = self.take()
         try:
+            workspace.c.follows = output.form == AS_PLACES
+            workspace.c.origin = origin
             with nogil:
                 while done < count:
                     step = count - done if count - done < BATCH else BATCH
