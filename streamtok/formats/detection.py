@@ -8,7 +8,6 @@ caller must give a pattern.
 from __future__ import annotations
 
 import errno
-import functools
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +18,7 @@ from .gguf import GGUF_MAGIC, is_gguf, read_gguf
 from .gpt2 import read_gpt2
 from .huggingface import read_huggingface
 from .json_value import JsonValue, parse_json
-from .load_cache import load_kept
+from .load_cache import find_kept, keep
 from .loading import read_bytes, shown, stem
 from .minbpe import MAGIC, read_minbpe
 from .model_folder import CONFIG_FILES, EOS_FILES, read_config, read_eos, with_config
@@ -151,6 +150,10 @@ def _load_object(given: object, name: str | None) -> Encoding:
 def _load_file(path: Path, options: _Options) -> Encoding:
     pattern, special_tokens, name, cache = options
     source = os.fspath(path)
+    if cache and pattern is None and not special_tokens:
+        kept = find_kept(source, name or stem(path))
+        if kept is not None:
+            return kept
     data = GGUF_MAGIC if is_gguf(path) else read_bytes(path)  # a whole model is too large
     format = recognise(data)
     if format is None and os.path.basename(source) in dict(_PAIRS):
@@ -177,8 +180,12 @@ def _load_file(path: Path, options: _Options) -> Encoding:
     name = name or stem(path)
     if format == "gguf":
         return read_gguf(source, name)
-    make = functools.partial(_READERS[format], data, source, name)
-    return load_kept(data, source, name, make) if cache and format != "minbpe" else make()
+    if format == "minbpe":
+        return read_minbpe(data, source, name)
+    made = _READERS[format](data, source, name)
+    if cache:
+        keep(data, made)
+    return made
 
 
 def _read_json(data: bytes, source: str, name: str) -> Encoding:
@@ -231,4 +238,4 @@ def _ids_beside(merges: str) -> str:
     return ids
 
 
-_READERS = {"json": _read_json, "minbpe": read_minbpe, "sentencepiece": read_sentencepiece}
+_READERS = {"json": _read_json, "sentencepiece": read_sentencepiece}  # those that are kept

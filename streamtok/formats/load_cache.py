@@ -1,8 +1,8 @@
 """What `load` keeps: the packed form of large vocabulary files, in the user's cache folder.
 
-A file's entry has the SHA-256 of its contents and of the code that read it in its name: another
+A file's entry has the SHA-256 of the code that read it and of its contents in its name: another
 file, another streamtok or a change of its sources is another entry. An entry is what
-`packed.dumps_packed` writes; its checksums tell damage, and a damaged one is made again. Nothing
+`packed.dumps_packed` writes; its checksum tells damage, and a damaged one is made again. Nothing
 here ever fails: without a folder that can be written to, there is no cache.
 
 An entry decides which ids a text gets. So the folder and the entries must belong to this user, and
@@ -22,20 +22,24 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import StreamtokError
 from ..files import is_private, open_own
+from .loading import MAX_FILE_BYTES
 from .packed import dumps_packed, loads_packed
 
 if TYPE_CHECKING:
+    import hashlib
+
     from ..encoding import Encoding
 
-__all__ = ["cache_folder", "load_kept"]
+__all__ = ["cache_folder", "find_kept", "keep"]
 
 MIN_BYTES = 1 << 18  # smaller files load as fast without
 MAX_BYTES = 1 << 28  # of all entries: some dozens; those that were not used for longest go first
+_BLOCK = 1 << 18  # bytes of a file that are read at a time
 _VARIABLE = "STREAMTOK_CACHE"
 _SUFFIX, _PART = ".streamtok", ".part"
 _ENTRY_NAME = re.compile(r"[0-9a-f]{64}\.streamtok")
@@ -43,29 +47,45 @@ _PART_NAME = re.compile(r"[0-9a-f]{64}\.streamtok\.\d+\.\d+\.part")
 _PART_SECONDS = 3600  # a part that is older belongs to a process that is no more
 
 
-def load_kept(data: bytes, source: str, name: str, make: Callable[[], Encoding]) -> Encoding:
-    """The encoding that `make` makes of the contents `data` of a file: kept, or made and kept now.
+def find_kept(source: str, name: str) -> Encoding | None:
+    """The encoding of a file with these contents, if one is kept. Raises OSError.
 
-    source, name: of the file and of the encoding. Raises what `make` raises.
+    The file is not held in memory: making room for it takes as long as its checksum.
     """
-    folder = cache_folder() if len(data) >= MIN_BYTES else None
-    if folder is None:
-        return make()
-    import hashlib
-
-    key = hashlib.sha256(data)
-    key.update(_code())
+    folder = cache_folder()
+    if folder is None or not os.path.isfile(source):  # a pipe can be read once
+        return None
+    block = bytearray(_BLOCK)
+    with open(source, "rb", buffering=0) as file:
+        if not MIN_BYTES <= os.fstat(file.fileno()).st_size <= MAX_FILE_BYTES:
+            return None
+        key = _key()
+        while size := file.readinto(block):
+            key.update(memoryview(block)[:size])
     path = os.path.join(folder, key.hexdigest() + _SUFFIX)
-    with contextlib.suppress(OSError, StreamtokError, ValueError):
-        kept = _read(path)
-        encoding = loads_packed(kept, source, name)
+    with contextlib.suppress(OSError, StreamtokError):
+        encoding = loads_packed(_read(path), source, name)
         with contextlib.suppress(OSError):
             os.utime(path)  # it was used now
         return encoding
-    encoding = make()
+    return None
+
+
+def keep(data: bytes, encoding: Encoding) -> None:
+    """Keep the encoding of a file with these contents, if the file is large."""
+    folder = cache_folder()
+    if folder is None or len(data) < MIN_BYTES:
+        return
+    key = _key()
+    key.update(data)
     with contextlib.suppress(OSError, MemoryError, TypeError):  # a rule that cannot be packed, too
-        _store(path, dumps_packed(encoding))
-    return encoding
+        _store(os.path.join(folder, key.hexdigest() + _SUFFIX), dumps_packed(encoding))
+
+
+def _key() -> hashlib._Hash:
+    import hashlib
+
+    return hashlib.sha256(_code())
 
 
 def cache_folder() -> str | None:

@@ -4,23 +4,18 @@ Nothing in it is computed again: the tokens with the parts that they are made of
 the pattern, are arrays as the core reads them. It takes reading them and making the hash tables:
 milliseconds where a tokenizer.json of the same encoding takes hundreds. A file holds no code.
 
-A file is an uncompressed `.npz` archive, as `numpy.load` reads it: the arrays of `Vocabulary`,
-`Pattern` and, for models that are not merges, `Pieces`. One more member is JSON, `about.json`:
-name, special tokens, text rules, template, pattern, settings. The archive has a CRC-32 of each
-member, so damage is found out. A file that was made to deceive can give wrong ids, but all that
-memory safety depends on is checked.
+A file is a magic line, the CRC-32 of the rest, and MessagePack: an object with the fields of
+`_Packed`. Arrays are their little-endian bytes. msgspec checks the types of the fields; what memory
+safety depends on is checked besides. A file that was made to deceive can still give wrong ids.
 """
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+import msgspec
 import numpy as np
-from numpy.lib import format as npy
 
 from ..engines.model_settings import ModelSettings
 from ..engines.rules import TextRules, TokenFlags
@@ -34,7 +29,7 @@ from ..patterns.tables import CODE_POINTS_PER_BLOCK, MAX_WINDOW_CLASSES, Tables,
 from ..patterns.windows import MAX_COUNT, MAX_REACH, NONE, UNDECIDED
 from ..vocabulary.pieces import Pieces
 from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary
-from .loading import make_encoding, shown
+from .loading import MAX_MESSAGE, make_encoding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,27 +37,89 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from .loading import Path
 
-__all__ = [
-    "PACKED_MAGIC",
-    "dumps_packed",
-    "join_members",
-    "loads_packed",
-    "members_of",
-    "save_packed",
-]
+__all__ = ["PACKED_MAGIC", "dumps_packed", "loads_packed", "save_packed", "sealed"]
 
-PACKED_MAGIC = b"PK\3\4"  # of any archive
-_ABOUT = "about.json"
-_FORM = 1
-_MAX_MEMBERS = 64
-_VOCABULARY_ARRAYS = ("lefts", "byte_ids", "ties")  # of Vocabulary; any may be missing
-_PIECE_ARRAYS = ("offsets", "ids", "scores", "byte_ids")  # of Pieces; the last two may be missing
-_TYPES = {
-    **dict.fromkeys(("tokens", "decode_tokens", "pieces", "windows"), np.uint8),
-    **dict(zip(Tables._fields, (np.uint16, np.uint8, np.uint16, np.uint8), strict=True)),
-    "piece_scores": np.float64,
-}  # of the arrays that are not uint32
+PACKED_MAGIC = b"streamtok encoding 1\n"
+_START = len(PACKED_MAGIC) + 4
 _WINDOWS_SIZE = 900
+
+Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]
+IdOrNone = Annotated[int, msgspec.Meta(ge=0, le=NO_ID)]
+Specs: TypeAlias = tuple[tuple[Any, ...], ...]  # `Normalizer.spec`, `Pieces.stages`
+
+
+class _Record(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+    """An object in a file. Its fields have the names and meanings of what they are made from."""
+
+
+class _Rules(_Record):
+    """`TextRules`. A normalizer is its `spec`."""
+
+    added_tokens: tuple[tuple[str, int], ...] = ()
+    normalizer: Specs | None = None
+    token_flags: tuple[tuple[str, TokenFlags], ...] = ()
+    second_normalizer: Specs | None = None
+    drops_first_space: bool = False
+    decoded_texts: tuple[tuple[str, str], ...] = ()
+    first_texts: tuple[tuple[int, str], ...] = ()
+    drops_first_spaces: bool = False
+
+
+class _Pattern(_Record):
+    """The tables of a `Pattern`, and what it derives from them."""
+
+    n_classes: Annotated[int, msgspec.Meta(ge=1)]
+    transitions: memoryview
+    accepts: memoryview
+    class_pages: memoryview
+    class_blocks: memoryview
+    windows: memoryview | None
+    is_total: bool
+    sequence: tuple[tuple[tuple[str, str], ...], bool] | None  # what `rebuilt_sequence` takes
+
+
+class _Pieces(_Record):
+    """`Pieces`."""
+
+    kind: str
+    blob: bytes
+    offsets: memoryview
+    ids: memoryview
+    unknown: IdOrNone
+    prefix: str
+    most_characters: int
+    scores: memoryview | None
+    byte_ids: memoryview | None
+    stages: Specs
+
+
+class _Vocabulary(_Record):
+    """`Vocabulary`."""
+
+    tokens: bytes
+    offsets: memoryview
+    ids: memoryview
+    lefts: memoryview | None
+    byte_ids: memoryview | None
+    ties: memoryview | None
+    decode_only: dict[int, bytes]
+    parts: tuple[memoryview, memoryview]
+    model: _Pieces | None
+
+
+class _Packed(_Record):
+    """An encoding."""
+
+    name: str
+    source: str  # of the pattern
+    pattern: _Pattern | None
+    vocabulary: _Vocabulary
+    special_tokens: dict[str, int]
+    rules: _Rules
+    template: tuple[tuple[Id, ...], tuple[Id, ...]]
+    eos: tuple[Id, ...]
+    truncation: dict[str, Any] | None
+    padding: dict[str, Any] | None
 
 
 def save_packed(encoding: Encoding, path: Path) -> None:
@@ -72,223 +129,147 @@ def save_packed(encoding: Encoding, path: Path) -> None:
 
 def dumps_packed(encoding: Encoding) -> bytes:
     """The contents of a packed file."""
-    vocabulary = encoding.definition.vocabulary
-    pattern = encoding.pattern
-    model = vocabulary.model
-    decode_only = sorted(vocabulary.decode_only.items())
-    texts = [text for _, text in decode_only]
-    lefts, rights = encoding.definition.table.parts()
-    arrays: dict[str, Any] = {
-        "tokens": _bytes_of(vocabulary.tokens),
-        "offsets": vocabulary.offsets,
-        "ids": vocabulary.ids,
-        "decode_ids": [number for number, _ in decode_only],
-        "decode_offsets": np.cumsum([0, *map(len, texts)], dtype=np.uint32),
-        "decode_tokens": _bytes_of(b"".join(texts)),
-        **{name: getattr(vocabulary, name) for name in _VOCABULARY_ARRAYS},
-        "left_parts": lefts,
-        "right_parts": rights,
-    }
-    if pattern is not None:
-        arrays |= {name: getattr(pattern, name) for name in Tables._fields}
-        if pattern.windows is not None:
-            arrays["windows"] = _bytes_of(pattern.windows.to_bytes())
-    about: dict[str, Any] = {
-        "form": _FORM,
-        "name": encoding.name,
-        "special_tokens": list(encoding.definition.specials.special.items()),
-        "pattern": encoding.definition.pat_str,
-        "is_total": None if pattern is None else pattern.is_total,
-        "sequence": list(pattern.__reduce__()[1]) if isinstance(pattern, SplitSequence) else None,
-        "rules": {
-            name: _as_json(value)
-            for name, value in encoding.definition.rules._asdict().items()
-            if value != encoding.definition.rules._field_defaults[name]
-        },
-        "template": encoding.definition.template,
-        "model_settings": encoding.definition.model_settings,
-        "model": None,
-    }
-    if model is not None:
-        arrays["pieces"] = _bytes_of(model.blob)
-        arrays |= {f"piece_{name}": getattr(model, name) for name in _PIECE_ARRAYS}
-        about["model"] = [
-            model.kind, model.unknown, model.prefix, model.most_characters, _as_json(model.stages),
-        ]  # fmt: skip
-    return join_members(
-        {_ABOUT: json.dumps(about).encode()}
-        | {
-            f"{name}.npy": _npy(np.asarray(array, _little(name)))
-            for name, array in arrays.items()
-            if array is not None
-        }
+    definition = encoding.definition
+    vocabulary, settings = definition.vocabulary, definition.model_settings
+    lefts, rights = definition.table.parts()
+    rules = definition.rules._asdict()
+    for name in ("normalizer", "second_normalizer"):
+        rules[name] = rules[name].spec if rules[name] else None
+    packed = _Packed(
+        name=encoding.name,
+        source=definition.pat_str,
+        pattern=_packed_pattern(encoding.pattern),
+        vocabulary=_Vocabulary(
+            tokens=vocabulary.tokens,
+            decode_only=dict(sorted(vocabulary.decode_only.items())),
+            parts=(_bytes_of(lefts), _bytes_of(rights)),
+            model=_packed_pieces(vocabulary.model),
+            **_all_bytes(vocabulary, "offsets", "ids", "lefts", "byte_ids", "ties"),
+        ),
+        special_tokens=definition.specials.special,
+        rules=_Rules(**rules),
+        template=definition.template,
+        eos=settings.eos,
+        truncation=settings.truncation,
+        padding=settings.padding,
+    )
+    return sealed(msgspec.msgpack.encode(packed))
+
+
+def _packed_pattern(pattern: Pattern | None) -> _Pattern | None:
+    if pattern is None:
+        return None
+    is_sequence = isinstance(pattern, SplitSequence)
+    return _Pattern(
+        n_classes=pattern.n_classes,
+        windows=None if pattern.windows is None else memoryview(pattern.windows.to_bytes()),
+        is_total=pattern.is_total,
+        sequence=pattern.__reduce__()[1] if is_sequence else None,
+        **_all_bytes(pattern, *Tables._fields),
     )
 
 
-def join_members(members: dict[str, bytes]) -> bytes:
-    """The archive of these members."""
-    contents = io.BytesIO()
-    with zipfile.ZipFile(contents, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(zipfile.ZipInfo(name), data)  # of no date
-    return contents.getvalue()
+def _packed_pieces(model: Pieces | None) -> _Pieces | None:
+    if model is None:
+        return None
+    return _Pieces(
+        kind=model.kind,
+        blob=model.blob,
+        unknown=model.unknown,
+        prefix=model.prefix,
+        most_characters=model.most_characters,
+        stages=model.stages,
+        **_all_bytes(model, "offsets", "ids", "scores", "byte_ids"),
+    )
+
+
+def sealed(packed: bytes) -> bytes:
+    """The contents of a file with this MessagePack."""
+    return PACKED_MAGIC + zlib.crc32(packed).to_bytes(4, "little") + packed
 
 
 def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) -> Encoding:
     """The encoding in the contents of a packed file; name: in place of the name that it had.
 
-    Raises VocabularyError for damage and for another form, which names `source`.
+    Raises VocabularyError, which names `source`, for damage.
     """
-    file = _Packed(data, source)
+    if not data.startswith(PACKED_MAGIC):
+        raise VocabularyError(f"{source} is not a packed encoding")
+    contents = memoryview(data)[_START:]
+    if zlib.crc32(contents).to_bytes(4, "little") != data[len(PACKED_MAGIC) : _START]:
+        raise VocabularyError(f"{source} is damaged: its checksum is wrong")
     try:
-        about = json.loads(file.member(_ABOUT))
-        if about["form"] != _FORM:
-            raise VocabularyError(
-                f"{source} has form {shown(about['form'])} of packed encodings, expected {_FORM}: "
-                "convert the original again"
-            )
+        packed = msgspec.msgpack.decode(contents, type=_Packed)
         made = make_encoding(
             source,
-            name or str(about["name"]),
-            pat_str=_pattern(file, about),
-            mergeable_ranks=_vocabulary(file, _pieces(file, about["model"])),
-            special_tokens={str(text): int(number) for text, number in about["special_tokens"]},
-            rules=_rules(source, about["rules"]),
-            template=_template(about["template"]),
+            name or packed.name,
+            pat_str=_pattern(packed.source, packed.pattern),
+            mergeable_ranks=_vocabulary(packed.vocabulary),
+            special_tokens=packed.special_tokens,
+            rules=_rules(packed.rules),
+            template=Template(*packed.template),
         )
-        made.definition.model_settings = _model_settings(about["model_settings"])
-        return made
-    except VocabularyError:
-        raise
-    except RecursionError:
-        raise file.damage(_ABOUT, "nested too deep") from None
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, PatternError) as error:
-        raise file.damage(_ABOUT, shown(str(error))) from None
+    except (
+        msgspec.DecodeError, ValueError, TypeError, LookupError, AttributeError, RecursionError,
+        OverflowError, PatternError,
+    ) as error:  # fmt: skip
+        why = str(error).removeprefix(f"{source}: ")[:MAX_MESSAGE]
+        raise VocabularyError(f"{source} is damaged: {why}") from None
+    settings = ModelSettings(packed.eos, packed.truncation, packed.padding)
+    made.definition.model_settings = settings
+    return made
 
 
-def members_of(data: bytes, source: str = "<bytes>") -> dict[str, bytes]:
-    """The members of an archive, by name, each checked. Raises VocabularyError."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            found = archive.infolist()
-            sizes = sum(one.file_size for one in found)
-            if len(found) > _MAX_MEMBERS or sizes > len(data):
-                raise VocabularyError(
-                    f"{source} is damaged: {len(found)} members with {sizes} bytes in {len(data)}"
-                )
-            if any(one.compress_type != zipfile.ZIP_STORED for one in found):
-                raise VocabularyError(f"{source} is not a packed encoding: a member is compressed")
-            return {one.filename: archive.read(one) for one in found}
-    except VocabularyError:
-        raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
-        raise VocabularyError(
-            f"{source} is not a packed encoding, or is damaged: {shown(str(error))}"
-        ) from None
-
-
-class _Packed:
-    """The members of a file, with the arrays that they are."""
-
-    def __init__(self, contents: bytes, source: str) -> None:
-        self.source = source
-        self.members = members_of(contents, source)
-
-    def damage(self, name: str, what: str) -> VocabularyError:
-        """The error for a member."""
-        return VocabularyError(f"{self.source} is damaged: the member {name!r}: {what}")
-
-    def member(self, name: str) -> bytes:
-        """The bytes of a member."""
-        if name not in self.members:
-            raise self.damage(name, "it is missing")
-        return self.members[name]
-
-    def array(self, name: str) -> NDArray[Any]:
-        """The array in a member, read-only. Tables of a pattern have two axes, or one."""
-        member = f"{name}.npy"
-        file = io.BytesIO(self.member(member))
-        reader: Any = npy  # has types from NumPy 2.4 on only
-        try:
-            if reader.read_magic(file) != (1, 0):
-                raise ValueError("an array is written in version 1.0")
-            shape, _, dtype = reader.read_array_header_1_0(file)
-            if dtype != _little(name):
-                raise ValueError(f"expected {_little(name)}, found {dtype}")
-            array = np.frombuffer(file.getbuffer(), dtype, offset=file.tell()).reshape(shape)
-        except Exception as error:  # NumPy's are of many kinds, for a header that is none
-            raise self.damage(member, str(error)[:200]) from None
-        if array.ndim != 1 and name not in Tables._fields:
-            raise self.damage(member, f"expected one axis, found {array.ndim}")
-        array.flags.writeable = False
-        return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-    def array_or_none(self, name: str) -> NDArray[Any] | None:
-        """The same, None if there is no such member."""
-        return self.array(name) if f"{name}.npy" in self.members else None
-
-
-def _pieces(file: _Packed, about: Any) -> Pieces | None:
-    if about is None:
-        return None
-    kind, unknown, prefix, most_characters, stages = about
-    arrays: dict[str, Any] = {name: file.array_or_none(f"piece_{name}") for name in _PIECE_ARRAYS}
-    blob = file.array("pieces").tobytes()
-    try:
-        return Pieces(
-            kind, blob, prefix=prefix,
-            unknown=unknown if unknown == NO_ID else _checked_id(unknown),
-            most_characters=most_characters, stages=_from_json(stages), **arrays,
-        )  # fmt: skip
-    except (ValueError, OverflowError) as error:
-        raise file.damage("pieces.npy", str(error)) from None
-
-
-def _vocabulary(file: _Packed, model: Pieces | None) -> Vocabulary:
-    texts, bounds = file.array("decode_tokens").tobytes(), file.array("decode_offsets")
-    numbers = file.array("decode_ids")
-    rising = len(bounds) == len(numbers) + 1 and bounds[0] == 0 and bounds[-1] == len(texts)
-    if not rising or (bounds[1:] < bounds[:-1]).any():
-        raise file.damage("decode_offsets.npy", "they do not fit the tokens that only decode")
-    ends = bounds.tolist()
-    decode_only = {
-        number: texts[ends[i] : ends[i + 1]] for i, number in enumerate(numbers.tolist())
-    }
-    tokens, offsets, ids, *parts = map(
-        file.array, ("tokens", "offsets", "ids", "left_parts", "right_parts")
+def _vocabulary(packed: _Vocabulary) -> Vocabulary:
+    return Vocabulary(
+        packed.tokens,
+        _array(packed.offsets),
+        _array(packed.ids),
+        lefts=_array_or_none(packed.lefts),
+        byte_ids=_array_or_none(packed.byte_ids),
+        ties=_array_or_none(packed.ties),
+        decode_only=packed.decode_only,
+        parts=(_array(packed.parts[0]), _array(packed.parts[1])),
+        model=None if packed.model is None else _pieces(packed.model),
     )
-    more: dict[str, Any] = {name: file.array_or_none(name) for name in _VOCABULARY_ARRAYS}
-    try:
-        return Vocabulary(
-            tokens.tobytes(), offsets, ids,
-            decode_only=decode_only, parts=(parts[0], parts[1]), model=model, **more,
-        )  # fmt: skip
-    except ValueError as error:
-        raise file.damage("tokens.npy", str(error)) from None
 
 
-def _pattern(file: _Packed, about: dict[str, Any]) -> str | Pattern:
-    source = str(about["pattern"])
-    if "transitions.npy" not in file.members:
+def _pieces(packed: _Pieces) -> Pieces:
+    return Pieces(
+        packed.kind,
+        packed.blob,
+        _array(packed.offsets),
+        _array(packed.ids),
+        packed.unknown,
+        packed.prefix,
+        packed.most_characters,
+        _array_or_none(packed.scores, np.float64),
+        _array_or_none(packed.byte_ids),
+        _specs(packed.stages),
+    )
+
+
+def _pattern(source: str, packed: _Pattern | None) -> str | Pattern:
+    if packed is None:
         return source
-    tables = Tables(*map(file.array, Tables._fields))
-    try:
-        _check_tables(tables)
-    except ValueError as error:
-        raise file.damage("transitions.npy", str(error)) from None
-    if about["sequence"] is None:
+    tables = Tables(
+        _array(packed.transitions, np.uint16).reshape(-1, packed.n_classes),
+        _array(packed.accepts, np.uint8).reshape(-1, packed.n_classes + 1),
+        _array(packed.class_pages, np.uint16),
+        _array(packed.class_blocks, np.uint8).reshape(-1, CODE_POINTS_PER_BLOCK),
+    )
+    _check_tables(tables)
+    if packed.sequence is None:
         pattern = Pattern(source, tables)
-    else:  # what `rebuilt_sequence` takes
-        splits, spaces_are_marks = _as_tuples(about["sequence"])
-        pattern = SplitSequence(splits, bool(spaces_are_marks), tables)
+    else:
+        pattern = SplitSequence(*packed.sequence, tables)
     windows = None
-    if "windows.npy" in file.members:
-        data = file.array("windows").tobytes()
-        if len(data) != _WINDOWS_SIZE:
-            raise file.damage("windows.npy", f"{len(data)} bytes instead of {_WINDOWS_SIZE}")
-        windows = Windows.from_bytes(data)
+    if packed.windows is not None:
+        if len(packed.windows) != _WINDOWS_SIZE:
+            raise ValueError(f"windows have {len(packed.windows)} bytes instead of {_WINDOWS_SIZE}")
+        windows = Windows.from_bytes(bytes(packed.windows))
         _check_windows(windows)
-    pattern.__dict__ |= {"windows": windows, "is_total": bool(about["is_total"])}
+    pattern.__dict__ |= {"windows": windows, "is_total": packed.is_total}
     return pattern
 
 
@@ -297,10 +278,8 @@ def _check_tables(tables: Tables) -> None:
     n_states, n_classes = tables.transitions.shape
     if (
         n_states < 2
-        or n_classes < 1
-        or tables.accepts.shape != (n_states, n_classes + 1)
+        or len(tables.accepts) != n_states
         or tables.class_pages.shape != (0x110000 // CODE_POINTS_PER_BLOCK,)
-        or tables.class_blocks.shape[1:] != (CODE_POINTS_PER_BLOCK,)
         or int(tables.transitions.max()) >= n_states
         or int(tables.class_pages.max()) >= len(tables.class_blocks)
         or int(tables.class_blocks.max()) >= n_classes
@@ -320,80 +299,41 @@ def _check_windows(windows: Windows) -> None:
         raise ValueError("the windows of the pattern do not fit together")
 
 
-def _checked_id(number: Any) -> int:
-    if type(number) is not int or not 0 <= number <= MAX_ID:
-        raise ValueError(f"an id must be in 0 … {MAX_ID}, not {shown(number)}")
-    return number
+def _rules(packed: _Rules) -> TextRules:
+    fields = msgspec.structs.asdict(packed)
+    for name in ("normalizer", "second_normalizer"):
+        if fields[name] is not None:
+            fields[name] = Normalizer.from_spec(_specs(fields[name]))
+    return TextRules(**fields)
 
 
-def _template(value: Any) -> Template:
-    before, after = (tuple(_checked_id(number) for number in part) for part in value)
-    return Template(before, after)
+def _specs(packed: Specs) -> Specs:
+    """The same with tuples in the place of lists, which MessagePack does not tell apart."""
+    return tuple(
+        tuple(tuple(setting) if isinstance(setting, list) else setting for setting in step)
+        for step in packed
+    )
 
 
-def _model_settings(value: Any) -> ModelSettings:
-    eos, truncation, padding = value
-    for field in (truncation, padding):
-        if field is not None and not isinstance(field, dict):
-            raise ValueError(f"expected an object, found {shown(field)}")
-    return ModelSettings(tuple(map(_checked_id, eos)), truncation, padding)
+def _all_bytes(owner: Any, *names: str) -> dict[str, Any]:
+    """The bytes of the arrays with these names; None where there is none."""
+    arrays = {name: getattr(owner, name) for name in names}
+    return {name: None if each is None else _bytes_of(each) for name, each in arrays.items()}
 
 
-def _rules(source: str, fields: dict[str, Any]) -> TextRules:
-    if unknown := fields.keys() - set(TextRules._fields):
-        what = f"the text rule {shown(min(unknown))} is not known: update streamtok"
-        raise VocabularyError(f"{source}: {what}")
-    try:
-        return TextRules(**{name: _from_json(value) for name, value in fields.items()})
-    except VocabularyError as error:  # of a newer version; other errors are damage
-        raise VocabularyError(f"{source}: {error}") from None
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return memoryview(little.tobytes())
 
 
-def _as_json(value: Any) -> Any:
-    """What `_from_json` makes the same value of: of tuples, names, numbers, bytes, normalizers."""
-    if isinstance(value, TokenFlags):
-        return {"flags": value._asdict()}
-    if isinstance(value, Normalizer):
-        return {"normalizer": _as_json(value.spec)}
-    if isinstance(value, bytes):
-        return {"bytes": value.hex()}
-    if isinstance(value, tuple):
-        return [_as_json(part) for part in value]
-    if value is None or isinstance(value, (str, int)):
-        return value
-    raise TypeError(f"a packed encoding cannot hold {shown(value)} in its text rules")
+def _array(data: memoryview, kind: type[np.generic] = np.uint32) -> NDArray[Any]:
+    """The numbers of this type, read-only. Raises ValueError if there is part of one."""
+    array = np.frombuffer(data, np.dtype(kind).newbyteorder("<")).astype(kind)
+    array.flags.writeable = False
+    return array
 
 
-def _from_json(value: Any) -> Any:
-    if isinstance(value, list):
-        plain = str, int  # most parts, of thousands of added tokens
-        return tuple([part if type(part) in plain else _from_json(part) for part in value])
-    if isinstance(value, dict):
-        ((kind, inner),) = value.items()
-        if kind == "flags":
-            return TokenFlags(**inner)
-        if kind == "normalizer":
-            return Normalizer.from_spec(_from_json(inner))
-        if kind == "bytes":
-            return bytes.fromhex(inner)
-        raise ValueError(f"unknown kind of value {shown(kind)}")
-    return value
-
-
-def _as_tuples(value: Any) -> Any:
-    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
-
-
-def _bytes_of(data: bytes) -> NDArray[np.uint8]:
-    return np.frombuffer(data, np.uint8)
-
-
-def _npy(array: NDArray[Any]) -> bytes:
-    file = io.BytesIO()
-    np.save(file, np.ascontiguousarray(array), allow_pickle=False)
-    return file.getvalue()
-
-
-def _little(name: str) -> np.dtype[Any]:
-    """What the numbers of this array are."""
-    return np.dtype(_TYPES.get(name, np.uint32)).newbyteorder("<")
+def _array_or_none(
+    data: memoryview | None, kind: type[np.generic] = np.uint32
+) -> NDArray[Any] | None:
+    return None if data is None else _array(data, kind)

@@ -69,10 +69,7 @@ class Normalizer:
         """The normalizer that has this `spec`. Raises VocabularyError for an unknown step."""
         for name, *_ in spec:
             if name not in _KINDS:
-                raise VocabularyError(
-                    f"the step {name!r} of the normalizer is not known to this version of "
-                    "streamtok: load or convert the original file again"
-                )
+                raise VocabularyError(f"unknown step {name!r} of a normalizer")
         return cls(_KINDS[name](*settings) for name, *settings in spec)
 
     def __reduce__(self) -> tuple[Any, ...]:

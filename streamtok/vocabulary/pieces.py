@@ -159,10 +159,7 @@ def _core_stage(kind: str, *settings: Any) -> tuple[Any, ...]:
     if kind == "MetaspaceText":
         mark, scheme = settings
         return "mark", mark.encode(), scheme == "always"
-    raise VocabularyError(
-        f"the stage {kind!r} of the model is not known to this version of streamtok: load or "
-        "convert the original file again"
-    )
+    raise VocabularyError(f"unknown stage {kind!r} of a model")
 
 
 def _growth(kind: str, *settings: Any) -> Growth:

@@ -53,7 +53,7 @@ def test_every_format_is_recognised(tmp_path):
         (b"YQ== 0\n", "255 of the 256 single bytes"),
         (b"#version: 0.2\na b\n", "merges without their ids"),
         (b"\x80\x04N.", "unexpected opcode NONE"),
-        (b"PK\x03\x04", "not a packed encoding"),
+        (b"PK\x03\x04", "unknown format"),
     ],
 )
 def test_unknown_formats_are_refused(tmp_path, data, message):

@@ -30,7 +30,6 @@ import tiktoken
 import streamtok
 from streamtok import formats
 from streamtok.errors import PatternError, VocabularyError
-from streamtok.formats import packed
 from streamtok.formats.gpt2 import read_gpt2
 from streamtok.formats.packed import PACKED_MAGIC
 from streamtok.normalizers.charsmap import write_charsmap
@@ -38,6 +37,7 @@ from streamtok.normalizers.growth import MOST_GROWTH
 from streamtok.vocabulary.byte_alphabet import to_text
 
 from ..gguf_files import gguf_file
+from ..packed_files import closed, opened
 from ..sentencepiece_models import field
 
 MEMORY = 2 << 30
@@ -166,8 +166,8 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
     """`data` with a few changes of bytes, or of values if it is JSON."""
-    if data.startswith(PACKED_MAGIC) and rng.random() < 0.9:  # or the checksums find it all
-        return with_damaged_member(data, rng)
+    if data.startswith(PACKED_MAGIC) and rng.random() < 0.9:  # or the checksum finds it all
+        return with_damaged_field(data, rng)
     if data[:1] == b"{" and rng.random() < 0.6:
         value = json.loads(data)
         if "model" in value and rng.random() < 0.3:
@@ -206,24 +206,26 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     return data
 
 
-def with_damaged_member(data: bytes, rng: random.Random) -> bytes:
-    """A packed file with changes in one of its members, or without it, and right checksums."""
-    members = packed.members_of(data)
-    name = rng.choice(sorted(members))
-    if rng.random() < 0.1:
-        del members[name]
-    elif name == "about.json":
-        about = json.loads(members[name])
-        change_value(about, rng)
-        members[name] = json.dumps(about).encode()
-    else:
-        damage = bytearray(members[name])
-        for _ in range(rng.choice([1, 1, 2, 10, 300])):
-            at = rng.randrange(rng.choice([0, 128]), len(damage)) if len(damage) > 128 else 0
-            damage[at] = rng.choice([0, 1, 2, 255, rng.randrange(256)])
+def with_damaged_field(data: bytes, rng: random.Random) -> bytes:
+    """A packed file with a change in one of its fields, or without it, and a right checksum."""
+    packed = opened(data)
+    inner = packed["rules"], packed["pattern"], packed["vocabulary"], packed["vocabulary"]["model"]
+    fields = rng.choice([packed, *(each for each in inner if each)])
+    name = rng.choice(sorted(fields))
+    if isinstance(fields[name], bytes) and rng.random() < 0.9:
+        damage = bytearray(fields[name])
+        for _ in range(rng.choice([1, 1, 2, 10, 300]) if damage else 0):
+            damage[rng.randrange(len(damage))] = rng.choice([0, 1, 2, 255, rng.randrange(256)])
         cut = rng.choice([len(damage), len(damage), rng.randrange(len(damage) + 1)])
-        members[name] = bytes(damage[:cut] + damage[: rng.choice([0, 0, 4, 64])])
-    return packed.join_members(members)
+        fields[name] = bytes(damage[:cut] + damage[: rng.choice([0, 0, 4, 64])])
+    else:
+        changed = {name: fields.pop(name)}
+        change_value(changed, rng)
+        fields |= changed
+    try:
+        return closed(packed)
+    except (ValueError, OverflowError, RecursionError):  # MessagePack has no such number or text
+        return data[: len(data) // 2]
 
 
 def change_value(value: Any, rng: random.Random) -> None:

@@ -15,7 +15,6 @@ import streamtok
 from streamtok import formats
 from streamtok.engines.rules import TextRules
 from streamtok.errors import VocabularyError
-from streamtok.formats import packed
 from streamtok.normalizers import (
     PREFIX_SPACE,
     BertAccents,
@@ -44,6 +43,7 @@ from streamtok.vocabulary.byte_alphabet import CHARACTERS as BYTE_SYMBOLS
 
 from ..encodings import SINGLES, make_encoding
 from ..long.loader_fuzz import sound_files
+from ..packed_files import closed, opened
 from ..sentencepiece_models import field
 
 CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
@@ -206,8 +206,8 @@ def test_a_model_and_a_packed_file_with_a_bomb_are_named(tmp_path):
     enc = make_encoding(r"[\s\S]+", rules=rules)  # fmt: skip
     path = tmp_path / "bomb.streamtok"
     formats.save_packed(enc, path)
-    members = packed.members_of(path.read_bytes())
-    members["about.json"] = members["about.json"].replace(b"l" * 9, b"l" * 2_000)
-    path.write_bytes(packed.join_members(members))
+    fields = opened(path.read_bytes())
+    fields["rules"]["normalizer"] = [["Replace", "l", "l" * 2_000]] * 3
+    path.write_bytes(closed(fields))
     with pytest.raises(VocabularyError, match=r"bomb.streamtok is damaged.*could grow"):
         formats.load(path)
