@@ -1,8 +1,8 @@
 """nanochat's `tokenizer.pkl`, a pickled `tiktoken.Encoding`.
 
-Unpickling can run any code. So the opcodes are checked first: only those may occur that pickle
-writes for this object. They can name a class, and `find_class` allows one name, for which it gives
-a stand-in. The number of opcodes bounds the memory.
+Unpickling can run any code. So the unpickler knows no opcodes but those that pickle writes for this
+object. They can name a class, and `find_class` allows one name, for which it gives a stand-in. It
+is Python's own in Python: that in C makes room for as many objects as a file claims to have.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["read_nanochat"]
 
 _FIELDS = {"name": str, "pat_str": str, "mergeable_ranks": dict, "special_tokens": dict}
-_MAX_OPCODES = 1 << 22  # a token takes three; each may make an object of a hundred bytes
-_OPCODE_NAMES = (
-    "PROTO FRAME GLOBAL STACK_GLOBAL NEWOBJ BUILD MARK SETITEM SETITEMS EMPTY_TUPLE EMPTY_DICT "
-    "SHORT_BINBYTES BINBYTES BINBYTES8 SHORT_BINUNICODE BINUNICODE BINUNICODE8 BININT1 BININT2 "
-    "BININT LONG1 MEMOIZE BINPUT LONG_BINPUT BINGET LONG_BINGET STOP"
-)
-_OPCODES = frozenset(_OPCODE_NAMES.split())
+_MAX_BYTES = 1 << 23  # twice the largest known; each byte may make an object of a hundred bytes
+_OPCODES = (
+    pickle.PROTO, pickle.FRAME, pickle.GLOBAL, pickle.STACK_GLOBAL, pickle.NEWOBJ, pickle.BUILD,
+    pickle.MARK, pickle.SETITEM, pickle.SETITEMS, pickle.EMPTY_TUPLE, pickle.EMPTY_DICT,
+    pickle.SHORT_BINBYTES, pickle.BINBYTES, pickle.SHORT_BINUNICODE, pickle.BINUNICODE,
+    pickle.BININT1, pickle.BININT2, pickle.BININT, pickle.LONG1, pickle.MEMOIZE, pickle.BINPUT,
+    pickle.LONG_BINPUT, pickle.BINGET, pickle.LONG_BINGET, pickle.STOP,
+)  # fmt: skip
 
 
 def read_nanochat(data: bytes, source: str, name: str | None) -> Encoding:
@@ -66,7 +67,9 @@ class _Encoding:
         self.state = state
 
 
-class _Unpickler(pickle.Unpickler):
+class _Unpickler(pickle._Unpickler):
+    dispatch = {opcode[0]: pickle._Unpickler.dispatch[opcode[0]] for opcode in _OPCODES}
+
     def find_class(self, module: str, name: str) -> type[_Encoding]:
         if (module, name) == ("tiktoken.core", "Encoding"):
             return _Encoding
@@ -78,14 +81,20 @@ class _Unpickler(pickle.Unpickler):
 
 def _read_pickled(data: bytes, source: str) -> dict[str, Any]:
     """The fields of the pickled `tiktoken.Encoding`, of any types."""
-    _check_opcodes(data, source)
+    if len(data) > _MAX_BYTES:
+        raise VocabularyError(f"{source}: a pickle must not have more than {_MAX_BYTES >> 20} MiB")
     try:
         found = _Unpickler(io.BytesIO(data)).load()
     except Exception as error:  # damage has many: UnpicklingError, TypeError, UnicodeDecodeError …
-        raise VocabularyError(f"{source}: {shortened(str(error), MAX_MESSAGE)}") from None
+        reason = str(error) or type(error).__name__
+        if isinstance(error, KeyError):  # of `dispatch`
+            reason = f"unexpected opcode {reason}"
+        raise VocabularyError(
+            f"{source}: not a pickled tiktoken.Encoding: {shortened(reason, MAX_MESSAGE)}"
+        ) from None
     if not isinstance(found, _Encoding):
         raise VocabularyError(
-            f"{source}: expected a tiktoken.Encoding, found a pickled {type(found).__name__}"
+            f"{source}: not a pickled tiktoken.Encoding, but a pickled {type(found).__name__}"
         )
     if isinstance(found.state, str):
         raise VocabularyError(
@@ -96,25 +105,3 @@ def _read_pickled(data: bytes, source: str) -> dict[str, Any]:
         raise VocabularyError(f"{source}: the tiktoken.Encoding has no state")
     return found.state
 
-
-def _check_opcodes(data: bytes, source: str) -> None:
-    """Raise VocabularyError for opcodes that a pickled `tiktoken.Encoding` does not have."""
-    import pickletools
-
-    try:
-        for count, (opcode, value, at) in enumerate(pickletools.genops(data)):
-            if opcode.name not in _OPCODES:
-                raise VocabularyError(
-                    f"{source}, byte {at}: unexpected opcode {opcode.name}: a pickled "
-                    "tiktoken.Encoding has none"
-                )
-            # The memo is an array, which is as long as its greatest index.
-            if count == _MAX_OPCODES or (
-                "PUT" in opcode.name and isinstance(value, int) and value > _MAX_OPCODES
-            ):
-                raise VocabularyError(f"{source}, byte {at}: more than {_MAX_OPCODES} opcodes")
-    except (ValueError, UnicodeDecodeError) as error:
-        if isinstance(error, VocabularyError):
-            raise
-        what = shortened(str(error), MAX_MESSAGE)
-        raise VocabularyError(f"{source}: not a complete pickle: {what}") from None

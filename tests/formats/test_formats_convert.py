@@ -52,7 +52,7 @@ def test_every_format_is_recognised(tmp_path):
         (b"[1]", "unknown format"),
         (b"YQ== 0\n", "255 of the 256 single bytes"),
         (b"#version: 0.2\na b\n", "merges without their ids"),
-        (b"\x80\x04N.", "unexpected opcode NONE"),
+        (b"\x80\x04N.", "unexpected opcode 78"),
         (b"PK\x03\x04", "unknown format"),
     ],
 )

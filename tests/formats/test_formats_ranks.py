@@ -181,14 +181,14 @@ def hostile_pickles():
     def with_state(value):
         return head + pickle.dumps(value, 3)[2:-1] + b"b."
 
-    yield with_state({**state, "name": Calls(print, "called")}), "unexpected opcode TUPLE1"
+    yield with_state({**state, "name": Calls(print, "called")}), "found 'builtins'.'print'"
     yield pickle.dumps(Calls(eval, "1"), 0), "unknown format"
-    yield pickle.dumps(Calls(eval, "1"), 2), "unexpected opcode"
+    yield pickle.dumps(Calls(eval, "1"), 2), "found '__builtin__'.'eval'"
     yield b"\x80\x04cbuiltins\neval\n.", "found 'builtins'.'eval' .which was not imported"
     yield b"\x80\x04\x8c\x02os\x8c\x06system\x93.", "found 'os'.'system' .which was not imported"
-    yield pickle.dumps(SINGLES, 4), "expected a tiktoken.Encoding, found a pickled dict"
-    yield pickle.dumps([1, 2], 4), "unexpected opcode EMPTY_LIST"
-    yield b"\x80\x04)r\xff\xff\xff\xff.", "more than 4194304 opcodes"  # a long memo
+    yield pickle.dumps(SINGLES, 4), "Encoding, but a pickled dict"
+    yield pickle.dumps([1, 2], 4), "unexpected opcode 93"
+    yield b"\x80\x04)r\xff\xff\xff\xff.", "but a pickled tuple"  # a long memo takes no memory
     yield with_state({**state, "more": 1}), "unknown field of tiktoken.Encoding: 'more'"
     yield with_state({**state, "name": 3}), "the field 'name' must be a str"
     yield with_state({k: v for k, v in state.items() if k != "pat_str"}), "'pat_str' must be a str"
@@ -205,12 +205,12 @@ def hostile_pickles():
     yield head + b".", "has no state"
     yield b"\x80\x04ctiktoken.core\nEncoding\n.", "a pickled type"
     yield b"\x80\x04}(b.", "x.pkl"  # a state for a dictionary
-    yield b"\x80\x04X\x02\x00\x00\x00\xff\xff.", "not a complete pickle: .* decode"
+    yield b"\x80\x04X\x02\x00\x00\x00\xff\xff.", "Encoding: .* decode"
     yield b"\x80\x04u.", "x.pkl"  # no mark
-    yield b"\x80\x04S" + b"a" * 9_000 + b"\n.", "not a complete pickle: .{0,500}$"
+    yield b"\x80\x04S" + b"a" * 9_000 + b"\n.", "unexpected opcode 83$"
     yield b"\x80\x63.", "unknown format"
     for cut in (sound[:1], sound[: len(sound) // 2], b"\x80\x04\x8e" + b"\xff" * 7 + b"\x7f"):
-        yield cut, "not a complete pickle"
+        yield cut, "not a pickled tiktoken.Encoding: "
 
 
 @pytest.mark.parametrize(("data", "message"), list(hostile_pickles()))
