@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import VocabularyError
 from ..patterns.budget import shortened
@@ -68,7 +68,9 @@ class _Encoding:
 
 
 class _Unpickler(pickle._Unpickler):
-    dispatch = {opcode[0]: pickle._Unpickler.dispatch[opcode[0]] for opcode in _OPCODES}
+    dispatch: ClassVar[dict[int, Any]] = {
+        opcode[0]: pickle._Unpickler.dispatch[opcode[0]] for opcode in _OPCODES
+    }
 
     def find_class(self, module: str, name: str) -> type[_Encoding]:
         if (module, name) == ("tiktoken.core", "Encoding"):
@@ -104,4 +106,3 @@ def _read_pickled(data: bytes, source: str) -> dict[str, Any]:
     if not isinstance(found.state, dict):
         raise VocabularyError(f"{source}: the tiktoken.Encoding has no state")
     return found.state
-

@@ -86,7 +86,7 @@ print(json.dumps(messages))
 
 
 def test_hostile_files_are_refused_within_bounds(tmp_path: Path) -> None:
-    bombs = BOMBS  # other ones each time
+    bombs = random.sample(BOMBS, len(BOMBS) // 2)  # other ones each time
     head = f"LIMIT, FOLDER, BOMBS = {LIMIT}, {str(tmp_path)!r}, {bombs!r}\n"
     done = subprocess.run(
         [sys.executable, "-c", head + SOURCE],
