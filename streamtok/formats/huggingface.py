@@ -212,7 +212,6 @@ def _needs_symbols(
     """Whether the merges are those of symbols: see `huggingface_symbols.py`."""
     if (
         has_symbols(model, cutting.is_byte_level)
-        or decoding.replaced
         or decoding.words is not None
         or (decoding.is_byte_level and not cutting.is_byte_level)
     ):

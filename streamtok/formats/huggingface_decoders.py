@@ -2,8 +2,8 @@
 
 Decoding gives the bytes of the tokens. So a decoder is read for differences from that: whether
 "▁" becomes a space, whether the space before the text is taken off again, and what WordPiece makes
-of tokens. A decoder that gives
-less than the bytes, such as one without ByteFallback, is not imitated.
+of tokens. A decoder that gives less than the bytes, such as one without ByteFallback, is not
+imitated.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from ..engines.rules import MARK
-from ..normalizers import ByteLetters, Normalizer, Step
-from ..normalizers.growth import growth_of
+from ..normalizers import ByteLetters, Normalizer
 from ..vocabulary.byte_alphabet import to_bytes
-from .huggingface_normalizers import read_replace
 from .huggingface_splits import metaspace_scheme
 from .json_value import JsonValue
 from .loading import BYTE_TEXTS, shown
@@ -24,9 +22,6 @@ __all__ = [
     "Decoding", "Marks", "WordPieces", "decoded_bytes", "decoded_texts", "first_texts",
     "read_decoder",
 ]  # fmt: skip
-
-_MOST_GROWTH = 16  # of a token that a decoder changes: a vocabulary may have 128 MiB of them
-
 
 # What `cleanup` of WordPiece replaces, in this order.
 _CLEANED = (
@@ -78,12 +73,7 @@ class Decoding(NamedTuple):
     joins_bytes: bool = False  # an added token <0x41> is that byte
     word_end: str = ""  # what becomes a space in each token
     is_byte_level: bool = False  # tokens are in the byte alphabet
-    replaced: Normalizer = Normalizer()  # what is done to each token first
     words: WordPieces | Marks | None = None  # then it is all that the decoder does
-
-    def given(self, token: str) -> str:
-        """The token as the other decoders get it."""
-        return self.replaced.normalize(token)
 
 
 def decoded_bytes(
@@ -95,7 +85,6 @@ def decoded_bytes(
     """
     if decoding.words is not None:
         return decoding.words.decoded([text], is_first=False)[0].encode()
-    text = decoding.given(text)
     if decoding.word_end:
         text = text.replace(decoding.word_end, " ")
     if decoding.replaces_marks:
@@ -152,21 +141,14 @@ def read_decoder(field: JsonValue) -> Decoding:
         return Decoding(marks_are_spaces=True)
     marks = drops = is_joined = joins_bytes = is_byte_level = False
     word_end = ""
-    replaced: list[Step] = []
     parts = field.flat("decoders")
     for part in parts:
         kind = part["type"].as_str()
         if kind == "Replace":
             part.allow_only("type", "pattern", "content")
-            if part["pattern"].value == {"String": MARK} and part["content"].value == " ":
-                marks = True
-                continue
-            if is_joined or joins_bytes or is_byte_level or drops or marks or word_end:
-                part.fail(
-                    f"the decoder Replace is supported for {MARK!r} and a space, and as the first "
-                    "decoder, where it changes each token by itself"
-                )
-            replaced += read_replace(part)
+            if part["pattern"].value != {"String": MARK} or part["content"].value != " ":
+                part.fail(f"the decoder Replace is supported for {MARK!r} and a space")
+            marks = True
         elif kind == "Metaspace":
             marks = True
             drops = metaspace_scheme(part) != "never"
@@ -197,11 +179,4 @@ def read_decoder(field: JsonValue) -> Decoding:
             return Decoding(words=words)
         else:
             part.fail(f"the decoder {shown(kind)} is not supported")
-    growth = growth_of([step.growth for step in replaced])
-    if growth > _MOST_GROWTH:
-        field.fail(
-            f"Replace could make a token grow by a factor of {growth:.4g}, and at most "
-            f"{_MOST_GROWTH} is allowed"
-        )
-    first = Normalizer(replaced)
-    return Decoding(marks, drops, marks, joins_bytes, word_end, is_byte_level, first)
+    return Decoding(marks, drops, marks, joins_bytes, word_end, is_byte_level)

@@ -36,7 +36,7 @@ from .json_value import JsonValue
 from .loading import errors_at, shown
 from .oniguruma import from_oniguruma
 
-__all__ = ["read_normalizer", "read_replace"]
+__all__ = ["read_normalizer"]
 
 _MAX_STEPS = 1000
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
@@ -85,7 +85,7 @@ def _read(field: JsonValue, steps: list[Step]) -> None:
         field.allow_only("type", "strip_left", "strip_right")
         steps.append(Strip(_flag(field["strip_left"]), _flag(field["strip_right"])))
     elif kind == "Replace":
-        steps += read_replace(field)
+        steps += _replace(field)
     elif kind == "Precompiled":
         field.allow_only("type", "precompiled_charsmap")
         steps.append(_precompiled(field["precompiled_charsmap"]))
@@ -112,7 +112,7 @@ def _flag(field: JsonValue) -> bool:
     return field.as_bool()
 
 
-def read_replace(field: JsonValue) -> list[Step]:
+def _replace(field: JsonValue) -> list[Step]:
     """The steps of a Replace: one, but for runs of blanks with single ones beside them."""
     field.allow_only("type", "pattern", "content")
     pattern = field["pattern"]

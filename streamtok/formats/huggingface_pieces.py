@@ -224,8 +224,7 @@ def decoded_pieces(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
         texts = decoding.words.decoded(list(ids), is_first=False)
         return {id: text.encode() for id, text in zip(ids.values(), texts, strict=True)}
     mark = MARK if decoding.replaces_marks else ""
-    is_plain = mark and not decoding.is_byte_level
-    if not is_plain or decoding.replaced:
+    if not mark or decoding.is_byte_level:
         has_bytes = decoding.joins_bytes
         return {id: decoded_bytes(text, decoding, has_bytes=has_bytes) for text, id in ids.items()}
     # As all large files have it: the same, without a call for each piece.

@@ -161,16 +161,6 @@ def test_a_file_with_a_bomb_is_named(tmp_path):
     assert len(formats.load(path).encode("a")) == 1024
 
 
-@pytest.mark.parametrize(("times", "long"), [(3, "l" * 60_000), (5, "ll")])
-def test_a_decoder_that_makes_tokens_long_is_refused(tmp_path, times, long):
-    path = tmp_path / "tokenizer.json"
-    step = {"type": "Replace", "pattern": {"String": "l"}, "content": long}
-    decoder = {"type": "Sequence", "decoders": [step] * times}
-    path.write_text(json.dumps({**of_file(None), "decoder": decoder}))
-    with pytest.raises(VocabularyError, match=r"tokenizer.json: decoder: Replace could make a"):
-        formats.load(path)
-
-
 def test_added_tokens_that_the_normalizer_makes_long(tmp_path, monkeypatch):
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(of_file(doubling(10), ["aa"])))
