@@ -188,7 +188,7 @@ def _load_file(path: Path, options: _Options) -> Encoding:
     return made
 
 
-def _read_json(data: bytes, source: str, name: str) -> Encoding:
+def read_json(data: bytes, source: str, name: str) -> Encoding:
     """The encoding in a JSON file, a tokenizer.json or a tekken.json."""
     file = JsonValue(parse_json(data, source), source)
     keys = file.as_dict().keys()
@@ -238,4 +238,4 @@ def _ids_beside(merges: str) -> str:
     return ids
 
 
-_READERS = {"json": _read_json, "sentencepiece": read_sentencepiece}  # those that are kept
+_READERS = {"json": read_json, "sentencepiece": read_sentencepiece}  # those that are kept

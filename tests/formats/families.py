@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, trainers
 from tokenizers import pre_tokenizers as pre
@@ -182,8 +181,3 @@ def family(name: str, size: int | None = None) -> Tokenizer:
     if "NeoX" in name:  # rows of spaces, as these models have them
         made.add_tokens([AddedToken(" " * size, normalized=True) for size in range(24, 1, -1)])
     return made
-
-
-def ids_of(tokenizer: Tokenizer) -> Callable[[str], list[int]]:
-    """What encodes a text without the template."""
-    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids

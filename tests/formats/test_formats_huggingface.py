@@ -13,21 +13,13 @@ from tokenizers import pre_tokenizers as pre
 
 import streamtok
 from streamtok import formats
-from streamtok.formats import huggingface
-from streamtok.formats.json_value import JsonValue
 from streamtok.formats.packed import dumps_packed, loads_packed
 from streamtok.vocabulary.byte_alphabet import to_text
 
-from ..conftest import stream_ids
 from ..encodings import like
-from ..oracles import PLAIN, assert_same, refuses, texts, write
-from .families import family, ids_of
-
-
-def loaded(tokenizer: Tokenizer, tmp_path) -> streamtok.Encoding:
-    path = tmp_path / "tokenizer.json"
-    tokenizer.save(str(path))
-    return formats.load(path)
+from ..oracles import PLAIN, assert_same, refuses, texts
+from .families import family
+from .reading import both, changed, check, ids_of, read, refused
 
 
 @pytest.mark.parametrize(
@@ -39,31 +31,22 @@ def loaded(tokenizer: Tokenizer, tmp_path) -> streamtok.Encoding:
         [r"a$|\s+", r"\p{L}+$|\n"],
     ],
 )
-def test_ends_of_lines(patterns: list[str], tmp_path) -> None:
+def test_ends_of_lines(patterns: list[str]) -> None:
     theirs = family("DeepSeek")
     splits = [pre.Split(Regex(pattern), "isolated") for pattern in patterns]
     theirs.pre_tokenizer = pre.Sequence(
         [*splits, pre.Digits(True), pre.ByteLevel(False, use_regex=False)]
     )
-    enc = loaded(theirs, tmp_path)
     rng = random.Random(4)
     parts = ["a", "b ", " ", "  ", *"\n\r\té日。!\u3000한¬", "12"]
-    for text in [*texts(), *("".join(rng.choices(parts, k=9)) for _ in range(300))]:
-        ids = ids_of(theirs)(text)
-        assert enc.encode(text, allowed_special="all") == ids
-        stream = enc.stream_encoder(allowed_special="all")
-        assert stream_ids(stream, [text[at : at + 3] for at in range(0, len(text), 3)]) == ids
+    check(theirs, [*texts(), *("".join(rng.choices(parts, k=9)) for _ in range(300))])
 
 
 def test_openais_vocabularies(tmp_path):
     enc = streamtok.get_encoding("cl100k_base")
     formats.save_huggingface(enc, tmp_path / "tokenizer.json")
-    theirs = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    again = formats.load(tmp_path)
+    again = check((tmp_path / "tokenizer.json").read_text("utf-8"), round_trip=True)
     assert again.definition.vocabulary == enc.definition.vocabulary  # the plain rank table again
-    assert_same(again, ids_of(theirs), allowed_special="all")
-    for text in PLAIN:
-        assert enc.encode(text) == again.encode(text)
 
 
 def llama3(as_strings: bool) -> str:
@@ -89,10 +72,8 @@ def llama3(as_strings: bool) -> str:
 
 
 @pytest.mark.parametrize("as_strings", [True, False])
-def test_like_llama_3(as_strings, tmp_path):
-    path = write(tmp_path / "tokenizer.json", llama3(as_strings))
-    theirs = Tokenizer.from_file(str(path))
-    enc = formats.load(path)
+def test_like_llama_3(as_strings):
+    theirs, enc = both(llama3(as_strings))
     samples = [
         *texts(),
         "a<|eot_id|>b <|eot_id|>more <|eot_id|>mor  <|begin_of_text|><|eot_id|",
@@ -104,47 +85,33 @@ def test_like_llama_3(as_strings, tmp_path):
         enc.encode("a<|eot_id|>")
 
 
-def test_merges_of_letters_for_no_byte_never_happen(tmp_path):
+def test_merges_of_letters_for_no_byte_never_happen():
     vocab = {c: i for i, c in enumerate(sorted(pre.ByteLevel.alphabet()))}
     vocab |= {"日": 256, "日b": 257, "ab": 258, "abc": 259}
     merges = [("日", "b"), ("a", "b"), ("ab", "c")]
     theirs = Tokenizer(models.BPE(vocab, merges))
     theirs.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
-    enc = loaded(theirs, tmp_path)
-    assert_same(enc, ids_of(theirs), ["日b 日", "abc日bab", *PLAIN])
+    enc = check(theirs, ["日b 日", "abc日bab", *PLAIN], round_trip=True)
     assert enc.decode([257, 258]) == "日bab"
 
 
 # Added tokens
 
 
-def with_added(*tokens: AddedToken, special: tuple[str, ...] = ()) -> Tokenizer:
-    made = family("GPT-2")
-    made.add_tokens(list(tokens))
-    made.add_special_tokens(list(special))
-    return made
-
-
 def test_added_tokens_are_always_found(tmp_path):
-    theirs = with_added(
-        AddedToken("<tool>", special=False, normalized=False),
-        AddedToken("<tool>x", special=False, normalized=False),
-        AddedToken("  ", special=False, normalized=False),
-        AddedToken("日本", special=False, normalized=False),
-        special=("<|im_start|>", "<|im_end|>"),
-    )
-    enc = loaded(theirs, tmp_path)
+    theirs = family("GPT-2")
+    for text in ("<tool>", "<tool>x", "  ", "日本"):
+        theirs.add_tokens([AddedToken(text, special=False, normalized=False)])
+    theirs.add_special_tokens(["<|im_start|>", "<|im_end|>"])
     samples = [
         "<tool>", "a<tool>x b", "<tool", "<tool>xy<tool>", "a   b    c", "日本語 日",
         "x<|im_start|>", "<|im_start|>user\n  hi<|im_end|>\n<|im_", *PLAIN,
     ]  # fmt: skip
-    assert_same(enc, ids_of(theirs), samples, allowed_special="all")
+    enc = check(theirs, samples, round_trip=True)
     assert enc.special_tokens_set == {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}
     assert 901 not in enc.definition.specials.ids
     assert enc.encode_ordinary("a<tool>") == ids_of(theirs)("a<tool>")
-    assert enc.encode("<tool>") == [900]
-    assert enc.decode([900]) == "<tool>"
-    assert enc.encode_single_token("<tool>") == 900
+    assert enc.encode("<tool>") == [900] == [enc.encode_single_token("<tool>")]
     decoder = enc.stream_decoder(skip_special_tokens=True)
     assert decoder.decode(ids_of(theirs)("<|im_start|><tool>")) == "<tool>"
     formats.save_huggingface(enc, tmp_path / "again.json")
@@ -160,17 +127,6 @@ METASPACE_FIRST = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": 
 BYTE_LEVEL = {"type": "ByteLevel"}
 REPLACE = {"type": "Replace", "pattern": {"Regex": "[ab]"}, "content": "x"}
 WORD_PIECE = {"type": "WordPiece", "prefix": "##", "cleanup": True}
-
-
-def changed(**changes) -> str:
-    file = json.loads(family("DeepSeek").to_str())
-    for path, value in changes.items():
-        *parents, last = path.split("__")
-        place = file
-        for parent in parents:
-            place = place[int(parent) if parent.isdigit() else parent]
-        place[int(last) if last.isdigit() else last] = value
-    return json.dumps(file)
 
 
 @pytest.mark.parametrize(
@@ -225,25 +181,16 @@ def changed(**changes) -> str:
         ),
     ],
 )
-def test_unsupported_features_are_refused_by_name(changes, message, tmp_path):
-    path = write(tmp_path / "t.json", changed(**changes))
-    refuses(formats.load, path, match=message)
+def test_unsupported_features_are_refused_by_name(changes, message):
+    refused(changed(json.loads(family("DeepSeek").to_str()), changes), message)
 
 
-def test_a_missing_byte(tmp_path):
-    file = json.loads(changed())
-    file["model"]["merges"] = []
+def test_a_missing_byte():
+    file = changed(json.loads(family("DeepSeek").to_str()), {"model__merges": []})
     del file["model"]["vocab"]["a"]
-    theirs = Tokenizer.from_str(json.dumps(file))
-    path = write(tmp_path / "t.json", json.dumps(file))
-    enc = formats.load(path)
+    theirs, enc = both(file)
     assert enc.encode("banana") == theirs.encode("banana").ids  # what has no token is left out
     assert enc.decode(enc.encode("banana")) == "bnn"
-
-
-def read(tokenizer: Tokenizer) -> streamtok.Encoding:
-    file = json.loads(tokenizer.to_str())
-    return huggingface.read_huggingface(JsonValue(file, "made"), "made")
 
 
 WORD_LEVEL = models.WordLevel({"a": 0, "[UNK]": 1}, "[UNK]")
@@ -300,10 +247,10 @@ def with_word_pieces(kind: str, prefix: str, cleanup: bool) -> Tokenizer:
 
 @pytest.mark.parametrize("kind", ["letters", "prefix", "bytes", "fallback"])
 @pytest.mark.parametrize(("prefix", "cleanup"), [("##", True), ("#", False), ("", True)])
-def test_the_decoder_word_piece(tmp_path, kind, prefix, cleanup):
+def test_the_decoder_word_piece(kind, prefix, cleanup):
     """Whole, in streams cut anywhere and saved between, as arrays, in batches."""
     theirs = with_word_pieces(kind, prefix, cleanup)
-    enc = loaded(theirs, tmp_path)
+    enc = read(theirs)
     again = loads_packed(dumps_packed(enc))
     text = "Do not ab ##added [SEP] aa. do!!"
     found = enc.encode(text, allowed_special="all")

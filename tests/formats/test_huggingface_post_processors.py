@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 from streamtok import formats
-from streamtok.engines.template import NO_TEMPLATE
-from streamtok.errors import VocabularyError
 from streamtok.formats.packed import dumps_packed, loads_packed
 from tests.conftest import chunked, stream_ids
+from tests.formats.reading import both, check, read, refused
+from tests.oracles import refuses
 from tests.packed_files import closed, opened
 
 CLS, SEP, X = ("[CLS]", 256), ("[SEP]", 257), ("[X]", 258)
@@ -62,40 +63,28 @@ def tokenizer(post_processor: Any = None) -> Tokenizer:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_ids_are_those_of_tokenizers(kind: str, tmp_path: Path) -> None:
+def test_ids_are_those_of_tokenizers(kind: str) -> None:
     theirs = tokenizer(KINDS[kind]())
-    path = tmp_path / "tokenizer.json"
-    theirs.save(str(path))
-    enc = formats.load(path)
+    enc = check(theirs, TEXTS)
     settings: dict[str, Any] = {"allowed_special": "all", "add_special_tokens": True}
-    for text in TEXTS:
-        expected = theirs.encode(text, add_special_tokens=True).ids
+    rows = [theirs.encode(text).ids for text in TEXTS]
+    for text, expected in zip(TEXTS, rows, strict=True):
         assert enc.encode(text, **settings) == expected
         for size in (1, 2, 5, 100):
             stream = enc.stream_encoder(**settings)
             assert stream_ids(stream, chunked(text.encode(), size)) == expected
-        plain = theirs.encode(text, add_special_tokens=False).ids
-        assert enc.encode(text, allowed_special="all") == plain
-    rows = [one.ids for one in theirs.encode_batch(TEXTS)]
     assert enc.encode_batch(TEXTS, **settings) == rows
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    path, again = tmp_path / "a.json", tmp_path / "b.json"
-    tokenizer(KINDS["several ids"]()).save(str(path))
-    enc = formats.load(path)
-    formats.save_huggingface(enc, again)
-    assert formats.load(again).definition.template == enc.definition.template
-    theirs = Tokenizer.from_file(str(again))
+    enc = read(tokenizer(KINDS["several ids"]()))
+    formats.save_huggingface(enc, tmp_path / "tokenizer.json")
+    theirs, again = both((tmp_path / "tokenizer.json").read_text("utf-8"))
+    assert again.definition.template == enc.definition.template == ((), (3, 257, 3))
     for text in TEXTS:
         ids = enc.encode(text, allowed_special="all", add_special_tokens=True)
         assert theirs.encode(text).ids == ids
-    pair = theirs.encode("ab", "ab").ids
-    assert pair == [
-        *enc.definition.template.before,
-        *enc.encode("ab") * 2,
-        *enc.definition.template.after,
-    ]
+    assert theirs.encode("ab", "ab").ids == [*enc.encode("ab") * 2, 3, 257, 3]
 
 
 def test_names_of_ids_are_not_confused(tmp_path: Path) -> None:
@@ -103,35 +92,19 @@ def test_names_of_ids_are_not_confused(tmp_path: Path) -> None:
     theirs.add_special_tokens(["#300"])
     names = [("#300", 300), ("s", 259)]
     theirs.post_processor = Template(single="#300 s $A", special_tokens=names)
-    path = tmp_path / "tokenizer.json"
-    theirs.save(str(path))
-    enc = formats.load(path)
+    enc = read(theirs)
     assert enc.definition.template == ((300, 259), ())
-    formats.save_huggingface(enc, path)
-    assert Tokenizer.from_file(str(path)).encode("").ids == [300, 259]
+    formats.save_huggingface(enc, tmp_path / "x.json")
+    assert Tokenizer.from_file(str(tmp_path / "x.json")).encode("").ids == [300, 259]
 
 
-def test_the_packed_form_has_the_template(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    tokenizer(KINDS["several ids"]()).save(str(path))
-    enc = formats.load(path)
+def test_the_packed_form_has_the_template() -> None:
+    enc = read(tokenizer(KINDS["several ids"]()))
     packed = dumps_packed(enc)
     assert loads_packed(packed).definition.template == enc.definition.template == ((), (3, 257, 3))
     for forged in ([[], ["x"]], [[-1], []], [[2**32], []], [[True], []], [[]], 5, None):
-        with pytest.raises(VocabularyError, match="template"):
-            loads_packed(closed(opened(packed) | {"template": forged}))
-
-
-def refused(post_processor: object, tmp_path: Path) -> str:
-    value = json.loads(tokenizer().to_str())
-    value["post_processor"] = post_processor
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(value))
-    with pytest.raises(VocabularyError) as info:
-        formats.load(path)
-    message = str(info.value)
-    assert message.startswith(f"{path}: post_processor")
-    return message.removeprefix(f"{path}: post_processor")
+        wrong = closed(opened(packed) | {"template": forged})
+        refuses(loads_packed, wrong, match="template")
 
 
 TEXT = {"Sequence": {"id": "A", "type_id": 0}}
@@ -143,44 +116,42 @@ def ids_of(ids: object) -> object:
     return {"[CLS]": {"ids": ids}}
 
 
-_PLACE = ": special_tokens: [CLS]: ids"
+_PLACE = "special_tokens: [CLS]: ids"
+
+
+LEVEL, OTHER = {"type": "ByteLevel"}, {"type": "Other"}
+BERT = {"type": "BertProcessing", "cls": ["[CLS]", 256], "sep": ["[SEP]", 1]}
+
+
+def template(single: object, known: object = KNOWN) -> object:
+    return {"type": "TemplateProcessing", "single": single, "special_tokens": known}
+
+
+def sequence(*steps: object) -> object:
+    return {"type": "Sequence", "processors": steps}
 
 
 @pytest.mark.parametrize(
-    ("single", "known", "message"),
+    ("post_processor", "message"),
     [
-        ([MARK], KNOWN, ": single: expected the text once in a template, found it 0 times"),
-        ([TEXT, MARK, TEXT], KNOWN, ": single: expected the text once in a template, found it 2"),
-        ([{"Sequence": {"id": "B", "type_id": 0}}], {}, ": single[0]: expected the text 'A'"),
-        ([MARK, TEXT], {}, ": single[0]: the special token '[CLS]' is not in special_tokens"),
-        ([TEXT, {"Other": {}}], {}, ": single[1]: expected a Sequence or a SpecialToken, found ['"),
-        ([MARK, TEXT], ids_of([-1]), f"{_PLACE}[0]: an id must be in"),
-        ([MARK, TEXT], ids_of([2**32]), f"{_PLACE}[0]: an id must be in"),
-        ([MARK, TEXT], ids_of("x"), f"{_PLACE}: expected an array"),
-        ([MARK, TEXT], ids_of([True]), f"{_PLACE}[0]: expected an integer"),
-        ([MARK, TEXT], ids_of([1] * 5000), ": single[0]: more than 4096 ids around a text are"),
-        (None, {}, ": single: expected an array, found None"),
+        (template([MARK]), "single: expected the text once in a template, found it 0 times"),
+        (template([TEXT, MARK, TEXT]), "single: expected the text once in a template, found it 2"),
+        (template([{"Sequence": {"id": "B", "type_id": 0}}]), "single[0]: expected the text 'A'"),
+        (template([MARK, TEXT], {}), "single[0]: the special token '[CLS]' is not in special_tok"),
+        (template([TEXT, {"Other": {}}]), "single[1]: expected a Sequence or a SpecialToken, fo"),
+        (template([MARK, TEXT], ids_of([-1])), f"{_PLACE}[0]: an id must be in"),
+        (template([MARK, TEXT], ids_of([2**32])), f"{_PLACE}[0]: an id must be in"),
+        (template([MARK, TEXT], ids_of("x")), f"{_PLACE}: expected an array"),
+        (template([MARK, TEXT], ids_of([True])), f"{_PLACE}[0]: expected an integer"),
+        (template([MARK, TEXT], ids_of([1] * 5000)), "single[0]: more than 4096 ids around"),
+        (template(None), "single: expected an array, found None"),
+        (BERT | {"sep": ["[SEP]"]}, "sep: expected a text and its id"),
+        (BERT | {"sep": [5, 5]}, "sep[0]: expected a string"),
+        (sequence(LEVEL, BERT, BERT), "processors[2]: a post-processor after another one, which"),
+        (sequence(OTHER), "processors[0]: the post-processor 'Other' is not supported"),
+        ([], "expected an object"),
     ],
 )
-def test_bad_templates(single: object, known: object, message: str, tmp_path: Path) -> None:
-    value = {"type": "TemplateProcessing", "single": single, "special_tokens": known}
-    assert refused(value, tmp_path).startswith(message)
-
-
-def test_bad_processors(tmp_path: Path) -> None:
-    bert = {"type": "BertProcessing", "cls": ["[CLS]", 256], "sep": ["[SEP]"]}
-    assert refused(bert, tmp_path) == ": sep: expected a text and its id"
-    assert refused({**bert, "sep": [5, 5]}, tmp_path).startswith(": sep[0]: expected a string")
-    level, second = {"type": "ByteLevel"}, {**bert, "sep": ["[SEP]", 1]}
-    for steps, message in (
-        ([level, second, second], ": processors[2]: a post-processor after another one, which is"),
-        ([{"type": "Other"}], ": processors[0]: the post-processor 'Other' is not supported"),
-    ):
-        assert refused({"type": "Sequence", "processors": steps}, tmp_path).startswith(message)
-    assert refused([], tmp_path).startswith(": expected an object")
-
-
-def test_no_template_without_a_post_processor(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    tokenizer().save(str(path))
-    assert formats.load(path).definition.template == NO_TEMPLATE
+def test_bad_processors(post_processor: object, message: str) -> None:
+    file = json.loads(tokenizer().to_str()) | {"post_processor": post_processor}
+    refused(file, re.escape(f"post_processor: {message}"))

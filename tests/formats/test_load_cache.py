@@ -40,7 +40,7 @@ def entries(file: Path) -> list[Path]:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Gets a line for each file that is really read."""
     lines: list[str] = []
-    read = detection._read_json
+    read = detection.read_json
 
     def listed(data: bytes, source: str, name: str) -> streamtok.Encoding:
         lines.append(name)
