@@ -583,24 +583,22 @@ class Encoding(FastEncoding):
         text: Text | Iterable[Text] | SupportsRead,
         max_tokens: int,
         side: Literal["right", "left"] = "right",
-        boundary: Literal["character", "grapheme"] = "character",
         **settings: Any,
     ) -> Truncated:
         """Truncated(text, n_tokens, was_truncated): the part that has at most so many ids.
 
-        side: what is dropped, the end ("right") or the beginning ("left"). boundary: "grapheme"
-        keeps whole what a reader takes for one character, such as a letter with its marks, a flag
-        or a family of emoji. Keeps the longest text that consists of whole characters and of the
-        first (last) tokens of the text, and has at most `max_tokens` ids by itself, with those of
-        add_special_tokens. Costs O(text kept), and O(text) for the side "left". settings: as for
-        `fits`. Raises ValueError where add_special_tokens alone adds more than `max_tokens` ids.
+        side: what is dropped, the end ("right") or the beginning ("left"). Keeps the longest text
+        that consists of whole characters and of the first (last) tokens of the text, and has at
+        most `max_tokens` ids by itself, with those of add_special_tokens. Costs O(text kept), and
+        O(text) for the side "left". settings: as for `fits`. Raises ValueError where
+        add_special_tokens alone adds more than `max_tokens` ids.
 
         >>> enc.truncate("hello world, how are you?", 3)
         Truncated(text='hello world,', n_tokens=3, was_truncated=True)
         """
         from .answers.truncation import truncate
 
-        return truncate(Settings(self, **settings), text, max_tokens, side, boundary)
+        return truncate(Settings(self, **settings), text, max_tokens, side)
 
     def split(
         self,
@@ -613,10 +611,9 @@ class Encoding(FastEncoding):
         """Iterator[Chunk(text, start, stop, n_tokens)]: chunks of at most `max_tokens` ids each.
 
         overlap: how many tokens of a chunk, at most, the next one begins with. boundary: chunks
-        end after a "paragraph", "line", "pretoken", "grapheme" (a letter with its marks, a flag, a
-        family of emoji), "character" or a match of a regular expression; where one of these is too
-        far, after the next finer one. Reads the source as chunks are taken, and holds no more than
-        one. settings: as for `fits`.
+        end after a "paragraph", "line", "pretoken", "character" or a match of a regular expression;
+        where one of these is too far, after the next finer one. Reads the source as chunks are
+        taken, and holds no more than one. settings: as for `fits`.
 
         >>> [chunk.text for chunk in enc.split("one two three four five", 2)]
         ['one two', ' three four', ' five']

@@ -23,7 +23,6 @@ _FINER = {
     "paragraph": ("paragraph", "line", "pretoken", "character"),
     "line": ("line", "pretoken", "character"),
     "pretoken": ("pretoken", "character"),
-    "grapheme": ("grapheme", "character"),
     "character": ("character",),
 }
 
@@ -71,8 +70,8 @@ class Boundaries:
         self._specials: list[tuple[int, int]] | None = None
 
     def places(self, level: Any, above: int, stop: int) -> Iterator[int]:
-        """The places before `stop` but above `above`, the last one first, except for the levels
-        "grapheme" and "character".
+        """The places before `stop` but above `above`, the last one first, for any level except
+        "character".
         """
         if level == "pretoken":
             yield from self._pretoken_ends(above, stop)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..engines.texts import check_budget
 from .boundaries import Boundaries, levels_of
-from .graphemes import grapheme_ends
 from .prefixes import Prefixes
 from .suffixes import longest_suffix
 from .text_window import TextWindow
@@ -96,8 +95,7 @@ class _Splitting:
         """Where the last `size` tokens of a chunk begin; after its start in any case."""
         if not size:
             return stop
-        whole = self._levels[0] == "grapheme"
-        kept, _ = longest_suffix(self._settings, text, size, whole)
+        kept, _ = longest_suffix(self._settings, text, size)
         return start + kept if kept else stop
 
     def _next(self, start: int, done: int) -> tuple[int, int, int]:
@@ -159,8 +157,6 @@ class _Search:
             return prefixes.end, prefixes.n_tokens
         if level == "character":
             places = prefixes.places(done)
-        elif level == "grapheme":
-            places = grapheme_ends(self._what[1], self.start, prefixes.places(done))
         else:
             places = self._boundaries.places(level, done, prefixes.stop)
         for place in places:

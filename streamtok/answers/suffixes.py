@@ -20,7 +20,6 @@ import numpy as np
 
 from .._core.encode import ARRAY, COUNT, LIST, has_surrogate
 from ..engines.rules import MARK
-from .graphemes import grapheme_ends
 from .prefixes import Prefixes
 from .text_window import TextWindow, character_ends
 
@@ -36,12 +35,9 @@ _MOST_WORK = 1 << 26  # places to try, times characters to encode for each
 _sizes: weakref.WeakKeyDictionary[Vocabulary, list[int]] = weakref.WeakKeyDictionary()  # of tokens
 
 
-def longest_suffix(
-    settings: Settings, text: Any, budget: int, whole_graphemes: bool = False
-) -> tuple[int, int]:
+def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int]:
     """(start, number of ids) of the longest suffix of `text` within the budget that is made of
-    whole characters (or grapheme clusters) and of the last tokens of the whole. text: str, or bytes
-    or a view of bytes.
+    whole characters and of the last tokens of the whole. text: str, or bytes or a view of bytes.
     """
     ids = settings.encode(text, ARRAY)
     if len(ids) <= budget:
@@ -66,11 +62,10 @@ def longest_suffix(
     else:
         able = _able_from(settings, spelled, budget) if n_before > _FEW else spelled.starts
         starts = [place for place, at in spelled.places if at in spelled.starts and at in able]
-    places = (base + start for start in starts)
-    for place in grapheme_ends(TextWindow(text), 0, places) if whole_graphemes else places:
-        found = settings.encode(text[place:], COUNT)
-        if found <= budget and (prefixes is None or prefixes.ends_token(place - base)):
-            return place, found
+    for start in starts:
+        found = settings.encode(part[start:], COUNT)
+        if found <= budget and (prefixes is None or prefixes.ends_token(start)):
+            return base + start, found
     return len(text), 0
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import COUNT, repaired
 from ..engines.texts import check_budget, text_view
-from .graphemes import grapheme_ends
 from .prefixes import Prefixes, feed, open_stream
 from .suffixes import longest_suffix
 from .text_window import TextWindow, is_buffer
@@ -55,13 +54,9 @@ def truncate(
     text: Text | Iterable[Text] | SupportsRead,
     max_tokens: int,
     side: str,
-    boundary: str,
 ) -> Truncated:
     """As much of a side of the text as has at most `max_tokens` ids, with those of the template."""
     budget, added = settings.budget(max_tokens), settings.template.size
-    if boundary not in ("character", "grapheme"):
-        raise ValueError(f'boundary must be "character" or "grapheme", not {boundary!r}')
-    whole_graphemes = boundary == "grapheme"
     if side == "left":
         if not isinstance(text, str) and not is_buffer(text):
             raise TypeError(
@@ -71,7 +66,7 @@ def truncate(
         whole = text_view(text)
         if isinstance(whole, str):
             whole = repaired(whole, "surrogateescape")
-        start, n_tokens = longest_suffix(settings, whole, budget, whole_graphemes)
+        start, n_tokens = longest_suffix(settings, whole, budget)
         n_tokens += added
         if start == 0:
             return Truncated(whole if isinstance(whole, str) else bytes(whole), n_tokens, False)
@@ -83,8 +78,7 @@ def truncate(
     prefixes = Prefixes(settings, source)
     if prefixes.advance(budget):
         return Truncated(source.result(0, prefixes.end), prefixes.n_tokens + added, False)
-    places = prefixes.places(0)
-    for stop in grapheme_ends(source, 0, places) if whole_graphemes else places:
+    for stop in prefixes.places(0):
         n_tokens = prefixes.count(stop)
         if n_tokens <= budget and prefixes.ends_token(stop):
             return Truncated(source.at(0, stop), n_tokens + added, True)

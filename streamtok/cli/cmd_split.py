@@ -39,10 +39,10 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         where,
         "--boundary UNIT",
-        "where chunks end, unless that is too far: at a character (the default), grapheme, "
-        "pretoken, line or paragraph",
+        "where chunks end, unless that is too far: at a character (the default), pretoken, line "
+        "or paragraph",
         default="character",
-        choices=("character", "grapheme", "pretoken", "line", "paragraph"),
+        choices=("character", "pretoken", "line", "paragraph"),
     )
     add_option(where, "--regex EXPRESSION", "chunks end after matches of this expression")
     add_option(

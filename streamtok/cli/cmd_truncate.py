@@ -32,14 +32,6 @@ def add_parser(subparsers: Any) -> None:
         default="right",
         choices=("right", "left"),
     )
-    add_option(
-        parser,
-        "--boundary",
-        "what stays whole: code points, or what a reader takes for one character "
-        "(default: character)",
-        default="character",
-        choices=("character", "grapheme"),
-    )
     add_option(parser, "--json", "write the text, its tokens and whether it was cut")
     add_option(parser, "-q --quiet", "do not say on standard error what was cut")
     one_text.add_budget_options(parser, parse_count_or_0)
@@ -52,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         text: Any = one_text.blocks_of(args, args.file)
         if args.side == "left":
             text = b"".join(text)
-        kept = encoding.truncate(text, args.max_tokens, args.side, args.boundary, **settings)
+        kept = encoding.truncate(text, args.max_tokens, args.side, **settings)
     if args.json:
         text = one_text.written(kept.text, args.errors)
         row = {"text": text, "n_tokens": kept.n_tokens, "was_truncated": kept.was_truncated}

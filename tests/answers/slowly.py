@@ -9,8 +9,6 @@ import itertools
 import random
 from typing import Any
 
-import regex
-
 import streamtok
 from streamtok.engines.rules import TextRules
 from streamtok.engines.template import NO_TEMPLATE, Template
@@ -101,17 +99,6 @@ def any_settings(rng: random.Random, encoding: streamtok.Encoding) -> dict[str, 
     return settings
 
 
-def clusters_of(text: str | bytes) -> set[int]:
-    """Where grapheme clusters end, and 0."""
-    places = places_of(text)
-    joined = (
-        text.decode("utf-8", "surrogateescape")
-        if isinstance(text, bytes)
-        else text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    )
-    return {0, *(places[match.end()] for match in regex.finditer(r"\X", joined))}
-
-
 def as_given(rng: random.Random, data: bytes) -> str | bytes:
     """The text as bytes, or as a str, with surrogates where it is no UTF-8."""
     if rng.random() < 0.5:
@@ -181,15 +168,12 @@ def truncated(
     budget: int,
     side: str,
     settings: dict[str, Any],
-    boundary: str = "character",
 ) -> tuple[Any, int, bool]:
     """The law of `truncate`."""
     count = len(encoding.encode(text, **settings))
     if count <= budget:
         return text, count, False
     places = token_places(encoding, text, settings)
-    if boundary == "grapheme":
-        places = sorted(clusters_of(text) & {*places})
     parts = [text[:p] for p in reversed(places)] if side == "right" else [text[p:] for p in places]
     for part in [*parts, text[:0]]:
         count = len(encoding.encode(part, **settings))

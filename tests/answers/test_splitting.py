@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,11 +24,9 @@ from .slowly import (
     any_settings,
     any_text,
     as_given,
-    clusters_of,
     cut,
     places_of,
 )
-from .test_truncation import clustered
 
 CL100K = streamtok.get_encoding("cl100k_base")
 GPT2 = streamtok.get_encoding("gpt2")
@@ -68,40 +67,9 @@ def test_the_laws(seed: int, overlaps: bool) -> None:
 
 def any_boundary(rng: random.Random, text: Any) -> Any:
     if rng.random() < 0.2:
-        return re.compile(SENTENCE if isinstance(text, str) else SENTENCE.encode())
-    return rng.choice(["character", "grapheme", "pretoken", "line", "paragraph"])
-
-
-@settings(max_examples=60)
-@given(seed=st.integers(0, 1 << 40), overlap=st.sampled_from([0, 5]))
-def test_clusters_stay_whole(seed: int, overlap: int) -> None:
-    rng = random.Random(seed)
-    text = as_given(
-        rng, "".join(clustered(rng).decode("utf-8", "ignore") for _ in range(5)).encode()
-    )
-    ends = clusters_of(text)
-    how: dict[str, Any] = {"errors": "replace", "boundary": "grapheme"}
-    chunks = list(CL100K.split(text, 60, overlap, **how))
-    assert {place for chunk in chunks for place in (chunk.start, chunk.stop)} <= ends
-    assert list(CL100K.split(cut(rng, text) or [text], 60, overlap, **how)) == chunks
-    if not overlap:
-        for chunk in chunks:  # each is the longest
-            later = [p for p in sorted(ends) if p > chunk.stop][:3]
-            assert all(CL100K.count(text[chunk.start : p], errors="replace") > 60 for p in later)
-
-
-def test_clusters_behind_one_that_does_not_fit() -> None:
-    """It is cut between characters; those behind it are whole again."""
-    flags = "\U0001f1eb\U0001f1f7" * 3 + "e\u0301" * 8
-    for big in ("\U0001f1eb\U0001f1f7" + "\u0301" * 30, "a" + "\u0301" * 9000):
-        text = big + flags
-        sources: list[Any] = [[text[:5], text[5:]], text, text.encode()]
-        for source in sources[: 1 if len(big) > 1000 else None]:  # the large one takes seconds
-            chunks = list(CL100K.split(source, 12, boundary="grapheme"))
-            joined = [c.text if isinstance(c.text, str) else c.text.decode() for c in chunks]
-            assert "".join(joined) == text
-            ends = {*itertools.accumulate(map(len, joined))}
-            assert ends & {*range(len(big), len(text))} <= clusters_of(text)
+        module = rng.choice([re, regex])
+        return module.compile(SENTENCE if isinstance(text, str) else SENTENCE.encode())
+    return rng.choice(["character", "pretoken", "line", "paragraph"])
 
 
 @settings(max_examples=40)
