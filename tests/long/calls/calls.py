@@ -146,25 +146,25 @@ def in_documents(ask: Ask) -> None:
         _same_documents(ask, "texts in a row", flat, texts, dict.fromkeys(frame))
 
 
+# Tokens and none; a part of a character; one that overlaps itself; one that no token can be.
+DELIMITERS = [b"\n", b" ", b"a", b"ab", b"\n\n", b"--", "日".encode(), b"\xa9", b"\x1e" * 40]
+
+
 def delimited(ask: Ask) -> None:
-    """A block of documents with delimiters after them."""
+    """A block of documents with delimiters after them, which special tokens may reach over."""
     enc, n, rng = ask.subject.encoding, ask.threads, ask.rng
     data = ask.text.encode() if isinstance(ask.text, str) else ask.text
-    delimiter = rng.choice([b"\n", b" ", b"a", b"ab", "日".encode(), "\U000f0001".encode()])
-    if rng.random() < 0.4:
-        letter = rng.choice(ask.subject.letters).encode()
-        delimiter = letter or delimiter
-    block = data.replace(b"\n", delimiter) if rng.random() < 0.3 else data
-    block = (
-        block + delimiter
-        if rng.random() < 0.5
-        else b"".join(part + delimiter for part in cut(rng, block))
-    )
-    texts = block.split(delimiter)[:-1]
+    others = [text.encode() for text in (*ask.subject.letters, *ask.subject.special) if text]
+    delimiter = rng.choice(DELIMITERS if rng.random() < 0.6 or not others else others)
+    if rng.random() < 0.3:
+        data = data.replace(b"\n", delimiter)
+    if rng.random() < 0.5:
+        data = delimiter.join(cut(rng, data))
+    texts = (data + delimiter).split(delimiter)[:-1]
     block = b"".join(text + delimiter for text in texts)
     frame = {name: rng.choice([None, 7]) for name in ("prepend", "append")}
     skip = rng.random() < 0.3
-    if ask.options["errors"] != "surrogateescape":
+    if ask.options["errors"] == "strict":
         try:
             [text.decode() for text in texts]
         except UnicodeDecodeError:
@@ -176,8 +176,10 @@ def delimited(ask: Ask) -> None:
         found = encoder.encode([Documents(block, delimiter, len(texts))])
     finally:
         encoder.release()
+    size = sum(map(len, texts))
     texts = [text for text in texts if text or not skip]
     _same_documents(ask, f"delimited by {delimiter!r}, {n} threads", found, texts, frame)
+    assert (encoder.documents, encoder.bytes) == (len(texts), size), "documents and bytes"
 
 
 def _same_documents(
@@ -186,11 +188,11 @@ def _same_documents(
     ids, ends = found
     if len(ends) != len(texts):
         raise AssertionError(f"{name}: {len(ends)} documents, not {len(texts)}")
+    before, after = ([] if one is None else [one] for one in frame.values())
     start = 0
     for text, end in zip(texts, map(int, ends), strict=True):
-        ends_of = [[one] if one is not None else [] for one in frame.values()]
-        expected = [*ends_of[0], *ask.plain(text), *ends_of[1]]
         ask.asked += 1
+        expected = [*before, *ask.plain(text), *after]
         assert ids[start:end].tolist() == expected, f"{name}: {text[:80]!r}"
         start = end
 
