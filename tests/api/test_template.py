@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-import itertools
 import pickle
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import streamtok
 from streamtok.engines.template import NO_TEMPLATE, Template
-from streamtok.errors import PendingLimitExceeded, StateError
+from streamtok.errors import StateError
 from tests.conftest import stream_ids
 from tests.doors import COUNTS, IDS
 from tests.encodings import like, space_rules
-from tests.saved_streams import MARK, changed
 
 BASE = streamtok.get_encoding("r50k_base")
 SPECIALS = {"<s>": 60000, "</s>": 60001, "<x>": 70001}
@@ -121,102 +115,11 @@ def test_the_beginning_comes_with_the_first_call(enc: Any) -> None:
     assert stream_ids(stream, []) == before + after
 
 
-@given(
-    data=st.text("ab é😀<s>\n", max_size=12).map(str.encode),
-    cuts=st.sets(st.integers(0, 40), max_size=5),
-    which=st.integers(0, len(ENCODINGS)),
-    doors=st.randoms(use_true_random=False),
-)
-def test_states_and_doors(data: bytes, cuts: set[int], which: int, doors: Any) -> None:
-    enc = [*ENCODINGS, SPACES][which]
-    settings: dict[str, Any] = {"disallowed_special": (), "add_special_tokens": True}
-    stream = enc.stream_encoder(**settings)
-    bounds = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
-    ids: list[int] = []
-    for begin, end in itertools.pairwise(bounds):
-        ids += _through(doors.randrange(3), stream, data[begin:end], False)
-        assert stream.tokens_out == len(ids)
-        assert stream.bytes_in == end
-        how = doors.randrange(4)
-        if how == 0:
-            state = stream.getstate()
-            stream = enc.stream_encoder(**settings)
-            stream.setstate(state)
-        elif how == 1:
-            stream = pickle.loads(pickle.dumps(stream))
-        elif how == 2:
-            other, stream = stream, copy.copy(stream)
-            other.reset()
-            other.encode("other text")
-    ids += _through(doors.randrange(3), stream, b"", True)
-    assert ids == around(enc, enc.encode(data, disallowed_special=()))
-
-
-def _through(door: int, stream: Any, chunk: bytes, final: bool) -> list[int]:
-    if door == 0:
-        return stream.encode(chunk, final)
-    if door == 1:
-        return stream.encode_to_numpy(chunk, final).tolist()
-    out = np.zeros(100, np.uint32)
-    return out[: stream.encode_into(chunk, out, final)].tolist()
-
-
-# Failures change nothing
-
-
-def test_buffers(enc: Any) -> None:
-    expected = around(enc, enc.encode("hello world"))
-    for size in range(len(expected)):
-        stream = enc.stream_encoder(add_special_tokens=True)
-        state = stream.getstate()
-        out = np.full(size, 7, np.uint32)
-        message = f"out has room for {size} ids, {len(expected)} are ready"
-        with pytest.raises(ValueError, match=message):
-            stream.encode_into("hello world", out, True)
-        assert out.tolist() == [7] * size
-        assert (stream.getstate(), stream.tokens_out) == (state, 0)
-        assert stream.encode("hello world", True) == expected
-    out = np.full(len(expected) + 2, 7, np.uint32)
-    assert stream.encode_into(b"hello world", out, True) == len(expected)
-    assert out.tolist() == [*expected, 7, 7]
-
-
-@pytest.mark.parametrize("final", [False, True])
-def test_refused_text(enc: Any, final: bool) -> None:
-    for begun in ("", "be"):
-        stream = enc.stream_encoder(add_special_tokens=True, max_pending=20)
-        if begun:
-            stream.encode(begun)
-        state = stream.getstate()
-        with pytest.raises(ValueError, match="<s>"):
-            stream.encode("a<s> b", final)
-        with pytest.raises(UnicodeDecodeError):
-            stream.encode(b"\xff", final)
-        if not final:
-            stream.max_pending = 0
-            with pytest.raises(PendingLimitExceeded):
-                stream.encode("hell")
-            stream.max_pending = 20
-        assert stream.getstate() == state
-        whole = enc.encode(begun + "a", add_special_tokens=True)
-        assert (
-            stream.encode("a", True) == whole[len(enc.definition.template.before) if begun else 0 :]
-        )
-
-
-def test_forged_states() -> None:
+def test_states_of_another_template() -> None:
+    """What else streams do, with templates too: `tests/long/states`."""
     enc = made((60000,), (60001,))
     stream = enc.stream_encoder(add_special_tokens=True)
     other = made((60000,), (60000,)).stream_encoder(add_special_tokens=True)
     for state in (other.getstate(), enc.stream_encoder().getstate()):
         with pytest.raises(StateError, match="of another encoding"):
             stream.setstate(state)
-    stream.encode("hello wor")
-    state = stream.getstate()
-    plain = enc.stream_encoder()
-    plain.encode("hello wor")
-    body = plain._tail.getstate()  # " wor" waits, and "hello" is out
-    for forged in (b"", body[: MARK.itemsize - 1], changed(body, {"tokens_out": 0})):
-        with pytest.raises(StateError):
-            stream._tail.setstate(forged)
-        assert stream.getstate() == state

@@ -11,6 +11,7 @@ import numpy as np
 import streamtok
 from streamtok._core.encode import MODEL_KINDS
 from streamtok.engines.rules import TextRules, TokenFlags
+from streamtok.engines.template import Template
 from streamtok.normalizers import (
     PREFIX_SPACE,
     Form,
@@ -80,6 +81,7 @@ STEPS = [
     Strip(True, True), Strip(False, True), Prepend(" "), Prepend("ab"), Replace(" ", "\u2581"),
     Replace("\u2581", " "), Replace("a", "bb"), Replace("ab", ""), Replace("  ", " "),
 ]  # fmt: skip
+TEMPLATES = [((5000,), ()), ((), (5001,)), ((5000,), (5001,)), ((5000, 97), (5001, 5002, 5001))]
 SECOND_STEPS = [
     PREFIX_SPACE, MetaspaceText("\u2581", "always"), MetaspaceText("\u2581", "first"),
     MetaspaceText("b", "never"),
@@ -121,6 +123,18 @@ def made(kind: str, number: int) -> Subject:
     pattern = rng.choice([r"[\s\S]+", *PATTERNS])
     ranks = random_ranks(rng, b"ab \n<br>")
     return Subject(kind, encoding(kind, pattern, ranks, rules), b"ab \n<br>")
+
+
+@functools.cache
+def templated(number: int) -> Subject:
+    """An encoding that puts ids around a text where it is asked to."""
+    subject = made("added", number)
+    more = {"rules": subject.encoding.definition.rules, "template": Template(*TEMPLATES[number])}
+    ranks = subject.encoding._mergeable_ranks
+    enc = streamtok.Encoding(
+        "template", pat_str=PATTERNS[1], mergeable_ranks=ranks, special_tokens=SPECIALS, **more
+    )
+    return subject._replace(kind="template", encoding=enc)
 
 
 def rewriting(rng: random.Random, number: int) -> Subject:

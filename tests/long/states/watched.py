@@ -11,7 +11,7 @@ from typing import Any
 import streamtok
 
 from .doors import BEHIND, DOORS, new_out, through
-from .encodings import any_subject
+from .encodings import TEMPLATES, any_subject, templated
 from .model import Model, Step, completion
 from .texts import Chunk, short
 
@@ -37,7 +37,10 @@ class Setup:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.subject = any_subject(rng)
+        is_templated = rng.random() < 0.08
+        self.subject = (
+            templated(rng.randrange(len(TEMPLATES))) if is_templated else any_subject(rng)
+        )
         self.encoding = self.subject.encoding
         names = sorted(self.encoding.special_tokens_set)
         some = frozenset(rng.sample(names, rng.randint(0, len(names))))
@@ -46,6 +49,7 @@ class Setup:
             "allowed_special": rng.choice(["all", frozenset(), frozenset(), some, set(some)]),
             "disallowed_special": rng.choice(["all", (), (), some, ["ab<", *some], {"<|eot_id|>"}]),
             "errors": self.errors,
+            "add_special_tokens": is_templated,
         }
         self.refuses = bool(self.settings["disallowed_special"])
         self.max_pending = rng.choice([0, 1, 5, 40, 2000]) if rng.random() < 0.08 else None
@@ -221,7 +225,7 @@ class Watched:
     def check_bytes(self) -> None:
         """The ids given out stand for the bytes that are not pending."""
         stream, model = self.stream, self.model
-        is_changed = self.setup.subject.kind in ("spaces", "rewriting", "pieces")
+        is_changed = self.setup.subject.kind in ("spaces", "rewriting", "pieces", "template")
         if is_changed or not self.setup.encoding.pattern.is_total:
             return
         seen = model.repaired()
