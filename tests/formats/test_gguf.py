@@ -1,6 +1,6 @@
 """Vocabularies in GGUF files.
 
-`tests/long/gguf_vocabularies.py` compares llama.cpp's own files.
+`tests/long/real_vocabularies.py` compares llama.cpp's own files.
 """
 
 from __future__ import annotations

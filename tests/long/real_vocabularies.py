@@ -6,8 +6,9 @@ Below FOLDER, each `tokenizer.json` (tokenizers), `tekken.json` (mistral_common)
 (sentencepiece) and `.tiktoken` (tiktoken) is read by streamtok and by its library. The texts are
 those of `tests/oracles.py`, each added token in several surroundings, the files that are given, and
 made ones; streams are cut at random. A `tokenizer.json` is asked every call of `streamtok.hf`, too,
-which must encode by itself. The exit code is 1 if anything differs. A file that streamtok does not
-read is reported with its message.
+which must encode by itself. A `.gguf` is compared with the texts (`.inp`) and ids (`.out`) beside
+it, as in the folder `models` of llama.cpp, which llama-cpp-python's source distribution has. The
+exit code is 1 if anything differs. A file that streamtok does not read is reported with its message.
 """
 
 from __future__ import annotations
@@ -101,7 +102,24 @@ def long_texts(files: list[Path], size: int) -> Iterator[str]:
         yield generated(name)[:size].decode("utf-8", "ignore")
 
 
+def of_llama_cpp(path: Path) -> Iterator[tuple[str, list[int]]]:
+    """Texts with their ids, in the order of the files."""
+    with path.with_name(path.name + ".inp").open(encoding="utf-8", newline="") as file:
+        texts = file.read().split("\n__ggml_vocab_test__\n")
+    lines = path.with_name(path.name + ".out").read_text("utf-8").splitlines()
+    for text, line in zip(texts, lines, strict=False):
+        yield text, [int(id) for id in line.split()]
+
+
 def differences(path: Path, files: list[Path], size: int) -> Iterator[str]:
+    if path.suffix == ".gguf":
+        enc = streamtok.load(path)
+        for text, ids in of_llama_cpp(path):
+            try:
+                assert_same(enc, lambda _, ids=ids: ids, [text], round_trip=False)
+            except Exception as error:
+                yield f"{text!a}: {repr(error)[:300]}"
+        return
     library, enc = library_of(path), streamtok.load(path)
     if path.name == "tokenizer.json":
         hf = streamtok.hf.Tokenizer.from_file(str(path))
@@ -129,7 +147,7 @@ def main() -> int:
     options = parser.parse_args()
     os.environ["STREAMTOK_CACHE"] = "off"
     code = 0
-    patterns = ("tokenizer.json", "tekken.json", "*.model", "*.tiktoken")
+    patterns = ("tokenizer.json", "tekken.json", "*.model", "*.tiktoken", "*.gguf")
     for path in sorted(path for pattern in patterns for path in options.folder.rglob(pattern)):
         name = path.parent.name if path.name == "tokenizer.json" else path.stem
         if options.names and name not in options.names:
