@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .jobs.parts.plan import Plan, plan
     from .jobs.parts.verify import Fault, Report, verify
     from .patterns.pattern import Pattern
+    from .prompts import Control, Prompt
     from .registry import (
         encoding_for_model,
         encoding_name_for_model,
@@ -56,6 +57,7 @@ __all__ = [
     "ArchiveError",
     "CheckpointError",
     "Chunk",
+    "Control",
     "Counter",
     "DisallowedSpecialError",
     "DocumentError",
@@ -68,6 +70,7 @@ __all__ = [
     "PendingLimitExceeded",
     "Plan",
     "PlanError",
+    "Prompt",
     "Report",
     "SidecarError",
     "StateError",
@@ -95,11 +98,13 @@ __all__ = [
 
 _LATER = {  # a name to its module
     "Chunk": "answers.splitting",
+    "Control": "prompts",
     "Counter": "answers.counter",
     "Encoding": "encoding",
     "Fault": "jobs.parts.verify",
     "Pattern": "patterns.pattern",
     "Plan": "jobs.parts.plan",
+    "Prompt": "prompts",
     "Report": "jobs.parts.verify",
     "StreamDecoder": "chunker",
     "StreamEncoder": "chunker",

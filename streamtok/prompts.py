@@ -1,0 +1,317 @@
+"""Control and Prompt: text that says which of its characters may become control tokens.
+
+A prompt is a template, whose special tokens are meant, and content from users, which is text
+whatever it says. A `Prompt` is a sequence of spans of control and of text; a `Control` is a Prompt
+that is control throughout: what the author of a program wrote.
+
+    Control("<|im_start|>user\\n{}<|im_end|>\\n").format(user)
+
+Neither is a str, and a str is text, always. So nothing makes control of text but the call
+`Control(...)`. If they were derived from str, `"".join` and f-strings would lose what is control
+without an error, other libraries would find control tokens in the content, and `Control("x")` would
+be the same key of a cache as the text "x". Methods that are not defined here raise.
+
+Spans are canonical: neighbours of one kind are one span, and an empty span of control is left out.
+An empty span of text stays, because it is a border: control before and after it is two pieces,
+whatever is put between them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import re
+import string
+import sys
+from collections.abc import Iterable
+from typing import Any, SupportsIndex, Union
+
+__all__ = ["Control", "Prompt", "prompt_of"]
+
+Span = tuple[str, bool]  # a text, and whether it is control
+Part = Union[str, "Prompt"]  # or a t-string
+
+_FIELD = re.compile(  # a conversion of `str % values`
+    r"%(?:\((?P<key>[^)]*)\))?[#0\- +]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[hlL]?(?P<kind>.)", re.DOTALL
+)
+
+
+class Prompt:
+    """Spans of control and of text. Immutable.
+
+    >>> from streamtok import Control, Prompt
+    >>> Control("<|user|>") + "hello"
+    Prompt(Control('<|user|>'), 'hello')
+    """
+
+    __slots__ = ("spans",)
+
+    spans: tuple[Span, ...]
+    """(text, is control) of each span, canonical."""
+
+    def __new__(cls, *parts: Part) -> Prompt:
+        """parts: a str is text, a Control is control, a Prompt or a t-string may have both."""
+        return _made(span for part in parts for span in _spans_of(part))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a Prompt cannot be changed: make another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a Prompt cannot be changed: make another one")
+
+    def __str__(self) -> str:
+        """str: the text, in which nothing is control any more."""
+        return "".join([text for text, _ in self.spans])
+
+    def __format__(self, spec: str) -> str:
+        raise TypeError(
+            "formatting a Prompt into a str would lose what is control: use a t-string, "
+            "Control.format or +; or str(prompt) for its text"
+        )
+
+    def __repr__(self) -> str:
+        parts = [f"Control({text!r})" if control else repr(text) for text, control in self.spans]
+        return f"Prompt({', '.join(parts)})"
+
+    def __len__(self) -> int:
+        return sum([len(text) for text, _ in self.spans])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the spans are equal. A Prompt never equals a str: their ids differ."""
+        return self.spans == other.spans if isinstance(other, Prompt) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((Prompt, self.spans))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.spans,)
+
+    def __add__(self, other: Part) -> Prompt:
+        return _made((*self.spans, *_spans_of(other))) if _is_part(other) else NotImplemented
+
+    def __radd__(self, other: Part) -> Prompt:
+        return _made((*_spans_of(other), *self.spans)) if _is_part(other) else NotImplemented
+
+    def __mul__(self, count: SupportsIndex) -> Prompt:
+        return _made(self.spans * operator.index(count))
+
+    __rmul__ = __mul__
+    __iter__ = None  # or `in` would compare characters with a str, and find none
+    __contains__ = None
+
+    def __getitem__(self, key: SupportsIndex | slice) -> Prompt:
+        """Prompt: some of the characters, each of its kind. The step of a slice must be 1.
+
+        `p[:i] + p[i:]` equals p: an empty span of text at i is in the second part.
+        """
+        size = len(self)
+        if not isinstance(key, slice):
+            at = range(size)[key]
+            key = slice(at, at + 1)
+        start, stop, step = key.indices(size)
+        if step != 1:
+            raise ValueError(f"a Prompt can be sliced with the step 1 only, not {step}")
+        spans, end = [], 0
+        for text, control in self.spans:
+            begin, end = end, end + len(text)
+            if max(start, begin) < min(stop, end):
+                spans.append((text[max(0, start - begin) : stop - begin], control))
+            elif begin == end and (start <= begin < stop or begin == stop == size):
+                spans.append((text, control))
+        return _made(spans)
+
+    def join(self, parts: Iterable[Part]) -> Prompt:
+        """Prompt: as `str.join`."""
+        spans: list[Span] = []
+        for i, part in enumerate(parts):
+            spans += self.spans if i else ()
+            spans += _spans_of(part)
+        return _made(spans)
+
+    def strip(self, characters: str | None = None) -> Prompt:
+        """Prompt: as `str.strip`, of control and text alike."""
+        return self.lstrip(characters).rstrip(characters)
+
+    def lstrip(self, characters: str | None = None) -> Prompt:
+        """Prompt: as `str.lstrip`."""
+        return self[len(self) - len(str(self).lstrip(characters)) :]
+
+    def rstrip(self, characters: str | None = None) -> Prompt:
+        """Prompt: as `str.rstrip`."""
+        return self[: len(str(self).rstrip(characters))]
+
+
+class Control(Prompt):
+    """A Prompt of control only. For what an author wrote, never for what came in.
+
+    >>> Control("<|user|>{}<|end|>").format("I say <|end|>")
+    Prompt(Control('<|user|>'), 'I say <|end|>', Control('<|end|>'))
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str = "") -> Control:
+        """Raises TypeError for anything but a str."""
+        if not isinstance(text, str):  # of bytes, str() would be the text "b'...'"
+            raise TypeError(f"Control takes a str, not {type(text).__name__}")
+        self = object.__new__(cls)
+        object.__setattr__(self, "spans", ((str.__str__(text), True),) if text else ())
+        return self
+
+    def __repr__(self) -> str:
+        return f"Control({str(self)!r})"
+
+    def format(self, /, *args: Any, **kwargs: Any) -> Prompt:
+        """Prompt: as `str.format`. What is put in is text; a Control, a Prompt or a t-string keeps
+        its spans in a field without conversion and format specification.
+        """
+        return _made(_Fields(args, kwargs).filled(str(self)))
+
+    def format_map(self, values: Any, /) -> Prompt:
+        """Prompt: as `str.format_map`; see `format`."""
+        return _made(_Fields((), values).filled(str(self)))
+
+    def __mod__(self, values: Any) -> Prompt:
+        """Prompt: as `str % values`. What is put in is text; a Control, a Prompt or a t-string
+        keeps its spans where the conversion is a bare `%s`.
+        """
+        return _made(_percent_spans(str(self), values))
+
+
+def prompt_of(value: object) -> Prompt | None:
+    """A Prompt, or what a t-string is as one; None for anything else.
+
+    The literals of a t-string are control. An interpolation is text, after its conversion and its
+    format specification; without these, a Control, a Prompt or a t-string keeps its spans.
+    """
+    if isinstance(value, Prompt):
+        return value
+    if not _is_template(value):
+        return None
+    spans: list[Span] = []
+    for part in value:  # type: ignore[attr-defined]
+        if isinstance(part, str):
+            spans.append((part, True))
+        else:
+            spans += _field_spans(part.value, part.conversion, part.format_spec)
+    return _made(spans)
+
+
+def _is_template(value: object) -> bool:
+    """Whether this is a t-string. A literal imports nothing, so `sys.modules` would not tell."""
+    if sys.version_info >= (3, 14) and type(value).__module__ == "string.templatelib":
+        from string.templatelib import Template
+
+        return type(value) is Template  # no class can be derived from it
+    return False
+
+
+def _is_part(value: object) -> bool:
+    return isinstance(value, str) or prompt_of(value) is not None
+
+
+def _spans_of(part: object) -> tuple[Span, ...]:
+    """The spans of a part. A str of a derived class is its plain text, whatever it overrides."""
+    if isinstance(part, str):
+        return ((str.__str__(part), False),)
+    prompt = prompt_of(part)
+    if prompt is None:
+        raise TypeError(
+            f"a part of a prompt must be a str, Control or Prompt, not {type(part).__name__}"
+        )
+    return prompt.spans
+
+
+def _made(spans: Iterable[Span]) -> Prompt:
+    """The Prompt of these spans, which need not be canonical; a Control if all of it is control."""
+    kept = (span for span in spans if span[0] or not span[1])
+    groups = itertools.groupby(kept, operator.itemgetter(1))
+    found = tuple([("".join([text for text, _ in group]), kind) for kind, group in groups])
+    is_control = bool(found) and all(kind for _, kind in found)
+    self: Prompt = object.__new__(Control if is_control else Prompt)
+    object.__setattr__(self, "spans", found)
+    return self
+
+
+def _restored(spans: tuple[Span, ...]) -> Prompt:
+    """The Prompt of a pickle or a copy."""
+    return _made((str(text), bool(control)) for text, control in spans)
+
+
+def _field_spans(value: Any, conversion: str | None, spec: str) -> tuple[Span, ...]:
+    """What a field of a template becomes."""
+    prompt = prompt_of(value)
+    if prompt is not None and not conversion and not spec:
+        return prompt.spans
+    if conversion:
+        value = str(value) if conversion == "s" else (repr if conversion == "r" else ascii)(value)
+    return _spans_of(format(value, spec))
+
+
+class _Fields(string.Formatter):
+    """Fills the fields of a template, as `str.format`, and keeps kinds apart."""
+
+    def __init__(self, args: tuple[Any, ...], kwargs: Any) -> None:
+        self._values = args, kwargs
+        self._next: int | None = 0  # the number of the next field; None: fields have numbers
+
+    def filled(self, template: str, depth: int = 2) -> list[Span]:
+        """The spans. depth: how deep fields may be nested in format specifications."""
+        if depth == 0:
+            raise ValueError("Max string recursion exceeded")
+        spans: list[Span] = []
+        for literal, name, spec, conversion in self.parse(template):
+            spans.append((literal, True))
+            if name is None:
+                continue
+            value, _ = self.get_field(self._numbered(name), *self._values)
+            if conversion not in (None, "s", "r", "a"):
+                raise ValueError(f"Unknown conversion specifier {conversion!r}")
+            if spec:
+                spec = "".join([text for text, _ in self.filled(spec, depth - 1)])
+            spans += _field_spans(value, conversion, spec or "")
+        return spans
+
+    def _numbered(self, name: str) -> str:
+        """The name of a field, with the number that it has by its place."""
+        first = re.split(r"[.\[]", name, maxsplit=1)[0]
+        if first == "":
+            if self._next is None:
+                raise ValueError(
+                    "cannot switch from manual field specification to automatic field numbering"
+                )
+            self._next += 1
+            return f"{self._next - 1}{name}"
+        if first.isdecimal():
+            if self._next:
+                raise ValueError(
+                    "cannot switch from automatic field numbering to manual field specification"
+                )
+            self._next = None
+        return name
+
+
+def _percent_spans(template: str, values: Any) -> list[Span]:
+    """The spans of `template % values`. What is wrong raises as with str."""
+    spans: list[Span] = []
+    given = iter(values if isinstance(values, tuple) else (values,))
+    last, takes_keys = 0, False
+    for found in _FIELD.finditer(template):
+        spans.append((template[last : found.start()] % (), True))
+        last, field, key = found.end(), found[0], found["key"]
+        if found["kind"] == "%":
+            spans.append((field % (), True))
+            continue
+        if key is not None:
+            takes_keys = True
+            arguments, value, bare = values, values[key], f"%({key})s"
+        else:
+            arguments = tuple(itertools.islice(given, 1 + field.count("*")))
+            value, bare = arguments[-1] if arguments else None, "%s"
+        prompt = prompt_of(value) if field == bare else None
+        spans += _spans_of(field % arguments) if prompt is None else prompt.spans
+    spans.append((template[last:] % (), True))
+    # A mapping may have more than is asked for.
+    if not takes_keys and not hasattr(values, "keys") and [*given]:
+        raise TypeError("not all arguments converted during string formatting")
+    return spans
