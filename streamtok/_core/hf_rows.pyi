@@ -27,9 +27,3 @@ def list_rows(
     pads_left: bool,
     filling: int,
 ) -> list[list[int]]: ...
-def span_rows(
-    ids: npt.NDArray[np.uint32],
-    ends: npt.NDArray[np.int64],
-    texts: list[str | None],
-    sizes: npt.NDArray[np.uint16],
-) -> list[list[tuple[int, int]] | None]: ...

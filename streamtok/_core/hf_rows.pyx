@@ -1,24 +1,14 @@
-"""Ids of many texts as rows of a matrix or as lists, and spans as pairs: what transformers asks for
-at once.
-"""
+"""Ids of many texts as rows of a matrix or as lists: what transformers asks for at once."""
 
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
-from cpython.unicode cimport (
-    PyUnicode_DATA,
-    PyUnicode_GET_LENGTH,
-    PyUnicode_KIND,
-    PyUnicode_READ,
-)
-from libc.stdint cimport int64_t, uint16_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t
 
 from streamtok._core.encode cimport TokenTable, ids_to_list
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(void* object)
-    bint PyUnicode_IS_ASCII(object text)
 
 
 def fill_rows(
@@ -138,88 +128,6 @@ def list_rows(
         PyObject_GC_UnTrack(<PyObject*>made)
         put(result, row, made)
     return result
-
-
-def span_rows(
-    const uint32_t[::1] ids not None,
-    const int64_t[::1] ends not None,
-    list texts not None,
-    const uint16_t[::1] sizes not None,
-):
-    """list[list[tuple[int, int]] | None]: the characters that each id of each text touches.
-
-    ends: where each text's ids end. texts: str, or None where it is not asked for. sizes: the bytes
-    of each id. None for a text that its ids are not all of.
-    """
-    cdef Py_ssize_t n_rows = ends.shape[0], row, first, stop = 0
-    cdef list result = PyList_New(n_rows)
-    _check(ends, ids.shape[0], 0, 0, -1)
-    if len(texts) != n_rows:
-        raise ValueError(f"{n_rows} texts have ids, but {len(texts)} texts are given")
-    cdef Py_ssize_t longest = max([len(text) for text in texts if text is not None], default=0)
-    cdef tuple shared = tuple(range(longest + 1)) if longest < ids.shape[0] else ()
-    for row in range(n_rows):
-        first = stop
-        stop = ends[row]
-        made = None
-        if texts[row] is not None:
-            made = spans_of(shared, ids, first, stop, texts[row], sizes)
-        put(result, row, made)
-    return result
-
-
-cdef list spans_of(tuple shared, const uint32_t[::1] ids, Py_ssize_t first, Py_ssize_t stop,
-                   str text, const uint16_t[::1] sizes):
-    cdef Py_ssize_t i, at = 0, start, end, size = PyUnicode_GET_LENGTH(text)
-    cdef Py_ssize_t left, width, inside = 0, n_sizes = sizes.shape[0], known = 0
-    cdef Py_ssize_t ready = PyTuple_GET_SIZE(shared)
-    cdef bint is_ascii = PyUnicode_IS_ASCII(text)
-    cdef int kind = PyUnicode_KIND(text)
-    cdef void* data = PyUnicode_DATA(text)
-    cdef Py_UCS4 one
-    cdef object last = 0            # the int of `known`
-    cdef tuple pair
-    cdef list made = PyList_New(stop - first)
-    # The collector need not look at what has numbers only.
-    PyObject_GC_UnTrack(<PyObject*>made)
-    for i in range(first, stop):
-        left = sizes[ids[i]] if ids[i] < n_sizes else 0
-        if left == 0:
-            return None
-        start = at
-        if is_ascii:
-            at += left
-            end = at
-        else:
-            left += inside              # bytes of the character at `at` that the last id has
-            while left and at < size:
-                one = PyUnicode_READ(kind, data, at)
-                width = 1 + (one > 0x7F) + (one > 0x7FF) + (one > 0xFFFF)
-                if left < width:
-                    break
-                left -= width
-                at += 1
-            inside = left
-            end = at + (left != 0)
-        if end > size:
-            return None
-        pair = PyTuple_New(2)
-        PyObject_GC_UnTrack(<PyObject*>pair)
-        if start != known:
-            last = number(shared, ready, start)
-        Py_INCREF(last)
-        PyTuple_SET_ITEM(pair, 0, last)
-        if end != start:
-            last = number(shared, ready, end)
-        known = end
-        Py_INCREF(last)
-        PyTuple_SET_ITEM(pair, 1, last)
-        put(made, i - first, pair)
-    return made if at == size else None
-
-
-cdef inline object number(tuple shared, Py_ssize_t ready, Py_ssize_t value):
-    return <object>PyTuple_GET_ITEM(shared, value) if value < ready else value
 
 
 cdef inline void put(list made, Py_ssize_t place, object value) noexcept:

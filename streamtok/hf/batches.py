@@ -105,7 +105,7 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
         return None
     encodings = call.encodings()
     if has_spans:
-        found["offset_mapping"] = _spans(call, ids, ends, encodings)
+        found["offset_mapping"] = [one.offsets for one in encodings]
     if max_length is None and max(call.width, call.longest) > tokenizer.model_max_length:
         for made in found["input_ids"]:
             tokenizer._eventual_warn_about_too_long_sequence(made, None, verbose)
@@ -226,19 +226,6 @@ def _matrices(
         call.pads_left, call.pad_id,
     )  # fmt: skip
     return found
-
-
-def _spans(
-    call: Call, ids: IdArray, ends: npt.NDArray[np.int64], encodings: list[Encoding]
-) -> list[list[tuple[int, int]]]:
-    """The offsets of each row."""
-    if call.now.truncation is not None or call.width:
-        return [one.offsets for one in encodings]
-    before, after = [(0, 0)] * len(call.frame.before), [(0, 0)] * len(call.frame.after)
-    return [
-        one.offsets if spans is None else [*before, *spans, *after]
-        for one, spans in zip(encodings, call.compiled.spans_of(call.texts, ids, ends), strict=True)
-    ]
 
 
 def _flat(now: Snapshot, texts: Any) -> tuple[IdArray, npt.NDArray[np.int64]]:

@@ -13,11 +13,10 @@ import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import is_normalized
 
-import numpy as np
 from tokenizers import Tokenizer as RealTokenizer  # also where streamtok's is in its place
 from tokenizers.pre_tokenizers import ByteLevel
 
-from .._core.hf_rows import span_rows
+from .._core.encode import ALL, NO_SPECIAL
 from ..engines.changing import can_overlap
 from ..engines.rules import MARK
 from ..errors import StreamtokError
@@ -26,9 +25,6 @@ from ..vocabulary.byte_alphabet import to_bytes
 from ..vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .._types import IdArray
     from ..encoding import Encoding
 
 __all__ = ["Compiled", "Frame", "Piece", "Refusal", "compile_tokenizer"]
@@ -98,9 +94,9 @@ class Compiled:
             or token["normalized"]
             or not (token["content"].isascii() or to_bytes(token["content"]) is None)
         )
-        self._sizes = _sizes(settings)
+        self._has_offsets = _has_offsets(settings)
         steps = _steps(settings["normalizer"], "normalizers")
-        self._forms = [step["type"] for step in steps]  # where there are sizes
+        self._forms = [step["type"] for step in steps]  # where it has offsets
         self._added = {token["id"]: token["content"] for token in added}
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
@@ -137,22 +133,17 @@ class Compiled:
     def frame(self, add_special_tokens: bool) -> Frame:
         return self.framed if add_special_tokens else self.plain
 
-    def spans_of(
-        self, texts: list[str], ids: IdArray, ends: npt.NDArray[np.int64]
-    ) -> list[list[tuple[int, int]] | None]:
-        """The characters of each id of each text, of ids in a row that end at `ends`; None for a
-        text whose bytes are not those of its ids, where the real tokenizer must be asked.
-
-        Each id stands for the characters that its bytes touch.
+    def offsets(self, text: str, encode_special_tokens: bool) -> list[tuple[int, int]] | None:
+        """The characters that each id of a text stands for; None where the real tokenizer must be
+        asked: it counts otherwise where normal forms join characters.
         """
-        if self._sizes is None:
-            return [None] * len(texts)
-        kept: list[str | None] = [*texts]
-        for form in self._forms:
-            kept = [
-                None if text is None or not is_normalized(form, text) else text for text in kept
-            ]
-        return span_rows(ids, ends, kept, self._sizes)
+        if not (self._has_offsets and all(is_normalized(form, text) for form in self._forms)):
+            return None
+        allowed: Any = NO_SPECIAL if encode_special_tokens else ALL
+        _, spans = self.encoding.encode_with_offsets(
+            text, allowed_special=allowed, disallowed_special=()
+        )
+        return list(zip(*spans.T.tolist(), strict=True))
 
     def encode_again(self, call: Any, row: int) -> Any:
         """The real encoding of a text, without padding. call: a `Call`."""
@@ -310,9 +301,8 @@ def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
     return can_overlap(special, others)
 
 
-def _sizes(settings: dict[str, Any]) -> npt.NDArray[np.uint16] | None:
-    """The bytes of a text that each id stands for; None where a text may have as many bytes as its
-    ids though these are not its own, and where the offsets are not those of the bytes.
+def _has_offsets(settings: dict[str, Any]) -> bool:
+    """Whether the offsets are those of streamtok, in text that normal forms leave as it is.
 
     So they are with byte-level BPE only, where no step removes text or counts it twice, and no text
     changes but into a normal form.
@@ -321,8 +311,7 @@ def _sizes(settings: dict[str, Any]) -> npt.NDArray[np.uint16] | None:
     cuts = _steps(settings["pre_tokenizer"], "pretokenizers")
     after = _steps(settings["post_processor"], "processors")
     forms = {step["type"] for step in _steps(settings["normalizer"], "normalizers")}
-    added = settings["added_tokens"]
-    if (
+    return not (
         model["type"] != "BPE"
         or model["continuing_subword_prefix"]
         or model["end_of_word_suffix"]
@@ -331,18 +320,10 @@ def _sizes(settings: dict[str, Any]) -> npt.NDArray[np.uint16] | None:
         or not {step["type"] for step in cuts} <= {"ByteLevel", "Split", "Digits", "Punctuation"}
         or any(step.get("behavior") == "Removed" for step in cuts)
         or not forms <= {"NFC", "NFD", "NFKC", "NFKD"}
-        or any(token["lstrip"] or token["rstrip"] for token in added)
+        or any(token["lstrip"] or token["rstrip"] for token in settings["added_tokens"])
         or not {step["type"] for step in after} <= {"ByteLevel", "TemplateProcessing"}
         or any(step.get("trim_offsets") for step in after)
-    ):
-        return None
-    sizes = {id: len(token) for token, id in model["vocab"].items()}
-    for token in added:
-        if sizes.setdefault(token["id"], size := len(token["content"].encode())) != size:
-            return None
-    table = np.zeros(max(sizes, default=0) + 1, np.uint16)
-    table[[*sizes]] = [*sizes.values()]
-    return table
+    )
 
 
 _SPACES = [

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import tokenizers
 
 from .._core.encode import ALL
@@ -148,10 +147,15 @@ class Call:
 
     def kept(self, row: int) -> list[int]:
         """The ids of the part of a text that is kept, without the frame."""
-        ids = ids_of(self.now, self.texts[row]) if self._row is None else self._row(row)
-        if self.now.truncation is None or len(ids) <= self.most:
-            return ids
-        return ids[-self.most :] if self.cuts_left else ids[: self.most]
+        return self.cut(
+            ids_of(self.now, self.texts[row]) if self._row is None else self._row(row)
+        )
+
+    def cut(self, values: list[Any]) -> list[Any]:
+        """Of what each id of a text has, that of those that are kept."""
+        if self.now.truncation is None or len(values) <= self.most:
+            return values
+        return values[len(values) - self.most :] if self.cuts_left else values[: self.most]
 
 
 class Encoding:
@@ -241,16 +245,13 @@ class Encoding:
     @property
     def offsets(self) -> list[tuple[int, int]]:
         """list[tuple[int, int]]: the characters that each id stands for."""
-        call, inner = self._call, self._inner()
+        call, none = self._call, [(0, 0)]
         if self._made is None and call.has_offsets:
-            ids = np.array(inner, np.uint32)
-            text = call.texts[self._row]
-            (spans,) = call.compiled.spans_of([text], ids, np.array([len(ids)], np.int64))
-            if spans is not None:  # they are of the whole text, so that nothing was cut off
-                none = [(0, 0)]
+            found = call.compiled.offsets(call.texts[self._row], call.now.encode_special_tokens)
+            if found is not None:
                 frame = call.frame
-                spans = [*none * len(frame.before), *spans, *none * len(frame.after)]
-                return self._padded(spans, none[0])
+                found = [*none * len(frame.before), *call.cut(found), *none * len(frame.after)]
+                return self._padded(found, none[0])
         return self._real().offsets  # type: ignore[no-any-return]
 
     @property

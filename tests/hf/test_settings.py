@@ -14,7 +14,7 @@ import pytest
 import tokenizers
 from tokenizers import processors
 
-from streamtok._core.hf_rows import fill_rows, list_rows, span_rows
+from streamtok._core.hf_rows import fill_rows, list_rows
 from streamtok.hf import DecodeStream, Encoding, Tokenizer
 
 from ..live_threads import together
@@ -104,17 +104,12 @@ def test_rows_that_do_not_fit() -> None:
     table = Tokenizer.from_str(written("gpt2"))._now().compiled.encoding.definition.encoder.table
     listed = table, ids, ends, (7,), (), 3, False, 5, True, 9
     assert list_rows(*listed) == [[9, 9, 7, 0, 1], [9, 7, 2, 3, 4]]
-    sizes = np.ones(9, np.uint16)
     for wrong in ([4, 2], [2, 7], [-1, 2]):
         wrong_ends = np.array(wrong, np.int64)
         with pytest.raises(ValueError, match="the ids of text"):
             list_rows(*listed[:2], wrong_ends, *listed[3:])
-        with pytest.raises(ValueError, match="the ids of text"):
-            span_rows(ids, wrong_ends, ["ab", "abcd"], sizes)
     with pytest.raises(ValueError, match="may keep -2 ids"):
         list_rows(*listed[:5], -2, *listed[6:])
-    with pytest.raises(ValueError, match="2 texts have ids, but 1"):
-        span_rows(ids, ends, ["ab"], sizes)
 
 
 # Settings that cannot be set again
