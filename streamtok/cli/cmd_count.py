@@ -15,12 +15,10 @@ from typing import Any, NamedTuple
 
 from ..engines.template import NO_TEMPLATE
 from ..errors import StreamtokError
-from ..jobs.argument_types import parse_positive_seconds
 from ..jobs.documents import DocumentEncoder
 from ..jobs.rows import Totals
 from ..jobs.sources import Input, LiveReading, Part, Places
 from . import encoding_options, open_inputs, options
-from .intervals import Intervals
 from .messages import (
     Misused,
     Refused,
@@ -41,8 +39,7 @@ _EXAMPLES = [
     "@ *.txt",
     "git ls-files | xargs @ -e o200k_base",
     "@ --jsonl text --json docs.jsonl.zst",
-    "@ --follow app.log --every 60",
-    "journalctl -f | @ --every 60",
+    "@ --follow app.log",
     "@ --lines --each prompts.txt | sort -n | tail -1",
 ]
 
@@ -60,13 +57,6 @@ def add_parser(subparsers: Any) -> None:
     group = parser.add_argument_group("what is printed (default: a line for each file)")
     add_option(group, "--json", "JSON, one object a line")
     add_option(group, "--each", "a line for each document, instead of for each file")
-    add_option(
-        groups["live inputs"],
-        "--every SECONDS",
-        "a line at this interval: the time, its tokens, all tokens; with "
-        "--follow, the first line counts what FILE already had",
-        parse_positive_seconds,
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,9 +65,7 @@ def run(args: argparse.Namespace) -> int:
     reading = options.read_options(args, LiveReading)
     notes = open_inputs.Notes()
     names = open_inputs.input_paths(args.files, args.glob, reading, notes)
-    intervals = _check_intervals(args)
-    waiting = args.signals.heard if intervals is None else intervals.waiting
-    opener = open_inputs.Opener(reading, notes, waiting, args.chunk_size)
+    opener = open_inputs.Opener(reading, notes, args.signals.heard, args.chunk_size)
     rows: list[_Row] = []
     stopped: Signals.Paused | None = None
     for name in names:
@@ -86,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         encoder = DocumentEncoder(
             stream, prepend=template.before, append=template.after, skip_empty=args.skip_empty
         )
-        live = _Live(args, name, intervals)
+        live = _Live(args, name)
         totals = Totals()
         try:
             (opened,) = opener.open_all([name], totals.skip)
@@ -98,14 +86,12 @@ def run(args: argparse.Namespace) -> int:
             continue
         is_partial = stopped is not None and not args.follow
         rows.append(_Row(name, live.tokens, encoder.bytes, is_partial))
-        if intervals is None and not args.each:
+        if not args.each:
             _print_count(args, rows[-1], is_named=names != ["-"])
         if is_partial:
             args.when_stopped = f"interrupted: {input_name(name)} was counted only in part"
             break
-    if intervals is not None:
-        intervals.finish()
-    elif len(names) > 1 and not args.each:
+    if len(names) > 1 and not args.each:
         total = _Row(
             "total",
             sum(row.tokens for row in rows),
@@ -118,15 +104,6 @@ def run(args: argparse.Namespace) -> int:
     return 0 if len(rows) == len(names) else 1
 
 
-def _check_intervals(args: argparse.Namespace) -> Intervals | None:
-    """What prints the lines of --every. Raises Misused."""
-    if args.every is None:
-        return None
-    if args.each:
-        raise Misused("give --every or --each, not both")
-    return Intervals(args.every, args.json, args.signals.heard, args.follow)
-
-
 class _Row(NamedTuple):
     name: str
     tokens: int
@@ -137,11 +114,8 @@ class _Row(NamedTuple):
 class _Live:
     """The tokens of one input so far: each document's when it has ended, the sum on a terminal."""
 
-    def __init__(
-        self, args: argparse.Namespace, name: str, intervals: Intervals | None = None
-    ) -> None:
+    def __init__(self, args: argparse.Namespace, name: str) -> None:
         self.tokens = 0
-        self._intervals = intervals
         self._args = args
         self._name = name
         self._documents = 0
@@ -157,8 +131,6 @@ class _Live:
             if len(ends):
                 flush_stdout()
         self.tokens += len(ids)
-        if self._intervals is not None:
-            self._intervals.add(len(ids))
 
     def _print_document(self, tokens: int) -> None:
         self._documents += 1
@@ -177,8 +149,7 @@ def _count(
     totals: Totals,
 ) -> Signals.Paused | None:
     """Count one input; the signal that stopped it, or None."""
-    # Not where the lines of --every are, nor where documents are on the same screen.
-    has_lines = args.every is not None or (args.each and is_terminal(sys.stdout))
+    has_lines = args.each and is_terminal(sys.stdout)  # on the same screen
     try:
         try:
             with show_bar(False, "counting", opened.size, "B") as advance:

@@ -64,14 +64,6 @@ def parse_seconds(text: str) -> float:
     raise _expected(text, "a number of seconds")
 
 
-def parse_positive_seconds(text: str) -> float:
-    """A finite number of seconds, more than 0."""
-    seconds = parse_seconds(text)
-    if not seconds:
-        raise _expected(text, "a number of seconds, more than 0")
-    return seconds
-
-
 def parse_tcp_address(text: str) -> tuple[str, int]:
     """Host and port of HOST:PORT."""
     try:

@@ -128,7 +128,6 @@ def test_numbers_of_tokens_have_units_everywhere() -> None:
         (argument_types.parse_count_or_0, "-1", "'-1' must be a number such as 0, 64 or 4k"),
         (argument_types.parse_port, "70000", "'70000' must be a port, 0 to 65535"),
         (argument_types.parse_port, "http", "'http' must be a port, 0 to 65535"),
-        (argument_types.parse_positive_seconds, "0", "'0' must be a number of seconds, more"),
         (argument_types.parse_tcp_address, "nowhere", "'nowhere' must be HOST:PORT"),
     ],
 )
@@ -219,7 +218,6 @@ def _base64(byte: int) -> str:
         (["encode", "--append", "a", "--eos", "b"], "argument --append/--eos: is given twice"),
         (["train", "-o", "a", "-o", "b"], "argument -o/--output: is given twice"),
         (["serve", "--unix", "a", "--unix=b"], "argument --unix: is given twice"),
-        (["count", "--follow", "a", "--every", "5", "--each"], "give --every or --each, not both"),
         (["view", "--port", "70000"], "'70000' must be a port"),
         (["encode", "-o", "x", "--task", "2/2"], "must be I/N with 0 <= I < N"),
         (["encode", "-o", "x", "--task", "1"], "must be I/N"),

@@ -163,40 +163,6 @@ def test_count_follows_a_file_until_a_signal(tmp_path: Path) -> None:
 
 
 @POSIX
-@pytest.mark.parametrize("is_json", [False, True])
-def test_count_of_each_interval(tmp_path: Path, is_json: bool) -> None:
-    log = tmp_path / "app.log"
-    log.write_text("one two\n" * 1000)
-    there = CL100K.count("one two\n" * 1000)
-    args = ["count", "--follow", "--every", "0.05", *(["--json"] if is_json else []), str(log)]
-
-    def parse(line: bytes) -> tuple[int, int]:
-        if is_json:
-            row = json.loads(line)
-            assert row["seconds"] >= 0
-            return row["tokens"], row["total"]
-        clock, tokens, total = line.split()
-        assert re.fullmatch(rb"\d\d:\d\d:\d\d", clock)
-        return int(tokens), int(total)
-
-    with Live(wrapped(FOREGROUND, *args)) as live:
-        if not is_json:
-            assert live.lines(1, 60)[0].split() == [b"time", b"tokens", b"total"]
-        rows = [parse(*live.lines(1, 60))]
-        assert there - 2 <= rows[0][0] <= there  # the last pre-token is open
-        with log.open("a") as file:
-            file.write("three four\n" * 500)
-        expected = CL100K.count(log.read_text())
-        while rows[-1][1] < expected - 2:
-            rows.append(parse(*live.lines(1, 60)))
-        live.process.send_signal(signal.SIGINT)
-        assert live.process.wait(60) == 0
-        rows += map(parse, live.stdout.read().splitlines())
-        assert live.stderr.read() == b""
-    assert rows[-1][1] == expected == sum(tokens for tokens, _ in rows)
-
-
-@POSIX
 def test_count_shows_the_sum_on_a_terminal() -> None:
     import fcntl
     import pty

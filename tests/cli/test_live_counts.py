@@ -1,4 +1,4 @@
-"""`streamtok count` of texts that live: bad bytes, files that are not there yet, intervals."""
+"""`streamtok count` of texts that live: bad bytes, files that are not there yet."""
 
 from __future__ import annotations
 
@@ -75,23 +75,3 @@ def test_what_cannot_be_followed(tmp_path: Path) -> None:
             command, "--follow", str(tmp_path / "fifo")
         )
         assert f"{tmp_path}: is a folder" in fails(command, "--follow", str(tmp_path))
-
-
-def rows(data: bytes) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in data.splitlines()]
-
-
-@POSIX
-def test_intervals_of_a_pipe() -> None:
-    """Lines come while nothing does, and the sum is exact."""
-    with Live(wrapped(FOREGROUND, "count", "--every", "0.2", "--json")) as live:
-        live.stdin.write(b"one two\nthr")
-        found = rows(b"\n".join(live.lines(3, 60)))
-        live.stdin.write(b"ee four\n")
-        live.stdin.close()
-        found += rows(live.stdout.read())
-        assert live.process.wait(60) == 0
-        assert live.stderr.read() == b""
-    expected = CL100K.count("one two\nthree four\n")
-    assert found[-1]["total"] == sum(row["tokens"] for row in found) == expected
-    assert sum(not row["tokens"] for row in found[:3]) >= 1

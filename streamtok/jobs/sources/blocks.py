@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import math
 import os
 import select
 import stat
@@ -20,8 +19,8 @@ from typing import TypeAlias
 from ..stores import objects
 from ..stores.urls import is_url
 
-Waiting: TypeAlias = Callable[[], AbstractContextManager[float | None]]
-"""Enters a context to wait in; it gives the seconds after which to enter it again, if any."""
+Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
+"""Enters a context to wait in."""
 
 BLOCK_SIZE = 1 << 16
 STDIN = 0
@@ -87,15 +86,14 @@ def wait_for(fd: int, waiting: Waiting) -> bool:
     An exception raised inside `waiting()` loses no bytes, because none are read here.
     """
     try:
-        while True:
-            with waiting() as seconds:
-                if hasattr(select, "poll"):  # works for descriptors above 1023, unlike select
-                    poll = select.poll()
-                    poll.register(fd, select.POLLIN)
-                    if poll.poll(None if seconds is None else math.ceil(seconds * 1000)):
-                        return True
-                elif select.select([fd], [], [], seconds)[0]:
-                    return True
+        with waiting():
+            if hasattr(select, "poll"):  # works for descriptors above 1023, unlike select
+                poll = select.poll()
+                poll.register(fd, select.POLLIN)
+                poll.poll()
+            else:
+                select.select([fd], [], [])
+        return True
     except (OSError, ValueError):  # not a socket, on Windows
         return False
 
