@@ -87,8 +87,6 @@ def run(args: argparse.Namespace) -> int:
     skipped: list[BadRecord] = []
     opened = opener.open_all(names, skipped.append)
     with contextlib.ExitStack() as stack:
-        inputs = [one.fingerprint() for one in opened]
-        output.family = job.family(encoding, job.job_digest(inputs))
         output.refuse_inputs(names)
         sizes = [one.size for one in opened]
         encoder = None
@@ -124,10 +122,11 @@ def run(args: argparse.Namespace) -> int:
         if output.is_file:
             stack.callback(sinks.Locks(output.family.kept_names(args.output, None)).close)
         if job.resume:
+            inputs = [one.fingerprint() for one in opened]
             record = Record(record_path(output.first), job, inputs)
             record.load()
             stack.callback(record.close)
-        output.refuse_foreign(record)
+        output.refuse_existing(record)
         out = output.open(record, stack)
         pipeline = Run(run_after, out, record, job.checkpoint_every)
         pipeline.begin()

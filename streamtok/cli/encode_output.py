@@ -77,22 +77,20 @@ class Output:
                     outputs += self.family.kept_names(self._path, shard)
         overwriting.refuse_inputs(outputs, read)
 
-    def refuse_foreign(self, record: Record | None) -> None:
-        """Raise Refused if the run would replace files that another job made, unless --force is
-        given. The shards that a run has published before, as its record says, are its own.
+    def refuse_existing(self, record: Record | None) -> None:
+        """Raise Refused if the run would replace files, unless --force is given.
+
+        What a run that goes on has published before, as its record says, is its own.
         """
-        if not self.is_file or self._is_forced:
+        if not self.is_file or (record is not None and record.done is not None):
             return
-        family, path = self.family, self._path
-        if record is not None and record.done is not None:
-            return
-        complete = 0 if record is None else record.last.shard
-        shards: list[int | None] = [] if complete else [None]
+        shards: list[int | None] = [None]
         if self._job.shard_tokens is not None:
-            shards = [one for one in family.shards_there(path) if one >= complete]
+            published = 0 if record is None else record.last.shard
+            shards = [one for one in self.family.shards_there(self._path) if one >= published]
         for shard in shards:
-            if (found := sinks.find_foreign(family, path, shard)) is not None:
-                raise overwriting.already_exists(*found)
+            names = self.family.kept_names(self._path, shard)
+            overwriting.refuse_existing(names, self._is_forced)
 
     def warn_of_lost_ends(self, documents: int) -> str | None:
         """A warning if nothing in the output tells where documents end, else None."""

@@ -126,9 +126,7 @@ def add_glob(parser: argparse._ActionsContainer) -> None:
 
 def add_force(parser: argparse._ActionsContainer) -> None:
     """Add --force."""
-    add_option(
-        parser, "--force", "replace an existing output of any origin; inputs are never replaced"
-    )
+    add_option(parser, "--force", "replace existing outputs; inputs are never replaced")
 
 
 def add_output(parser: argparse._ActionsContainer) -> None:

@@ -1,4 +1,4 @@
-"""Decides what a command may overwrite: never an input, and without --force only its own outputs.
+"""Decides what a command may overwrite: never an input, and nothing without --force.
 
 Every command that writes files asks here before it opens one of them for writing. Two names are the
 same file if they lead to the same real path, or if the system reports the same device and inode.
@@ -45,18 +45,16 @@ def refuse_inputs(outputs: Iterable[str], inputs: Iterable[str]) -> None:
 
 
 def refuse_existing(outputs: Iterable[str], is_forced: bool) -> None:
-    """Raise Refused if there are data at one of the outputs, unless that is forced."""
+    """Raise Refused if there are data at one of the outputs, unless that is forced.
+
+    An empty file holds nothing that could be lost.
+    """
     for path in outputs:
         if is_forced or not check_output(path):
             continue
         with contextlib.suppress(FileNotFoundError):
             if places.size_of(path) > 0:
-                raise already_exists(path, "exists")
-
-
-def already_exists(path: str, why: str) -> Refused:
-    """The exception for a file that only --force may replace."""
-    return Refused(f"{shown(path)} {why}; --force replaces it")
+                raise Refused(f"{shown(path)} exists; --force replaces it")
 
 
 def _identities(path: str, standard: int) -> list[object]:

@@ -1,7 +1,7 @@
 """A job of `streamtok encode`: every option of it, said once.
 
-The parser of the command, the checks, what a plan or a checkpoint holds, and the digest of the job
-are made of the fields of `EncodeJob`. Signals, messages and the names of the files are no part of
+The parser of the command, the checks, and what a plan or a checkpoint holds are made of the fields
+of `EncodeJob`. Signals, messages and the names of the files are no part of
 a job.
 """
 
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -189,7 +187,7 @@ class EncodeJob(LiveReading):
             add_special_tokens=False,
         )
 
-    # What plans, checkpoints and sidecars hold of it
+    # What plans and checkpoints hold of it
 
     def as_json(self, *decides: str) -> dict[str, Any]:
         """The options that decide one of these, all of IDS and UNREAD by default, by their names.
@@ -207,19 +205,6 @@ class EncodeJob(LiveReading):
         known = {one.name: one for one in fields(cls)}
         names = ["encoding", "digest", *(one.name for one, _ in said_fields(cls, IDS, UNREAD))]
         return cls(**{name: from_json(known[name], row[name]) for name in names})
-
-    def job_digest(self, inputs: Iterable[Mapping[str, Any]]) -> str | None:
-        """The digest of the job; None if an input cannot be compared with that of another run.
-
-        inputs: their fingerprints. Their names do not matter. Pipes, sockets and files that grow
-        have no fingerprint that stands for their contents.
-        """
-        rows = [{key: one[key] for key in one if key != "name"} for one in inputs]
-        if not all(one.get("size") is not None and one.get("tag") for one in rows):
-            return None
-        row = self.as_json() | {"encoding": None, "inputs": rows}
-        text = json.dumps(row, sort_keys=True)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def difference(self, saved: Mapping[str, Any]) -> tuple[str, str] | None:
         """In which option the ids differ from those of a job whose IDS are saved: (then, now)."""
@@ -241,7 +226,7 @@ class EncodeJob(LiveReading):
         return self.format
 
     def family(self, loaded: Encoding, digest: str | None = None) -> sinks.Family:
-        """The files of the output. digest: of the job."""
+        """The files of the output. digest: of the part of a plan."""
         about = sinks.About(
             loaded.name,
             loaded.digest,

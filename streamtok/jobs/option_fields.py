@@ -1,8 +1,8 @@
 """Options that are said once: as the annotated fields of a dataclass.
 
 A field made by `said` has all there is to say of an option: how the command line spells it, its
-help, how its value is parsed, and what it decides. The parser (`cli.options`), the JSON of a job
-and its digest are made of the fields. This module knows no options.
+help, how its value is parsed, and what it decides. The parser (`cli.options`) and the JSON of
+a job are made of the fields. This module knows no options.
 """
 
 from __future__ import annotations

@@ -328,7 +328,7 @@ def test_what_appeared_since_is_not_replaced(text: Path, tmp_path: Path) -> None
     out = tmp_path / "out.bin"
     interrupt(text, out)
     out.write_bytes(b"somebody's only copy")
-    assert fails(*resumed(text, out)).startswith(f"{out} exists and is not an earlier output")
+    assert fails(*resumed(text, out)).startswith(f"{out} exists; --force")
     assert out.read_bytes() == b"somebody's only copy"
     out.unlink()
     assert run(*resumed(text, out)).returncode == 0

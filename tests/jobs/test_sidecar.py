@@ -185,7 +185,7 @@ def test_joined_documents_are_said(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"hello")
     names = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
     out = str(tmp_path / "out.u16")
-    command = ["encode", "-e", "gpt2", *names, "-o", out]
+    command = ["encode", "-e", "gpt2", *names, "-o", out, "--force"]
     said = run(*command).stderr.decode().splitlines()
     assert len(said) == 2
     assert said[1] == (
@@ -196,6 +196,6 @@ def test_joined_documents_are_said(tmp_path: Path) -> None:
     assert row["warning"].startswith("u16 does not record where")
     for more in (["--append", "<|endoftext|>"], ["-q"]):
         assert b"warning" not in run(*command, *more).stderr
-    assert b"warning" not in run("encode", "-e", "gpt2", names[0], "-o", out).stderr
+    assert b"warning" not in run("encode", "-e", "gpt2", names[0], "-o", out, "--force").stderr
     for name in ("out.jsonl", "out.ds", "out.parquet"):
         assert b"warning" not in run("encode", *names, "-o", str(tmp_path / name)).stderr

@@ -19,7 +19,6 @@ from .flat import About, Sink, format_text
 from .format_table import TABLE, read_ids
 from .locks import Locks
 from .outputs import Pipe, check_output, open_output
-from .ownership import find_foreign
 from .shards import Files
 from .sidecar import (
     Digests,
@@ -46,7 +45,6 @@ __all__ = [
     "check_output",
     "check_sidecar",
     "choose_format",
-    "find_foreign",
     "first_file",
     "format_text",
     "further_file",

@@ -36,8 +36,7 @@ class About:
     """What a file records about its ids: the encoding's name, its digest and its highest id.
 
     vocabulary: what `-e` named, if it is not a name of ours: the file of the vocabulary. job: the
-    digest of the inputs and options (`EncodeJob.job_digest`); None if the inputs cannot be compared
-    with those of another run.
+    digest of the part of a plan (`Plan.part_digest`), if it is one.
     """
 
     encoding: str

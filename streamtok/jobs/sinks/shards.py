@@ -34,8 +34,7 @@ from ..stores import places
 from ..stores.urls import is_url
 from .by_name import Family
 from .flat import Formed, Sink, divide
-from .ownership import left_shards
-from .sidecar import Digests, Sidecar, sidecar_path, skip_log_path
+from .sidecar import Digests, Sidecar, matching_sidecar, sidecar_path, skip_log_path
 
 if TYPE_CHECKING:
     from ..rows import Row, Totals
@@ -326,10 +325,14 @@ class Files:
     def remove_leftovers(self) -> None:
         """Remove the shards of an earlier run that come after our last one.
 
-        A reader of all files of this name would take them for a part of this output.
+        A reader of all files of this name would take them for a part of this output. Files without
+        a sidecar are not ours.
         """
-        for shard in left_shards(self._family, self._path, self._shard):
-            for name in self._family.kept_names(self._path, shard):
+        for shard in self._family.shards_there(self._path):
+            names = self._family.kept_names(self._path, shard)
+            if shard < self._shard or matching_sidecar(names[0]) is None:
+                continue
+            for name in names:
                 with contextlib.suppress(FileNotFoundError):
                     places.remove(name)
 

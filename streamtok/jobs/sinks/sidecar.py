@@ -3,12 +3,10 @@
 It names the encoding (with the digest of its vocabulary), the format, the type of the ids, the
 counts, and the sizes and digests of the file and of its indexes. A reader takes the encoding from
 it and detects a file that does not belong to its sidecar; `streamtok verify` compares the digests.
-The digest of the job tells whether the same command made the file.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -37,8 +35,8 @@ class Sidecar:
     """The contents of a sidecar. dtype: the type of the ids in the file, None for text and tables.
 
     pieces: the digests of the file. files: further files, by what follows the common beginning of
-    the names, such as ".idx". text_bytes, skipped: the bytes of text of an output without shards,
-    and how many records were skipped for each reason.
+    the names, such as ".idx". job: the digest of the part of a plan. text_bytes, skipped: the bytes
+    of text of an output without shards, and how many records were skipped for each reason.
     """
 
     encoding: str
@@ -165,10 +163,3 @@ def matching_sidecar(path: str) -> Sidecar | None:
     except (SidecarError, OSError):
         return None
     return found
-
-
-def has_sidecar(path: str) -> bool:
-    """Whether there is a sidecar beside `path`, even one that describes an older file."""
-    with contextlib.suppress(SidecarError, OSError):
-        return read_sidecar(path) is not None
-    return False
