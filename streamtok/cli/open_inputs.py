@@ -53,16 +53,10 @@ class Notes:
 
     def say(self, what: str) -> None:
         """Say it, if notes are wanted."""
-        if not self._is_quiet:
-            self._say("note", what)
-
-    def say_gap(self, what: str) -> None:
-        """Say which text is lost, also where notes are not wanted."""
-        self._say("gap", what)
-
-    def _say(self, kind: str, what: str) -> None:
+        if self._is_quiet:
+            return
         if self._is_json:
-            say(json.dumps({kind: what}), prefix="")
+            say(json.dumps({"note": what}), prefix="")
         else:
             say(what)
 
@@ -130,7 +124,7 @@ class Opener:
         Raises Refused, OSError, StreamtokError.
         """
         if isinstance(self.reading, LiveReading) and self.reading.follow:
-            return [self._open_followed(names[0], on_bad, self.reading.accept_gap)]
+            return [self._open_followed(names[0], on_bad)]
         return [self._open(path, on_bad) for path in names]
 
     def _open(self, path: str, on_bad: OnBad) -> Input:
@@ -148,7 +142,7 @@ class Opener:
             waiting=self.waiting,
         )
 
-    def _open_followed(self, path: str, on_bad: OnBad, accepts_gap: bool) -> Input:
+    def _open_followed(self, path: str, on_bad: OnBad) -> Input:
         with contextlib.suppress(FileNotFoundError):
             check_regular(path)
         follower = Follower(
@@ -156,7 +150,6 @@ class Opener:
             size=self.block_size,
             waiting=self.waiting,
             missing=lambda path: say(f"waiting for {shown(path)}"),
-            accept_gap=self.notes.say_gap if accepts_gap else None,
         )
         make_splitter = functools.partial(self.reading.splitter, on_bad=on_bad)
         return FollowInput(input_name(path), make_splitter, follower, self._look)

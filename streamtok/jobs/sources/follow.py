@@ -5,10 +5,10 @@ the files rotated in between, then the new one. When the file is truncated (copy
 of the old text is read from its copy first. All of this is one stream of bytes. The process sleeps
 between two looks.
 
-Rotated files are those named PATH.1, PATH-20240101 and the like, compressed or not, in the order of
-their modification times. The text that was read is found again by its contents, because names
-change and systems give inodes again. Every byte comes once, or `Follower` reports a gap: text that
-was in the log, or may have been, and that no file has any more.
+Rotated files are those named PATH.1, PATH-20240101 and the like, in the order of their modification
+times. The text that was read is found again by its contents, because names change and systems give
+inodes again. Every byte comes once, or CheckpointError names the gap: text that was in the log, or
+may have been, and that no file has any more, or only a compressed one.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import itertools
-import math
 import os
 import re
 import stat
@@ -26,12 +24,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...errors import ArchiveError, CheckpointError, MissingLibraryError
+from ...errors import CheckpointError
 from ...files import naming, shown
-from .blocks import BLOCK_SIZE, Waiting, read_descriptor, read_once
-from .compression import START_SIZE, detect, unpack
+from .blocks import BLOCK_SIZE, Waiting, read_once
 
 _SAMPLE = 1 << 12  # bytes at the beginning and before an offset that tell a file from others
+_SECOND = 10**9  # ns
+_ANEW = "with another output, the command begins with the text that is there now"
 _LOOKS = 5  # in a row, before a file is taken for lost: names change while a folder is listed
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _DATE = 6  # digits of the shortest date; fewer digits are a number that grows with age
@@ -44,7 +43,7 @@ class Mark(NamedTuple):
 
     file: device and inode. head: a digest of its first `head_size` bytes. tail: one of up to
     _SAMPLE bytes before `offset`. size, time: its size and modification time when it was looked at
-    last. is_cut: what was read ends inside a line.
+    last.
     """
 
     file: tuple[int, int]
@@ -54,7 +53,6 @@ class Mark(NamedTuple):
     tail: str
     size: int
     time: int
-    is_cut: bool
 
     @property
     def tail_size(self) -> int:
@@ -98,32 +96,21 @@ class Follower:
         size: int = BLOCK_SIZE,
         waiting: Waiting = contextlib.nullcontext,
         missing: Callable[[str], None] = lambda path: None,
-        accept_gap: Callable[[str], None] | None = None,
     ):
-        """missing: called once with the path if the file is not there yet.
-
-        accept_gap: called with the description of each gap, after which the follower continues;
-        None: a gap raises CheckpointError.
-        """
+        """missing: called once with the path if the file is not there yet."""
         self.path = path
         self._missing = missing
-        self._accept_gap = accept_gap
         self._interval = interval
         self._size = size
         self._waiting = waiting
         self._fd = -1
-        self._texts: Iterator[bytes] | None = None  # of the open file, if it is compressed
-        self._offset = 0  # in the open file, decompressed
+        self._offset = 0  # in the open file
         self._read = 0  # bytes of the stream
         self._recent = bytearray()  # the last bytes of the stream
         self._segments: list[_Segment] = []
-        # From this byte of the stream on come files that are newer than `_since`, by modification
-        # time: at the beginning, and after a gap.
-        self._begun: float = math.inf
-        self._since = -1
-        self._ends_line = False  # a gap begins inside a line, which ends there
+        self._since = -1  # the first file is newer, by modification time
         self._left: _Left | None = None  # the file that was read before the open one
-        self._saved: dict[str, Any] | None = None  # the position to continue from
+        self._saved: dict[str, Any] = {}  # the position that the stream began at
 
     def blocks(self, position: dict[str, Any] | None = None) -> Iterator[bytes]:
         """Yield blocks forever, from a saved position if there is one; b"" before each wait.
@@ -131,7 +118,6 @@ class Follower:
         Waits if the file does not exist. Raises OSError if it cannot be read, and CheckpointError
         for a gap.
         """
-        self._saved = position
         try:
             with naming(self.path):
                 yield from self._read_on(position)
@@ -157,13 +143,9 @@ class Follower:
     def position(self, at: int) -> dict[str, Any]:
         """The position of byte `at` of the stream, for JSON. Not before that of `release`."""
         for one in reversed(self._segments):
-            if one.reaches(at) and (at < self._begun or one.start >= self._begun):
+            if one.reaches(at):
                 return {"at": at, **self._mark(one, at)._asdict()}
-        if self._saved is None or at >= self._begun:
-            return {"at": at, "file": None, "time": self._since, "is_cut": False}
-        saved = self._saved
-        # After a gap, only the end of a line that it cuts comes from no file.
-        return {**saved, "at": at, "is_cut": saved["is_cut"] and at == saved["at"]}
+        return self._saved
 
     def release(self, at: int) -> None:
         """No position before byte `at` of the stream will be asked for."""
@@ -175,22 +157,20 @@ class Follower:
         offset = one.offset + at - one.start
         end = at - (self._read - len(self._recent))
         tail = self._recent[max(0, end - min(offset, _SAMPLE)) : end]
-        is_cut = bool(tail) and not tail.endswith(b"\n")
         digests = len(one.head), _digest(one.head), _digest(tail)
-        return Mark(one.file, offset, *digests, one.size, one.time, is_cut)
+        return Mark(one.file, offset, *digests, one.size, one.time)
 
     # The beginning
 
     def _start(self) -> None:
         """Begin with the named file; if it has no text yet, with the first that has some."""
-        self._begun = 0
         self._since = max((one.time for one in _rotated(self.path)), default=-1)
-        self._saved = self.position(0)
+        self._saved = {"at": 0, "file": None, "time": self._since}
         with contextlib.suppress(FileNotFoundError):
             check_regular(self.path)  # to open a pipe would wait for its writer
             fd = os.open(self.path, _READ)
             if head := os.pread(fd, _SAMPLE, 0):
-                self._begin(_Opened(fd, None, head, b""), 0)
+                self._begin(_Opened(fd, head, b""), 0)
             else:
                 os.close(fd)
             return
@@ -198,9 +178,9 @@ class Follower:
 
     def _go_on(self, position: dict[str, Any]) -> None:
         """Open the file of a saved position at its offset."""
-        self._read = position["at"]
+        self._saved, self._read = position, position["at"]
         if position["file"] is None:
-            self._begun, self._since = self._read, position["time"]
+            self._since = position["time"]
             return
         device, inode = position["file"]
         fields = {name: position[name] for name in Mark._fields[1:]}
@@ -211,7 +191,7 @@ class Follower:
     def _begin(self, opened: _Opened, offset: int) -> None:
         """Continue with this file, at this offset."""
         self._close()
-        self._fd, self._texts, head, tail = opened
+        self._fd, head, tail = opened
         self._offset = offset
         if offset:
             self._recent[len(self._recent) - min(len(tail), len(self._recent)) :] = tail
@@ -223,33 +203,20 @@ class Follower:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-            self._texts = None
 
     def _next_block(self) -> bytes:
         """The text of the open file at its offset; b"" if there is no more, or it was truncated."""
-        if self._ends_line:
-            return b"\n"
         if self._fd < 0:
             return b""
-        if self._texts is None:
-            block = read_once(self._fd, self.path, self._size, self._waiting)
-            if block and not self._is_same():
-                os.lseek(self._fd, self._offset, os.SEEK_SET)
-                return b""
-            return block
-        try:
-            return next(self._texts, b"")
-        except ArchiveError as error:
-            self._texts = iter(())
-            self._gap(f"{error}: the rest of its text is lost", self._mark_now().is_cut)
-            return self._next_block()
+        block = read_once(self._fd, self.path, self._size, self._waiting)
+        if block and not self._is_same():
+            os.lseek(self._fd, self._offset, os.SEEK_SET)
+            return b""
+        return block
 
     def _took(self, block: bytes) -> bytes:
         self._read += len(block)
         self._recent += block
-        if self._ends_line:  # the block is not from a file
-            self._ends_line = False
-            return block
         one = self._segments[-1]
         if len(one.head) < _SAMPLE:
             known = len(one.head) - self._offset  # the head may reach further than the offset
@@ -278,7 +245,7 @@ class Follower:
 
     def _switch(self) -> bool:
         """At the end of the open file: find what comes next. False if nothing is there yet."""
-        if self._fd >= 0 and self._texts is None:
+        if self._fd >= 0:
             status = os.fstat(self._fd)
             if status.st_size < self._offset or not self._is_same():
                 self._find(self._mark_now())
@@ -294,7 +261,7 @@ class Follower:
 
     def _open_next(self) -> bool:
         """Open the file that came after the open one. False if there is none with text yet."""
-        has_waited = self._fd < 0 or self._texts is not None
+        has_waited = self._fd < 0
         while True:
             files = self._files()
             later = self._later(files)
@@ -329,26 +296,19 @@ class Follower:
             again = self._later(self._files())
             if _inode(os.fstat(fd)) != one.inode or not again or again[0][3:5] != one[3:5]:
                 return False
-            texts = self._unpacked(fd, one.path)
-            if texts is None and one.has_compressed_name:
-                is_cut = bool(self._segments) and self._mark_now().is_cut
-                self._continue_after(
-                    one.time,
-                    f"{shown(one.path)}: {one.size:,} bytes, compressed before they were read, in "
-                    "an unsupported format: decompress the file and start again",
-                    is_cut,
+            if one.is_compressed:
+                raise CheckpointError(
+                    f"{shown(one.path)} was compressed before it was read: decompress it, and run "
+                    "the same command"
                 )
-                return True
-            is_plain = self._fd >= 0 and self._texts is None
-            if is_plain and os.fstat(self._fd).st_size > self._offset:
+            if self._fd >= 0 and os.fstat(self._fd).st_size > self._offset:
                 return True  # there is a late line to read first
             stack.pop_all()
-            if is_plain:
+            if self._fd >= 0:
                 self._leave()
                 self._left = _Left(os.dup(self._fd), self._offset)
             # A file that is truncated before it is read is known by its head.
-            head = b"" if texts is not None else os.pread(fd, _SAMPLE, 0)
-            self._begin(_Opened(fd, texts, head, b""), 0)
+            self._begin(_Opened(fd, os.pread(fd, _SAMPLE, 0), b""), 0)
         return True
 
     def _leave(self) -> None:
@@ -365,10 +325,10 @@ class Follower:
         if late > 0 or not status.st_nlink:
             self._leave()
         if late > 0:
-            self._gap(
+            raise CheckpointError(
                 f"{shown(self.path)}: {late:,} bytes were written to the file that had this name "
-                f"before, after its byte {status.st_size - late:,} and after the new file had text",
-                is_cut=False,
+                f"before, after its byte {status.st_size - late:,} and after the new file had text"
+                f"; {_ANEW}"
             )
 
     def _later(self, files: list[_Rotated]) -> list[_Rotated] | None:
@@ -376,11 +336,16 @@ class Follower:
         if self._fd < 0:
             later = [one for one in files if one.time > self._since or one.path == self.path]
         else:
-            own = _inode(os.fstat(self._fd))
-            places = [i for i, one in enumerate(files) if one.inode == own]
-            if not places:
+            own = os.fstat(self._fd)
+            at = [i for i, one in enumerate(files) if one.inode == _inode(own)]
+            if at:
+                later = files[at[0] + 1 :]
+            elif any(one.is_copy_of(own) for one in files):
+                later = [
+                    one for one in files if one.time > own.st_mtime_ns or one.path == self.path
+                ]
+            else:
                 return None
-            later = files[places[0] + 1 :]
         return [one for one in later if one.size]
 
     def _files(self) -> list[_Rotated]:
@@ -417,19 +382,24 @@ class Follower:
         lost = max(0, mark.size - mark.offset)
         name = shown(self.path)
         known = f"at least {lost:,} bytes" if lost else "how many bytes is unknown"
+        failed += [
+            f"{shown(one.path)} is compressed: decompress it, and run the same command"
+            for one in self._files()
+            if one.is_compressed and one.time >= mark.time // _SECOND * _SECOND
+        ]
         reasons = "".join(f"; {one}" for one in failed)
-        self._continue_after(
-            mark.time,
+        raise CheckpointError(
             f"{name}: text after byte {mark.offset:,} of the file that was read is lost ({known}): "
-            f"neither {name} nor a rotated file beside it, such as NAME.1 or NAME-20260101.gz, has "
-            f"what comes before it{reasons}",
-            mark.is_cut,
+            f"neither {name} nor a rotated file beside it, such as NAME.1 or NAME-20260101, has "
+            f"what comes before it{reasons}; {_ANEW}"
         )
 
     def _open_marked(self, mark: Mark, failed: list[str]) -> _Opened | None:
         """Open the file with this mark. failed: receives why files could not be compared."""
         found: list[tuple[os.stat_result, _Opened]] = []
         for one in self._files():
+            if one.is_compressed:
+                continue
             try:
                 opened = self._open_at(one.path, mark)
                 if opened is not None:
@@ -438,8 +408,6 @@ class Follower:
                 pass
             except PermissionError as error:
                 failed.append(f"{shown(one.path)}: {error.strerror}")
-            except (ArchiveError, MissingLibraryError) as error:
-                failed.append(str(error))
         # Others may begin with the same lines, if little was read, or be copies.
         same = [(status, one) for status, one in found if _inode(status) == mark.file]
         later = [(status, one) for status, one in found if status.st_mtime_ns >= mark.time]
@@ -454,47 +422,19 @@ class Follower:
         with contextlib.ExitStack() as stack:
             fd = os.open(path, _READ)
             stack.callback(os.close, fd)
-            texts = self._unpacked(fd, path)
-            if texts is None:
-                head = os.pread(fd, mark.head_size, 0)
-                tail = os.pread(fd, mark.tail_size, mark.offset - mark.tail_size)
-                os.lseek(fd, mark.offset, os.SEEK_SET)
-            else:
-                head, tail, texts = _skip(texts, mark)
+            head = os.pread(fd, mark.head_size, 0)
+            tail = os.pread(fd, mark.tail_size, mark.offset - mark.tail_size)
             if (_digest(head), _digest(tail)) != (mark.head, mark.tail):
                 return None
+            os.lseek(fd, mark.offset, os.SEEK_SET)
             stack.pop_all()
-            return _Opened(fd, texts, head, tail)
-
-    def _unpacked(self, fd: int, path: str) -> Iterator[bytes] | None:
-        """The text of a compressed file; None for another one. The named file is never one."""
-        if path == self.path or detect(os.pread(fd, START_SIZE, 0)) is None:
-            return None
-        return unpack(read_descriptor(fd, path, waiting=self._waiting), shown(path))
-
-    def _continue_after(self, time: int, what: str, is_cut: bool) -> None:
-        """Report a gap, and continue with files that are newer than this time."""
-        self._close()
-        self._gap(what, is_cut)
-        self._begun, self._since = self._read + is_cut, time
-
-    def _gap(self, what: str, is_cut: bool) -> None:
-        """Report that text is lost; raise CheckpointError unless that is accepted.
-
-        is_cut: it begins inside a line, which then ends there.
-        """
-        if self._accept_gap is None:
-            raise CheckpointError(f"{what}; --accept-gap continues with the next text there is")
-        self._accept_gap(f"{what}; continuing with the next text there is")
-        self._ends_line = is_cut
+            return _Opened(fd, head, tail)
 
 
 class _Opened(NamedTuple):
-    """An open file; texts: its text from there on, if it is compressed; head, tail: its first bytes
-    and those before its offset."""
+    """An open file; head, tail: its first bytes and those before its offset."""
 
     fd: int
-    texts: Iterator[bytes] | None
     head: bytes
     tail: bytes
 
@@ -518,7 +458,12 @@ class _Rotated(NamedTuple):
     inode: tuple[int, int]
     path: str
     size: int
-    has_compressed_name: bool
+    is_compressed: bool  # by its name
+
+    def is_copy_of(self, status: os.stat_result) -> bool:
+        """Whether it may be a compressed copy of a file: these keep its time, or its seconds."""
+        time = status.st_mtime_ns
+        return self.is_compressed and self.time in (time, time // _SECOND * _SECOND)
 
 
 def _rotated(path: str) -> list[_Rotated]:
@@ -561,25 +506,6 @@ def _siblings(path: str) -> list[os.DirEntry[str]]:
     with contextlib.suppress(PermissionError), os.scandir(folder) as entries:
         return [e for e in entries if e.name.startswith((f"{name}.", f"{name}-"))]
     return []
-
-
-def _skip(texts: Iterator[bytes], mark: Mark) -> tuple[bytes, bytes, Iterator[bytes]]:
-    """The first bytes of a text, those before the offset of the mark, and what comes after it.
-
-    Reads no further if the first bytes are others. Raises ArchiveError.
-    """
-    head = b""
-    while len(head) < mark.head_size and (text := next(texts, b"")):
-        head += text
-    texts = itertools.chain([head] if head else [], texts)
-    head = head[: mark.head_size]
-    tail, left = b"", mark.offset if _digest(head) == mark.head else 0
-    while left and (text := next(texts, b"")):
-        tail = (tail + text[:left])[-_SAMPLE:]
-        if left < len(text):
-            texts = itertools.chain([text[left:]], texts)
-        left -= min(left, len(text))
-    return head, tail[-mark.tail_size :] if mark.tail_size else b"", texts
 
 
 def _digest(data: bytes | bytearray) -> str:

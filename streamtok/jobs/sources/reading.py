@@ -133,19 +133,7 @@ class LiveReading(Reading):
     follow: bool = said(
         "--follow",
         "keep reading as FILE grows, is rotated or is truncated, until a signal; rotated files "
-        "beside it (FILE.1, FILE-20260101.gz) are read where text is in no other file any more",
+        "beside it (FILE.1, FILE-20260101) are read where text is in no other file any more",
         default=False,
         group="live inputs",
     )
-    accept_gap: bool = said(
-        "--accept-gap",
-        "with --follow: if text of the log is lost, say so and continue after the gap, instead of "
-        "an error",
-        default=False,
-        group="live inputs",
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.accept_gap and not self.follow:
-            raise ValueError("--accept-gap needs --follow")
