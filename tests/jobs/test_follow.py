@@ -505,7 +505,8 @@ def follow_at_random(seed: int, folder: Path) -> str | None:
             log.history.append(str(error))
             if followers.PACKED in str(error):
                 log.unpack()
-                position = position or looks.follower.position(0)
+                text += looks.data
+                position = looks.follower.position(len(text))
                 lives += 1
                 continue
             is_right = log.lost and log.written.startswith(text + looks.data)
