@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 from ..encoding import Encoding
 from ..engines.template import NO_TEMPLATE
+from ..errors import SidecarError
 from ..jobs import sinks
 from ..jobs.job import EncodeJob
 from ..jobs.record import Record, record_path
+from ..jobs.sinks.sidecar import sidecar_path
 from ..jobs.stores.urls import is_url
 from . import overwriting
 from .messages import Misused, Refused, is_terminal
@@ -80,7 +82,8 @@ class Output:
     def refuse_existing(self, record: Record | None) -> None:
         """Raise Refused if the run would replace files, unless --force is given.
 
-        What a run that goes on has published before, as its record says, is its own.
+        What a run that goes on has published before, as its record says, is its own. A sidecar by
+        itself holds nothing.
         """
         if not self.is_file or (record is not None and record.done is not None):
             return
@@ -89,8 +92,11 @@ class Output:
             published = 0 if record is None else record.last.shard
             shards = [one for one in self.family.shards_there(self._path) if one >= published]
         for shard in shards:
-            names = self.family.kept_names(self._path, shard)
-            overwriting.refuse_existing(names, self._is_forced)
+            first, *others = self.family.kept_names(self._path, shard)
+            with contextlib.suppress(SidecarError):  # a file of another kind
+                if sinks.read_sidecar(first) is not None:
+                    others.remove(sidecar_path(first))
+            overwriting.refuse_existing([first, *others], self._is_forced)
 
     def warn_of_lost_ends(self, documents: int) -> str | None:
         """A warning if nothing in the output tells where documents end, else None."""

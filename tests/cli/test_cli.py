@@ -360,7 +360,7 @@ def test_progress_on_a_terminal_only(file: Path, tmp_path: Path) -> None:
         mine, theirs = pty.openpty()
         try:
             process = subprocess.Popen(
-                [*COMMAND, "encode", str(file), "-o", str(tmp_path / "out.bin"), *args],
+                [*COMMAND, "encode", str(file), "-o", str(tmp_path / "out.bin"), "--force", *args],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=theirs,

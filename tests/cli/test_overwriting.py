@@ -215,6 +215,13 @@ def test_what_is_not_ours_needs_force(
     assert Path(there).read_bytes() != data
 
 
+def test_a_sidecar_by_itself_holds_nothing(keep: Path) -> None:
+    out = keep.parent / "out.npy"
+    for _ in range(2):
+        assert run("encode", "-q", str(keep), "-o", str(out)).returncode == 0
+        out.unlink()
+
+
 def test_an_empty_file_holds_nothing_to_lose(keep: Path) -> None:
     out = keep.parent / "out.npy"
     out.touch()

@@ -271,6 +271,6 @@ def test_an_input_may_be_given_twice(tmp_path: Path) -> None:
         assert main(parts) == 0
         assert main(parts) == 0  # it is complete
         whole = tmp_path / "whole.u16"
-        assert main([*args, "-o", str(whole)]) == 0
+        assert main([*args, "-o", str(whole), "--force"]) == 0
         found = b"".join(one.read_bytes() for one in sorted(out.glob("part-*.u16")))
         assert found == whole.read_bytes()

@@ -185,7 +185,7 @@ def test_an_odd_document_among_others(threads: int) -> None:
 
 def run_cli(folder: Path, *args: Any, out: str = "ids.bin") -> bytes:
     target = folder / out
-    assert main(["encode", *map(str, args), "-o", str(target), "-q"]) == 0
+    assert main(["encode", *map(str, args), "-o", str(target), "-q", "--force"]) == 0
     return target.read_bytes()
 
 

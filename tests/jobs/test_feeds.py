@@ -89,7 +89,7 @@ def test_log_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("hello world\n" * 50_000)
     args = ["encode", str(path), "-o", str(tmp_path / "out.bin"), "--log-every", "0.00001"]
-    args += ["--chunk-size", "64k"]
+    args += ["--force", "--chunk-size", "64k"]
     lines = run(*args).stderr.decode().splitlines()
     assert len(lines) > 3
     assert all(line.startswith("streamtok: ") for line in lines)
