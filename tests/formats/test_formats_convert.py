@@ -15,7 +15,7 @@ from streamtok.formats import conversion
 
 from ..encodings import SINGLES, make_encoding
 from ..oracles import PLAIN, refuses, write
-from .families import ids_of
+from .reading import ids_of
 from .test_formats_huggingface import llama3
 from .test_formats_merges import GPT4, minbpe_model
 from .test_formats_ranks import DATA, tekken

@@ -16,7 +16,8 @@ from streamtok import formats
 from ..encodings import SINGLES, make_encoding
 from ..minbpe_twin import Twin
 from ..oracles import PLAIN, assert_same, refuses, texts, write
-from .families import family, ids_of
+from .families import family
+from .reading import ids_of
 
 # GPT-2's pair
 

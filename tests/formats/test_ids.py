@@ -13,11 +13,10 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 import streamtok
 import streamtok.hf
-from streamtok.formats.huggingface import read_huggingface
-from streamtok.formats.json_value import JsonValue
 from streamtok.formats.packed import dumps_packed, loads_packed
 
 from ..conftest import stream_ids
+from .reading import both, ids_of
 
 LETTERS = {letter: id for id, letter in enumerate(sorted(ByteLevel.alphabet()))}
 PRINTABLE = {chr(code): code - 32 for code in range(32, 127)}
@@ -63,20 +62,20 @@ def unigram(
     return {"type": "Unigram", "unk_id": unknown, "vocab": vocab, "byte_fallback": falls_back}
 
 
-def both(file: dict[str, Any]) -> tuple[Tokenizer, streamtok.Encoding]:
-    text = json.dumps(file)
-    return Tokenizer.from_str(text), read_huggingface(JsonValue(json.loads(text), "file"), "file")
-
-
-def check(theirs: Tokenizer, enc: streamtok.Encoding, text: str) -> list[int]:
+def same(theirs: Tokenizer, enc: streamtok.Encoding, text: str) -> list[int]:
     """The ids, the same by all doors."""
-    ids = theirs.encode(text, add_special_tokens=False).ids
+    ids: list[int] = ids_of(theirs)(text)
     for one in enc, pickle.loads(pickle.dumps(enc)), loads_packed(dumps_packed(enc)):
         assert one.encode(text, allowed_special="all") == ids
-    chunks = [*text]
-    assert stream_ids(enc.stream_encoder(allowed_special="all"), chunks) == ids
+    assert stream_ids(enc.stream_encoder(allowed_special="all"), [*text]) == ids
     assert enc.encode_to_numpy(text, allowed_special="all").tolist() == ids
     return ids
+
+
+def streamed(enc: streamtok.Encoding, ids: list[int]) -> str:
+    """What a stream decodes, id by id."""
+    stream = enc.stream_decoder()
+    return "".join(stream.decode([id]) for id in ids) + stream.flush()
 
 
 MANY = {"a": 0, "b": 1, "##b": 3, "[UNK]": 2}
@@ -98,12 +97,11 @@ def test_a_large_id_in_a_small_vocabulary(file: dict[str, Any], id: int) -> None
     file = json.loads(json.dumps(file))
     file["model"]["vocab"]["ab"] = id
     theirs, enc = both(file)
-    ids = check(theirs, enc, "ab a b ab")
+    ids = same(theirs, enc, "ab a b ab")
     assert id in ids
     assert enc.decode_single_token_bytes(id).strip() == b"ab"
     assert enc.decode([id]) == "ab"
-    stream = enc.stream_decoder()
-    assert "".join(stream.decode([one]) for one in ids) + stream.flush() == enc.decode(ids)
+    assert streamed(enc, ids) == enc.decode(ids)
     assert [*map(enc.decode_single_token_bytes, ids)] == enc.decode_tokens_bytes(ids)
     assert enc.max_token_value == id
     for unknown in (id - 1, id + 1):
@@ -118,7 +116,7 @@ def test_a_large_id_in_a_small_vocabulary(file: dict[str, Any], id: int) -> None
 @pytest.mark.parametrize("model", [word_level, word_piece])
 def test_two_texts_of_one_id(model: Any) -> None:
     theirs, enc = both(file_of(model(MANY | {"c": 1, "d": 3}), **WHITESPACE))
-    ids = check(theirs, enc, "a b c d ab x")
+    ids = same(theirs, enc, "a b c d ab x")
     assert enc.decode(ids[1:3]) == "c c"  # the last one
     assert enc.encode_with_offsets("b c d")[1].tolist() == [[0, 1], [2, 3], [4, 5]]
     tokens = streamtok.hf.Tokenizer.from_str(theirs.to_str())
@@ -139,7 +137,7 @@ def test_a_piece_that_unigram_has_twice() -> None:
     theirs, enc = both(file_of(unigram(rows, 0), added_tokens=[added("<x>"), added("ab")]))
     rng = random.Random(2)
     for _ in range(20):
-        ids = check(theirs, enc, "".join(rng.choices(["a", "b", "c", "<x>"], k=9)))
+        ids = same(theirs, enc, "".join(rng.choices(["a", "b", "c", "<x>"], k=9)))
         assert enc.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
     assert enc.encode("<x>", allowed_special="all") == [6]  # after all rows
 
@@ -157,7 +155,7 @@ UNKNOWN = [
 def test_no_token_for_unknown_text(file: dict[str, Any]) -> None:
     theirs, enc = both(file)
     for known in ("a", "ba" if "WordLevel" not in str(file) else "b", ""):
-        check(theirs, enc, known)
+        same(theirs, enc, known)
     why = "is not in the vocabulary, which has no token for unknown text"
     for text in ("c", "a\u0436", "b" * 700 + "x"):
         with pytest.raises(Exception, match=r"(?i)unk"):
@@ -192,7 +190,7 @@ def test_added_tokens_given_twice_and_numbers_with_gaps() -> None:
         theirs, enc = both(file_of(model, **WHITESPACE, added_tokens=tokens))
         for _ in range(5):
             text = "".join(rng.choices([*names, " ", " b"], k=8))
-            assert check(theirs, enc, text), tokens
+            assert same(theirs, enc, text), tokens
 
 
 ADDED = ["\u0111em", "\u00f5", "il\u00d6ve", "\u0120th", "<|x|>", "\u0120zz", "\u00fc\u00fc"]
@@ -215,7 +213,7 @@ def test_added_tokens_of_letters_for_bytes(
         parts["pre_tokenizer"] = None
     theirs, enc = both(file_of(bpe(vocab, ["\u0120 t", "\u0120t h"]), **parts))
     for text in ("\u0111em il\u00d6ve\u00f5 the <|x|>\u00fc\u00fc", "\u65e5 the\u00f5"):
-        ids = check(theirs, enc, text)
+        ids = same(theirs, enc, text)
         tokens = streamtok.hf.Tokenizer.from_str(theirs.to_str())
         for skip in (True, False):
             assert tokens.decode(ids, skip) == theirs.decode(ids, skip)
@@ -223,8 +221,7 @@ def test_added_tokens_of_letters_for_bytes(
             assert enc.decode(ids).count("\u0111em") == text.count("\u0111em")
         elif decoder is not None or normalizer is None:
             assert enc.decode(ids) == text
-            stream = enc.stream_decoder()
-            assert "".join(stream.decode([id]) for id in ids) + stream.flush() == text
+            assert streamed(enc, ids) == text
     if normalizer is None:
         assert enc.decode(enc.encode(" the")) == " the"  # merges make this added token, too
 
@@ -234,6 +231,6 @@ def test_the_decoder_byte_level_after_characters() -> None:
     decoder = {"decoder": BYTE_LEVEL["decoder"]}
     theirs, enc = both(file_of(bpe(vocab, ["\u00f5 a"], byte_fallback=True), **decoder))
     for text in ("\u0103a\r", "\u00f5a\u00f5\u65e5\u0103", "\u0103\u0103 b"):
-        ids = check(theirs, enc, text)
+        ids = same(theirs, enc, text)
         assert enc.decode(ids) == theirs.decode(ids)
     assert enc.decode(enc.encode("\u0103\r")) == "\x03<0x0D>"
