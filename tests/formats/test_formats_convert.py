@@ -31,7 +31,7 @@ def run(*args, capsys=None):
 
 def test_every_format_is_recognised(tmp_path):
     gpt2 = streamtok.get_encoding("gpt2")
-    for name in ("x.tiktoken", "x.json", "tokenizer.json"):
+    for name in ("x.tiktoken", "x.json", "tokenizer.json", "x.streamtok"):
         path = tmp_path / name
         format = "huggingface" if name == "x.json" else conversion.format_of(str(path))
         conversion.convert(gpt2, str(path), format)
@@ -122,13 +122,6 @@ def test_refused_conversions(tmp_path, monkeypatch, capsys, args, message):
     assert message in err
     assert err.count("\n") == 1
     assert not os.listdir(tmp_path)
-
-
-def test_bench_compares_named_encodings_only(tmp_path, capsys):
-    text = write(tmp_path / "text", PLAIN[0])
-    code, out, err = run("bench", "-e", SP_MODEL, text, capsys=capsys)
-    assert (code, out) == (1, "")
-    assert "is not the name of an encoding" in err
 
 
 def test_the_check_finds_a_difference(tmp_path, monkeypatch):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -124,19 +121,3 @@ def test_without_huggingface_hub(cache: Path, monkeypatch: pytest.MonkeyPatch) -
         match=r"'org/model' is neither a file nor a folder here\. .* install huggingface_hub",
     ):
         streamtok.load("org/model")
-
-
-def test_the_environment_of_the_command_line(cache: Path, tmp_path: Path) -> None:
-    tokenizer().save(str(cached(cache) / "tokenizer.json"))
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(Path(streamtok.__file__).parents[1]),
-        "HF_HUB_CACHE": str(cache),
-        "HF_HUB_OFFLINE": "1",
-    }
-    command = [sys.executable, "-m", "streamtok", "encode", "-e", "org/model"]
-    more = ["--add-special-tokens", "--format", "text", "-o", "-", "-q"]
-    run = subprocess.run(
-        [*command, *more], input=b"hehe", env=environment, capture_output=True, check=False
-    )
-    assert (run.stdout.split(), run.stderr) == ([b"257", b"256", b"256"], b"")

@@ -12,7 +12,6 @@ import pytest
 import streamtok
 from streamtok import VocabularyError, formats
 from streamtok.engines.rules import TextRules, TokenFlags
-from streamtok.formats import conversion, opening
 from streamtok.formats.packed import dumps_packed, loads_packed, save_packed, sealed
 from streamtok.normalizers import Normalizer, Replace
 from streamtok.patterns.sequence import SplitSequence
@@ -153,13 +152,3 @@ def test_tokens_are_what_their_parts_are(seed: int) -> None:
     enc = streamtok.get_encoding("r50k_base")
     with pytest.raises(VocabularyError, match=r"token .* is made of something"):
         loads_packed(forged_parts(enc, random.Random(seed)))
-
-
-def test_convert(tmp_path):
-    path = tmp_path / "x.streamtok"
-    assert conversion.format_of(str(path)) == "streamtok"
-    conversion.convert(small_encoding(), str(path), "streamtok")
-    assert opening.open_encoding(str(path)).digest == small_encoding().digest
-    assert formats.detection.recognise(path.read_bytes()) == "streamtok"
-    with pytest.raises(VocabularyError, match="has its own pattern"):
-        formats.load(path, pattern="gpt2")
