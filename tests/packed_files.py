@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from streamtok.formats.packed import PACKED_MAGIC, sealed
 
@@ -18,3 +19,9 @@ def opened(data: bytes) -> dict[str, Any]:
 def closed(fields: dict[str, Any]) -> bytes:
     """The packed file with these fields."""
     return sealed(msgspec.msgpack.encode(fields))
+
+
+def as_array(values: Any, kind: type[np.generic] = np.uint32) -> list[Any]:
+    """An array, or bytes, as an array is in the fields."""
+    array = np.frombuffer(values, kind) if isinstance(values, bytes) else values
+    return [array.dtype.str, array.shape, array.tobytes()]

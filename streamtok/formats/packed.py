@@ -5,14 +5,14 @@ the pattern, are arrays as the core reads them. It takes reading them and making
 milliseconds where a tokenizer.json of the same encoding takes hundreds. A file holds no code.
 
 A file is a magic line, the CRC-32 of the rest, and MessagePack: an object with the fields of
-`_Packed`. Arrays are their little-endian bytes. msgspec checks the types of the fields; what memory
-safety depends on is checked besides. A file that was made to deceive can still give wrong ids.
+`_Packed`. msgspec checks the types of the fields, and the constructors all that memory safety
+depends on. A file that was made to deceive can still give wrong ids.
 """
 
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -28,12 +28,10 @@ from ..patterns.sequence import SplitSequence
 from ..patterns.tables import CODE_POINTS_PER_BLOCK, MAX_WINDOW_CLASSES, Tables, Windows
 from ..patterns.windows import MAX_COUNT, MAX_REACH, NONE, UNDECIDED
 from ..vocabulary.pieces import Pieces
-from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary
+from ..vocabulary.table import MAX_ID, Vocabulary
 from .loading import MAX_MESSAGE, make_encoding
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ..encoding import Encoding
     from .loading import Path
 
@@ -44,21 +42,19 @@ _START = len(PACKED_MAGIC) + 4
 _WINDOWS_SIZE = 900
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]
-IdOrNone = Annotated[int, msgspec.Meta(ge=0, le=NO_ID)]
-Specs: TypeAlias = tuple[tuple[Any, ...], ...]  # `Normalizer.spec`, `Pieces.stages`
 
 
 class _Record(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
-    """An object in a file. Its fields have the names and meanings of what they are made from."""
+    """An object in a file."""
 
 
 class _Rules(_Record):
-    """`TextRules`. A normalizer is its `spec`."""
+    """The arguments of `TextRules`."""
 
     added_tokens: tuple[tuple[str, int], ...] = ()
-    normalizer: Specs | None = None
+    normalizer: Normalizer | None = None
     token_flags: tuple[tuple[str, TokenFlags], ...] = ()
-    second_normalizer: Specs | None = None
+    second_normalizer: Normalizer | None = None
     drops_first_space: bool = False
     decoded_texts: tuple[tuple[str, str], ...] = ()
     first_texts: tuple[tuple[int, str], ...] = ()
@@ -66,45 +62,29 @@ class _Rules(_Record):
 
 
 class _Pattern(_Record):
-    """The tables of a `Pattern`, and what it derives from them."""
+    """A `Pattern` and what it derives from its tables."""
 
-    n_classes: Annotated[int, msgspec.Meta(ge=1)]
-    transitions: memoryview
-    accepts: memoryview
-    class_pages: memoryview
-    class_blocks: memoryview
-    windows: memoryview | None
+    transitions: np.ndarray
+    accepts: np.ndarray
+    class_pages: np.ndarray
+    class_blocks: np.ndarray
+    windows: bytes | None
     is_total: bool
     sequence: tuple[tuple[tuple[str, str], ...], bool] | None  # what `rebuilt_sequence` takes
 
 
-class _Pieces(_Record):
-    """`Pieces`."""
-
-    kind: str
-    blob: bytes
-    offsets: memoryview
-    ids: memoryview
-    unknown: IdOrNone
-    prefix: str
-    most_characters: int
-    scores: memoryview | None
-    byte_ids: memoryview | None
-    stages: Specs
-
-
 class _Vocabulary(_Record):
-    """`Vocabulary`."""
+    """The arguments of `Vocabulary`."""
 
     tokens: bytes
-    offsets: memoryview
-    ids: memoryview
-    lefts: memoryview | None
-    byte_ids: memoryview | None
-    ties: memoryview | None
+    offsets: np.ndarray
+    ids: np.ndarray
+    lefts: np.ndarray | None
+    byte_ids: np.ndarray | None
+    ties: np.ndarray | None
     decode_only: dict[int, bytes]
-    parts: tuple[memoryview, memoryview]
-    model: _Pieces | None
+    parts: tuple[np.ndarray, np.ndarray]
+    model: Pieces | None
 
 
 class _Packed(_Record):
@@ -130,57 +110,31 @@ def save_packed(encoding: Encoding, path: Path) -> None:
 def dumps_packed(encoding: Encoding) -> bytes:
     """The contents of a packed file."""
     definition = encoding.definition
-    vocabulary, settings = definition.vocabulary, definition.model_settings
-    lefts, rights = definition.table.parts()
-    rules = definition.rules._asdict()
-    for name in ("normalizer", "second_normalizer"):
-        rules[name] = rules[name].spec if rules[name] else None
+    known = definition.vocabulary
+    vocabulary = _Vocabulary(
+        known.tokens, known.offsets, known.ids, known.lefts, known.byte_ids, known.ties,
+        dict(sorted(known.decode_only.items())), definition.table.parts(), known.model,
+    )  # fmt: skip
     packed = _Packed(
-        name=encoding.name,
-        source=definition.pat_str,
-        pattern=_packed_pattern(encoding.pattern),
-        vocabulary=_Vocabulary(
-            tokens=vocabulary.tokens,
-            decode_only=dict(sorted(vocabulary.decode_only.items())),
-            parts=(_bytes_of(lefts), _bytes_of(rights)),
-            model=_packed_pieces(vocabulary.model),
-            **_all_bytes(vocabulary, "offsets", "ids", "lefts", "byte_ids", "ties"),
-        ),
-        special_tokens=definition.specials.special,
-        rules=_Rules(**rules),
-        template=definition.template,
-        eos=settings.eos,
-        truncation=settings.truncation,
-        padding=settings.padding,
+        encoding.name,
+        definition.pat_str,
+        _packed_pattern(encoding.pattern),
+        vocabulary,
+        definition.specials.special,
+        _Rules(*definition.rules),
+        definition.template,
+        *definition.model_settings,
     )
-    return sealed(msgspec.msgpack.encode(packed))
+    return sealed(msgspec.msgpack.encode(packed, enc_hook=_as_builtins))
 
 
 def _packed_pattern(pattern: Pattern | None) -> _Pattern | None:
     if pattern is None:
         return None
-    is_sequence = isinstance(pattern, SplitSequence)
-    return _Pattern(
-        n_classes=pattern.n_classes,
-        windows=None if pattern.windows is None else memoryview(pattern.windows.to_bytes()),
-        is_total=pattern.is_total,
-        sequence=pattern.__reduce__()[1] if is_sequence else None,
-        **_all_bytes(pattern, *Tables._fields),
-    )
-
-
-def _packed_pieces(model: Pieces | None) -> _Pieces | None:
-    if model is None:
-        return None
-    return _Pieces(
-        kind=model.kind,
-        blob=model.blob,
-        unknown=model.unknown,
-        prefix=model.prefix,
-        most_characters=model.most_characters,
-        stages=model.stages,
-        **_all_bytes(model, "offsets", "ids", "scores", "byte_ids"),
-    )
+    windows = None if pattern.windows is None else pattern.windows.to_bytes()
+    sequence = pattern.__reduce__()[1] if isinstance(pattern, SplitSequence) else None
+    arrays = {name: getattr(pattern, name) for name in Tables._fields}
+    return _Pattern(**arrays, windows=windows, is_total=pattern.is_total, sequence=sequence)
 
 
 def sealed(packed: bytes) -> bytes:
@@ -199,14 +153,14 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
     if zlib.crc32(contents).to_bytes(4, "little") != data[len(PACKED_MAGIC) : _START]:
         raise VocabularyError(f"{source} is damaged: its checksum is wrong")
     try:
-        packed = msgspec.msgpack.decode(contents, type=_Packed)
+        packed = msgspec.msgpack.decode(contents, type=_Packed, dec_hook=_of_builtins)
         made = make_encoding(
             source,
             name or packed.name,
             pat_str=_pattern(packed.source, packed.pattern),
-            mergeable_ranks=_vocabulary(packed.vocabulary),
+            mergeable_ranks=Vocabulary(**msgspec.structs.asdict(packed.vocabulary)),
             special_tokens=packed.special_tokens,
-            rules=_rules(packed.rules),
+            rules=TextRules(*msgspec.structs.astuple(packed.rules)),
             template=Template(*packed.template),
         )
     except (
@@ -220,44 +174,10 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
     return made
 
 
-def _vocabulary(packed: _Vocabulary) -> Vocabulary:
-    return Vocabulary(
-        packed.tokens,
-        _array(packed.offsets),
-        _array(packed.ids),
-        lefts=_array_or_none(packed.lefts),
-        byte_ids=_array_or_none(packed.byte_ids),
-        ties=_array_or_none(packed.ties),
-        decode_only=packed.decode_only,
-        parts=(_array(packed.parts[0]), _array(packed.parts[1])),
-        model=None if packed.model is None else _pieces(packed.model),
-    )
-
-
-def _pieces(packed: _Pieces) -> Pieces:
-    return Pieces(
-        packed.kind,
-        packed.blob,
-        _array(packed.offsets),
-        _array(packed.ids),
-        packed.unknown,
-        packed.prefix,
-        packed.most_characters,
-        _array_or_none(packed.scores, np.float64),
-        _array_or_none(packed.byte_ids),
-        _specs(packed.stages),
-    )
-
-
 def _pattern(source: str, packed: _Pattern | None) -> str | Pattern:
     if packed is None:
         return source
-    tables = Tables(
-        _array(packed.transitions, np.uint16).reshape(-1, packed.n_classes),
-        _array(packed.accepts, np.uint8).reshape(-1, packed.n_classes + 1),
-        _array(packed.class_pages, np.uint16),
-        _array(packed.class_blocks, np.uint8).reshape(-1, CODE_POINTS_PER_BLOCK),
-    )
+    tables = Tables(*(getattr(packed, name) for name in Tables._fields))
     _check_tables(tables)
     if packed.sequence is None:
         pattern = Pattern(source, tables)
@@ -267,7 +187,7 @@ def _pattern(source: str, packed: _Pattern | None) -> str | Pattern:
     if packed.windows is not None:
         if len(packed.windows) != _WINDOWS_SIZE:
             raise ValueError(f"windows have {len(packed.windows)} bytes instead of {_WINDOWS_SIZE}")
-        windows = Windows.from_bytes(bytes(packed.windows))
+        windows = Windows.from_bytes(packed.windows)
         _check_windows(windows)
     pattern.__dict__ |= {"windows": windows, "is_total": packed.is_total}
     return pattern
@@ -277,9 +197,12 @@ def _check_tables(tables: Tables) -> None:
     """Raise ValueError for numbers that lead out of the tables."""
     n_states, n_classes = tables.transitions.shape
     if (
-        n_states < 2
-        or len(tables.accepts) != n_states
+        [table.dtype for table in tables] != [np.uint16, np.uint8, np.uint16, np.uint8]
+        or n_states < 2
+        or n_classes < 1
+        or tables.accepts.shape != (n_states, n_classes + 1)
         or tables.class_pages.shape != (0x110000 // CODE_POINTS_PER_BLOCK,)
+        or tables.class_blocks.shape[1:] != (CODE_POINTS_PER_BLOCK,)
         or int(tables.transitions.max()) >= n_states
         or int(tables.class_pages.max()) >= len(tables.class_blocks)
         or int(tables.class_blocks.max()) >= n_classes
@@ -299,41 +222,43 @@ def _check_windows(windows: Windows) -> None:
         raise ValueError("the windows of the pattern do not fit together")
 
 
-def _rules(packed: _Rules) -> TextRules:
-    fields = msgspec.structs.asdict(packed)
-    for name in ("normalizer", "second_normalizer"):
-        if fields[name] is not None:
-            fields[name] = Normalizer.from_spec(_specs(fields[name]))
-    return TextRules(**fields)
+def _as_builtins(value: Any) -> Any:
+    """What msgspec writes for an array, a normalizer or a model of pieces."""
+    if isinstance(value, np.ndarray):
+        little = value.astype(value.dtype.newbyteorder("<"), copy=False)
+        return little.dtype.str, value.shape, little.tobytes()
+    if isinstance(value, Normalizer):
+        return value.spec
+    if isinstance(value, Pieces):
+        return value.__reduce__()[1]
+    raise TypeError(f"a packed encoding cannot hold {type(value).__name__}")
 
 
-def _specs(packed: Specs) -> Specs:
-    """The same with tuples in the place of lists, which MessagePack does not tell apart."""
+def _of_builtins(kind: type, value: Any) -> Any:
+    """What `_as_builtins` was given. Raises TypeError, ValueError."""
+    if kind is Normalizer:
+        return Normalizer.from_spec(_specs(value))
+    if kind is Pieces:
+        *settings, stages = value
+        arguments = [*map(_of_piece, settings), _specs(stages)]
+        return Pieces(*arguments)
+    dtype, shape, data = value
+    if dtype not in ("|u1", "<u2", "<u4", "<f8"):
+        raise ValueError(f"an array of {dtype!r}")
+    array: Any = np.frombuffer(data, dtype)
+    if array.shape != tuple(shape):
+        array = array.reshape(shape)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _of_piece(value: Any) -> Any:
+    """An argument of `Pieces`, which may be an array."""
+    return _of_builtins(np.ndarray, value) if isinstance(value, list) else value
+
+
+def _specs(packed: Any) -> tuple[tuple[Any, ...], ...]:
+    """Names with their settings: tuples in the place of lists, which MessagePack has for both."""
     return tuple(
         tuple(tuple(setting) if isinstance(setting, list) else setting for setting in step)
         for step in packed
     )
-
-
-def _all_bytes(owner: Any, *names: str) -> dict[str, Any]:
-    """The bytes of the arrays with these names; None where there is none."""
-    arrays = {name: getattr(owner, name) for name in names}
-    return {name: None if each is None else _bytes_of(each) for name, each in arrays.items()}
-
-
-def _bytes_of(array: NDArray[Any]) -> memoryview:
-    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    return memoryview(little.tobytes())
-
-
-def _array(data: memoryview, kind: type[np.generic] = np.uint32) -> NDArray[Any]:
-    """The numbers of this type, read-only. Raises ValueError if there is part of one."""
-    array = np.frombuffer(data, np.dtype(kind).newbyteorder("<")).astype(kind)
-    array.flags.writeable = False
-    return array
-
-
-def _array_or_none(
-    data: memoryview | None, kind: type[np.generic] = np.uint32
-) -> NDArray[Any] | None:
-    return None if data is None else _array(data, kind)

@@ -124,6 +124,13 @@ def test_refused_conversions(tmp_path, monkeypatch, capsys, args, message):
     assert not os.listdir(tmp_path)
 
 
+def test_bench_compares_named_encodings_only(tmp_path, capsys):
+    text = write(tmp_path / "text", PLAIN[0])
+    code, out, err = run("bench", "-e", SP_MODEL, text, capsys=capsys)
+    assert (code, out) == (1, "")
+    assert "is not the name of an encoding" in err
+
+
 def test_the_check_finds_a_difference(tmp_path, monkeypatch):
     """The check finds two swapped ids, and the old file stays."""
     path = write(tmp_path / "tokenizer.json", "the old file")

@@ -21,7 +21,7 @@ from ..conftest import stream_ids
 from ..encodings import SINGLES, from_merges, make_encoding
 from ..long.loader_fuzz import small_encoding
 from ..oracles import PLAIN
-from ..packed_files import closed, opened
+from ..packed_files import as_array, closed, opened
 from .test_formats_ranks import DATA
 
 TEXT = PLAIN[0] + " \u2581 tea  12345 日本語 naïve\r\n\n<|end|><x>"
@@ -100,17 +100,22 @@ def test_flipped_bytes_and_cuts_are_found() -> None:
 WRONG = [
     ("", {}, "missing required field `name`"),
     ("", {"more": 1}, "unknown field `more`"),
-    ("", {"special_tokens": {"a": "b"}}, r"Expected `int`, got `str` - at `\$.special_tokens"),
+    ("", {"special_tokens": {"a": "b"}}, r"Expected `int`, got `str` - at `..special_tokens"),
     ("", {"eos": [-1]}, ">= 0"),
     ("rules", {"new": 1}, "unknown field `new`"),
     ("rules", {"normalizer": [["Symbols", ["a"]]]}, "unknown step 'Symbols'"),
-    ("rules", {"normalizer": [5]}, "Expected `array`, got `int`"),
-    ("vocabulary", {"offsets": b"abc"}, "multiple of element size"),
+    ("rules", {"normalizer": [5]}, "is not iterable - at `..rules.normalizer"),
+    ("vocabulary", {"offsets": b"abc"}, "an array of 97 - at `..vocabulary.offsets"),
+    ("vocabulary", {"offsets": ["<u4", [1], b"abc"]}, "multiple of element size"),
+    ("vocabulary", {"offsets": ["|O", [1], b"abc"]}, "an array of '.O'"),
+    ("vocabulary", {"offsets": as_array(b"abc", np.uint8)}, "a flat uint32 array, found uint8"),
+    ("vocabulary", {"ids": ["<u4", [2, 130], bytes(1040)]}, "found uint32 of shape .2, 130."),
     ("vocabulary", {"tokens": b"abc"}, "the offsets do not fit"),
-    ("vocabulary", {"parts": [b"", b""]}, "the parts do not fit"),
-    ("vocabulary", {"model": {}}, "missing required field `kind`"),
-    ("pattern", {"class_pages": b"\xff" * 2 * 8704}, "the tables of the pattern"),
-    ("pattern", {"n_classes": 7}, "cannot reshape"),
+    ("vocabulary", {"parts": [as_array(b""), as_array(b"")]}, "the parts do not fit"),
+    ("vocabulary", {"model": {}}, "at `..vocabulary.model"),
+    ("pattern", {"class_pages": as_array(b"\xff" * 2 * 8704, np.uint16)}, "tables of the pattern"),
+    ("pattern", {"class_pages": as_array(bytes(4 * 8704))}, "the tables of the pattern"),
+    ("pattern", {"transitions": ["<u2", [2, 7], b"abc"]}, "multiple of element size"),
     ("pattern", {"windows": b"abc"}, "3 bytes instead of 900"),
     ("pattern", {"windows": b"\xff" * 900}, "windows of the pattern do not fit"),
 ]
@@ -142,7 +147,7 @@ def forged_parts(enc: streamtok.Encoding, rng: random.Random) -> bytes:
     for token in rng.sample(np.flatnonzero(lefts != NO_ID).tolist(), 3):
         same = np.flatnonzero(sizes == sizes[lefts[token]])
         lefts[token] = rng.choice([other for other in same.tolist() if other != lefts[token]])
-    fields["vocabulary"]["parts"] = lefts.tobytes(), rights.tobytes()
+    fields["vocabulary"]["parts"] = as_array(lefts), as_array(rights)
     return closed(fields)
 
 

@@ -212,12 +212,15 @@ def with_damaged_field(data: bytes, rng: random.Random) -> bytes:
     inner = packed["rules"], packed["pattern"], packed["vocabulary"], packed["vocabulary"]["model"]
     fields = rng.choice([packed, *(each for each in inner if each)])
     name = rng.choice(sorted(fields))
-    if isinstance(fields[name], bytes) and rng.random() < 0.9:
-        damage = bytearray(fields[name])
+    value = fields[name]
+    is_array = isinstance(value, list) and len(value) == 3 and isinstance(value[2], bytes)
+    if (is_array or isinstance(value, bytes)) and rng.random() < 0.9:
+        damage = bytearray(value[2] if is_array else value)
         for _ in range(rng.choice([1, 1, 2, 10, 300]) if damage else 0):
             damage[rng.randrange(len(damage))] = rng.choice([0, 1, 2, 255, rng.randrange(256)])
         cut = rng.choice([len(damage), len(damage), rng.randrange(len(damage) + 1)])
-        fields[name] = bytes(damage[:cut] + damage[: rng.choice([0, 0, 4, 64])])
+        damage = damage[:cut] + damage[: rng.choice([0, 0, 4, 64])]
+        fields[name] = [value[0], [-1], bytes(damage)] if is_array else bytes(damage)
     else:
         changed = {name: fields.pop(name)}
         change_value(changed, rng)
