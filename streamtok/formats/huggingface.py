@@ -15,7 +15,7 @@ The fields `truncation` and `padding` are kept, not applied. Dropout raises an e
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..engines.model_settings import ModelSettings
 from ..engines.rules import MARK, TextRules
@@ -24,6 +24,7 @@ from ..normalizers import MetaspaceText, Normalizer, Step
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import to_bytes
+from ..vocabulary.table import Vocabulary
 from .character_merges import pattern_of_cuts
 from .gpt2 import byte_vocabulary
 from .huggingface_added_tokens import AddedTokens, found_texts, read_added_tokens
@@ -59,6 +60,17 @@ _NO_LONGER = ("Replace", "Strip", "StripAccents")  # they make one character of 
 _NO_NEW_SPACES = ("Prepend", "Replace", "NFC", "NFD", "Lowercase", "Strip", "StripAccents")
 
 
+class _Encoder(NamedTuple):
+    """How text becomes ids, as far as the kind of model decides it."""
+
+    vocabulary: Vocabulary
+    pattern: str | Pattern
+    normalizer: Normalizer
+    second: Normalizer  # what pre-tokenizers do to the text after the last added token
+    decoding: Decoding
+    made: Container[str] = ()  # added tokens that merges make, too
+
+
 @without_collection()
 def read_huggingface(file: JsonValue, name: str) -> Encoding:
     """The encoding of a parsed `tokenizer.json`.
@@ -70,62 +82,36 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         "model", "truncation", "padding",
     )  # fmt: skip
     settings = ModelSettings((), *(_settings_in(file[key]) for key in ("truncation", "padding")))
-    pre_tokenizer = file["pre_tokenizer"]
-    stated = normalizer = read_normalizer(file["normalizer"])
+    normalizer = read_normalizer(file["normalizer"])
     template = read_post_processor(file["post_processor"])
     decoding = read_decoder(file["decoder"])
     model = read_pieces(file["model"]) if has_pieces(file["model"]) else read_model(file["model"])
-    cutting = read_pre_tokenizer(pre_tokenizer)
-    second = _second_normalizer(cutting.steps, pre_tokenizer)
+    cutting = read_pre_tokenizer(file["pre_tokenizer"])
     n_rows = model.n_rows if isinstance(model, PieceFile) else len(model.ids)
     tokens = read_added_tokens(file["added_tokens"], model.ids, n_rows, bool(normalizer))
-    if "first" in (second.spec[-1:] or [()])[0]:
-        _check_first(pre_tokenizer, normalizer, tokens)
+    if any("first" in step.spec for step in cutting.steps[-1:]):
+        _check_first(file["pre_tokenizer"], normalizer, tokens)
     if isinstance(model, PieceFile):
-        added = [*tokens.special, *tokens.added]
-        decoding = piece_decoding(decoding, file["decoder"], model, added)
-        vocabulary, pattern, steps = piece_cutting(model, cutting, decoding, pre_tokenizer.place)
-        second = _second_normalizer(steps, pre_tokenizer)
-        made: Container[str] = ()
+        encoder = _of_pieces(file, model, cutting, decoding, tokens, normalizer)
     else:
-        made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
-        plain = _one_pattern(cutting, pre_tokenizer.place)
-        if plain is None or _needs_symbols(model, cutting, decoding, plain):
-            vocabulary, pattern = symbol_model(model, cutting, decoding, pre_tokenizer.place)
-        elif decoding.word_end:
-            file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
-        else:
-            model, pattern = _without_added(model, tokens), plain
-            if cutting.is_byte_level:
-                with errors_at(model.place):
-                    vocabulary = byte_vocabulary(
-                        model.ids, model.rows, ignore_merges=model.ignore_merges
-                    )
-            else:
-                folds = _folds(normalizer, cutting, decoding, model)
-                vocabulary = character_vocabulary(model, folds)
-                if folds:
-                    pattern = pattern_of(cutting.splits, pre_tokenizer.place, folds)
-                    normalizer, second = _folded(normalizer, second, tokens)
-                if pattern == WHOLE_TEXT_PATTERN and not model.ignore_merges:
-                    pattern = pattern_of_cuts(vocabulary)
+        encoder = _of_merges(file, model, cutting, decoding, tokens, normalizer)
     with errors_at(file.place):
-        found = found_texts([*tokens.special, *tokens.added], tokens.flags, stated)
-        first, drops = _first_texts(model, tokens, found, decoding)
+        found = found_texts([*tokens.special, *tokens.added], tokens.flags, normalizer)
+        first, drops = _first_texts(model, tokens, found, encoder.decoding)
         rules = TextRules(
             tuple(tokens.added.items()),
-            normalizer=normalizer or None,
+            normalizer=encoder.normalizer or None,
             token_flags=tuple(tokens.flags.items()),
-            second_normalizer=second or None,
-            drops_first_space=decoding.drops_first_space or drops,
-            decoded_texts=decoded_texts(found, decoding, stated, made),
+            second_normalizer=encoder.second or None,
+            drops_first_space=encoder.decoding.drops_first_space or drops,
+            decoded_texts=decoded_texts(found, encoder.decoding, normalizer, encoder.made),
             first_texts=first,
         )
     encoding = make_encoding(
         file.place,
         name,
-        pat_str=pattern,
-        mergeable_ranks=vocabulary,
+        pat_str=encoder.pattern,
+        mergeable_ranks=encoder.vocabulary,
         special_tokens=tokens.special,
         rules=rules,
         template=template,
@@ -134,14 +120,62 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     return encoding
 
 
+def _of_pieces(
+    file: JsonValue,
+    model: PieceFile,
+    cutting: PreTokenizer,
+    decoding: Decoding,
+    tokens: AddedTokens,
+    normalizer: Normalizer,
+) -> _Encoder:
+    """Of WordPiece, WordLevel and Unigram."""
+    place = file["pre_tokenizer"].place
+    added = [*tokens.special, *tokens.added]
+    decoding = piece_decoding(decoding, file["decoder"], model, added)
+    vocabulary, pattern, steps = piece_cutting(model, cutting, decoding, place)
+    return _Encoder(vocabulary, pattern, normalizer, _normalizer_of(steps, place), decoding)
+
+
+def _of_merges(
+    file: JsonValue,
+    model: Model,
+    cutting: PreTokenizer,
+    decoding: Decoding,
+    tokens: AddedTokens,
+    normalizer: Normalizer,
+) -> _Encoder:
+    """Of BPE: of symbols, of bytes, or of characters."""
+    place = file["pre_tokenizer"].place
+    second = _normalizer_of(cutting.steps, place)
+    made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
+    plain = _one_pattern(cutting, place)
+    if plain is None or _needs_symbols(model, cutting, decoding, plain):
+        vocabulary, pattern = symbol_model(model, cutting, decoding, place)
+        return _Encoder(vocabulary, pattern, normalizer, second, decoding, made)
+    if decoding.word_end:
+        file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
+    pattern, model = plain, _without_added(model, tokens)
+    if cutting.is_byte_level:
+        with errors_at(model.place):
+            vocabulary = byte_vocabulary(model.ids, model.rows, ignore_merges=model.ignore_merges)
+        return _Encoder(vocabulary, pattern, normalizer, second, decoding, made)
+    folds = _folds(normalizer, cutting, decoding, model)
+    vocabulary = character_vocabulary(model, folds)
+    if folds:
+        pattern = pattern_of(cutting.splits, place, folds)
+        normalizer, second = _folded(normalizer, second, tokens)
+    if pattern == WHOLE_TEXT_PATTERN and not model.ignore_merges:
+        pattern = pattern_of_cuts(vocabulary)
+    return _Encoder(vocabulary, pattern, normalizer, second, decoding, made)
+
+
 def _settings_in(field: JsonValue) -> dict[str, Any] | None:
     """The object in this field, if there is one."""
     return None if field.value is None else field.as_dict()
 
 
-def _second_normalizer(steps: Iterable[Step], part: JsonValue) -> Normalizer:
-    """The changes to the text after the last added token, by steps of the pre-tokenizers."""
-    with errors_at(part.place):
+def _normalizer_of(steps: Iterable[Step], place: str) -> Normalizer:
+    with errors_at(place):
         return Normalizer(steps)
 
 
