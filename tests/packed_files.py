@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from streamtok.formats.packed import PACKED_MAGIC, sealed
+from streamtok.formats.packed import PACKED_MAGIC
+from streamtok.vocabulary.sealed import builtins_of, seal
 
 
 def opened(data: bytes) -> dict[str, Any]:
@@ -18,10 +19,9 @@ def opened(data: bytes) -> dict[str, Any]:
 
 def closed(fields: dict[str, Any]) -> bytes:
     """The packed file with these fields."""
-    return sealed(msgspec.msgpack.encode(fields))
+    return seal(PACKED_MAGIC, fields)
 
 
-def as_array(values: Any, kind: type[np.generic] = np.uint32) -> list[Any]:
-    """An array, or bytes, as an array is in the fields."""
-    array = np.frombuffer(values, kind) if isinstance(values, bytes) else values
-    return [array.dtype.str, array.shape, array.tobytes()]
+def as_array(values: bytes, kind: type[np.generic] = np.uint32) -> Any:
+    """These bytes as an array is in the fields."""
+    return builtins_of(np.frombuffer(values, kind))

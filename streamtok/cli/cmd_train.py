@@ -43,7 +43,7 @@ def add_parser(subparsers: Any) -> None:
             "@ --jsonl text data/*.jsonl.zst --vocab-size 32k -o tokenizer.json",
             "@ *.txt.gz --vocab-size 32k --special-token '<|end|>' --tie hf -o tokenizer.json",
             "@ *.txt --model wordpiece --vocab-size 30k -o tokenizer.json",
-            "@ *.txt --vocab-size 100k --save-counts c.npz -o my.tiktoken",
+            "@ *.txt --vocab-size 100k --save-counts c.counts -o my.tiktoken",
         ],
     )
     options.add_files(parser)

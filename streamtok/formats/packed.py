@@ -2,16 +2,14 @@
 
 Nothing in it is computed again: the tokens with the parts that they are made of, and the tables of
 the pattern, are arrays as the core reads them. It takes reading them and making the hash tables:
-milliseconds where a tokenizer.json of the same encoding takes hundreds. A file holds no code.
+milliseconds where a tokenizer.json of the same encoding takes hundreds.
 
-A file is a magic line, the CRC-32 of the rest, and MessagePack: an object with the fields of
-`_Packed`. msgspec checks the types of the fields, and the constructors all that memory safety
-depends on. A file that was made to deceive can still give wrong ids.
+A file holds a `_Packed` (`vocabulary/sealed.py`). What is made of it checks all that memory safety depends on.
+A file that was made to deceive can still give wrong ids.
 """
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -20,7 +18,7 @@ import numpy as np
 from ..engines.model_settings import ModelSettings
 from ..engines.rules import TextRules, TokenFlags
 from ..engines.template import Template
-from ..errors import PatternError, VocabularyError
+from ..errors import VocabularyError
 from ..files import write_whole
 from ..normalizers import Normalizer
 from ..patterns.pattern import Pattern
@@ -28,6 +26,7 @@ from ..patterns.sequence import SplitSequence
 from ..patterns.tables import CODE_POINTS_PER_BLOCK, MAX_WINDOW_CLASSES, Tables, Windows
 from ..patterns.windows import MAX_COUNT, MAX_REACH, NONE, UNDECIDED
 from ..vocabulary.pieces import Pieces
+from ..vocabulary.sealed import array_of, builtins_of, seal, unseal
 from ..vocabulary.table import MAX_ID, Vocabulary
 from .loading import MAX_MESSAGE, make_encoding
 
@@ -35,10 +34,9 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from .loading import Path
 
-__all__ = ["PACKED_MAGIC", "dumps_packed", "loads_packed", "save_packed", "sealed"]
+__all__ = ["PACKED_MAGIC", "dumps_packed", "loads_packed", "save_packed"]
 
 PACKED_MAGIC = b"streamtok encoding 1\n"
-_START = len(PACKED_MAGIC) + 4
 _WINDOWS_SIZE = 900
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]
@@ -125,7 +123,7 @@ def dumps_packed(encoding: Encoding) -> bytes:
         definition.template,
         *definition.model_settings,
     )
-    return sealed(msgspec.msgpack.encode(packed, enc_hook=_as_builtins))
+    return seal(PACKED_MAGIC, packed, _as_builtins)
 
 
 def _packed_pattern(pattern: Pattern | None) -> _Pattern | None:
@@ -137,23 +135,13 @@ def _packed_pattern(pattern: Pattern | None) -> _Pattern | None:
     return _Pattern(**arrays, windows=windows, is_total=pattern.is_total, sequence=sequence)
 
 
-def sealed(packed: bytes) -> bytes:
-    """The contents of a file with this MessagePack."""
-    return PACKED_MAGIC + zlib.crc32(packed).to_bytes(4, "little") + packed
-
-
 def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) -> Encoding:
     """The encoding in the contents of a packed file; name: in place of the name that it had.
 
     Raises VocabularyError, which names `source`, for damage.
     """
-    if not data.startswith(PACKED_MAGIC):
-        raise VocabularyError(f"{source} is not a packed encoding")
-    contents = memoryview(data)[_START:]
-    if zlib.crc32(contents).to_bytes(4, "little") != data[len(PACKED_MAGIC) : _START]:
-        raise VocabularyError(f"{source} is damaged: its checksum is wrong")
     try:
-        packed = msgspec.msgpack.decode(contents, type=_Packed, dec_hook=_of_builtins)
+        packed = unseal(PACKED_MAGIC, data, _Packed, _of_builtins)
         made = make_encoding(
             source,
             name or packed.name,
@@ -163,10 +151,7 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
             rules=TextRules(*msgspec.structs.astuple(packed.rules)),
             template=Template(*packed.template),
         )
-    except (
-        msgspec.DecodeError, ValueError, TypeError, LookupError, AttributeError, RecursionError,
-        OverflowError, PatternError,
-    ) as error:  # fmt: skip
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         why = str(error).removeprefix(f"{source}: ")[:MAX_MESSAGE]
         raise VocabularyError(f"{source} is damaged: {why}") from None
     settings = ModelSettings(packed.eos, packed.truncation, packed.padding)
@@ -223,37 +208,22 @@ def _check_windows(windows: Windows) -> None:
 
 
 def _as_builtins(value: Any) -> Any:
-    """What msgspec writes for an array, a normalizer or a model of pieces."""
-    if isinstance(value, np.ndarray):
-        little = value.astype(value.dtype.newbyteorder("<"), copy=False)
-        return little.dtype.str, value.shape, little.tobytes()
     if isinstance(value, Normalizer):
         return value.spec
-    if isinstance(value, Pieces):
-        return value.__reduce__()[1]
-    raise TypeError(f"a packed encoding cannot hold {type(value).__name__}")
+    return value.__reduce__()[1] if isinstance(value, Pieces) else builtins_of(value)
 
 
 def _of_builtins(kind: type, value: Any) -> Any:
-    """What `_as_builtins` was given. Raises TypeError, ValueError."""
     if kind is Normalizer:
         return Normalizer.from_spec(_specs(value))
-    if kind is Pieces:
-        *settings, stages = value
-        arguments = [*map(_of_piece, settings), _specs(stages)]
-        return Pieces(*arguments)
-    dtype, shape, data = value
-    if dtype not in ("|u1", "<u2", "<u4", "<f8"):
-        raise ValueError(f"an array of {dtype!r}")
-    array: Any = np.frombuffer(data, dtype)
-    if array.shape != tuple(shape):
-        array = array.reshape(shape)
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-
-def _of_piece(value: Any) -> Any:
-    """An argument of `Pieces`, which may be an array."""
-    return _of_builtins(np.ndarray, value) if isinstance(value, list) else value
+    if kind is not Pieces:
+        return array_of(kind, value)
+    *settings, stages = value
+    arguments: list[Any] = [
+        array_of(kind, part) if isinstance(part, list) else part for part in settings
+    ]
+    arguments.append(_specs(stages))
+    return Pieces(*arguments)
 
 
 def _specs(packed: Any) -> tuple[tuple[Any, ...], ...]:

@@ -34,7 +34,7 @@ from .merging import (
     merge_pairs,
     tokens_of,
 )
-from .saved_counts import SavedCounts, damaged, read_counts, save_counts
+from .saved_counts import damaged, read_counts, save_counts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -278,7 +278,7 @@ class VocabularyTrainer(OneCall):
 
         Raises OSError.
         """
-        save_counts(path, SavedCounts(self.pattern, self.errors, self._counting.getstate()))
+        save_counts(path, self.pattern, self.errors, self._counting.getstate())
 
     @classmethod
     def load_counts(cls, path: str | os.PathLike[str], **settings: Any) -> Self:
@@ -288,12 +288,14 @@ class VocabularyTrainer(OneCall):
         StateError for a damaged file or one of another kind. Nothing is unpickled.
         """
         saved = read_counts(path)
-        trainer = cls(saved.pattern, errors=saved.errors, **settings)
         try:
-            trainer._counting.setstate(saved.state)
-        except MemoryError:
-            raise
-        except Exception as error:  # as in `read_counts`
+            pattern = saved.pattern
+        except ValueError as error:
+            raise damaged(path, error) from error
+        trainer = cls(pattern, errors=saved.errors, **settings)
+        try:
+            trainer._counting.setstate((saved.place, saved.arrays))
+        except (ValueError, TypeError) as error:
             raise damaged(path, error) from error
         return trainer
 

@@ -125,7 +125,7 @@ def test_command_refuses_files(files, tmp_path, capsys):
 
 
 def test_counts_can_be_saved(files, tmp_path):
-    counts = tmp_path / "counts.npz"
+    counts = tmp_path / "saved.counts"
     options = "--vocab-size", 300, "-o", tmp_path / "out", "-q", "--save-counts", counts
     assert run_cli(*files, *options) == 0
     saved = Trainer.load_counts(counts)

@@ -6,15 +6,17 @@ import pickle
 import random
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 import streamtok
 from streamtok import VocabularyError, formats
 from streamtok.engines.rules import TextRules, TokenFlags
-from streamtok.formats.packed import dumps_packed, loads_packed, save_packed, sealed
+from streamtok.formats.packed import PACKED_MAGIC, dumps_packed, loads_packed, save_packed
 from streamtok.normalizers import Normalizer, Replace
 from streamtok.patterns.sequence import SplitSequence
+from streamtok.vocabulary.sealed import seal
 from streamtok.vocabulary.table import NO_ID
 
 from ..conftest import stream_ids
@@ -135,7 +137,7 @@ def test_errors_say_what_is_wrong(part: str, changes: dict[str, Any], message: s
 
 def test_nesting_is_limited() -> None:
     with pytest.raises(VocabularyError, match="is damaged: maximum recursion depth"):
-        loads_packed(sealed(b"\x81\xa7padding\x81\xa1x" + b"\x91" * 100_000))
+        loads_packed(seal(PACKED_MAGIC, msgspec.Raw(b"\x81\xa7padding\x81\xa1x" + b"\x91" * 9999)))
 
 
 def forged_parts(enc: streamtok.Encoding, rng: random.Random) -> bytes:
@@ -147,7 +149,7 @@ def forged_parts(enc: streamtok.Encoding, rng: random.Random) -> bytes:
     for token in rng.sample(np.flatnonzero(lefts != NO_ID).tolist(), 3):
         same = np.flatnonzero(sizes == sizes[lefts[token]])
         lefts[token] = rng.choice([other for other in same.tolist() if other != lefts[token]])
-    fields["vocabulary"]["parts"] = as_array(lefts), as_array(rights)
+    fields["vocabulary"]["parts"] = lefts, rights
     return closed(fields)
 
 

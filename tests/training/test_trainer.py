@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import random
 import re
-import zipfile
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -18,6 +17,8 @@ from streamtok import Trainer
 from streamtok.load import load_tiktoken_bpe
 from streamtok.patterns.named import PATTERNS
 from streamtok.reference import bpe as reference
+from streamtok.training import saved_counts
+from streamtok.vocabulary.sealed import seal
 
 from ..doc_blocks import block_that_has, run_shell
 from ..trained import counted, rustbpe_tokens, some_text
@@ -70,29 +71,25 @@ def test_invalid_states(tmp_path):
             Trainer.__new__(Trainer).__setstate__((pattern, options, wrong))
 
 
-def deflated(data: bytes) -> bytes:
-    """A compressed copy of the archive."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as one, zipfile.ZipFile(out, "w", 8) as other:
-        for name in one.namelist():
-            other.writestr(name, one.read(name))
-    return out.getvalue()
-
-
 def test_damaged_counts(tmp_path):
-    path = tmp_path / "counts.npz"
+    path = tmp_path / "counts"
     counted(some_text()[:2]).save_counts(path)
     good = path.read_bytes()
-    damaged = [b"", b"PK", good[:100], good[: len(good) // 2], b"x" + good[1:]]
-    np.savez(tmp_path / "other.npz", data=np.zeros(3))
-    damaged.append((tmp_path / "other.npz").read_bytes())
-    damaged += [deflated(good), good.replace(b"<u8", b"<f8")]
+    fields = msgspec.msgpack.decode(good[len(saved_counts._MAGIC) + 4 :])
+    arrays = fields["arrays"]
+    damaged = [b"", b"PK", good[:100], good[: len(good) // 2], b"x" + good[1:], good[:-1] + b"x"]
+    for wrong in (
+        {"more": 1}, {"errors": "ignore"}, {"source": "("}, {"place": [1, b"", b""]},
+        {"place": [10**9, b"", b"x"]}, {"sequence": [[], False]}, {"arrays": [*arrays[:3], 5]},
+        {"arrays": [*arrays[:2], ["<f8", *arrays[2][1:]], arrays[3]]},
+    ):  # fmt: skip
+        damaged.append(seal(saved_counts._MAGIC, fields | wrong))
     for data in damaged:
         path.write_bytes(data)
-        with pytest.raises(streamtok.StateError):
+        with pytest.raises(streamtok.StateError, match="not a file of saved counts, or is damaged"):
             Trainer.load_counts(path)
     with pytest.raises(FileNotFoundError):
-        Trainer.load_counts(tmp_path / "none.npz")
+        Trainer.load_counts(tmp_path / "none")
 
 
 # The result

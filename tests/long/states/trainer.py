@@ -319,7 +319,7 @@ def pickled(trainer: Trainer) -> Trainer:
 
 def saved(trainer: Trainer) -> Trainer:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "counts.npz")
+        path = Path(folder, "saved.counts")
         trainer.save_counts(path)
         return Trainer.load_counts(path, num_threads=2)
 
