@@ -4,8 +4,8 @@ Nothing in it is computed again: the tokens with the parts that they are made of
 the pattern, are arrays as the core reads them. It takes reading them and making the hash tables:
 milliseconds where a tokenizer.json of the same encoding takes hundreds.
 
-A file holds a `_Packed` (`vocabulary/sealed.py`). What is made of it checks all that memory safety depends on.
-A file that was made to deceive can still give wrong ids.
+A file holds a `_Packed` (`vocabulary/sealed.py`). What is made of it checks all that memory safety
+depends on. A file that was made to deceive can still give wrong ids.
 """
 
 from __future__ import annotations

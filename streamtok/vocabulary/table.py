@@ -86,26 +86,29 @@ class Vocabulary:
         `from_ranks`, `loads_tiktoken` or `merge_lists.from_rows`. Raises `VocabularyError`, and
         `TypeError` for wrong types.
         """
-        offsets, ids = _frozen(offsets), _frozen(ids)
-        lefts = None if lefts is None else _frozen(lefts)
-        byte_ids = None if byte_ids is None else _frozen(byte_ids)
-        ties = None if ties is None else _frozen(ties)
-        _check_arrays(tokens, offsets, ids, lefts is None and byte_ids is None)
+        arrays = {
+            "offsets": offsets,
+            "ids": ids,
+            "lefts": lefts,
+            "byte_ids": byte_ids,
+            "ties": ties,
+        }
+        frozen: dict[str, Any] = {
+            name: None if array is None else _frozen(array) for name, array in arrays.items()
+        }
+        _check_arrays(tokens, frozen["offsets"], frozen["ids"], lefts is None and byte_ids is None)
         if lefts is not None and len(lefts) != len(ids):
             raise VocabularyError(f"lefts has {len(lefts)} entries for {len(ids)} tokens")
         if ties is not None and (len(ties) != len(ids) or (ties[1:] < ties[:-1]).any()):
             raise VocabularyError("ties must be non-decreasing, with one entry for each token")
         if byte_ids is not None and len(byte_ids) != 256:
             raise VocabularyError(f"byte_ids must have 256 entries, not {len(byte_ids)}")
-        object.__setattr__(self, "tokens", tokens)
-        object.__setattr__(self, "offsets", offsets)
-        object.__setattr__(self, "ids", ids)
-        object.__setattr__(self, "lefts", lefts)
-        object.__setattr__(self, "parts", None if parts is None else tuple(map(_frozen, parts)))
-        object.__setattr__(self, "byte_ids", byte_ids)
-        object.__setattr__(self, "ties", ties)
-        object.__setattr__(self, "decode_only", MappingProxyType(dict(decode_only)))
-        object.__setattr__(self, "model", model)
+        frozen["tokens"] = tokens
+        frozen["parts"] = None if parts is None else tuple(map(_frozen, parts))
+        frozen["decode_only"] = MappingProxyType(dict(decode_only))
+        frozen["model"] = model
+        for name, value in frozen.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of_model(cls, model: Pieces, decode_only: Mapping[int, bytes]) -> Vocabulary:
@@ -179,13 +182,10 @@ class Vocabulary:
             sha.update(self.offsets.astype("<u4").tobytes())
             sha.update(self.tokens)
             if not self.is_rank_table:
-                for name, array in (
-                    ("lefts", self.lefts),
-                    ("byte ids", self.byte_ids),
-                    ("ties", self.ties),
-                ):
+                for name in ("lefts", "byte_ids", "ties"):
+                    array = getattr(self, name)
                     if array is not None:
-                        sha.update(f"{name} {len(array)}\n".encode())
+                        sha.update(f"{name.replace('_', ' ')} {len(array)}\n".encode())
                         sha.update(array.astype("<u4").tobytes())
                 sha.update(repr(sorted(self.decode_only.items())).encode())
             if self.model is not None:
@@ -199,31 +199,20 @@ class Vocabulary:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented
-        if self.is_rank_table and other.is_rank_table:
-            return (
-                self.tokens == other.tokens
-                and np.array_equal(self.offsets, other.offsets)
-                and np.array_equal(self.ids, other.ids)
-            )
-        return self.digest == other.digest
+        return len(self) == len(other) and self.digest == other.digest
 
     def __hash__(self) -> int:
-        return hash((len(self), self.tokens))
+        return hash(self.digest)
 
     def __repr__(self) -> str:
         return f"<Vocabulary of {len(self)} tokens, {len(self.tokens)} bytes>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.is_rank_table:
-            return Vocabulary, (self.tokens, self.offsets, self.ids)
-        made = functools.partial(
-            Vocabulary,
-            lefts=self.lefts,
-            byte_ids=self.byte_ids,
-            ties=self.ties,
-            decode_only=dict(self.decode_only),
-            model=self.model,
-        )
+        names = "lefts", "byte_ids", "ties", "model"
+        more = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        if self.decode_only:
+            more["decode_only"] = dict(self.decode_only)
+        made = functools.partial(Vocabulary, **more) if more else Vocabulary
         return made, (self.tokens, self.offsets, self.ids)
 
     def __setattr__(self, name: str, value: object) -> None:
