@@ -14,8 +14,10 @@ import streamtok
 from streamtok.engines.template import NO_TEMPLATE
 from streamtok.errors import VocabularyError
 from streamtok.formats.detection import read_together
+from streamtok.formats.packed import dumps_packed, loads_packed
 from streamtok.patterns.named import PATTERNS
 from tests.conftest import chunked, stream_ids
+from tests.encodings import make_encoding
 from tests.sentencepiece_models import trained
 
 ALPHABET = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -59,6 +61,17 @@ def test_a_tokenizer_json_says_everything(tmp_path: Path) -> None:
     assert {"tokenizer.json", "tokenizer_config.json", "added_tokens.json"} <= read
 
 
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    (tmp_path / "tokenizer.model").write_bytes(trained())
+    return tmp_path
+
+
+def beside(entry: dict[str, Any]) -> dict[str, Any]:
+    """A configuration with a token."""
+    return {"added_tokens_decoder": {"5000": entry}}
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
@@ -70,23 +83,19 @@ def test_a_tokenizer_json_says_everything(tmp_path: Path) -> None:
         ({"add_bos_token": True, "bos_token": "<none>"}, "bos_token '<none>' is not a token"),
         ({"additional_special_tokens": "x"}, "additional_special_tokens: expected an array"),
         ([], "expected an object"),
+        (beside({"content": "<s>", "special": True}), r"'<s>' has id 5000, in the model 1$"),
+        (beside({"content": "<x>", "lstrip": True}), "lstrip of the token '<x>' is not supported"),
+        (beside({"content": "", "special": True}), "''|empty"),
     ],
 )
-def test_bad_files(config: Any, message: str, tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.model").write_bytes(trained())
-    write(tmp_path, tokenizer_config=config)
+def test_bad_files(config: Any, message: str, model: Path) -> None:
+    write(model, tokenizer_config=config)
     with pytest.raises(VocabularyError, match=message) as info:
-        streamtok.load(tmp_path)
-    assert str(tmp_path) in str(info.value)
+        streamtok.load(model)
+    assert str(model) in str(info.value)
 
 
 # SentencePiece
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    (tmp_path / "tokenizer.model").write_bytes(trained())
-    return tmp_path
 
 
 def test_a_model_by_itself(model: Path) -> None:
@@ -147,33 +156,14 @@ def test_templates_of_models(
     assert stream_ids(enc.stream_encoder(add_special_tokens=True), ["a", " b"]) == expected
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ({"content": "<s>", "special": True}, r"'<s>' has id 5000, in the model 1$"),
-        ({"content": "<x>", "lstrip": True}, r"lstrip of the token '<x>' is not supported beside"),
-        ({"content": "", "special": True}, r"''|empty"),
-    ],
-)
-def test_bad_tokens_beside_a_model(entry: dict[str, Any], message: str, model: Path) -> None:
-    write(model, tokenizer_config={"added_tokens_decoder": {"5000": entry}})
-    with pytest.raises(VocabularyError, match=message):
-        streamtok.load(model)
-
-
 # Which token ends a text
 
 
-def _with_ends(folder: Path) -> streamtok.Encoding:
+def _with_ends(folder: Path) -> None:
     """A tokenizer.json with two tokens that may end a text."""
-    made = streamtok.Encoding(
-        "ends",
-        pat_str=PATTERNS["gpt2"],
-        mergeable_ranks={bytes([byte]): byte for byte in range(256)},
-        special_tokens={"<|endoftext|>": 50256, "<|im_end|>": 50257, "<|eom|>": 50258},
-    )
+    specials = {"<|endoftext|>": 50256, "<|im_end|>": 50257, "<|eom|>": 50258}
+    made = make_encoding(PATTERNS["gpt2"], special=specials)
     streamtok.formats.save_huggingface(made, folder / "tokenizer.json")
-    return made
 
 
 @pytest.mark.parametrize(
@@ -207,18 +197,14 @@ def test_the_tokens_that_end_a_text(
     for name, value in files.items():
         (tmp_path / name).write_text(json.dumps(value))
     enc = streamtok.load(tmp_path)
-    packed = tmp_path / "packed.streamtok"
-    streamtok.formats.save_packed(enc, packed)
-    for one in (enc, streamtok.load(packed), pickle.loads(pickle.dumps(enc))):
+    for one in (enc, loads_packed(dumps_packed(enc)), pickle.loads(pickle.dumps(enc))):
         assert (one.eos_token, one.eos_tokens, one.eot_token) == (expected[0], expected, 50256)
     assert streamtok.load(tmp_path / "tokenizer.json").eos_token == 50256  # one file alone
     assert enc.digest == streamtok.load(tmp_path / "tokenizer.json").digest
 
 
 def test_no_token_ends_a_text(tmp_path: Path) -> None:
-    enc = streamtok.Encoding(
-        "none", pat_str=".", mergeable_ranks={bytes([i]): i for i in range(256)}, special_tokens={}
-    )
+    enc = make_encoding()
     assert enc.eos_tokens == ()
     with pytest.raises(KeyError):
         enc.eos_token  # noqa: B018
@@ -243,5 +229,4 @@ def test_truncation_and_padding_are_kept(tmp_path: Path) -> None:
     streamtok.formats.save_huggingface(enc, tmp_path / "again.json")
     again = Tokenizer.from_file(str(tmp_path / "again.json"))
     assert again.encode(text).ids == theirs.encode(text).ids
-    streamtok.formats.save_packed(enc, tmp_path / "packed.streamtok")
-    assert streamtok.load(tmp_path / "packed.streamtok").truncation == written["truncation"]
+    assert loads_packed(dumps_packed(enc)).truncation == written["truncation"]
