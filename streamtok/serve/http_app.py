@@ -3,7 +3,6 @@
     POST /tokenize           {"prompt": "Tea", "add_special_tokens": true}
                              {"count": 1, "max_model_len": null, "tokens": [3], "token_strs": null}
     POST /detokenize         {"tokens": [3]}  ->  {"prompt": "Tea"}
-    POST /detokenize/stream  ids as they come, any number in a line  ->  events with their text
     GET  /health
 
 Unlike in vLLM, the text of a special token is plain text unless the service is told otherwise: a
@@ -19,16 +18,14 @@ be an address, localhost or a name that was given, and `Origin` must be the serv
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .. import view  # noqa: F401  # says which extra to install
 
 # isort: split
-import msgspec
 from msgspec import Meta, Struct
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -50,9 +47,7 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
 
 DEFAULT_MAX_REQUEST = 16 << 20
-DEFAULT_IDLE_TIMEOUT = 300.0
 _SMALL = 1 << 14  # bytes of a body that is answered at once
-_MAX_LINE = 1 << 16  # bytes of ids in a line
 _Id = Annotated[int, Meta(ge=0, lt=1 << 32)]
 _ENDS = "the service is shutting down"  # uvicorn cancels what goes on after the grace
 _SPARE = 64  # connections beyond the requests at a time, which are told so or ask for /health
@@ -68,18 +63,15 @@ def make_http_app(
     max_requests: int = DEFAULT_MAX_CONNECTIONS,
     max_request: int = DEFAULT_MAX_REQUEST,
     max_model_len: int | None = None,
-    idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
 ) -> HttpApp:
     """HttpApp: an ASGI application, which other applications can mount.
 
     allowed_special, disallowed_special: as for `Encoding.encode`, but the text of special tokens is
     plain text by default. errors: for requests that are not UTF-8. hosts: names that `Host` may
     have beside addresses in numbers and localhost. max_requests: at a time. max_request: bytes of a
-    request. max_model_len: what `/tokenize` says of the model. idle_timeout: seconds between two
-    lines of ids; 0 or None: no limit. Raises UnsupportedPatternError for an encoding that has no
-    streams, MissingLibraryError without Starlette.
+    request. max_model_len: what `/tokenize` says of the model. Raises MissingLibraryError without
+    Starlette.
     """
-    encoding.stream_decoder()  # raises now if the encoding has no streams
     text = {
         "allowed_special": allowed_special,
         "disallowed_special": disallowed_special,
@@ -90,7 +82,6 @@ def make_http_app(
         "/health": _health,
         "/tokenize": service.endpoint(_Tokenize, service.tokenize),
         "/detokenize": service.endpoint(_Detokenize, service.detokenize),
-        "/detokenize/stream": _IdStream(encoding, idle_timeout),
     }
     return HttpApp(service.counters, routes, frozenset(map(str.lower, hosts)), max_requests)
 
@@ -242,77 +233,6 @@ def _error(status: int, text: str, headers: dict[str, str] | None = None) -> Res
     return response
 
 
-class _IdStream:
-    """Text from ids as they come: each line of ids is answered by an event, if it completes text.
-
-    An ASGI application of its own, because an answer of Starlette's begins when the body is read.
-    """
-
-    def __init__(self, encoding: Encoding, idle_timeout: float | None) -> None:
-        self._encoding = encoding
-        self._idle_timeout = idle_timeout
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        decoder = self._encoding.stream_decoder()
-        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        try:
-            async for line in _lines(receive, self._idle_timeout):
-                text = decoder.decode(_ids_of(line))
-                if text:
-                    await _say(send, {"text": text})
-            text = decoder.flush()
-            if text:
-                await _say(send, {"text": text})
-            await _say(send, "[DONE]")
-        except Refused as error:
-            await _say(send, {"error": {"message": str(error), "code": error.status}})
-        except (KeyError, StreamtokError) as error:
-            await _say(send, {"error": {"message": f"tokens: {message_of(error)}", "code": 400}})
-        except ClientDisconnect:
-            return
-        except asyncio.CancelledError:
-            await _say(send, {"error": {"message": _ENDS, "code": 503}})
-        await send({"type": "http.response.body"})
-
-
-async def _say(send: Send, value: Any) -> None:
-    data = value if isinstance(value, str) else json.dumps(value)
-    event = f"data: {data}\n\n".encode()
-    await send({"type": "http.response.body", "body": event, "more_body": True})
-
-
-async def _lines(receive: Receive, idle_timeout: float | None) -> AsyncIterator[bytes]:
-    """The lines of the body as they come. Raises Refused if a line takes too long."""
-    rest, more = b"", True
-    loop = asyncio.get_running_loop()
-    begun = loop.time()
-    while more:
-        left = begun + idle_timeout - loop.time() if idle_timeout else None
-        try:
-            message = await asyncio.wait_for(receive(), left)
-        except asyncio.TimeoutError:
-            raise Refused(f"no line of ids came for {idle_timeout:g} seconds", 408) from None
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        more = message.get("more_body", False)
-        *lines, rest = (rest + message.get("body", b"")).split(b"\n")
-        if len(rest) > _MAX_LINE:
-            raise Refused(f"a line has at most {_MAX_LINE:,} bytes", 413)
-        for line in lines:
-            yield line
-        if lines:
-            begun = loop.time()
-    yield rest
-
-
-def _ids_of(line: bytes) -> list[int]:
-    try:
-        return msgspec.convert([int(word) for word in line.split()], list[_Id])
-    except (ValueError, msgspec.ValidationError):
-        raise Refused("a line has ids in decimal, with spaces between them") from None
-
-
 def run_http(
     encoding: Encoding,
     *,
@@ -321,7 +241,7 @@ def run_http(
     hosts: Collection[str] = (),
     on_ready: Callable[[str], None] | None = None,
     max_connections: int | None = None,
-    idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
+    idle_timeout: float | None = 300.0,
     max_lifetime: float | None = None,
     grace: float = DEFAULT_GRACE,
     metrics: tuple[str, int] | None = None,
@@ -341,7 +261,6 @@ def run_http(
         encoding,
         hosts={host, *hosts},
         max_requests=places,
-        idle_timeout=idle_timeout,
         **settings,
     )
     server = Server(

@@ -1,4 +1,4 @@
-"""`streamtok serve --http`: vLLM's requests and responses, text from ids as they come, limits."""
+"""`streamtok serve --http`: vLLM's requests and responses, limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ def served(encoding: Any = GPT2, connections: int = 100, **settings: Any) -> Ite
     """A client of a service. The settings are those of `make_http_app` and of `Server`."""
     names = {"idle_timeout", "max_lifetime", "grace"} & settings.keys()
     of_server = {name: settings.pop(name) for name in names}
-    settings |= {name: of_server[name] for name in names & {"idle_timeout"}}
     app = make_http_app(encoding, **settings)
     with (
         serving(app, max_connections=connections, **of_server) as url,
@@ -219,22 +218,17 @@ def connect(client: httpx.Client) -> socket.socket:
     return socket.create_connection((where.hostname, where.port), timeout=60)
 
 
-def talk(client: httpx.Client) -> socket.socket:
+REST = b'"prompt": "a"}'
+
+
+def begin_request(client: httpx.Client) -> socket.socket:
+    """A connection with a request whose body lacks REST."""
     made = connect(client)
     made.sendall(
-        b"POST /detokenize/stream HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"POST /tokenize HTTP/1.1\r\nHost: [::1]\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 15\r\n\r\n{"
     )
     return made
-
-
-def chunk(data: bytes) -> bytes:
-    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
-
-
-def events(received: bytes) -> list[Any]:
-    said = [line[6:] for line in received.split(b"\r\n") for line in line.split(b"\n")
-            if line.startswith(b"data: ")]  # fmt: skip
-    return [one if one == b"[DONE]" else json.loads(one) for one in said]
 
 
 def read_until(made: socket.socket, wanted: bytes) -> bytes:
@@ -244,54 +238,6 @@ def read_until(made: socket.socket, wanted: bytes) -> bytes:
         assert part, received
         received += part
     return received
-
-
-def test_text_from_ids_as_they_come(client: httpx.Client) -> None:
-    with talk(client) as made:
-        received = b""
-        for id in GPT2.encode("Tea 🎉 two"):
-            made.sendall(chunk(f"{id}\n".encode()))
-            if GPT2.decode([id]).isascii():  # its text comes before the next id is sent
-                received += read_until(made, json.dumps(GPT2.decode([id])).encode())
-        made.sendall(b"0\r\n\r\n")
-        received += read_until(made, b"[DONE]")
-        found = events(received)
-        assert b"content-type: text/event-stream" in received
-        assert found[-1] == b"[DONE]"
-        assert "".join(one["text"] for one in found[:-1]) == "Tea 🎉 two"
-
-
-def test_an_open_character_at_the_end(client: httpx.Client) -> None:
-    response = client.post("/detokenize/stream", content=b"12520 236")
-    *texts, last = events(response.content)
-    assert ("".join(one["text"] for one in texts), last) == (" \ufffd", b"[DONE]")
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [(b"1 x", "in decimal"), (b"-1", "in decimal"), (b"1" * 70_000, "a line has at most")],
-)
-def test_a_stream_that_is_no_ids(client: httpx.Client, body: bytes, message: str) -> None:
-    *_, last = events(client.post("/detokenize/stream", content=body).content)
-    assert message in last["error"]["message"]
-    (last,) = events(client.post("/detokenize/stream", content=b"999999\n").content)
-    assert last["error"]["code"] == 400
-    assert last["error"]["message"].startswith("tokens: Invalid token for decoding: 999999")
-
-
-def test_a_line_that_comes_byte_by_byte() -> None:
-    """Each byte comes in time, the line does not."""
-    with served(idle_timeout=0.5) as client, talk(client) as made:
-        made.settimeout(0.1)
-        received = b""
-        for _ in range(600):
-            made.sendall(chunk(b"1"))
-            with contextlib.suppress(TimeoutError):
-                received += made.recv(1 << 16)
-            if b"no line of ids came" in received:
-                break
-        else:
-            pytest.fail("the stream goes on")
 
 
 def rest_of(made: socket.socket) -> bytes:
@@ -304,15 +250,9 @@ def rest_of(made: socket.socket) -> bytes:
 
 
 def test_health_while_all_places_are_taken() -> None:
-    """By streams, and by requests whose bodies do not come; others are told to try again."""
-    with served(max_requests=3, connections=10) as client, contextlib.ExitStack() as closing:
-        for _ in range(2):
-            read_until(closing.enter_context(talk(client)), b"200 OK")
-        slow = closing.enter_context(connect(client))
-        slow.sendall(
-            b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            b"Content-Length: 15\r\n\r\n{"
-        )
+    """By requests whose bodies do not come; others are told to try again."""
+    with served(max_requests=2, connections=10) as client, contextlib.ExitStack() as closing:
+        slow = [closing.enter_context(begin_request(client)) for _ in range(2)]
         deadline = time.monotonic() + 60  # until the server has read the last one
         while (response := client.post("/tokenize", json={"prompt": ""})).status_code == 200:
             assert time.monotonic() < deadline
@@ -321,8 +261,8 @@ def test_health_while_all_places_are_taken() -> None:
         waiting = [closing.enter_context(connect(client)) for _ in range(30)]
         assert client.get("/health").status_code == 200
         assert client.post("/detokenize", json={"tokens": []}).status_code == 503
-        slow.sendall(b'"prompt": "a"}')
-        read_until(slow, b'"count":1')
+        slow[0].sendall(REST)
+        read_until(slow[0], b'"count":1')
         assert client.post("/tokenize", json={"prompt": "a"}).status_code == 200
         assert len(waiting) == 30
 
@@ -361,29 +301,26 @@ def test_a_client_that_does_not_read_its_answer() -> None:
 
 
 def test_how_long_a_connection_lasts() -> None:
-    with served(max_lifetime=0.5) as client, talk(client) as stream, connect(client) as silent:
-        assert b"[DONE]" not in rest_of(stream)
-        assert rest_of(silent) == b""
+    with served(max_lifetime=0.5) as client:
+        with begin_request(client) as begun, connect(client) as silent:
+            assert rest_of(begun) == rest_of(silent) == b""
         assert client.post("/tokenize", json={"prompt": "a"}).status_code == 200
 
 
 def test_how_long_requests_go_on_when_the_service_ends() -> None:
-    """A stream that ends in time is whole; another ends with an error."""
+    """One whose body comes in time is answered; another gets an error."""
     for grace in (60, 0.2):
         with contextlib.ExitStack() as closing:
             client = closing.enter_context(served(grace=grace))
-            with talk(client) as stream, talk(client) as other, ThreadPoolExecutor() as pool:
-                for one in (stream, other):
-                    read_until(one, b"200 OK")
+            with begin_request(client) as begun, ThreadPoolExecutor() as pool:
+                client.get("/health")  # the server has read what was sent before
                 ended = pool.submit(closing.pop_all().close)
-                time.sleep(0.1)
-                stream.sendall(chunk(b"1 2\n") + b"0\r\n\r\n")
-                assert events(rest_of(stream))[-1] == b"[DONE]"
                 if grace == 60:
-                    other.sendall(b"0\r\n\r\n")
-                    assert events(rest_of(other)) == [b"[DONE]"]
+                    time.sleep(0.1)
+                    begun.sendall(REST)
+                    assert b'"count":1' in rest_of(begun)
                 else:
-                    assert events(rest_of(other))[-1]["error"]["code"] == 503
+                    assert b'"code":503' in rest_of(begun)
                 ended.result(60)
 
 
@@ -405,10 +342,9 @@ def test_web_pages_get_no_answer(
     for path, body in (
         ("/tokenize", b'{"prompt": "a"}'),
         ("/detokenize", b'{"tokens": [1]}'),
-        ("/detokenize/stream", b"1"),
     ):
         response = client.post(path, content=body, headers=headers)
-        assert response.status_code == (200 if (status, path[-1]) == (415, "m") else status)
+        assert response.status_code == status
         if response.status_code != 200:
             assert response.json()["error"]["code"] == status
     if status != 415:
