@@ -638,9 +638,8 @@ class Encoding(FastEncoding):
         character before it (at the beginning of a text, and after an added token, with the one
         after it). Text that a normalizer puts in goes with the text after it. In bytes, a span is
         exact but where a character was repaired or changed, and all of that counts. settings: as
-        for `encode`; ids of add_special_tokens have empty spans at the two ends. Raises
-        as `encode`; UnsupportedPatternError where text is changed and then cut by a pattern that
-        has no tables.
+        for `encode`; ids of add_special_tokens have empty spans at the two ends. Raises as
+        `encode`; UnsupportedPatternError for a pattern that has no tables.
 
         >>> ids, spans = enc.encode_with_offsets("naïve text")
         >>> [("naïve text"[start:stop]) for start, stop in spans]

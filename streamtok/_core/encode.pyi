@@ -151,11 +151,7 @@ class Encoder:
         self, data: str | Buffer, rules: ChangeRules, errors: str, output: Output[_Result]
     ) -> _Result: ...
     def encode_split(
-        self,
-        data: Buffer,
-        ends: npt.NDArray[np.int64],
-        output: Output[_Result],
-        origin: int = 0,
+        self, data: Buffer, ends: npt.NDArray[np.int64], output: Output[_Result]
     ) -> _Result: ...
     def encode_pretoken(self, pretoken: Buffer) -> list[int]: ...
 

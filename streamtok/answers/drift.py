@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._core.encode import LIST
-from .prefixes import feed, open_stream
 from .text_settings import Settings
 
 if TYPE_CHECKING:
@@ -21,28 +20,18 @@ if TYPE_CHECKING:
 
 __all__ = ["first_drift"]
 
-_STEP = 1 << 14  # bytes that are encoded before their ids are compared
-
 
 def first_drift(encoding: Defined, ids: Iterable[int] | IdArray) -> int | None:
     """The index of the first id that the encoding of the ids' text has not; None: there is none."""
     given = _as_list(encoding, ids)
     index = 0
     for found in _encoded_again(encoding, given):
-        shared = _shared(found, given, index)
-        if shared < len(found):
-            return index + shared
+        wanted = given[index : index + len(found)]
+        if found != wanted:
+            pairs = zip(found, wanted, strict=False)
+            return index + next((at for at, (a, b) in enumerate(pairs) if a != b), len(wanted))
         index += len(found)
     return None if index == len(given) else index
-
-
-def _shared(found: list[int], given: list[int], start: int) -> int:
-    """How many of the first ids of `found` are those of `given` from `start` on."""
-    at = 0
-    for size in (1 << 12, 1 << 6, 1):  # slices are compared at once
-        while (part := found[at : at + size]) and part == given[start + at : start + at + size]:
-            at += len(part)
-    return at
 
 
 def _as_list(encoding: Defined, ids: Any) -> list[int]:
@@ -67,13 +56,13 @@ def _text_of(encoding: Defined, ids: list[int], is_first: bool) -> bytes:
 
 
 def _encoded_again(encoding: Defined, ids: list[int]) -> Iterator[list[int]]:
-    """The ids of the text of `ids`, a part at a time."""
+    """The ids of the text of `ids`, up to each special id where these stay what they are."""
     special = encoding.definition.specials
     used = special.ids.intersection(ids)
     if not encoding.definition.texts.is_plain:
         allowed = {text for text, id in special.special.items() if id in used}
         settings = Settings(encoding, allowed_special=allowed, errors="surrogateescape")
-        yield from _in_steps(settings, _text_of(encoding, ids, is_first=True))
+        yield settings.encode(_text_of(encoding, ids, is_first=True), LIST)
         return
     settings = Settings(encoding, errors="surrogateescape")
     is_first = True
@@ -82,12 +71,5 @@ def _encoded_again(encoding: Defined, ids: list[int]) -> Iterator[list[int]]:
         if is_special:
             yield part
         else:
-            yield from _in_steps(settings, _text_of(encoding, part, is_first))
+            yield settings.encode(_text_of(encoding, part, is_first), LIST)
         is_first = False
-
-
-def _in_steps(settings: Settings, text: bytes) -> Iterator[list[int]]:
-    tail = open_stream(settings)
-    for start in range(0, len(text), _STEP):
-        stop = start + _STEP
-        yield feed(tail, text[start:stop], stop >= len(text), LIST)

@@ -13,21 +13,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import COUNT, LIST
 from ..engines.protocol import NO_LIMIT
-from ..errors import DisallowedSpecialError, UnsupportedPatternError
+from ..errors import DisallowedSpecialError
 from .text_window import character_ends
 
 if TYPE_CHECKING:
-    from .._core.encode import Output
+    from .._core.encode import Output, Tail
     from ..engines.protocol import Result
     from .text_settings import Settings
     from .text_window import TextWindow
 
-__all__ = ["Prefixes", "feed", "open_stream"]
+__all__ = ["Prefixes", "feed"]
 
 _SMALL_STEP = 8  # characters: a budget's end is looked for as closely as that
 _BLOCK = 64  # places that are looked at together
 _AHEAD = 64  # characters that are read on when a token has to become certain
-_SMALL_TEXT = 1 << 13  # characters, of which every beginning may be encoded as a whole
 
 
 class _Mark(NamedTuple):
@@ -35,7 +34,7 @@ class _Mark(NamedTuple):
 
     position: int
     tokens: int
-    tail: Any
+    tail: Tail
 
 
 class Prefixes:
@@ -45,8 +44,7 @@ class Prefixes:
         self._token_bytes = settings.definition.decoder.token_bytes
         self._source = source
         self._start = start
-        tail = open_stream(settings)
-        self._marks = [_Mark(start, 0, tail)]
+        self._marks = [_Mark(start, 0, settings.tail())]
         self._behind: _Behind | None = None
         self.stop = start  # no beginning that reaches this place is within the budget
         self.end = start  # of the whole text, if it is within the budget
@@ -61,7 +59,6 @@ class Prefixes:
         source = self._source
         position, tokens, tail = self._marks[-1]
         step = max(_SMALL_STEP, min(int(budget * each * 0.9), 1 << 20))
-        is_whole = isinstance(tail, _Whole)
         while True:
             tail.hurry()  # the sooner ids are certain, the fewer places are tried
             before = tail.copy()
@@ -71,10 +68,9 @@ class Prefixes:
             found = feed(tail, piece, is_end, COUNT, self.offset)
             tokens = given + found
             if tokens > budget:
-                if step <= _SMALL_STEP or len(piece) <= _SMALL_STEP or is_whole:
+                if step <= _SMALL_STEP or len(piece) <= _SMALL_STEP:
                     self._marks.append(_Mark(position, given, before))
                     self.stop = position + len(piece)
-                    self.refuse_large()
                     return False
                 step = max(_SMALL_STEP, min(step, len(piece)) // 4)
                 tail = before
@@ -88,12 +84,6 @@ class Prefixes:
             # What was seen so far says how much is left, but one should rather stop before it.
             each = (position - self._start) / max(tokens, 1)
             step = max(_SMALL_STEP, min(int((budget - tokens) * each * 0.9), 1 << 20))
-
-    def refuse_large(self) -> None:
-        """Raise why there is no stream of this encoding if too much would be encoded again."""
-        tail = self._marks[0].tail
-        if isinstance(tail, _Whole) and self._source.reaches(self._start + _SMALL_TEXT):
-            tail.refuse()
 
     def places(self, above: int) -> Iterator[int]:
         """Where a beginning within the budget may end, from the last on; none up to `above`."""
@@ -161,39 +151,7 @@ class _Behind:
         return len(beginning) in self._ends and self._bytes.startswith(beginning)
 
 
-class _Whole:
-    """What looks like the tail of an encoding that has no streams: everything waits for the end."""
-
-    tokens_out = 0
-
-    def __init__(self, settings: Settings, parts: tuple[Any, ...] = ()) -> None:
-        self._settings = settings
-        self._parts = parts
-
-    def copy(self) -> _Whole:
-        return _Whole(self._settings, self._parts)
-
-    def hurry(self) -> None:
-        """Nothing is certain before the end."""
-
-    def refuse(self) -> None:
-        """Raise why there is no stream."""
-        self._settings.tail()
-
-    def encode(self, piece: Any, final: bool, output: Output[Result], limit: int) -> Result:
-        self._parts += (piece,)
-        return self._settings.encode(piece[:0].join(self._parts) if final else b"", output)
-
-
-def open_stream(settings: Settings) -> Any:
-    """The tail of a stream without a template, or what looks like it, for any encoding."""
-    try:
-        return settings.tail()
-    except UnsupportedPatternError:
-        return _Whole(settings)
-
-
-def feed(tail: Any, piece: Any, final: bool, output: Output[Result], offset: int = 0) -> Result:
+def feed(tail: Tail, piece: Any, final: bool, output: Output[Result], offset: int = 0) -> Result:
     """The ids that a piece makes certain, as `output` gives them.
 
     offset: bytes before the stream began, for errors.

@@ -39,6 +39,7 @@ def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int
     """(start, number of ids) of the longest suffix of `text` within the budget that is made of
     whole characters and of the last tokens of the whole. text: str, or bytes or a view of bytes.
     """
+    settings.tail()  # raises for a pattern without tables, as for the other side
     ids = settings.encode(text, ARRAY)
     if len(ids) <= budget:
         return 0, len(ids)
@@ -51,7 +52,6 @@ def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int
     spelled = _spell(settings, part)
     if spelled is None:
         prefixes = Prefixes(settings, TextWindow(part))
-        prefixes.refuse_large()
         if n_before * len(part) > _MOST_WORK:
             raise ValueError(
                 f"{len(part):,} characters before the end of the text, encoding cannot begin "

@@ -8,7 +8,6 @@ from .._core.encode import bytes_of
 from ..engines.protocol import NO_LIMIT
 from ..engines.source_units import check_unit
 from ..engines.trace import BEGINNING
-from ..engines.whole_texts import WholeTextEngine
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,10 +27,6 @@ def encode_with_offsets(
     # A plain copy, once: others may write to bytes, and a derived class may have other methods.
     text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
     tracer = settings.definition.tracer(settings.errors, settings.template)
-    engine = settings.definition.engine
-    if isinstance(engine, WholeTextEngine):
-        found = engine.encode_with_places(text, settings.matcher, settings.errors)
-        return tracer.of_whole(*found, text, unit)
     tail = settings.tail(settings.template)  # a stream of one chunk
     ids, spans, _ = tracer.encode(tail, BEGINNING, text, True, unit, NO_LIMIT)
     return ids, spans

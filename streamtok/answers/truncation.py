@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import COUNT, repaired
 from ..engines.texts import check_budget, text_view
-from .prefixes import Prefixes, feed, open_stream
+from .prefixes import Prefixes, feed
 from .suffixes import longest_suffix
 from .text_window import TextWindow, is_buffer
 
@@ -36,7 +36,7 @@ def fits(settings: Settings, text: Text | Iterable[Text] | SupportsRead, max_tok
     """Whether the text has at most `max_tokens` ids."""
     left = check_budget("max_tokens", max_tokens) - settings.template.size
     source = TextWindow(text)
-    tail = open_stream(settings)
+    tail = settings.tail()
     position = 0
     while left >= 0:
         step = min(2 * left + 64, _STEP)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.encode import ARRAY, COUNT, LIST, Cuts, WorkList, bytes_of, check_policy, size_of
-from ..errors import UnsupportedPatternError
 from ..threads import cached_property, check_threads, run_in_threads, usable_cores
 from .plain import PlainEngine
 from .protocol import NO_LIMIT, Engine
@@ -191,11 +190,7 @@ class TextEncoder:
         """The first `budget` ids, or all if there are fewer. Reads no further than it must."""
         whole = text_view(text)
         ids: list[int] = []
-        try:
-            tail = self.engine.tail(matcher, errors, template)
-        except UnsupportedPatternError:
-            ids = self.engine.encode(text, matcher, errors, LIST)
-            return [*template.before, *ids, *template.after][:budget]
+        tail = self.engine.tail(matcher, errors, template)
         stop, is_end = 0, False
         while len(ids) < budget and not is_end:
             start, stop = stop, stop + min(5 * (budget - len(ids)) + 64, 1 << 20)

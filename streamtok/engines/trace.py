@@ -101,15 +101,6 @@ class Tracer:
         trace = Trace(source.forget(low, errors), tuple(held), tuple(places_held), pending)
         return given, spans, trace
 
-    def of_whole(
-        self, ids: IdArray, places: Offsets, text: str | bytes, unit: str
-    ) -> tuple[IdArray, Offsets]:
-        """(ids, spans in this unit), with those of the template, of a whole text."""
-        source = BEGIN.fed(text, True, self._errors)
-        spans = source.in_unit(self._spans(ids, places, 0), unit, self._errors)
-        spans = self._template.around_spans(spans, source, unit, self._errors)
-        return self._template.around(ids), spans
-
     def _spans(self, ids: IdArray, places: Offsets, reached: int) -> Offsets:
         """The bytes of the core's text that each id stands for."""
         if self._sizes is None:

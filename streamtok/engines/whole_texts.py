@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 import regex
 
-from .._core.encode import PLACES, Encoder, text_bytes
+from .._core.encode import ARRAY, Encoder, text_bytes
 from ..errors import DisallowedSpecialError, PatternError
 from ..patterns.budget import Budget
 from ..reference.bpe import compile_pattern, match_spans
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from .._core.encode import Output, SpecialMatcher
     from .._types import IdArray, Text
     from ..errors import UnsupportedPatternError
@@ -46,30 +44,17 @@ class WholeTextEngine:
         self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Result]
     ) -> Result:
         """See `Engine`. Raises PatternError where matching takes too long."""
-        return output.of(self.encode_with_places(text, matcher, errors)[0])
-
-    def encode_with_places(
-        self, text: Text, matcher: SpecialMatcher, errors: str
-    ) -> tuple[IdArray, npt.NDArray[np.int64]]:
-        """The ids, and of some their places in the text, as `Tail.encode` gives them for PLACES."""
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
         data = text_bytes(text, errors)
-        rows, places, count = [np.empty(0, np.uint32)], [np.empty((0, 3), np.int64)], 0
+        parts = [np.empty(0, np.uint32)]
         for start, end, token in matcher.split(data):
             if token is None:
                 raise DisallowedSpecialError(start, data[start:end].decode("utf-8", policy))
-            if token >= 0:
-                ids, found = np.array([token], np.uint32), np.array([(count, start, end)])
-            else:
-                segment = data[start:end]
-                ids, found = self.encoder.encode_split(
-                    segment, self._ends(segment, policy), PLACES, start
-                )
-                found[:, 0] += count  # its own numbers begin at 0
-            rows.append(ids)
-            places.append(found)
-            count += len(ids)
-        return np.concatenate(rows), np.concatenate(places)
+            is_token = token >= 0
+            parts.append(
+                np.array([token], np.uint32) if is_token else self._encode(data[start:end], policy)
+            )
+        return output.of(np.concatenate(parts))
 
     def tail(self, *settings: object) -> NoReturn:
         """Raise UnsupportedPatternError, as `rules`."""
@@ -77,8 +62,7 @@ class WholeTextEngine:
 
     rules = tail
 
-    def _ends(self, segment: bytes, policy: str) -> npt.NDArray[np.int64]:
-        """Where pre-tokens end, as `Encoder.encode_split` takes it."""
+    def _encode(self, segment: bytes, policy: str) -> IdArray:
         done = position = 0  # in bytes, in characters
         ends = []
         characters = segment.decode("utf-8", policy)
@@ -89,4 +73,4 @@ class WholeTextEngine:
             done += len(characters[start:end].encode("utf-8", policy))
             ends.append(done)
             position = end
-        return np.array(ends, np.int64)
+        return self.encoder.encode_split(segment, np.array(ends, dtype=np.int64), ARRAY)

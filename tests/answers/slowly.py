@@ -19,8 +19,6 @@ from ..encodings import make_encoding, space_rules
 from ..long.states.encodings import any_subject, random_ranks
 from ..nasty import TEXTS
 
-LOOKS_BEHIND = r"(?<=a)b+|a|[^ab]+|b"  # no automaton can follow it
-
 
 def any_encoding(rng: random.Random) -> tuple[streamtok.Encoding, bytes]:
     """An encoding of any kind, some with a template, and letters that matter to it."""
@@ -48,10 +46,8 @@ def _any_encoding(rng: random.Random) -> tuple[streamtok.Encoding, bytes]:
         return subject.encoding, subject.letters
     if kind < 0.75:
         return with_rules(rng.randrange(8), "spaces"), b"ab \xe2\x96\x81"
-    if kind < 0.9:
-        return with_rules(rng.randrange(8), "NFC"), "ab e\u0301\u00e9".encode()
     if kind < 0.95:
-        return looks_behind(rng.randrange(4)), b"ab "
+        return with_rules(rng.randrange(8), "NFC"), "ab e\u0301\u00e9".encode()
     return encoding_of(rng.choice(PACKED)), b"a 1\n"
 
 
@@ -69,12 +65,6 @@ def with_rules(number: int, normalizer: str) -> streamtok.Encoding:
         name=f"{normalizer} {number}",
         rules=rules,
     )
-
-
-@functools.cache
-def looks_behind(number: int) -> streamtok.Encoding:
-    ranks = random_ranks(random.Random(number), b"ab ")
-    return make_encoding(LOOKS_BEHIND, ranks, name="looks behind")
 
 
 def any_text(rng: random.Random, letters: bytes, most: int = 8) -> bytes:

@@ -22,7 +22,7 @@ from streamtok.engines.rules import NO_RULES
 from streamtok.engines.source_units import UNITS
 
 from ..encodings import SINGLES, make_encoding
-from .slowly import any_encoding, any_settings, any_text, as_given, cut, looks_behind
+from .slowly import any_encoding, any_settings, any_text, as_given, cut
 
 GPT2 = streamtok.get_encoding("gpt2")
 seeds = st.integers(0, 2**32)
@@ -198,15 +198,6 @@ def test_text_that_is_left_out_is_in_no_span_of_a_stream(text: str, cuts: list[i
 def bytes_and(*tokens: bytes) -> dict[bytes, int]:
     singles = dict(SINGLES)
     return singles | {token: 256 + i for i, token in enumerate(tokens)}
-
-
-def test_patterns_without_tables() -> None:
-    encoding = looks_behind(1)
-    text = "ab bé\u0301 aabb"
-    ids, spans = encoding.encode_with_offsets(text, "byte")
-    assert ids.tolist() == encoding.encode(text)
-    tokens = [text.encode()[start:stop] for start, stop in spans]
-    assert tokens == encoding.decode_tokens_bytes(ids.tolist())
 
 
 @pytest.mark.parametrize("special", [{"<s>": 256}, {"<one>": 257, "<other>": 257, "<s>": 257}])

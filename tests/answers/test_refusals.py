@@ -10,8 +10,11 @@ import pytest
 
 import streamtok
 
+from ..encodings import make_encoding
 from .slowly import with_rules
 
+LOOKS_BEHIND = make_encoding(r"(?<=a)b|.")
+LEAVES_OUT = make_encoding(r"[a-z]+")
 ENC = streamtok.get_encoding("cl100k_base")
 Call = Callable[..., Any]
 
@@ -48,6 +51,23 @@ REFUSED: list[tuple[Call, tuple[Any, ...], type[Exception], str]] = [
         ("e\u0301" * 10_000, 9, "left"),
         ValueError,
         "encoding cannot begin yet: this encoding changes text",
+    ),
+    *(
+        (call, arguments, streamtok.UnsupportedPatternError, "look-behind '\\(\\?<='")
+        for call, arguments in [
+            (lambda text: LOOKS_BEHIND.encode(text, max_tokens=9), ("ab",)),
+            (LOOKS_BEHIND.fits, ("ab", 9)),
+            (LOOKS_BEHIND.truncate, ("ab", 9)),
+            (LOOKS_BEHIND.truncate, ("ab", 9, "left")),
+            (lambda *how: list(LOOKS_BEHIND.split(*how)), ("ab", 9)),
+            (LOOKS_BEHIND.encode_with_offsets, ("ab",)),
+        ]
+    ),
+    (
+        LEAVES_OUT.encode_with_offsets,
+        ("a b",),
+        streamtok.UnsupportedPatternError,
+        "leaves text out",
     ),
     (ENC.split, ("text", 0), ValueError, "max_tokens must be at least 1, not 0"),
     (ENC.split, ("text", -3), ValueError, "max_tokens must be at least 1"),

@@ -34,7 +34,6 @@ WAYS = {
     "bytes": lambda enc: enc.encode(HOSTILE.encode(), errors="replace"),
     "batch": lambda enc: enc.encode_batch([HOSTILE, "a"]),
     "count": lambda enc: enc.count(HOSTILE),
-    "offsets": lambda enc: enc.encode_with_offsets(HOSTILE),
     "unstable": lambda enc: enc.encode_with_unstable(HOSTILE),
     "views": lambda enc: merges.pretokens(enc, HOSTILE),
     "reference": lambda enc: reference.split_in_turn([PATTERN], HOSTILE),

@@ -349,12 +349,11 @@ cdef class Encoder:
         finally:
             self.give(workspace)
 
-    def encode_split(self, data, ends, Output output not None, u64 origin=0):
+    def encode_split(self, data, ends, Output output not None):
         """The ids of pre-tokens that the caller found: data[0:ends[0]], data[ends[0]:ends[1]], ….
 
         data: bytes-like; ends: int64 [n], not beyond the data and, but for their signs,
-        non-decreasing. A negative end closes bytes that belong to no pre-token. output: PLACES, too;
-        these are in a text in which the data begins at `origin`.
+        non-decreasing. A negative end closes bytes that belong to no pre-token.
         """
         cdef ArrayView text = read_array(data, UINT8, "data")
         cdef ArrayView places = read_array(ends, INT64, "ends")
@@ -363,8 +362,6 @@ cdef class Encoder:
         cdef const i64* closed = <const i64*>places.data
         cdef Workspace workspace = self.take()
         try:
-            workspace.c.follows = output.form == AS_PLACES
-            workspace.c.origin = origin
             with nogil:
                 while done < count:
                     step = count - done if count - done < BATCH else BATCH
