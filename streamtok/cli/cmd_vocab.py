@@ -16,7 +16,7 @@ from .paint import columns, write_lines
 
 if TYPE_CHECKING:
     from ..answers.views.tokens import Token
-    from ..answers.views.vocabulary_search import TokenPage
+    from ..answers.views.vocabulary import TokenPage
     from ..encoding import Encoding
 
 _EXAMPLES = [
@@ -76,27 +76,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _find(args: argparse.Namespace, encoding: Encoding) -> Sequence[Any]:
-    from ..answers.views import vocabulary_lists, vocabulary_search
+    from ..answers.views import vocabulary
 
-    every = encoding.n_vocab
     if args.id is not None:
         try:
-            return [vocabulary_search.token_page(encoding, args.id)]
+            return [vocabulary.token_page(encoding, args.id)]
         except (KeyError, OverflowError):
             raise Refused(f"{shown(encoding.name)} has no id {args.id}") from None
     if args.search is not None:
         if not args.search:
             raise Misused("--search needs a text")
-        return vocabulary_search.find_text(encoding, args.search, every)
+        return vocabulary.find_text(encoding, args.search)
     if args.bytes is not None:
         try:
-            data = vocabulary_search.parse_hex(args.bytes)
+            data = vocabulary.parse_hex(args.bytes)
         except ValueError as error:
             raise Misused(f"--bytes: {error}") from None
-        return vocabulary_search.find_bytes(encoding, data, every)
-    if args.list == "longest":
-        return vocabulary_lists.longest(encoding, args.limit or every)
-    make: Callable[[Encoding], Sequence[Any]] = getattr(vocabulary_lists, args.list)
+        return vocabulary.find_bytes(encoding, data)
+    make: Callable[[Encoding], Sequence[Any]] = getattr(vocabulary, args.list)
     return make(encoding)
 
 
@@ -121,13 +118,11 @@ def _table(kind: str | None, found: Sequence[Any]) -> list[str]:
 def _page_lines(page: TokenPage) -> list[str]:
     token = page.token
     rank = "special" if token.is_special else "-" if token.rank is None else str(token.rank)
-    shares = ", ".join(f"{name} {share:.0%}" for name, share in page.scripts.items())
     lines = [
         f"text   {token.shown}",
         f"id     {token.id}",
         f"rank   {rank}",
         f"bytes  {token.bytes.hex(' ')}{'' if page.is_utf8 else '  (not UTF-8 by itself)'}",
-        f"is     {shares}",
     ]
     if page.merge_tree:
         lines.append("merges")
