@@ -395,10 +395,6 @@ class StreamDecoder(FastStreamDecoder):
         """Continue where `getstate` was called. Raises StateError, as StreamEncoder.setstate; the
         stream is then as before.
         """
-        self._load(state)
-
-    def _load(self, state: bytes, note: Any = None, is_over: bool = False) -> None:
-        """As `setstate`. note, is_over: of a derived class that settles."""
         body = unseal(state)
         if body[:32] != bytes.fromhex(self._encoding.digest):
             raise StateError(f"the saved state is of another encoding than {self._encoding.name!r}")
@@ -408,8 +404,7 @@ class StreamDecoder(FastStreamDecoder):
         bytes_out = int.from_bytes(body[40:48], "little")
         is_begun, bytes_out = bool(bytes_out >> 63), bytes_out & (1 << 63) - 1
         try:
-            is_over = is_over and tokens_in > 0
-            self._set_reached(tokens_in, bytes_out, is_begun, body[48:], note, is_over)
+            self._set_reached(tokens_in, bytes_out, is_begun, body[48:], None, False)
         except ValueError as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None
 
@@ -422,23 +417,22 @@ class StreamDecoder(FastStreamDecoder):
         self.setstate(state)
 
 
-def seal(body: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
+def seal(body: bytes) -> bytes:
     import zlib
 
-    return magic + zlib.crc32(body).to_bytes(4, "little") + body
+    return _STATE_MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
 
 
-def unseal(state: bytes, magic: bytes = _STATE_MAGIC) -> bytes:
+def unseal(state: bytes) -> bytes:
     import zlib
 
-    kind = magic.split()[1].decode()
     if not isinstance(state, bytes | bytearray | memoryview):
-        raise TypeError(f"a saved {kind} state is bytes, not {type(state).__name__}")
+        raise TypeError(f"a saved stream state is bytes, not {type(state).__name__}")
     state = bytes(state)
-    start = len(magic)
-    if state[:start] != magic:
-        raise StateError(f"these bytes are not a saved {kind} state of this version")
+    start = len(_STATE_MAGIC)
+    if state[:start] != _STATE_MAGIC:
+        raise StateError("these bytes are not a saved stream state of this version")
     body = state[start + 4 :]
     if zlib.crc32(body).to_bytes(4, "little") != state[start : start + 4] or len(body) < 33:
-        raise StateError(f"the saved {kind} state is damaged")
+        raise StateError("the saved stream state is damaged")
     return body

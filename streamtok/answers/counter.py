@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._core.encode import COUNT, OneCall, one_call
-from ..chunker import StreamEncoder, seal, unseal
-from ..errors import StateError
+from ..chunker import StreamEncoder
 
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial, Text
     from ..definition import Defined
 
 __all__ = ["Counter"]
-
-_MAGIC = b"streamtok counter 1\n"
 
 
 class Counter(OneCall):
@@ -129,24 +126,6 @@ class Counter(OneCall):
         stream = self._now[0].copy()
         stream.reset()
         self._now = stream, None
-
-    @one_call
-    def getstate(self) -> bytes:
-        """bytes: all that is needed to count on elsewhere, with the same settings."""
-        stream, total = self._now
-        last = b"" if total is None else total.to_bytes(8, "little")
-        return seal(bytes([len(last)]) + last + stream.getstate(), _MAGIC)
-
-    @one_call
-    def setstate(self, state: bytes) -> None:
-        """Continue where `getstate` was called. Raises StateError, as `StreamEncoder.setstate`."""
-        body = unseal(state, _MAGIC)
-        last, rest = body[1 : 1 + body[0]], body[1 + body[0] :]
-        if body[0] not in (0, 8):
-            raise StateError("the saved counter state is damaged: it holds too much")
-        stream = self._now[0].copy()
-        stream.setstate(rest)
-        self._now = stream, int.from_bytes(last, "little") if last else None
 
     @one_call
     def __getstate__(self) -> object:

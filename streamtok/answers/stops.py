@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -125,34 +124,5 @@ class StoppingDecoder(StreamDecoder):
     __copy__ = copy
 
     def getstate(self) -> bytes:
-        """bytes: all that is needed to continue elsewhere after `tokens_in` ids."""
-        known = super().getstate()
-        own = json.dumps([list(self._stops), *(self._note or _BEGIN)]).encode()
-        return len(known).to_bytes(8, "little") + known + own
-
-    def setstate(self, state: bytes) -> None:
-        """Continue where `getstate` was called, with the same stop strings. Raises StateError; the
-        stream is then as before.
-        """
-        state = bytes(memoryview(state))
-        size = int.from_bytes(state[:8], "little")
-        try:
-            stops, given, held, stop = json.loads(state[8 + size :])
-            if type(held) is not str or type(given) is not int or given < 0:
-                raise ValueError
-            found = None if stop is None else Stop(str(stop[0]), int(stop[1]))
-        except (ValueError, TypeError, IndexError):
-            raise StateError("the saved decoder state is damaged") from None
-        if stops != list(self._stops):
-            raise StateError(f"the saved state is of a decoder with the stop strings {stops!r}")
-        if len(held) >= self._longest or (found is not None and found.text not in self._stops):
-            raise StateError("the saved decoder state is damaged")
-        self._load(state[8 : 8 + size], (given, held, found), found is not None)
-
-    def __getstate__(self) -> object:
-        return self._encoding, self._stops, self._errors, self._skip, self.getstate()
-
-    def __setstate__(self, value: Any) -> None:
-        encoding, stops, errors, skip, state = value
-        self.__init__(encoding, stops, errors=errors, skip_special_tokens=skip)  # type: ignore[misc]
-        self.setstate(state)
+        """Raise StateError: a state has no place for the text that is held back."""
+        raise StateError("a decoder with stop strings cannot be saved: begin the text again")

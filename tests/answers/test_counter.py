@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import streamtok
 
-from ..conftest import encoding_of
 from .slowly import any_encoding, any_settings, any_text, as_given, cut
 
 CL100K = streamtok.get_encoding("cl100k_base")
@@ -76,36 +75,18 @@ def test_special_tokens_are_plain_text_unless_allowed() -> None:
 def test_a_failed_call_changes_nothing() -> None:
     counter = CL100K.counter(max_pending=40)
     counter.update(b"caf\xc3")
-    state = counter.getstate()
+    state = counter._now[0].getstate()
     for bad, error in [
         ("x", UnicodeDecodeError), (b"\xff", UnicodeDecodeError), (7, TypeError),
         (b"\xa9" + b"x" * 99, streamtok.PendingLimitExceeded),
     ]:  # fmt: skip
         with pytest.raises(error):
             counter.update(bad)  # type: ignore[arg-type]
-        assert counter.getstate() == state
+        assert counter._now[0].getstate() == state
     with pytest.raises(UnicodeDecodeError):
         counter.finish()
-    assert counter.getstate() == state
+    assert counter._now[0].getstate() == state
     assert (counter.pending, counter.estimate) == (4, CL100K.count("caf"))
     counter.update("")
     counter.update(b"\xa9")
     assert counter.finish() == CL100K.count("café")
-
-
-def test_states() -> None:
-    counter, other = CL100K.counter(), CL100K.counter()
-    counter.update(b"some text \xe6\x97")
-    state = counter.getstate()
-    other.setstate(state)
-    before = other.getstate()
-    for damaged in [b"", state[:-1], state[:40] + b"x" + state[41:], b"x" * 100]:
-        with pytest.raises(streamtok.StateError):
-            other.setstate(damaged)
-        assert other.getstate() == before
-    with pytest.raises(streamtok.StateError):
-        encoding_of("o200k_base").counter().setstate(state)
-    with pytest.raises(streamtok.StateError):
-        CL100K.counter(errors="replace").setstate(state)
-    with pytest.raises(TypeError):
-        other.setstate("x")  # type: ignore[arg-type]
