@@ -20,6 +20,7 @@ from streamtok.normalizers import (
     Strip,
     StripAccents,
 )
+from streamtok.vocabulary.byte_alphabet import to_bytes
 
 from .random_steps import CHARSMAP
 
@@ -85,11 +86,26 @@ NORMALIZERS = {
 }
 
 
-# name: (ours, theirs), of a stretch that begins a text
+class Uncut:
+    """A pre-tokenizer that cuts nothing, as a normalizer."""
+
+    def __init__(self, pre_tokenizer, has_letters=False):
+        self.pre_tokenizer, self.has_letters = pre_tokenizer, has_letters
+
+    def normalize_str(self, text):
+        made = "".join(part for part, _ in self.pre_tokenizer.pre_tokenize_str(text))
+        return to_bytes(made).decode() if self.has_letters else made
+
+
 PRE_TOKENIZERS = {
     scheme: (
         Normalizer([MetaspaceText("▁", scheme)]),
-        pre_tokenizers.Metaspace("▁", prepend_scheme=scheme, split=False),
+        Uncut(pre_tokenizers.Metaspace("▁", prepend_scheme=scheme, split=False)),
     )
     for scheme in ("always", "first", "never")
-} | {"prefix space": (Normalizer([PREFIX_SPACE]), None)}
+} | {
+    "prefix space": (
+        Normalizer([PREFIX_SPACE]),
+        Uncut(pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False), True),
+    )
+}
