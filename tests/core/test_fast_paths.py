@@ -228,23 +228,6 @@ def test_windows_decide_nearly_all_of_plain_text(name: str) -> None:
     assert (used == UNDECIDED).mean() < 0.25
 
 
-@pytest.mark.parametrize("source", [*SPLITS, MANY_CLASSES])
-def test_tiers_agree(source: str) -> None:
-    scanner = scanner_of(Pattern.compile(source))
-    if Pattern.compile(source).windows is None:
-        with pytest.raises(ValueError, match="no windows"):
-            marks(scanner, bytes(200), 8, 1)
-        return
-    rng = random.Random(source)
-    data = bytes(rng.choices(range(256), k=4000)) + text_of(rng, 2000).encode()
-    blocks = (len(data) - 9) // 64
-    seen = []
-    for level in LEVELS:
-        use_tier(scanner, level)
-        seen.append([words.tolist() for words in marks(scanner, data, 8, blocks)])
-    assert all(one == seen[0] for one in seen)
-
-
 def long_piece(rng: random.Random, letters: str, size: int) -> str:
     """Letters at random, runs of one, and a few of them again and again."""
     parts, made = [], 0

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import random
-
 import numpy as np
 import pytest
 
@@ -70,21 +67,3 @@ def test_quick_calls_equal_the_long_way(name: str) -> None:
             assert outcome(lambda: enc.count(text, **some)) == slow, (text, some)  # noqa: B023
         slow = outcome(lambda: enc.definition.engine.encode(text, ordinary, "strict", LIST))  # noqa: B023
         assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
-
-
-@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
-def test_quick_stream_equals_the_long_way(errors: str) -> None:
-    enc = encoding_of("cl100k_base")
-    rng = random.Random(errors)
-    for _ in range(300):
-        quick, slow = (enc.stream_encoder(errors=errors, max_pending=3000) for _ in range(2))
-        for _ in range(rng.randint(1, 8)):
-            chunk, final = rng.choice(CALLS), rng.random() < 0.2
-            if rng.random() < 0.5:
-                fast = outcome(lambda: quick.encode(chunk, final))  # noqa: B023
-            else:
-                fast = outcome(lambda: quick.encode_to_numpy(chunk, final).tolist())  # noqa: B023
-            assert fast == outcome(lambda: slow.take(chunk, final, LIST))  # noqa: B023
-            assert quick.getstate() == slow.getstate()
-            if rng.random() < 0.2:
-                quick = pickle.loads(pickle.dumps(quick)) if rng.random() < 0.5 else quick.copy()

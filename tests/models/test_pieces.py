@@ -229,19 +229,6 @@ def test_paths_that_share_nothing_wait() -> None:
     assert stream.flush() == encoding.encode("a" * 9999)
 
 
-def test_a_damaged_score_is_refused() -> None:
-    encoding = encoding_of(Pieces.of_scores([("<unk>", 0.0), ("a", -1.0)], 0, False))
-    stream = encoding.stream_encoder()
-    stream.encode("a" * 5000)
-    state = bytearray(stream.getstate())
-    stream.setstate(bytes(state))
-    state[-8:] = np.array([np.nan]).tobytes()
-    with pytest.raises(streamtok.StateError):
-        stream.setstate(bytes(state))
-    with pytest.raises(streamtok.StateError):
-        stream.setstate(bytes(state[:-3]))
-
-
 def test_digests_and_pickles() -> None:
     base: dict[str, Any] = {"prefix": "##", "most_characters": 9}
     vocab = {"[UNK]": 0, "a": 1, "##b": 2}
