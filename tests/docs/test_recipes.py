@@ -239,13 +239,14 @@ def test_recipe(title: str, folder: Path) -> None:
 
 def test_recipe_of_a_rotated_log(folder: Path) -> None:
     (_, resumed, _), (_, plain, _) = recipes()[FOLLOWED]
+    resumed = resumed.replace("--resume", "--resume --checkpoint-every 0.2")  # not 5 seconds
     log = folder / "app.log"
 
     def rotate() -> None:
         wait_for((folder / "app_000000.bin").exists)
         log.rename(folder / "app.log.1")
         log.write_text("\n".join(LOG[40:50]) + "\n")
-        time.sleep(1)
+        time.sleep(0.5)
 
     follow(folder, resumed, rotate, 143)
     with log.open("a") as file:  # while nobody reads
