@@ -26,7 +26,7 @@ class Machine:
         self.rng = rng
         self.rules = rules
         self.settings = ""
-        self.story: collections.deque[object] = collections.deque(maxlen=30)
+        self.story: collections.deque[str] = collections.deque(maxlen=30)
 
     def state(self) -> Any:
         """What a call that fails must leave as it was."""
@@ -49,7 +49,7 @@ class Machine:
             yield
         except Exception as error:
             what = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
-            lines = [f"{what}{error}", self.settings, *map(str, self.story)]
+            lines = [f"{what}{error}", self.settings, *self.story]
             raise AssertionError("\n  ".join(lines)) from error
 
     def call(self, call: str, do: Callable[[], Any], *errors: type[BaseException]) -> Any:

@@ -170,5 +170,7 @@ def short(chunk: object) -> str:
     """A chunk as a story tells it."""
     if isinstance(chunk, memoryview) and chunk.c_contiguous:
         return f"memoryview({short(bytes(chunk))})"
+    if isinstance(chunk, str | bytes | bytearray) and len(chunk) > 300:
+        return f"{chunk[:150]!r} ... {chunk[-50:]!r}"
     shown = repr(chunk)
-    return shown if len(shown) <= 300 else f"{shown[:150]} ... {shown[-50:]}"
+    return shown if len(shown) <= 500 else f"{shown[:250]} ... {shown[-50:]}"
