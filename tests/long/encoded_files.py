@@ -32,8 +32,9 @@ from streamtok.jobs.sources import unit_ends
 
 from ..jobs.test_id_files import read_datatrove, read_megatron, read_table
 from ..nasty import MALFORMED
-from .calls.subjects import Subject, any_subject
+from .calls.subjects import any_subject
 from .calls.texts import random_size, random_text
+from .states.encodings import Subject
 
 FORMATS = ["u16", "u32", "npy", "text", "jsonl", "megatron", "datatrove", "parquet"]
 SUFFIXES = {"text": ".txt", "megatron": ".bin", "datatrove": ".ds"}
@@ -253,7 +254,7 @@ def one_round(seed: int) -> collections.Counter[str]:
             out.parent.mkdir()
             how = _way_to_run(rng, sum(map(len, job.documents)))
             command = ["encode", *files, "-e", vocabulary, *args, *how, "-o", str(out), "-q"]
-            said = f"seed {seed}, {subject.family}: {' '.join(map(repr, command))}"
+            said = f"seed {seed}, {subject.kind}: {' '.join(map(repr, command))}"
             with contextlib.redirect_stderr(io.StringIO()) as noise:
                 code = streamtok_main(command)
             if job.skipped and not job.documents:  # nothing but bad lines

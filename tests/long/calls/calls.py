@@ -21,7 +21,7 @@ from streamtok.jobs.documents import DocumentEncoder
 from streamtok.jobs.sources import Documents
 
 from ...doors import COUNTS, IDS
-from .subjects import Subject
+from ..states.encodings import Subject
 from .texts import cut
 
 Ids = Any  # list, tuple or array of ids, or their number
@@ -154,7 +154,7 @@ def delimited(ask: Ask) -> None:
     """A block of documents with delimiters after them, which special tokens may reach over."""
     enc, n, rng = ask.subject.encoding, ask.threads, ask.rng
     data = ask.text.encode() if isinstance(ask.text, str) else ask.text
-    others = [text.encode() for text in (*ask.subject.letters, *ask.subject.special) if text]
+    others = [text.encode() for text in (*ask.subject.words, *ask.subject.special) if text]
     delimiter = rng.choice(DELIMITERS if rng.random() < 0.6 or not others else others)
     if rng.random() < 0.3:
         data = data.replace(b"\n", delimiter)

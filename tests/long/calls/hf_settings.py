@@ -35,7 +35,7 @@ def one_round(seed: int) -> collections.Counter[str]:
         subject = of_file("settings", file)
         if subject is not None and subject.hf is not None:
             break
-    letters = subject.letters
+    letters = subject.words
     texts = ["".join(rng.choices(letters, k=rng.choice([0, 3, 20, 150]))) for _ in range(8)]
     possible = possible_rows(subject.real, texts)
     hf = streamtok.hf.Tokenizer.from_str(subject.json)

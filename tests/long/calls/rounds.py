@@ -64,11 +64,11 @@ def one_round(
                 except AssertionError as error:
                     shown = text if len(text) < 200 else f"{len(text)} of {text[:100]!r}…"
                     raise AssertionError(
-                        f"{subject.family}, {name}: {error}\n  text {shown!r}\n  {options}"
+                        f"{subject.kind}, {name}: {error}\n  text {shown!r}\n  {options}"
                     ) from error
             counts[name] += 1
         counts["answers"] += ask.asked
         counts["texts"] += 1
         counts["characters"] += len(text)
-    counts[f"of {subject.family}"] += 1
+    counts[f"of {subject.kind}"] += 1
     return counts

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import streamtok
 from streamtok.formats.huggingface import read_huggingface
@@ -33,7 +30,7 @@ from ...tokenizer_files import (
     split,
     with_added_tokens,
 )
-from ..states.encodings import SPECIALS, made
+from ..states.encodings import Subject, made
 
 FAMILIES = {
     "stages": 40, "file": 14, "pieces file": 14, "sentencepiece": 10, "bundled": 20,
@@ -41,56 +38,6 @@ FAMILIES = {
 }  # fmt: skip
 # What cuts text into many pieces, so that what stages add to each is much.
 CUTS = [r"a", r"[\s\S]", r"[ab]", r"\s", r"aa|b", *PATTERNS]
-
-
-@dataclass
-class Subject:
-    """One encoding. letters: what its texts are made of; file: its tokenizer.json, if it is one."""
-
-    family: str
-    encoding: streamtok.Encoding
-    letters: list[str]
-    file: File | None = None
-
-    @cached_property
-    def special(self) -> list[str]:
-        """Texts of special and added tokens."""
-        return sorted(self.encoding.definition.specials.every)
-
-    @cached_property
-    def json(self) -> str:
-        return json.dumps(self.file)
-
-    @cached_property
-    def real(self) -> Any:
-        """The tokenizer of `tokenizers`, or None."""
-        from ..random_tokenizers.checks import theirs
-
-        return None if self.file is None else theirs(self.file)
-
-    @cached_property
-    def hf(self) -> Any:
-        """The tokenizer of `streamtok.hf`, or None if it has another engine."""
-        if self.real is None:
-            return None
-        import streamtok.hf
-
-        found = streamtok.hf.Tokenizer.from_str(self.json)
-        return found if found.engine == "streamtok" else None
-
-    @cached_property
-    def transformers(self) -> Any:
-        """A tokenizer of transformers with that engine, or None."""
-        try:
-            from transformers import PreTrainedTokenizerFast
-        except ImportError:
-            return None
-        from streamtok.hf import accelerate
-
-        made = accelerate(PreTrainedTokenizerFast(tokenizer_object=self.real))
-        made.pad_token = made.convert_ids_to_tokens(0)
-        has_ours = made._tokenizer.engine == "streamtok"
-        return made if has_ours and made.pad_token_id is not None else None
 
 
 def any_subject(rng: random.Random, family: str | None = None) -> Subject:
@@ -116,22 +63,20 @@ def of_family(rng: random.Random, family: str) -> Subject | None:
         return of_sentencepiece(rng)
     if family == "bundled":
         encoding = encoding_of(rng.choice([*PACKED, "llama3_style"]))
-        return Subject(
-            family, encoding, [*"ab 1é日\n'\u3000", " the", "ing", "=", "😀", " 日本", "中。"]
-        )
-    subject = made(family, rng.randrange(36 if family != "long" else 6))
-    letters = [*subject.letters.decode("utf-8", "ignore"), *SPECIALS]
-    return Subject(family, subject.encoding, letters)
+        words = [*"ab 1é日\n'\u3000", " the", "ing", "=", "😀", " 日本", "中。"]
+        return Subject(family, encoding, words=words)
+    return made(family, rng.randrange(36 if family != "long" else 6))
 
 
 def of_file(family: str, file: File) -> Subject | None:
     text = json.dumps(file)
     value = JsonValue(parse_json(text.encode(), "FILE"), "FILE")
-    subject = Subject(family, read_huggingface(value, "random"), letters_of(file), file)
+    encoding = read_huggingface(value, "random")
+    subject = Subject(family, encoding, words=words_of(file), file=file)
     return None if subject.real is None else subject
 
 
-def letters_of(file: File) -> list[str]:
+def words_of(file: File) -> list[str]:
     tokens = [token for token in ids_of(file["model"]) if token and not token.startswith("<0x")]
     if len(tokens) > 256:
         back = {symbol: chr(byte) for byte, symbol in BYTE_SYMBOLS.items() if byte < 128}
@@ -180,5 +125,6 @@ def of_sentencepiece(rng: random.Random) -> Subject | None:
     kind = rng.choice([1, 1, 2])
     rows, settings = sentencepieces.random_rows(rng, kind)
     data = sentencepieces.made(rows, kind, settings)
-    letters = [*"ab a\n", *"aé日", *(text for text, *_ in rows if not text.startswith("<0x"))]
-    return Subject("sentencepiece", read_sentencepiece(data, "FILE", "random"), letters)
+    words = [*"ab a\n", *"aé日", *(text for text, *_ in rows if not text.startswith("<0x"))]
+    encoding = read_sentencepiece(data, "FILE", "random")
+    return Subject("sentencepiece", encoding, words=words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from .subjects import Subject
+from ..states.encodings import Subject
 
 # Bytes, characters or ids, each the last or the first size of something.
 SMALL = [
@@ -41,7 +41,7 @@ def random_size(rng: random.Random, most: int) -> int:
 
 def random_text(rng: random.Random, subject: Subject, size: int) -> str:
     """So many characters of what matters to this encoding."""
-    letters = subject.letters
+    letters = subject.words
     way = rng.random()
     if way < 0.35:  # the same again and again: what a bound is wrong about adds up
         unit = "".join(rng.choices(letters, k=rng.choice([1, 1, 1, 2, 3])))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import json
 import random
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +37,7 @@ from streamtok.vocabulary.table import Vocabulary
 from ...api.test_laws import PATTERNS
 from ...conftest import PACKED, encoding_of
 from ...encodings import from_merges, space_rules
+from ...tokenizer_files import File
 
 SINGLES = [bytes([i]) for i in range(256)]
 SPECIALS = {"<|endoftext|>": 5000, "<|eot_id|>": 5001, "<|eot_id|>\n": 5002}
@@ -49,13 +53,62 @@ FAR = [
 ]
 
 
-class Subject(NamedTuple):
-    """An encoding, what texts for it should be made of, and its kind."""
+@dataclass
+class Subject:
+    """An encoding, its kind, and what texts for it should be made of.
+
+    letters: of chunks of streams; words: of whole texts. file: its tokenizer.json, if it is one.
+    """
 
     kind: str
     encoding: streamtok.Encoding
     letters: bytes = b"ab \n"
     is_linear: bool = True  # whether long texts are affordable
+    words: list[str] = field(default_factory=list)
+    file: File | None = None
+
+    def __post_init__(self) -> None:
+        self.words = self.words or [*self.letters.decode("utf-8", "ignore"), *SPECIALS]
+
+    @cached_property
+    def special(self) -> list[str]:
+        """Texts of special and added tokens."""
+        return sorted(self.encoding.definition.specials.every)
+
+    @cached_property
+    def json(self) -> str:
+        return json.dumps(self.file)
+
+    @cached_property
+    def real(self) -> Any:
+        """The tokenizer of `tokenizers`, or None."""
+        from ..random_tokenizers.checks import theirs
+
+        return None if self.file is None else theirs(self.file)
+
+    @cached_property
+    def hf(self) -> Any:
+        """The tokenizer of `streamtok.hf`, or None if it has another engine."""
+        if self.real is None:
+            return None
+        import streamtok.hf
+
+        found = streamtok.hf.Tokenizer.from_str(self.json)
+        return found if found.engine == "streamtok" else None
+
+    @cached_property
+    def transformers(self) -> Any:
+        """A tokenizer of transformers with that engine, or None."""
+        try:
+            from transformers import PreTrainedTokenizerFast
+        except ImportError:
+            return None
+        from streamtok.hf import accelerate
+
+        made = accelerate(PreTrainedTokenizerFast(tokenizer_object=self.real))
+        made.pad_token = made.convert_ids_to_tokens(0)
+        has_ours = made._tokenizer.engine == "streamtok"
+        return made if has_ours and made.pad_token_id is not None else None
 
 
 def any_subject(rng: random.Random) -> Subject:
@@ -134,7 +187,7 @@ def templated(number: int) -> Subject:
     enc = streamtok.Encoding(
         "template", pat_str=PATTERNS[1], mergeable_ranks=ranks, special_tokens=SPECIALS, **more
     )
-    return subject._replace(kind="template", encoding=enc)
+    return replace(subject, kind="template", encoding=enc)
 
 
 def rewriting(rng: random.Random, number: int) -> Subject:
