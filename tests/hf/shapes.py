@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import random
 from collections.abc import Callable, Iterator
@@ -37,9 +38,12 @@ def _texts() -> list[str]:
     return [line for text in some_text()[:25] for line in text.splitlines()[:200] if line] + TEXTS
 
 
-def _trained(made: Tokenizer, trainer: Any) -> Tokenizer:
-    made.train_from_iterator(_texts(), trainer)
-    return made
+def _made(model: Any, trainer: Any, **parts: Any) -> Tokenizer:
+    tokenizer = Tokenizer(model)
+    for name, part in parts.items():
+        setattr(tokenizer, name, part)
+    tokenizer.train_from_iterator(_texts(), trainer)
+    return tokenizer
 
 
 def bytes_trainer(size: int = 600) -> Any:
@@ -51,105 +55,84 @@ def bytes_trainer(size: int = 600) -> Any:
     )
 
 
-def gpt2() -> Tokenizer:
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    made.post_processor = processors.ByteLevel(trim_offsets=False)
-    return _trained(made, bytes_trainer())
+PREFIX = pre_tokenizers.ByteLevel(add_prefix_space=True)
+BEGUN = processors.TemplateProcessing("<s> $A", "<s> $A <s>:1 $B:1", [("<s>", 1)])
+
+
+def gpt2(model: Any = None, **parts: Any) -> Tokenizer:
+    usual = {
+        "pre_tokenizer": pre_tokenizers.ByteLevel(add_prefix_space=False),
+        "decoder": decoders.ByteLevel(),
+        "post_processor": processors.ByteLevel(trim_offsets=False),
+    }
+    return _made(model or models.BPE(), bytes_trainer(), **usual | parts)
 
 
 def roberta() -> Tokenizer:
-    made = gpt2()
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 1))
+    processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 1))
+    made = gpt2(pre_tokenizer=PREFIX, post_processor=processor)
     made.add_special_tokens([AddedToken("<mask>", lstrip=True, special=True)])
     return made
 
 
 def llama3() -> Tokenizer:
-    made = Tokenizer(models.BPE(ignore_merges=True))
-    made.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(LLAMA3_PATTERN), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
+    letters = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    cut = pre_tokenizers.Split(Regex(LLAMA3_PATTERN), "isolated")
+    trim = processors.ByteLevel(trim_offsets=True, add_prefix_space=False)
+    made = gpt2(
+        models.BPE(ignore_merges=True),
+        pre_tokenizer=pre_tokenizers.Sequence([cut, letters]),
+        post_processor=processors.Sequence([trim, BEGUN]),
     )
-    made.decoder = decoders.ByteLevel()
-    made.post_processor = processors.Sequence(
-        [
-            processors.ByteLevel(trim_offsets=True, add_prefix_space=False),
-            processors.TemplateProcessing("<s> $A", "<s> $A <s>:1 $B:1", [("<s>", 1)]),
-        ]
-    )
-    made = _trained(made, bytes_trainer())
     made.add_special_tokens(["<|im_start|>", "<|im_end|>"])
     made.add_tokens([AddedToken("under", normalized=False)])
     return made
 
 
 def trimmed() -> Tokenizer:
-    made = gpt2()
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    made.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=True)
-    return made
+    trim = processors.ByteLevel(trim_offsets=True, add_prefix_space=True)
+    return gpt2(pre_tokenizer=PREFIX, post_processor=trim)
 
 
 def nfc() -> Tokenizer:
-    made = gpt2()
-    made.normalizer = normalizers.NFC()
-    return made
+    return gpt2(normalizer=normalizers.NFC())
 
 
 def lower() -> Tokenizer:
-    made = gpt2()
-    made.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-    made.post_processor = processors.TemplateProcessing(
-        "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", [("[CLS]", 4), ("[SEP]", 5)]
+    ends = [("[CLS]", 4), ("[SEP]", 5)]
+    return gpt2(
+        normalizer=normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()]),
+        post_processor=processors.TemplateProcessing(
+            "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", ends
+        ),
     )
-    return made
 
 
-def _characters() -> Any:
-    return trainers.BpeTrainer(
+def _of_characters(**parts: Any) -> Tokenizer:
+    """Merges of characters, with bytes for all others."""
+    trainer = trainers.BpeTrainer(
         vocab_size=900,
         special_tokens=["<unk>", "<s>", "</s>", *[f"<0x{byte:02X}>" for byte in range(256)]],
         show_progress=False,
     )
-
-
-def _spaces_decoder() -> Any:
-    return decoders.Sequence(
-        [
-            decoders.Replace("\u2581", " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            decoders.Strip(" ", 1, 0),
-        ]
-    )
+    steps = [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()]
+    decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)])
+    model = models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True)
+    return as_bytes(_made(model, trainer, decoder=decoder, **parts))
 
 
 def llama2() -> Tokenizer:
-    made = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
-    made.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
-    )
-    made.decoder = _spaces_decoder()
-    made.post_processor = processors.TemplateProcessing("<s> $A", "<s> $A <s>:1 $B:1", [("<s>", 1)])
-    return as_bytes(_trained(made, _characters()))
+    steps = [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
+    return _of_characters(normalizer=normalizers.Sequence(steps), post_processor=BEGUN)
 
 
 def metaspace() -> Tokenizer:
-    made = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
-    made.pre_tokenizer = pre_tokenizers.Metaspace("\u2581", prepend_scheme="first", split=False)
-    made.decoder = _spaces_decoder()
-    return as_bytes(_trained(made, _characters()))
+    marks = pre_tokenizers.Metaspace("\u2581", prepend_scheme="first", split=False)
+    return _of_characters(pre_tokenizer=marks)
 
 
 def as_bytes(made: Tokenizer) -> Tokenizer:
     """Without the added tokens that the trainer makes of bytes."""
-    import json
-
     value = json.loads(made.to_str())
     value["added_tokens"] = [
         token for token in value["added_tokens"] if not token["content"].startswith("<0x")
@@ -158,56 +141,41 @@ def as_bytes(made: Tokenizer) -> Tokenizer:
 
 
 def bert() -> Tokenizer:
-    made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer()
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.decoder = decoders.WordPiece()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=600, special_tokens=_SPECIAL, show_progress=False
+    return _made(
+        models.WordPiece(unk_token="[UNK]"),
+        trainers.WordPieceTrainer(vocab_size=600, special_tokens=_SPECIAL, show_progress=False),
+        normalizer=normalizers.BertNormalizer(),
+        pre_tokenizer=pre_tokenizers.BertPreTokenizer(),
+        decoder=decoders.WordPiece(),
+        post_processor=processors.BertProcessing(("[SEP]", 5), ("[CLS]", 4)),
     )
-    made = _trained(made, trainer)
-    made.post_processor = processors.BertProcessing(("[SEP]", 5), ("[CLS]", 4))
-    return made
 
 
 def unigram() -> Tokenizer:
-    made = Tokenizer(models.Unigram())
-    made.normalizer = normalizers.NFKC()
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    made.decoder = decoders.Metaspace()
     trainer = trainers.UnigramTrainer(
         vocab_size=500, special_tokens=_SPECIAL, unk_token="<unk>", show_progress=False
     )
-    made = _trained(made, trainer)
-    made.post_processor = processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", 2)])
-    return made
+    template = processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", 2)])
+    return _made(
+        models.Unigram(),
+        trainer,
+        normalizer=normalizers.NFKC(),
+        pre_tokenizer=pre_tokenizers.Metaspace(),
+        decoder=decoders.Metaspace(),
+        post_processor=template,
+    )
 
 
 def word_level() -> Tokenizer:
-    made = Tokenizer(models.WordLevel(unk_token="[UNK]"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
     trainer = trainers.WordLevelTrainer(
         vocab_size=500, special_tokens=_SPECIAL, show_progress=False
     )
-    return _trained(made, trainer)
+    model = models.WordLevel(unk_token="[UNK]")
+    return _made(model, trainer, pre_tokenizer=pre_tokenizers.Whitespace())
 
 
-KINDS: dict[str, Callable[[], Tokenizer]] = {
-    made.__name__: made
-    for made in (
-        gpt2,
-        roberta,
-        llama3,
-        trimmed,
-        nfc,
-        lower,
-        llama2,
-        metaspace,
-        bert,
-        unigram,
-        word_level,
-    )
-}
+_KINDS = [gpt2, roberta, llama3, trimmed, nfc, lower, llama2, metaspace, bert, unigram, word_level]
+KINDS: dict[str, Callable[[], Tokenizer]] = {made.__name__: made for made in _KINDS}
 
 
 def told(encoding: Any) -> dict[str, Any]:
