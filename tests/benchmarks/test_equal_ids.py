@@ -24,7 +24,6 @@ from benchmarks import (
     sampling,
     tables,
     turns,
-    worker,
 )
 from streamtok.patterns.named import find_pattern
 

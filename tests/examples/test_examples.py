@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tokenizers
 
@@ -262,11 +261,3 @@ def test_torch_stream(tmp_path: Path, suffix: str) -> None:
         assert block.tolist() == ids[64 * number : 64 * number + 65]
     opened, settings = blocks.__reduce__()  # as workers do
     assert opened(*settings)[3].tolist() == blocks[3].tolist()
-
-
-def test_torch_stream_in_a_loader(tmp_path: Path) -> None:
-    data = pytest.importorskip("torch.utils.data")
-    np.save(tmp_path / "ids.npy", np.arange(1000, dtype=np.uint16))
-    blocks = module_at(EXAMPLES / "torch_stream.py").TokenBlocks(str(tmp_path / "ids.npy"), 10)
-    rows = [row for batch in data.DataLoader(blocks, 8, shuffle=True) for row in batch.tolist()]
-    assert sorted(rows) == [list(range(10 * i, 10 * i + 11)) for i in range(99)]
