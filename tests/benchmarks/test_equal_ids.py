@@ -24,6 +24,7 @@ from benchmarks import (
     sampling,
     tables,
     turns,
+    worker,
 )
 from streamtok.patterns.named import find_pattern
 
