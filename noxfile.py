@@ -38,7 +38,7 @@ QUICK = [
     "tests/api/test_stream_decoder.py",
     "tests/core/test_special.py",
     "tests/core/test_utf8.py",
-    "tests/docs/test_docstrings.py",
+    "tests/docs/test_reference.py",
     "tests/docs/test_readme.py",
     "tests/formats/test_merge_lists.py",
     "tests/jobs/test_sinks.py",

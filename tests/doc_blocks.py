@@ -1,4 +1,4 @@
-"""Blocks of Markdown that are marked `<!-- run -->`, to run as they stand; programs as modules."""
+"""Blocks of Markdown, to run as they stand; programs as modules."""
 
 from __future__ import annotations
 
@@ -9,13 +9,29 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 
 from .serve_clients import ENV
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>run|not run|until a signal) -->\n)?"
+    r"^```(?P<language>\w+)\n(?P<code>.*?)^```\n"
+    r"(?:(?:<!-- (?P<end>ends with) -->\n)?```text\n(?P<shown>.*?)^```\n)?",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+class Block(NamedTuple):
+    """mark: the comment before it. shown: the text below it, or None; is_end: only its end."""
+
+    mark: str | None
+    language: str
+    code: str
+    shown: str | None
+    is_end: bool
 
 
 def module_at(path: Path) -> ModuleType:
@@ -32,29 +48,31 @@ def load_tool(name: str) -> ModuleType:
     return module_at(DOCS.parent / "tools" / f"{name}.py")
 
 
+def blocks_of(text: str) -> list[Block]:
+    """All blocks of a page, in order."""
+    return [
+        Block(one["mark"], one["language"], one["code"], one["shown"], bool(one["end"]))
+        for one in _BLOCK.finditer(text)
+    ]
+
+
 def blocks(name: str, language: str) -> list[tuple[str, str]]:
-    """(code, the output shown below it or "") of each marked block of this language."""
-    text = (DOCS / name).read_text("utf-8")
-    found = []
-    for part in text.split("<!-- run -->\n")[1:]:
-        code = _BLOCK.match(part)
-        assert code, part[:80]
-        if code[1] == language:
-            shown = _BLOCK.match(part, code.end())
-            found.append((code[2], shown[2] if shown and shown[1] == "text" else ""))
+    """(code, the output shown below it or "") of each block of this language marked `run`."""
+    every = blocks_of((DOCS / name).read_text("utf-8"))
+    found = [
+        (one.code, one.shown or "")
+        for one in every
+        if (one.mark, one.language) == ("run", language)
+    ]
     assert found
     return found
 
 
 def block_that_has(name: str, language: str, text: str) -> str:
     """The code of the page's only block of this language that has the text."""
-    found = [
-        block[2]
-        for block in _BLOCK.finditer((DOCS / name).read_text("utf-8"))
-        if block[1] == language and text in block[2]
-    ]
-    assert len(found) == 1, (name, text, found)
-    return found[0]
+    every = blocks_of((DOCS / name).read_text("utf-8"))
+    [code] = [one.code for one in every if one.language == language and text in one.code]
+    return code
 
 
 def need(*programs: str) -> None:

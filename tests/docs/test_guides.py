@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ..cli.test_cli import POSIX
-from ..doc_blocks import DOCS, run_shell
+from ..doc_blocks import DOCS, Block, blocks_of, run_shell
 
 pytestmark = POSIX
 GUIDES = [
@@ -33,11 +33,6 @@ STAND_INS = {
     "llama_index": "llama_index",
 }
 _END = "\x1e"  # of what a block of Python prints
-_BLOCK = re.compile(
-    r"(?P<not_run><!-- not run -->\n)?```(?P<language>python|sh)\n(?P<code>.*?)^```\n"
-    r"(?:(?:<!-- (?P<end>ends with) -->\n)?```text\n(?P<shown>.*?)^```\n)?",
-    re.DOTALL | re.MULTILINE,
-)
 
 
 @pytest.mark.parametrize("guide", GUIDES)
@@ -50,29 +45,29 @@ def test_guide(guide: str, tmp_path: Path) -> None:
             copy(source, tmp_path / path)
     found = [
         block
-        for block in _BLOCK.finditer((DOCS / guide).read_text("utf-8"))
-        if not block["not_run"]
+        for block in blocks_of((DOCS / guide).read_text("utf-8"))
+        if block.language in ("python", "sh") and block.mark != "not run"
     ]
     assert len(found) >= 2
-    for language, group in itertools.groupby(found, lambda block: block["language"]):
+    for language, group in itertools.groupby(found, lambda block: block.language):
         blocks = list(group)
         if language == "python":
             (tmp_path / "blocks.py").write_text(_of_blocks(blocks), "utf-8")
             printed = run_shell("python -W error::ResourceWarning blocks.py", tmp_path).split(_END)
         else:
-            printed = [run_shell(block["code"], tmp_path) for block in blocks]
+            printed = [run_shell(block.code, tmp_path) for block in blocks]
         for block, shown in zip(blocks, printed, strict=False):
-            if block["end"]:
-                assert shown.endswith(block["shown"]), block["code"]
-            elif block["shown"] is not None:
-                assert shown == block["shown"], block["code"]
+            if block.is_end:
+                assert shown.endswith(block.shown or ""), block.code
+            elif block.shown is not None:
+                assert shown == block.shown, block.code
 
 
-def _of_blocks(blocks: list[re.Match[str]]) -> str:
+def _of_blocks(blocks: list[Block]) -> str:
     """A program that runs one after the other, each as a program of its own: libraries that they
     import take a while.
     """
-    lines = [f"CODES = {[block['code'] for block in blocks]!r}"]
+    lines = [f"CODES = {[block.code for block in blocks]!r}"]
     lines.append("for number, code in enumerate(CODES):")
     lines.append("    exec(compile(code, f'block {number}', 'exec'), {'__name__': '__main__'})")
     return "\n".join([*lines, f"    print(end={_END!r})"])

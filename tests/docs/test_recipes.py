@@ -22,6 +22,7 @@ import zstandard
 import streamtok
 
 from ..cli.test_cli import ENV, POSIX
+from ..doc_blocks import Block, blocks_of
 from ..jobs.test_id_files import read_datatrove, read_megatron
 from ..long.crash import make_text
 
@@ -33,17 +34,12 @@ LOG = [f"request {i} took {i % 7} ms" for i in range(60)]
 GPT2 = streamtok.get_encoding("gpt2")
 CL100K = streamtok.get_encoding("cl100k_base")
 EOT = CL100K.eot_token
-SIGNAL = "<!-- until a signal -->"
 
 
-def recipes() -> dict[str, list[tuple[str, str, bool]]]:
-    """Title to blocks: (language, text, whether a signal must end it)."""
-    found: dict[str, list[tuple[str, str, bool]]] = {}
-    for section in re.split(r"^## ", RECIPES.read_text("utf-8"), flags=re.M)[1:]:
-        title = section.partition("\n")[0]
-        blocks = re.findall(rf"({SIGNAL}\n)?```(\w+)\n(.*?)```", section, flags=re.S)
-        found[title] = [(language, text, bool(mark)) for mark, language, text in blocks]
-    return found
+def recipes() -> dict[str, list[Block]]:
+    """The blocks of each title."""
+    sections = re.split(r"^## ", RECIPES.read_text("utf-8"), flags=re.M)[1:]
+    return {section.partition("\n")[0]: blocks_of(section) for section in sections}
 
 
 @pytest.fixture
@@ -231,14 +227,14 @@ def test_every_recipe_is_tested() -> None:
 def test_recipe(title: str, folder: Path) -> None:
     blocks = recipes()[title]
     assert blocks
-    for language, text, needs_signal in blocks:
-        assert not needs_signal
-        run_block(folder, language, text)
+    for block in blocks:
+        assert block.mark is None
+        run_block(folder, block.language, block.code)
     CHECKS[title](folder)
 
 
 def test_recipe_of_a_rotated_log(folder: Path) -> None:
-    (_, resumed, _), (_, plain, _) = recipes()[FOLLOWED]
+    resumed, plain = (block.code for block in recipes()[FOLLOWED])
     resumed = resumed.replace("--resume", "--resume --checkpoint-every 0.2")  # not 5 seconds
     log = folder / "app.log"
 

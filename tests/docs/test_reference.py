@@ -1,9 +1,11 @@
-"""The reference: each public name has an example, and each example prints what it shows."""
+"""The reference: each public name has an example; each example, in docstrings too, is run."""
 
 from __future__ import annotations
 
 import doctest
+import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,12 @@ from streamtok import formats
 
 from ..doc_blocks import DOCS, module_at
 
-OPTIONS = doctest.ELLIPSIS
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(streamtok.__path__, "streamtok.")
+    if not module.name.endswith("__main__")
+)
+NAMES = {"streamtok": streamtok, "enc": streamtok.get_encoding("gpt2")}
 CLASSES = [
     streamtok.Encoding,
     streamtok.StreamEncoder,
@@ -49,28 +56,48 @@ def public_names() -> Iterator[tuple[str, object]]:
                 yield f"{cls.__name__}.{name}", getattr(cls, name)
 
 
-def run(text: str, name: str) -> None:
-    """Run the examples in a text, in the current folder."""
-    names = {"streamtok": streamtok, "enc": streamtok.get_encoding("gpt2")}
-    test = doctest.DocTestParser().get_doctest(text, names, name, name, 0)
-    assert test.examples
+def run(*tests: doctest.DocTest) -> None:
+    """Run examples, in the current folder, and compare what they print."""
     said: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=OPTIONS)
-    runner.run(test, out=said.append)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for test in tests:
+        assert test.examples
+        runner.run(test, out=said.append)
     assert not runner.failures, "".join(said)
+
+
+def run_text(text: str, name: str) -> None:
+    run(doctest.DocTestParser().get_doctest(text, dict(NAMES), name, name, 0))
+
+
+def examples(module: str) -> list[doctest.DocTest]:
+    """The docstrings of a module that have examples. `NAMES` are defined in each."""
+    found = doctest.DocTestFinder().find(importlib.import_module(module), extraglobs=dict(NAMES))
+    return [test for test in found if test.examples]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_docstrings(module: str) -> None:
+    run(*examples(module))
+
+
+def test_docstrings_are_found() -> None:
+    """That nothing is compared would also be a success."""
+    with_examples = [module for module in MODULES if examples(module)]
+    assert {"streamtok.encoding", "streamtok.chunker"} <= set(with_examples)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run(EXAMPLES[name], name)
+    run_text(EXAMPLES[name], name)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```pycon\n(.*?)^```", (DOCS / page).read_text("utf-8"), re.S | re.M)
-    run("\n".join(blocks), page)
+    run_text("\n".join(blocks), page)
 
 
 def test_each_public_name_has_an_example() -> None:
