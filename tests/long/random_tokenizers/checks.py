@@ -70,11 +70,10 @@ def check_text(
     rng: random.Random,
     counts: collections.Counter[str],
     options: dict[str, Any] = OPTIONS,
-    short: int = SHORT,
 ) -> Iterator[Difference]:
     """The differences for one text with these ids. Counts what is compared: whole texts, streams.
 
-    Texts of up to `short` bytes are cut everywhere, longer ones at some places only.
+    Texts of up to `SHORT` bytes are cut everywhere, longer ones at some places only.
     """
     counts["whole texts"] += 1
     found = attempt(lambda: enc.encode(text, **options))
@@ -86,8 +85,8 @@ def check_text(
         yield Difference("count", text, len(ids), number)
     data = text.encode()
     places = range(len(data) + 1)
-    ways = [(at,) for at in (places if len(data) <= short else rng.sample(places, SAMPLED_CUTS))]
-    if len(data) <= short or rng.random() < 0.5:
+    ways = [(at,) for at in (places if len(data) <= SHORT else rng.sample(places, SAMPLED_CUTS))]
+    if len(data) <= SHORT or rng.random() < 0.5:
         ways += [tuple(range(1, len(data)))]
     ways += [tuple(sorted(rng.choices(places, k=rng.randint(2, 6)))) for _ in range(2)]
     in_str = tuple(sorted(rng.choices(range(len(text) + 1), k=3)))
@@ -107,15 +106,13 @@ def check_file_text(
     tokenizer: Tokenizer,
     text: str,
     rng: random.Random,
-    counts: collections.Counter[str] | None = None,
-    short: int = SHORT,
+    counts: collections.Counter[str],
 ) -> Iterator[Difference]:
     """As `check_text`, and of the decoded text, with what `tokenizers` gives."""
-    counts = collections.Counter() if counts is None else counts
     ids = expected_ids(tokenizer, text)
     if ids is None:
         return
-    yield from check_text(enc, text, ids, rng, counts, short=short)
+    yield from check_text(enc, text, ids, rng, counts)
     if decodes_alike(file, tokenizer, ids):
         decoded = tokenizer.decode(ids, skip_special_tokens=False)
         if (
@@ -229,10 +226,9 @@ def check_file(
     texts: list[str],
     folder: Path,
     seed: int,
-    counts: collections.Counter[str] | None = None,
+    counts: collections.Counter[str],
 ) -> Difference | None:
     """The first difference for any of `texts`; the seed is that of the cuts. Raises Refused."""
-    counts = collections.Counter() if counts is None else counts
     tokenizer = theirs(file)
     if tokenizer is None:
         counts["not taken by tokenizers"] += 1
@@ -259,12 +255,11 @@ def check_written(
     tokenizer: Tokenizer,
     texts: list[str],
     folder: Path,
-    counts: collections.Counter[str] | None = None,
+    counts: collections.Counter[str],
 ) -> Iterator[Difference]:
     """Where the file that is written of an encoding gives tokenizers other ids, or is read again as
     an encoding that decodes them otherwise.
     """
-    counts = collections.Counter() if counts is None else counts
     path = folder / "written.json"
     try:
         streamtok.formats.save_huggingface(enc, path)
