@@ -1,8 +1,4 @@
-"""Encodings, tiktoken's twins of them, and text of five kinds that any machine has.
-
-No test depends on other files, but those of `test_given_corpus.py`, which are collected where
-STREAMTOK_CORPUS names a folder with them.
-"""
+"""Encodings, tiktoken's twins of them, and text of five kinds that any machine has."""
 
 from __future__ import annotations
 
@@ -24,9 +20,6 @@ from streamtok._core.encode import Scanner
 
 PACKED = ["r50k_base", "cl100k_base", "o200k_base"]
 CORPORA = NAMES
-# The workers of pytest-xdist begin with the environment as it is after the first conftest.
-_given = os.environ.setdefault("_STREAMTOK_GIVEN", os.environ.get("STREAMTOK_CORPUS", os.devnull))
-GIVEN_CORPUS = Path(_given)
 os.environ["STREAMTOK_CORPUS"] = os.devnull  # benchmarks.corpus makes its texts, wherever we are
 
 # What `load` keeps stays away from the user's folder, and from other runs.
@@ -41,7 +34,7 @@ hypothesis.settings.load_profile("untimed")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What not every machine or build can run is no test there, and the report's first lines say so.
-collect_ignore = [] if GIVEN_CORPUS.is_dir() else ["test_given_corpus.py"]
+collect_ignore = []
 if importlib.util.find_spec("streamtok._core._failing") is None:
     collect_ignore.append("core/test_allocation_failures.py")
 if not (Path(__file__).resolve().parents[1] / "streamtok").is_dir():  # a copy without the sources

@@ -66,11 +66,7 @@ def test_nasty_texts_equal_the_reference(enc, errors):
 @pytest.mark.parametrize("name", PACKED)
 @pytest.mark.parametrize("text", CORPORA)
 def test_corpus_equals_tiktoken_at_every_chunk_size(name, text):
-    check_every_chunk_size(name, corpus(text))
-
-
-def check_every_chunk_size(name, data):
-    enc = encoding_of(name)
+    enc, data = encoding_of(name), corpus(text)
     whole = twin_of(name).encode_to_numpy(data.decode(), disallowed_special=())
     for text in (data, data.decode()):
         np.testing.assert_array_equal(enc.encode_to_numpy(text, disallowed_special=()), whole)
