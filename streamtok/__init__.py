@@ -24,6 +24,7 @@ from .errors import (
     StreamInUseError,
     StreamtokError,
     UnsupportedPatternError,
+    UnsupportedPromptError,
     VocabularyError,
 )
 
@@ -81,6 +82,7 @@ __all__ = [
     "Trainer",
     "Truncated",
     "UnsupportedPatternError",
+    "UnsupportedPromptError",
     "Vocabulary",
     "VocabularyError",
     "cache_limit",

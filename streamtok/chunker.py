@@ -27,6 +27,7 @@ from ._core.encode import (
 )
 from .engines.template import NO_TEMPLATE
 from .errors import StateError
+from .prompts import prompt_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from .definition import Defined
     from .engines.protocol import Result
     from .engines.trace import Tracer
+    from .prompts import Prompt
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
@@ -45,8 +47,10 @@ _STATE_MAGIC = b"streamtok stream 1\n"
 class StreamEncoder(FastStreamEncoder):
     """Encodes one stream of text, chunk by chunk.
 
-    A chunk is str or bytes-like; bytes may be cut anywhere, also inside a character. What `encode`
-    returns is final: no later chunk can change it. An exception leaves the stream as it was
+    A chunk is str or bytes-like; bytes may be cut anywhere, also inside a character. In a stream
+    made with disallowed_special=(), it may also be a `Control`, a `Prompt` or a t-string; from then
+    on to the end, text makes no control token (`Encoding.control_tokens`). What `encode` returns is
+    final: no later chunk can change it. An exception leaves the stream as it was
     before the call. One thread at a time: a call during another one raises StreamInUseError.
 
     >>> stream = enc.stream_encoder()
@@ -104,6 +108,30 @@ class StreamEncoder(FastStreamEncoder):
         engine = self._encoding.definition.engine
         return engine.tail(self.matcher, self.errors, self._template)
 
+    def _prompt_tail(self) -> Tail:
+        """What goes on from here where a chunk is a Control or a Prompt.
+
+        From then on, text makes no control token, also where added tokens are control. So text that
+        came before must mean the same as in a prompt, whatever it was.
+        """
+        tail, definition = self._tail, self._encoding.definition
+        allowed, disallowed, errors = self._settings
+        if allowed or disallowed:
+            raise ValueError(
+                "this stream looks for special tokens in text: one that takes a Control or a "
+                "Prompt is made with disallowed_special=() and without allowed_special"
+            )
+        prompts = definition.prompts
+        if not (tail.bytes_in or tail.tokens_out):
+            return prompts.tail(errors, self._template)
+        if tail.changer is not None or prompts.control & definition.specials.added.keys():
+            raise ValueError(
+                "this stream took text in as no part of a prompt, so control tokens in it may have "
+                "become ids: begin a stream of a prompt with a Control or a Prompt, such as "
+                "stream.encode(Prompt())"
+            )
+        return tail.with_finder(prompts.finder)
+
     def flush(self) -> list[int]:
         """list[int]: the ids that are left; the same as encode(b"", final=True)."""
         return self.encode(b"", final=True)
@@ -131,18 +159,32 @@ class StreamEncoder(FastStreamEncoder):
 
     def take(self, chunk: Text, final: bool, output: Output[Result]) -> Result:
         """The ids that `chunk` makes certain, as `output` gives them."""
-        if self._trace is None:
+        if self._trace is not None:
+            result: Result = self._follow(chunk, final, "byte", output)
+            return result
+        if self._tail.finder is None and prompt_of(chunk) is None:
             return self._tail.encode(chunk, final, output, self.max_pending)
-        result: Result = self._follow(chunk, final, "byte", output)
-        return result
+        return self._take_prompt(chunk, final, output)
+
+    @one_call
+    def _take_prompt(self, chunk: Any, final: bool, output: Output[Result]) -> Result:
+        """`take` of a stream of a prompt. After the end, it is one of text again."""
+        tail = self._prompt_tail() if self._tail.finder is None else self._tail.copy()
+        found = tail.encode(chunk, final, output, self.max_pending)
+        self._go_on(self._new_tail() if final else tail)
+        return found
 
     @one_call
     def _follow(self, chunk: Text, final: bool, unit: str, output: Output[Any] | None) -> Any:
         """`take` of a stream that knows where its ids came from; without `output`, (ids, spans)."""
         from .engines.trace import BEGINNING
 
-        if not isinstance(chunk, str):
-            chunk = bytes_of(chunk)  # once: others may write to it
+        prompt = prompt_of(chunk)
+        whole: str | bytes | Prompt
+        if prompt is not None:
+            whole = prompt
+        else:  # others may write to bytes
+            whole = chunk if isinstance(chunk, str) else bytes_of(chunk)
         tail, trace = self._tail, self._trace
         if trace is None:
             if tail.bytes_in or tail.tokens_out or self.pending:
@@ -151,12 +193,13 @@ class StreamEncoder(FastStreamEncoder):
                     "its characters; call encode_with_offsets from the first chunk on"
                 )
             trace = BEGINNING
-        draft = tail.copy()
+        is_begun = tail.finder is None and prompt is not None
+        draft = self._prompt_tail() if is_begun else tail.copy()
         ids, spans, trace = self._tracer().encode(
-            draft, trace, chunk, final, unit, self.max_pending
+            draft, trace, whole, final, unit, self.max_pending
         )
         result = (ids, spans) if output is None else output.of(ids)
-        self._go_on(draft, trace)
+        self._go_on(self._new_tail() if final and draft.finder is not None else draft, trace)
         return result
 
     def _tracer(self) -> Tracer:
@@ -229,12 +272,14 @@ class StreamEncoder(FastStreamEncoder):
 
     def reset(self) -> None:
         """Begin a new stream; what was pending is forgotten."""
-        if self._trace is None:
-            self._tail.reset()
-        else:
-            from .engines.trace import BEGINNING
+        from .engines.trace import BEGINNING
 
+        if self._trace is not None:
             self._go_on(self._new_tail(), BEGINNING)
+        elif self._tail.finder is not None:
+            self._go_on(self._new_tail())
+        else:
+            self._tail.reset()
 
     def policy(self) -> list[Any]:
         """What text that comes is checked for, as JSON values: special tokens, and `errors`."""
@@ -242,11 +287,14 @@ class StreamEncoder(FastStreamEncoder):
         sets = [x if isinstance(x, str) else sorted(x) for x in (allowed, disallowed)]
         return [*sets, errors]
 
-    def _state_key(self) -> bytes:
+    def _state_key(self, is_prompt: bool) -> bytes:
+        """is_prompt: of the state of a stream that took control in."""
         import hashlib
 
         *sets, errors = self.policy()
         template = "" if self._template == NO_TEMPLATE else f" {tuple(self._template)!r}"
+        if is_prompt:
+            template += f" {sorted(self._encoding.definition.control_tokens)!r}"
         return hashlib.sha256(
             f"{self._encoding.digest} {sets!r} {errors}{template}".encode("utf-8", "surrogatepass")
         ).digest()
@@ -262,7 +310,7 @@ class StreamEncoder(FastStreamEncoder):
                 "a stream that gives offsets cannot be saved or pickled: copy() it, or begin the "
                 "text again"
             )
-        return seal(self._state_key() + self._reserve())
+        return seal(self._state_key(self._tail.finder is not None) + self._reserve())
 
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called.
@@ -271,15 +319,20 @@ class StreamEncoder(FastStreamEncoder):
         stream with another vocabulary, pattern or settings; the stream is then as before.
         """
         body = unseal(state)
-        if body[:32] != self._state_key():
+        key = body[:32]
+        is_prompt = key != self._state_key(False)
+        if is_prompt and (any(self._settings[:2]) or key != self._state_key(True)):
             raise StateError(
                 f"the saved state is of another encoding than {self._encoding.name!r}, or of a "
                 "stream with other settings"
             )
-        if self._trace is None:
+        if self._trace is None and is_prompt == (self._tail.finder is not None):
             self._adopt(body[32:])
             return
-        tail = self._new_tail()
+        definition = self._encoding.definition
+        tail = (
+            definition.prompts.tail(self.errors, self._template) if is_prompt else self._new_tail()
+        )
         tail.setstate(body[32:])
         self._go_on(tail)
 

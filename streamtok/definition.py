@@ -21,6 +21,7 @@ from .vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
     from ._types import IdArray
+    from .engines.prompt_encoder import PromptEncoder
     from .engines.protocol import Engine
 
 __all__ = ["Defined", "Definition"]
@@ -39,6 +40,7 @@ class Definition:
         special_tokens: Mapping[str, int],
         rules: TextRules,
         template: Template,
+        control_tokens: Iterable[str] | None = None,
     ) -> None:
         """Arguments and errors as for `Encoding`."""
         self.name = name
@@ -47,6 +49,9 @@ class Definition:
         self.rules = rules
         self.template = template
         self.specials = specials = SpecialTokens(special_tokens, dict(rules.added_tokens))
+        self._given_control = None if control_tokens is None else frozenset(control_tokens)
+        if strange := (self._given_control or frozenset()) - specials.every.keys():
+            raise ValueError(f"{min(strange)!r} is neither a special token nor an added token")
         self.table = TokenTable(
             vocabulary.tokens,
             vocabulary.offsets,
@@ -117,7 +122,38 @@ class Definition:
             "special_tokens": self.specials.special,
             "rules": self.rules,
             "template": self.template,
+            "control_tokens": self._given_control,
         }
+
+    @cached_property
+    def control_tokens(self) -> frozenset[str]:
+        """See `Encoding.control_tokens`."""
+        if self._given_control is not None:
+            return self._given_control
+        from .engines.prompt_encoder import PlainTexts, is_blank
+
+        special, added = self.specials.texts, self.specials.added
+        marks = {text: id for text, id in added.items() if not is_blank(text)}
+        control = special | marks.keys()
+        if not marks:
+            return control
+        return control - PlainTexts(*self._parts, control).made(marks, ["*"])
+
+    @cached_property
+    def prompts(self) -> PromptEncoder:
+        """What encodes prompts. Raises UnsupportedPromptError."""
+        from .engines.prompt_encoder import PromptEncoder
+
+        unknown: list[Any] = []
+        model = self.vocabulary.model
+        if model is not None:
+            stages = [stage for stage in model.stages if stage[0] == "Symbols"]
+            unknown = [stage[4] for stage in stages] if stages else [model.unknown]
+        return PromptEncoder(*self._parts, self.control_tokens, unknown=unknown)
+
+    @property
+    def _parts(self) -> tuple[Engine, Encoder, Pattern | None, SpecialTokens, TextRules]:
+        return self.engine, self.encoder, self.pattern, self.specials, self.rules
 
     def check_byte_level(self, done: str) -> None:
         """Raise VocabularyError unless this is byte-level BPE. done: as in "extended"."""

@@ -30,6 +30,7 @@ from .engines.model_settings import ModelSettings
 from .engines.rules import NO_RULES, TextRules
 from .engines.template import NO_TEMPLATE, Template
 from .patterns.pattern import Pattern
+from .prompts import Prompt, prompt_of
 from .threads import cached_property, map_in_threads
 from .vocabulary.table import NO_ID, Vocabulary
 
@@ -81,11 +82,12 @@ class Encoding(FastEncoding):
         explicit_n_vocab: int | None = None,
         rules: TextRules = NO_RULES,
         template: Template = NO_TEMPLATE,
+        control_tokens: Iterable[str] | None = None,
     ):
         """Args as in tiktoken; mergeable_ranks may also be a `Vocabulary`, pat_str a `Pattern`.
 
         rules: what a format does to text beyond tiktoken, see `engines/rules.py`. template: ids
-        around a text, for `add_special_tokens` only.
+        around a text, for `add_special_tokens` only. control_tokens: see `with_control_tokens`.
 
         Raises VocabularyError for a table that cannot be used (not all 256 bytes, a rank twice, an
         empty token or one beyond 65 535 bytes), PatternError for a pattern that does not compile.
@@ -96,7 +98,9 @@ class Encoding(FastEncoding):
             raise ValueError("this Encoding is made already: call __init__ once")
         if not isinstance(mergeable_ranks, Vocabulary):
             mergeable_ranks = Vocabulary.from_ranks(mergeable_ranks)
-        definition = Definition(name, pat_str, mergeable_ranks, special_tokens, rules, template)
+        definition = Definition(
+            name, pat_str, mergeable_ranks, special_tokens, rules, template, control_tokens
+        )
         specials = definition.specials
         self.name = name
         self.definition = definition
@@ -113,7 +117,6 @@ class Encoding(FastEncoding):
                     f"the highest id is {self.max_token_value}"
                 )
         texts = definition.texts
-        self._encode_any = texts.encode  # for texts that have no fast path
         encoder = definition.encoder if texts.is_direct else None
         self._set_parts(definition.decoder, rules.drops_first_space, encoder, texts.rules)
 
@@ -178,7 +181,30 @@ class Encoding(FastEncoding):
                 raise ValueError(f"the special token {text!r} cannot have id {id}: {why}")
             special[text] = next(fresh) if id is None else id
             taken.add(special[text])
-        return changed(self, special_tokens=special)
+        control = definition.arguments["control_tokens"]
+        if control is not None:
+            control = control.union(special_tokens)
+        return changed(self, special_tokens=special, control_tokens=control)
+
+    @property
+    def control_tokens(self) -> frozenset[str]:
+        """frozenset[str]: the texts that a `Control` makes tokens, and text in a `Prompt` never.
+
+        The special tokens, and the added tokens but for those that are blank, and those that the
+        model makes of their text anyway: `<｜User｜>` of DeepSeek is not special in its file.
+
+        >>> enc.control_tokens
+        frozenset({'<|endoftext|>'})
+        """
+        return self.definition.control_tokens
+
+    def with_control_tokens(self, texts: Iterable[str]) -> Encoding:
+        """Encoding: this one with other control tokens. Special tokens that are not among them are
+        plain text in a prompt.
+
+        Raises ValueError for a text that is neither a special token nor an added token.
+        """
+        return changed(self, control_tokens=frozenset(texts))
 
     def prune(
         self,
@@ -357,6 +383,14 @@ class Encoding(FastEncoding):
     # Encoding. `encode`, `encode_ordinary`, `encode_to_numpy` and `count` are in
     # `_core/texts/fast_path.pxi`, and their settings in `special_tokens.py`.
 
+    def _encode_any(self, text: Any, *settings: Any) -> Any:
+        """The ids of what has no fast path; settings: as for `TextEncoder.encode`."""
+        definition = self.definition
+        prompt = prompt_of(text)
+        if prompt is None:
+            return definition.texts.encode(text, *settings)
+        return definition.prompts.encode_any(prompt, definition.template, *settings)
+
     def encode_ordinary_batch(
         self, text: Sequence[Text], *, num_threads: int = 8, errors: str = "strict"
     ) -> list[list[int]]:
@@ -370,7 +404,7 @@ class Encoding(FastEncoding):
 
     def encode_batch(
         self,
-        text: Sequence[Text],
+        text: Sequence[Text | Prompt],
         *,
         num_threads: int = 8,
         allowed_special: AllowedSpecial = NO_SPECIAL,
@@ -380,9 +414,22 @@ class Encoding(FastEncoding):
     ) -> list[list[int]]:
         """list[list[int]]: `encode` of each text; threads as for `encode_ordinary_batch`."""
         matcher = self.definition.specials.matcher(allowed_special, disallowed_special)
-        return self.definition.texts.encode_batch(
-            text, matcher, errors, num_threads, add_special_tokens
+        texts: list[Any] = list(text)
+        try:
+            return self.definition.texts.encode_batch(
+                texts, matcher, errors, num_threads, add_special_tokens
+            )
+        except TypeError:
+            if all(prompt_of(one) is None for one in texts):
+                raise
+        encode = functools.partial(
+            self.encode,
+            allowed_special=allowed_special,
+            disallowed_special=() if disallowed_special is None else disallowed_special,
+            errors=errors,
+            add_special_tokens=add_special_tokens,
         )
+        return map_in_threads(encode, texts, num_threads)
 
     def encode_with_unstable(
         self,

@@ -25,6 +25,7 @@ __all__ = [
     "StreamInUseError",
     "StreamtokError",
     "UnsupportedPatternError",
+    "UnsupportedPromptError",
     "VocabularyError",
 ]
 
@@ -73,6 +74,10 @@ class UnsupportedPatternError(PatternError):
         super().__init__(message)
         self.construct = construct
         self.position = position
+
+
+class UnsupportedPromptError(StreamtokError, ValueError):
+    """An encoding cannot keep the control of a prompt and its text apart, whatever they are."""
 
 
 class PendingLimitExceeded(StreamtokError, RuntimeError):

@@ -117,6 +117,9 @@ class SpecialMatcher:
     @property
     def reach(self) -> int: ...
     def split(self, data: bytes) -> list[tuple[int, int, int | None]]: ...
+    def finds(
+        self, data: bytes, start: int, stop: int, final: bool
+    ) -> tuple[int, list[tuple[int, int, int]]]: ...
 
 @final
 class Workspace:
@@ -191,8 +194,20 @@ def change_elements(
 class TokenSet:
     matcher: SpecialMatcher
     def __new__(
-        cls, matcher: SpecialMatcher, flags: Sequence[int], words: bytes | None
+        cls,
+        matcher: SpecialMatcher,
+        flags: Sequence[int],
+        words: bytes | None,
+        wants_blanks: bool = False,
     ) -> TokenSet: ...
+
+@final
+class GivenToken:
+    id: int
+    text: bytes
+    def __new__(
+        cls, id: int, text: bytes, flags: int = 0, is_normalized: bool = False
+    ) -> GivenToken: ...
 
 @final
 class ChangeRules:
@@ -250,8 +265,10 @@ class Tail:
         before: tuple[int, ...] = (),
         after: tuple[int, ...] = (),
         rules: ChangeRules | None = None,
+        finder: Any = None,
     ) -> Tail: ...
     changer: Changer | None
+    finder: Any
     @property
     def pending(self) -> int: ...
     @property
@@ -265,9 +282,10 @@ class Tail:
     def forget_partial(self) -> None: ...
     def hurry(self) -> None: ...
     def copy(self) -> Tail: ...
+    def with_finder(self, finder: Any) -> Tail: ...
     def encode(
         self,
-        chunk: str | Buffer,
+        chunk: Any,
         final: bool,
         output: Output[_Result],
         limit: int,

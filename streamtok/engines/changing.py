@@ -24,11 +24,11 @@ from .rules import TextRules, TokenFlags
 from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .._core.encode import Encoder
 
-__all__ = ["ChangingEngine", "can_overlap", "changes_text"]
+__all__ = ["ChangingEngine", "can_overlap", "changes_text", "flag_bits", "is_in_word"]
 
 _NO_FLAGS = TokenFlags()
 _MAX_COMPARED = 256  # characters of a token: see `can_overlap`
@@ -44,13 +44,17 @@ def _table_of(first: Normalizer | None, second: Normalizer | None = None) -> Ele
     return ElementTable(Elements(first or Normalizer(), second))
 
 
-def _token_set(matcher: SpecialMatcher, flags: Sequence[TokenFlags]) -> TokenSet:
-    """flags: of each of `matcher.specials`."""
-    bits = [
-        _LSTRIP * one.lstrip | _RSTRIP * one.rstrip | _SINGLE_WORD * one.single_word
-        for one in flags
-    ]
-    return TokenSet(matcher, bits, _words() if any(one.single_word for one in flags) else None)
+def flag_bits(flags: TokenFlags) -> int:
+    """The flags as the core has them."""
+    return _LSTRIP * flags.lstrip | _RSTRIP * flags.rstrip | _SINGLE_WORD * flags.single_word
+
+
+def _token_set(
+    matcher: SpecialMatcher, flags: Sequence[TokenFlags], given: Iterable[TokenFlags]
+) -> TokenSet:
+    """flags: of each of `matcher.specials`. given: of the tokens that are given to the core."""
+    words = _words() if any(one.single_word for one in flags) else None
+    return TokenSet(matcher, [*map(flag_bits, flags)], words, any(one.lstrip for one in given))
 
 
 @lru_cache(maxsize=1)
@@ -63,6 +67,12 @@ def _words() -> bytes:
     points = np.arange(0x110000)
     found = UnicodeTable.load().sets["word"].contains(points)
     return np.packbits(found, bitorder="little").tobytes()
+
+
+def is_in_word(character: str) -> bool:
+    """Whether the character, or "", belongs to a word."""
+    code = ord(character) if character else 0
+    return bool(_words()[code >> 3] >> (code & 7) & 1)
 
 
 def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool:
@@ -105,10 +115,15 @@ class ChangingEngine(CoreEngine):
     """The core's `Encoder`, after added tokens with flags, and normalizers."""
 
     def __init__(
-        self, encoder: Encoder, rules: TextRules, preferred: Sequence[tuple[str, int]]
+        self,
+        encoder: Encoder,
+        rules: TextRules,
+        preferred: Sequence[tuple[str, int]],
+        given: Sequence[TokenFlags] = (),
     ) -> None:
-        """preferred: as for `changes_text`. Raises ValueError for a token that normalizes to "",
-        and for steps that no table does.
+        """preferred: as for `changes_text`. given: the flags of tokens that are found elsewhere and
+        given to the core. Raises ValueError for a token that normalizes to "", and for steps that
+        no table does.
 
         A token whose normalized text is another one's, too, is hidden by the one preferred.
         """
@@ -117,7 +132,7 @@ class ChangingEngine(CoreEngine):
         self.flags: Mapping[str, TokenFlags] = dict(rules.token_flags)
         if sum(len(one.steps) for one in (self.normalizer, self.second) if one) > MOST_CARING:
             _table_of(self.normalizer, self.second)  # too many of them may look at neighbours
-        self.tokens = preferred
+        self.tokens, self._given = preferred, given
         normalized: dict[str, tuple[str, int]] = {}
         changed = [token for token in preferred if self._flags_of(token[0]).normalized]
         results = [text for text, _ in changed]
@@ -133,8 +148,14 @@ class ChangingEngine(CoreEngine):
         # By normalized text, the longest first.
         self.normalized = sorted(normalized.items(), key=lambda item: -len(item[0].encode()))
 
-    def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
-        return Tail(self.encoder, matcher, errors, *template, rules=self.rules(matcher))
+    def tail(
+        self,
+        matcher: SpecialMatcher,
+        errors: str,
+        template: Template = NO_TEMPLATE,
+        finder: object = None,
+    ) -> Tail:
+        return Tail(self.encoder, matcher, errors, *template, self.rules(matcher), finder)
 
     def _make_rules(self, matcher: SpecialMatcher) -> ChangeRules:
         first, second = self._token_sets(matcher)
@@ -149,8 +170,10 @@ class ChangingEngine(CoreEngine):
     def _token_sets(self, matcher: SpecialMatcher) -> tuple[TokenSet, TokenSet | None]:
         """The tokens of both levels; None: there are none in changed text."""
         allowed, refused = matcher.allowed, matcher.disallowed
-        if not self.normalized:
-            return _token_set(matcher, [self._flags_of(text) for text in matcher.specials]), None
+        given = [[one for one in self._given if one.normalized == late] for late in (False, True)]
+        if not self.normalized and not given[1]:
+            flags = [self._flags_of(text) for text in matcher.specials]
+            return _token_set(matcher, flags, given[0]), None
         tokens = [(text, id) for text, id in self.tokens if not self._flags_of(text).normalized]
         raw = SpecialMatcher(tokens, allowed, refused)
         source = {found: text for found, (text, _) in self.normalized}
@@ -159,7 +182,8 @@ class ChangingEngine(CoreEngine):
             frozenset(found for found, text in source.items() if text in allowed),
             frozenset(found for found, text in source.items() if text in refused),
         )
-        first = _token_set(raw, [self._flags_of(text) for text in raw.specials])
-        if inside.is_empty:
+        first = _token_set(raw, [self._flags_of(text) for text in raw.specials], given[0])
+        if inside.is_empty and not given[1]:
             return first, None
-        return first, _token_set(inside, [self._flags_of(source[text]) for text in inside.specials])
+        flags = [self._flags_of(source[text]) for text in inside.specials]
+        return first, _token_set(inside, flags, given[1])

@@ -46,5 +46,11 @@ class CoreEngine:
 class PlainEngine(CoreEngine):
     """One that changes nothing."""
 
-    def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
-        return Tail(self.encoder, matcher, errors, *template)
+    def tail(
+        self,
+        matcher: SpecialMatcher,
+        errors: str,
+        template: Template = NO_TEMPLATE,
+        finder: object = None,
+    ) -> Tail:
+        return Tail(self.encoder, matcher, errors, *template, finder=finder)

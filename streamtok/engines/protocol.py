@@ -37,8 +37,15 @@ class Engine(Protocol):
         """
         ...
 
-    def tail(self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE) -> Tail:
-        """What a stream of texts is in the core; the template goes around its ids.
+    def tail(
+        self,
+        matcher: SpecialMatcher,
+        errors: str,
+        template: Template = NO_TEMPLATE,
+        finder: object = None,
+    ) -> Tail:
+        """What a stream of texts is in the core; the template goes around its ids. finder: of the
+        tokens in chunks that have control.
 
         Raises UnsupportedPatternError for a pattern that cuts whole texts only.
         """

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._types import Text
+    from ..prompts import Prompt
 
     Offsets = npt.NDArray[np.int64]
 
@@ -192,6 +193,16 @@ class SourceText(NamedTuple):
         odd = list(self.odd)
         taken, text = characters_of(self.taken, chunk, final, errors, odd)
         return self._replace(taken=taken, text=self.text + text, odd=tuple(odd))
+
+    def fed_prompt(self, prompt: Prompt, errors: str) -> SourceText:
+        """As `fed`: no character reaches over the borders of control."""
+        source = self
+        for text, is_control in prompt.spans:
+            if is_control:
+                source = source.fed(b"", True, errors).fed(text, False, "replace")
+            else:
+                source = source.fed(text, False, errors)
+        return source
 
     def in_unit(self, spans: Offsets, unit: str, errors: str) -> Offsets:
         """Stretches of the text for those of the encoded text, which must be here.

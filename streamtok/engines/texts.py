@@ -21,7 +21,7 @@ from .template import NO_TEMPLATE, Template
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .._core.encode import ChangeRules, Encoder, Output, SpecialMatcher
+    from .._core.encode import ChangeRules, Encoder, Output, SpecialMatcher, Tail
     from .._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
     from ..patterns.pattern import Pattern
     from ..special_tokens import SpecialTokens
@@ -188,16 +188,20 @@ class TextEncoder:
         self, text: Text, matcher: SpecialMatcher, errors: str, budget: int, template: Template
     ) -> list[int]:
         """The first `budget` ids, or all if there are fewer. Reads no further than it must."""
-        whole = text_view(text)
-        ids: list[int] = []
         tail = self.engine.tail(matcher, errors, template)
-        stop, is_end = 0, False
-        while len(ids) < budget and not is_end:
-            start, stop = stop, stop + min(5 * (budget - len(ids)) + 64, 1 << 20)
-            is_end = stop >= len(whole)
-            found = tail.encode(whole[start:stop], is_end, LIST, NO_LIMIT)
-            ids += found
-        return ids[:budget]
+        return first_ids(text_view(text), tail, budget)
+
+
+def first_ids(whole: Any, tail: Tail, budget: int) -> list[int]:
+    """The first `budget` ids of a text or a Prompt, or all if there are fewer. tail: a new one."""
+    ids: list[int] = []
+    stop, is_end = 0, False
+    while len(ids) < budget and not is_end:
+        start, stop = stop, stop + min(5 * (budget - len(ids)) + 64, 1 << 20)
+        is_end = stop >= len(whole)
+        found = tail.encode(whole[start:stop], is_end, LIST, NO_LIMIT)
+        ids += found
+    return ids[:budget]
 
 
 def text_view(text: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._core.encode import PLACES
 from ..errors import PendingLimitExceeded
+from ..prompts import Prompt
 from .source_units import BEGIN, SourceText
 from .template import NO_TEMPLATE, Template
 
@@ -53,7 +54,13 @@ class Tracer:
         self._template = template
 
     def encode(
-        self, tail: Tail, trace: Trace, chunk: str | bytes, final: bool, unit: str, limit: int
+        self,
+        tail: Tail,
+        trace: Trace,
+        chunk: str | bytes | Prompt,
+        final: bool,
+        unit: str,
+        limit: int,
     ) -> tuple[IdArray, Offsets, Trace]:
         """(ids, spans in this unit, the trace then). Raises as `Tail.encode`.
 
@@ -63,7 +70,11 @@ class Tracer:
         is_begun, reached = bool(tail.tokens_out), tail.reached
         ids, places = tail.encode(chunk, final, PLACES, limit)
         changer = tail.changer
-        source = trace.source.fed(chunk, final, errors)
+        if isinstance(chunk, Prompt):
+            source = trace.source.fed_prompt(chunk, errors)
+            source = source.fed(b"", True, errors) if final else source
+        else:
+            source = trace.source.fed(chunk, final, errors)
         places = self._spans(ids, places, reached)
         added = NO_TEMPLATE
         if self._template != NO_TEMPLATE:

@@ -106,6 +106,24 @@ cdef class SpecialMatcher:
             result.append((found.start, found.end, self.ids[found.which]))
             begin = found.end
 
+    def finds(self, bytes data not None, size_t start, size_t stop, bint final):
+        """(open, list of (start, end, index)): the tokens in data[start:stop], each by its index in
+        `specials`, and where the last one may begin whose end is not there; with `final`, none does.
+
+        Of a matcher that refuses nothing.
+        """
+        cdef const u8* p = <const u8*><const char*>data
+        cdef Found found
+        cdef list result = []
+        if not start <= stop <= <size_t>len(data):
+            raise ValueError(f"no bytes {start}:{stop} in {len(data)}")
+        while True:
+            found = self.find(p, start, stop, final)
+            if found.kind != ALLOWED:
+                return found.start, result
+            result.append((found.start, found.end, found.which))
+            start = found.end
+
     cdef int search(self, Watch* watch, const u8* p, size_t start, size_t end, bint final,
                     Found* found) except -1 nogil:
         """The first thing of note in p[start:end]; with `final`, nothing can follow."""

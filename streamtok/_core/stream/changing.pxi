@@ -48,65 +48,70 @@ cdef int take_stretch(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint e
         take_in(tail, m, w, p, n, True, ends, None, &refused)
     m.bytes_in += n
     if ends:
-        scan_begin(&m.scan, m.size)
-        m.has_other = False
-        m.searched = m.size
-        m.retry_at = SECTION
-        m.fork_at = 2 * SECTION
-        if m.size - tail.mark.size > SLICE:
-            drop(tail, m, tail.mark.size)
-        look(&w.watch)
+        begin_stretch(tail, m, w)
     return 0
 
 
-cdef object feed_changing(Tail tail, object chunk, bint final, Form form, object out, size_t limit):
-    """As `Tail.feed`, of a tail with rules."""
+cdef int begin_stretch(Tail tail, Mark* m, Work* w) except -1:
+    """Begin a stretch of text after the one that has ended."""
+    scan_begin(&m.scan, m.size)
+    m.has_other = False
+    m.searched = m.size
+    m.retry_at = SECTION
+    m.fork_at = 2 * SECTION
+    if m.size - tail.mark.size > SLICE:
+        drop(tail, m, tail.mark.size)
+    return look(&w.watch)
+
+
+cdef object feed_changing(Tail tail, object chunk, list parts, size_t run_size, bint final, Form form,
+                          object out, size_t limit):
+    """As `Tail.encode_draft`, of a tail with rules; commits it, too."""
     cdef Changer c = tail.changer
     cdef TailSink sink
     cdef Mark draft
     cdef Workspace workspace
     cdef object result
     cdef u64 reached
-    enter(&tail.busy)
+    c.begin_draft()
+    draft = tail.mark
+    workspace = tail.encoder.take()
     try:
-        c.begin_draft()
-        draft = tail.mark
-        workspace = tail.encoder.take()
-        try:
-            sink = TailSink.__new__(TailSink)
-            sink.tail, sink.changer, sink.draft, sink.work = tail, c, &draft, &workspace.c
-            workspace.c.follows = form == AS_PLACES
-            put_before(tail, &draft, &workspace.c)
-            take_chunk(c, chunk, final, sink, form == AS_ARRAY)
-            if final:
-                put_ids(&workspace.c, tail.after)
-            reached = draft.offset + draft.scan.start
-            c.door_draft.pending = <size_t>(
-                c.door_draft.bytes_in + c.door_draft.grown - c.source_of(reached)
-            )
-            if not final:
-                check_limit(c, limit)
-            draft.tokens_out += workspace.c.count
-            result = ids_as(form, tail.encoder.table, tail.encoder._spares, &workspace.c, out)
-        except BaseException:
-            c.roll_back()
-            raise
-        finally:
-            tail.encoder.give(workspace)
-        with cython.critical_section(tail):         # nothing from here on can fail
-            commit(tail, &draft, final)
-            c.commit_draft(reached, form != AS_PLACES)
-            c.is_ended = final
-            if final:
-                memset(&c.door, 0, sizeof(Door))
-        return result
+        sink = TailSink.__new__(TailSink)
+        sink.tail, sink.changer, sink.draft, sink.work = tail, c, &draft, &workspace.c
+        workspace.c.follows = form == AS_PLACES
+        put_before(tail, &draft, &workspace.c)
+        if parts is None:
+            take_chunk(c, chunk, final, final, sink, form == AS_ARRAY)
+        else:
+            take_found_in_changing(c, parts, final, sink)
+        if final:
+            put_ids(&workspace.c, tail.after)
+        reached = draft.offset + draft.scan.start
+        c.door_draft.pending = <size_t>(
+            c.door_draft.bytes_in + c.door_draft.grown - c.source_of(reached)
+        )
+        if not final:
+            check_limit(c, run_size, limit)
+        draft.tokens_out += workspace.c.count
+        result = ids_as(form, tail.encoder.table, tail.encoder._spares, &workspace.c, out)
+    except BaseException:
+        c.roll_back()
+        raise
     finally:
-        st_leave(&tail.busy)
+        tail.encoder.give(workspace)
+    with cython.critical_section(tail):         # nothing from here on can fail
+        commit(tail, &draft, final)
+        c.commit_draft(reached, form != AS_PLACES)
+        c.is_ended = final
+        if final:
+            memset(&c.door, 0, sizeof(Door))
+    return result
 
 
-cdef int check_limit(Changer c, size_t limit) except -1:
-    cdef size_t pending = c.door_draft.pending
-    cdef u64 offset = c.door_draft.bytes_in + c.door_draft.grown - pending
+cdef int check_limit(Changer c, size_t run_size, size_t limit) except -1:
+    cdef size_t pending = c.door_draft.pending + run_size
+    cdef u64 offset = c.door_draft.bytes_in + c.door_draft.grown - c.door_draft.pending
     if pending > limit:
         raise PendingLimitExceeded(
             f"{pending} bytes from offset {offset} of the stream would have to wait, "
@@ -116,8 +121,38 @@ cdef int check_limit(Changer c, size_t limit) except -1:
     return 0
 
 
-cdef int take_chunk(Changer c, object chunk, bint final, TailSink sink, bint foresees) except -1:
-    """Through the door: make whole characters of a chunk, and give them to the levels."""
+cdef int take_found_in_changing(Changer c, list parts, bint final, TailSink sink) except -1:
+    """As `take_found`, through the door."""
+    cdef GivenToken given
+    for part in parts:
+        if type(part) is GivenToken:
+            given = <GivenToken>part
+            if given.level >= c.n_levels:
+                raise ValueError(f"a token is given to level {given.level}, and there are {c.n_levels}")
+            end_characters(c, sink)
+            c.door_draft.bytes_in += given.size
+            take_given(c, 0, given, sink)
+        elif part is None:
+            end_characters(c, sink)
+        else:
+            take_chunk(c, part, False, False, sink, False)
+    if final:
+        take_chunk(c, b"", True, True, sink, False)
+    return 0
+
+
+cdef int end_characters(Changer c, TailSink sink) except -1:
+    """The bytes of a character that is not complete are what they are at the end of a text."""
+    if c.door_draft.n_partial:
+        take_chunk(c, b"", True, False, sink, False)
+    return 0
+
+
+cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink sink, bint foresees) except -1:
+    """Through the door: make whole characters of a chunk, and give them to the levels.
+
+    is_last: no bytes follow it, which may complete a character. final: no text follows it.
+    """
     cdef Text text
     cdef Room room, joined
     cdef Door* d = &c.door_draft
@@ -153,7 +188,7 @@ cdef int take_chunk(Changer c, object chunk, bint final, TailSink sink, bint for
             fine = size
             if not is_text or text.owner != NULL or p != text.data:
                 fine = valid_bytes(p, size, &why, &length)
-            if why == 0 or (why == INCOMPLETE and not final):
+            if why == 0 or (why == INCOMPLETE and not is_last):
                 hold_partial(d, p + fine, size - fine)
                 return take_text(c, 0, p, fine, final, sink)
             if c.errors == "strict":
@@ -161,7 +196,7 @@ cdef int take_chunk(Changer c, object chunk, bint final, TailSink sink, bint for
                     "utf-8", p[fine:fine + length], d.bytes_in - size + fine,
                     d.bytes_in - size + fine + length, explain(p[fine], why),
                 )
-            fine = size if final else size - unfinished_at_end(p, size)
+            fine = size if is_last else size - unfinished_at_end(p, size)
             hold_partial(d, p + fine, size - fine)
             if c.errors == "surrogateescape":
                 return take_text(c, 0, p, fine, final, sink)

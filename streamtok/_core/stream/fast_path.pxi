@@ -66,7 +66,9 @@ cdef class FastStreamEncoder(OneCall):
         return self.feed_fast(chunk, final, IN_BUFFER, output_into(out, start))
 
     def take(self, chunk, final, output):
-        """As `encode`, as `output` gives ids. A derived class has it, for streams with a trace."""
+        """As `encode`, as `output` gives ids. A derived class has it, for streams with a trace, and for
+        chunks that are not text.
+        """
         raise NotImplementedError
 
     cdef object feed_fast(self, object chunk, object final, Form form, object out):
@@ -74,7 +76,7 @@ cdef class FastStreamEncoder(OneCall):
         cdef Tail tail
         with cython.critical_section(self):
             tail, trace, limit = self._tail, self._trace, self._max_pending
-        if trace is None:
+        if trace is None and (is_text_like(chunk) if tail.finder is None else not final):
             return tail.feed(chunk, final, form, out, limit)
         if form != IN_BUFFER:
             out = outputs[<int>form]

@@ -54,6 +54,9 @@ cdef class Tail:
 
     before, after: ids that go around those of the text, with the first call and with the final one.
     rules: what is done to the text before it comes here, which then also find all special tokens.
+    finder: of the tokens in chunks that have control. `finder.parts(chunk, run, final)` gives (parts, run,
+    size): texts, `GivenToken`s, and None where no character reaches over; and of the run of control that
+    is open, what it wants to have back, and the bytes that wait in it.
     """
 
     cdef Encoder encoder
@@ -66,11 +69,15 @@ cdef class Tail:
     cdef size_t capacity
     cdef Mark mark
     cdef readonly Changer changer   # what changes the text before it comes here; None: nothing
+    cdef readonly object finder     # finds the tokens of chunks that have control; None: nobody does
+    cdef object run                 # of control, as far as the finder knows it; None: no control was last,
+    cdef size_t run_size            # and its bytes that wait
     cdef char busy
 
     def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors not None,
-                  tuple before not None=(), tuple after not None=(), ChangeRules rules=None):
+                  tuple before not None=(), tuple after not None=(), ChangeRules rules=None, finder=None):
         need_scanner(encoder)
+        self.finder = finder
         self.changer = None if rules is None else Changer(rules, errors)
         self.encoder = encoder
         self.matcher = matcher
@@ -91,16 +98,16 @@ cdef class Tail:
         """Bytes of the text that wait: those held, or what they and others were before a change."""
         with cython.critical_section(self):
             if self.changer is not None:
-                return self.changer.door.pending
-            return pending(&self.mark)
+                return self.changer.door.pending + self.run_size
+            return pending(&self.mark) + self.run_size
 
     @property
     def bytes_in(self):
         """Bytes of the text taken in since the stream began, before any change."""
         with cython.critical_section(self):
             if self.changer is not None:
-                return self.changer.door.bytes_in
-            return self.mark.bytes_in
+                return self.changer.door.bytes_in + self.run_size
+            return self.mark.bytes_in + self.run_size
 
     @property
     def reached(self):
@@ -123,6 +130,7 @@ cdef class Tail:
         enter(&self.busy)
         with cython.critical_section(self):
             begin(&self.mark, offset)
+            self.run, self.run_size = None, 0
             if self.changer is not None:
                 self.changer.reset()
         st_leave(&self.busy)
@@ -151,9 +159,15 @@ cdef class Tail:
 
     def copy(self):
         """An independent Tail in the same state."""
-        cdef Tail twin = Tail(self.encoder, self.matcher, self.errors, self.before, self.after)
+        return self.with_finder(self.finder)
+
+    def with_finder(self, finder):
+        """An independent Tail in the same state, with this finder."""
+        cdef Tail twin = Tail(self.encoder, self.matcher, self.errors, self.before, self.after,
+                              finder=finder)
         enter(&self.busy)
         try:
+            twin.run, twin.run_size = self.run, self.run_size
             if self.changer is not None:
                 twin.changer = self.changer.copy()
             grow(twin, self.mark.size)
@@ -175,64 +189,48 @@ cdef class Tail:
 
     cdef object feed(self, object chunk, bint final, Form form, object out, size_t limit):
         cdef Mark draft
-        cdef object result
-        if self.changer is not None:
-            return feed_changing(self, chunk, final, form, out, limit)
+        cdef object result, run = None
+        cdef list parts = None          # None: the chunk is a text
+        cdef size_t run_size = 0
         enter(&self.busy)
         try:
-            draft = self.mark
-            result = self.encode_draft(&draft, chunk, final, form, out, limit)
-            with cython.critical_section(self):     # nothing from here on can fail
-                commit(self, &draft, final)
+            if self.finder is not None and (self.run is not None or not is_text_like(chunk)):
+                parts, run, run_size = self.finder.parts(chunk, self.run, final)
+            if self.changer is not None:
+                result = feed_changing(self, chunk, parts, run_size, final, form, out, limit)
+            else:
+                draft = self.mark
+                result = self.encode_draft(&draft, chunk, parts, run_size, final, form, out, limit)
+                with cython.critical_section(self):     # nothing from here on can fail
+                    commit(self, &draft, final)
+            if parts is not None:
+                with cython.critical_section(self):
+                    self.run, self.run_size = run, run_size
             return result
         finally:
             st_leave(&self.busy)
 
-    cdef object encode_draft(self, Mark* m, object chunk, bint final, Form form, object out,
-                             size_t limit):
+    cdef object encode_draft(self, Mark* m, object chunk, list parts, size_t run_size, bint final, Form form,
+                             object out, size_t limit):
         """Move `m`, which is a copy of self.mark, on behind `chunk`; the ids. Commits nothing."""
-        cdef Text text
-        cdef Workspace workspace
-        cdef Work* w
-        cdef Found refused
-        cdef object result
-        cdef bint is_text = PyUnicode_Check(chunk), is_clean
-        if is_text and m.partial_size and len(<str>chunk):
-            raise UnicodeDecodeError(
-                "utf-8", m.partial[:m.partial_size], m.bytes_in - m.partial_size, m.bytes_in,
-                "a str chunk follows bytes that end inside a character",
-            )
-        workspace = self.encoder.take()
-        w = &workspace.c
+        cdef Workspace workspace = self.encoder.take()
+        cdef Work* w = &workspace.c
+        cdef u64 start
         w.follows = form == AS_PLACES
         try:
-            # The policy is applied below, where sequences may go on from the chunk before.
-            text_open(&text, &w.room, chunk, self.errors)
-            try:
-                is_clean = is_text and m.partial_size == 0
-                if form == AS_ARRAY:
-                    foresee(self.encoder._spares, w, text.size // 3)
-                refused.kind = PARTIAL
-                put_before(self, m, w)
-                if text.size >= RELEASE_FROM:
-                    with nogil:
-                        take_in(self, m, w, text.data, text.size, is_clean, final, self.matcher,
-                                &refused)
-                else:
-                    take_in(self, m, w, text.data, text.size, is_clean, final, self.matcher,
-                            &refused)
-                if final:
-                    put_ids(w, self.after)
-                m.bytes_in += text.size
-            finally:
-                text_close(&text)
-            if refused.kind == DISALLOWED:
-                refuse(self.bytes, &refused, m.offset + refused.start)
-            if pending(m) > limit:
+            put_before(self, m, w)
+            if parts is None:
+                take_one_text(self, m, w, chunk, final, form == AS_ARRAY)
+            else:
+                take_found(self, m, w, parts, final)
+            if final:
+                put_ids(w, self.after)
+            if pending(m) + run_size > limit:
+                start = m.offset + m.scan.start
                 raise PendingLimitExceeded(
-                    f"{pending(m)} bytes from offset {m.offset + m.scan.start} of the stream would "
-                    f"have to wait, max_pending allows {limit}",
-                    offset=m.offset + m.scan.start, pending=pending(m), limit=limit,
+                    f"{pending(m) + run_size} bytes from offset {start} of the stream would have to wait, "
+                    f"max_pending allows {limit}",
+                    offset=start, pending=pending(m) + run_size, limit=limit,
                 )
             m.tokens_out += w.count
             return ids_as(form, self.encoder.table, self.encoder._spares, w, out)
@@ -248,6 +246,9 @@ cdef class Tail:
             if self.changer is not None:
                 before = self.changer.getstate()
                 before = len(before).to_bytes(8, "little") + before
+            if self.finder is not None:
+                run = self.finder.packed(self.run)
+                before = len(run).to_bytes(8, "little") + run + before
             m = self.mark
             if not m.has_other:                 # nobody looks at it then
                 m.other = m.scan
@@ -263,7 +264,12 @@ cdef class Tail:
         cdef Changer changer = None
         cdef bytes before = b""
         cdef const u8* held
-        cdef size_t at = 0, size
+        cdef size_t at = 0, size, run_size = 0
+        cdef object run = None
+        if self.finder is not None:
+            run, run_size = self.finder.unpacked(cut(state, &at, int.from_bytes(cut(state, &at, 8), "little")))
+            state = state[at:]
+            at = 0
         if self.changer is not None:
             before = cut(state, &at, int.from_bytes(cut(state, &at, 8), "little"))
             state = state[at:]
@@ -288,8 +294,62 @@ cdef class Tail:
             with cython.critical_section(self):
                 self.mark = m
                 self.changer = changer
+                self.run, self.run_size = run, run_size
         finally:
             st_leave(&self.busy)
+
+
+cdef int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint final, bint foresees) except -1:
+    """Take a text in. foresees: there will be an array of the ids."""
+    cdef Text text
+    cdef Found refused
+    cdef bint is_text = PyUnicode_Check(chunk), is_clean
+    if is_text and m.partial_size and len(<str>chunk):
+        raise UnicodeDecodeError(
+            "utf-8", m.partial[:m.partial_size], m.bytes_in - m.partial_size, m.bytes_in,
+            "a str chunk follows bytes that end inside a character",
+        )
+    # The policy is applied below, where sequences may go on from the chunk before.
+    text_open(&text, &w.room, chunk, tail.errors)
+    try:
+        is_clean = is_text and m.partial_size == 0
+        if foresees:
+            foresee(tail.encoder._spares, w, text.size // 3)
+        refused.kind = PARTIAL
+        if text.size >= RELEASE_FROM:
+            with nogil:
+                take_in(tail, m, w, text.data, text.size, is_clean, final, tail.matcher, &refused)
+        else:
+            take_in(tail, m, w, text.data, text.size, is_clean, final, tail.matcher, &refused)
+        m.bytes_in += text.size
+    finally:
+        text_close(&text)
+    if refused.kind == DISALLOWED:
+        refuse(tail.bytes, &refused, m.offset + refused.start)
+    return 0
+
+
+cdef int take_found(Tail tail, Mark* m, Work* w, list parts, bint final) except -1:
+    """Take in what a finder made of a chunk: texts, `GivenToken`s, and None for borders of text."""
+    cdef GivenToken given
+    cdef bint ends
+    cdef size_t i, n = len(parts)
+    for i in range(n):
+        part = parts[i]
+        ends = final if i + 1 == n else type(parts[i + 1]) is GivenToken
+        if type(part) is GivenToken:
+            given = <GivenToken>part
+            if pending(m):
+                take_one_text(tail, m, w, b"", True, False)
+            begin_stretch(tail, m, w)
+            put_token(w, m, given.id, given.size)
+        elif part is None:
+            append(tail, m, NULL, 0, False, True)
+        else:
+            take_one_text(tail, m, w, part, ends, False)
+    if final and pending(m):
+        take_one_text(tail, m, w, b"", True, False)
+    return 0
 
 
 cdef object damaged(str why):

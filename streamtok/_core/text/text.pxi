@@ -200,6 +200,18 @@ cdef int get_bytes(object data, Py_buffer* view) except -1:
     raise TypeError(f"text must be str or a flat buffer of bytes; this {type(data).__name__} is {found}")
 
 
+cdef inline bint is_text_like(object data):
+    """Whether this is str or bytes-like."""
+    return PyUnicode_Check(data) or PyObject_CheckBuffer(data)
+
+
+cdef int need_text(object data) except -1:
+    """TypeError for what is neither str nor bytes-like."""
+    if not is_text_like(data):
+        raise TypeError(f"text must be str or bytes-like, not {type(data).__name__}")
+    return 0
+
+
 cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
     """Borrow the bytes of `data` until `text_close`, or until the next use of `room` (or NULL).
 
@@ -214,8 +226,7 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
             data = repaired(str.__str__(data), errors)
             hold_bytes(text, data.encode("utf-8", "surrogateescape"))
         return 0
-    if not PyObject_CheckBuffer(data):
-        raise TypeError(f"text must be str or bytes-like, not {type(data).__name__}")
+    need_text(data)
     get_bytes(data, &text.view)
     text.has_view = True
     text.data = <const u8*>text.view.buf

@@ -60,6 +60,7 @@ cdef class FastEncoding:
             ids = self.quickly(text, no_special, nothing, errors, AS_LIST)
             if ids is not None:
                 return ids
+        need_text(text)
         return self.slowly(text, no_special, nothing, errors, AS_LIST, False, one, max_tokens)
 
     def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict",

@@ -31,9 +31,9 @@ cdef class TokenSet:
     cdef bint wants_blanks      # some token takes those before it
     cdef bint is_plain          # no token has flags
 
-    def __cinit__(self, SpecialMatcher matcher not None, flags, words):
+    def __cinit__(self, SpecialMatcher matcher not None, flags, words, bint wants_blanks=False):
         """flags: of each of `matcher.specials`. words: a bit for each code point, the lowest first; None
-        if no token needs it.
+        if no token needs it. wants_blanks: a given token takes the blanks before it, see `GivenToken`.
         """
         cdef size_t i
         self.matcher = matcher
@@ -46,6 +46,7 @@ cdef class TokenSet:
         if self.flags == NULL:
             raise MemoryError("no memory for the flags of tokens")
         self.is_plain = not any(flags)
+        self.wants_blanks = wants_blanks
         for i, one in enumerate(flags):
             self.flags[i] = one
             self.wants_blanks |= one & LSTRIP != 0
@@ -60,6 +61,25 @@ cdef class TokenSet:
         cdef int size = 0
         cdef u32 code = utf8_at(p, i, n, &size)
         return self.word_bits[code >> 3] >> (code & 7) & 1
+
+
+@cython.final
+cdef class GivenToken:
+    """A token that the caller found: it stands where it is given, whatever is around it. Immutable."""
+
+    cdef readonly u32 id
+    cdef readonly bytes text
+    cdef u8 flags               # TokenFlag
+    cdef u8 level               # of the tokens that it is one of
+    cdef const u8* p            # `text`
+    cdef size_t size
+
+    def __cinit__(self, u32 id, bytes text not None, u8 flags=0, bint is_normalized=False):
+        """is_normalized: it is a token of the second level, which must be there. flags: as for `TokenSet`."""
+        if not text:
+            raise ValueError("a given token has no text")
+        self.id, self.text, self.flags, self.level = id, text, flags, is_normalized
+        self.p, self.size = <const u8*>PyBytes_AS_STRING(text), len(text)
 
 
 cdef inline bint is_blank(u32 code) noexcept nogil:
@@ -419,7 +439,7 @@ cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink
     if n:
         memcpy(level.bytes + m.size, p, n)
     m.size += n
-    find_tokens(c, i, ends, sink)
+    find_tokens(c, i, ends, None, sink)
     if ends:                # what comes next is another stretch, or another text
         m.begin = m.size
         m.searched = m.size
@@ -427,8 +447,19 @@ cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink
     return 0
 
 
-cdef int find_tokens(Changer c, int i, bint ends, Sink sink) except -1:
-    """Pass on what is certain of a level's bytes."""
+cdef int take_given(Changer c, int i, GivenToken given, Sink sink) except -1:
+    """Take a given token into level `i`, after its bytes, all of which it makes certain."""
+    cdef LevelMark* m = &c.draft[i]
+    cdef TokenSet tokens = c.tokens_of(i)
+    find_tokens(c, i, False, given, sink)
+    m.begin = m.searched = m.size
+    if tokens.words is not None:
+        m.after_word = tokens.is_word_at(given.p, utf8_before(given.p, 0, given.size, given.size), given.size)
+    return 0
+
+
+cdef int find_tokens(Changer c, int i, bint ends, GivenToken given, Sink sink) except -1:
+    """Pass on what is certain of a level's bytes. given: the token that follows them, or None."""
     cdef Level* level = &c.levels[i]
     cdef LevelMark* m = &c.draft[i]
     cdef TokenSet tokens = c.tokens_of(i)
@@ -436,9 +467,9 @@ cdef int find_tokens(Changer c, int i, bint ends, Sink sink) except -1:
     cdef size_t size = m.size, start = m.begin, search_from = m.searched, at, stop, sure
     cdef Found found
     cdef u8 flags
-    cdef bint is_blank_again
+    cdef bint is_blank_again, is_last = ends or given is not None
     while True:
-        tokens.matcher.search(&c.watch, p, search_from, size, ends, &found)
+        tokens.matcher.search(&c.watch, p, search_from, size, is_last, &found)
         if found.kind == DISALLOWED:
             return sink.refuse(i, p + found.start, found.end - found.start, size - found.start)
         at, stop = found.start, found.end
@@ -446,10 +477,11 @@ cdef int find_tokens(Changer c, int i, bint ends, Sink sink) except -1:
             break
         flags = tokens.flags[found.which]
         if flags & SINGLE_WORD:
-            if stop == size and not ends:
+            if stop == size and not is_last:
                 break                           # what comes may be a word
             if (tokens.is_word_at(p, utf8_before(p, m.begin, at, size), size) if at > m.begin
-                    else m.after_word) or (stop < size and tokens.is_word_at(p, stop, size)):
+                    else m.after_word) or (stop < size and tokens.is_word_at(p, stop, size)) or (
+                    stop == size and given is not None and tokens.is_word_at(given.p, 0, given.size)):
                 search_from = stop
                 continue
         if m.takes_blanks:
@@ -470,6 +502,8 @@ cdef int find_tokens(Changer c, int i, bint ends, Sink sink) except -1:
         m.takes_blanks = flags & RSTRIP != 0
     if m.takes_blanks:
         start = take_blanks(c, i, start, at, sink)
+    if given is not None:
+        return put_given(c, i, start, given, sink)
     sure = at
     if tokens.wants_blanks and not ends and not m.takes_blanks:
         sure = blanks_begin(p, start, at, size)
@@ -477,6 +511,28 @@ cdef int find_tokens(Changer c, int i, bint ends, Sink sink) except -1:
     if tokens.words is not None and start > m.begin:
         m.after_word = tokens.is_word_at(p, utf8_before(p, m.begin, start, size), size)
     m.begin, m.searched = start, at
+    return 0
+
+
+cdef int put_given(Changer c, int i, size_t start, GivenToken given, Sink sink) except -1:
+    """Pass on the bytes of a level from `start`, in which there are no tokens, and then a given one."""
+    cdef Level* level = &c.levels[i]
+    cdef LevelMark* m = &c.draft[i]
+    cdef size_t stop = m.size
+    if given.level > i:                 # to this level, it is text
+        m.takes_blanks = False
+        if start < stop and change_stretch(c, i, start, stop, False, sink) != stop - start:
+            raise AssertionError("text waits before a given token of the second level")
+        if not alignment_add_same(&level.rows, given.p, given.size):
+            no_memory()
+        m.where = 0
+        return take_given(c, i + 1, given, sink)
+    if not m.takes_blanks:
+        if given.flags & LSTRIP:
+            stop = blanks_begin(level.bytes, start, stop, m.size)
+        change_stretch(c, i, start, stop, True, sink)
+    end_with_token(c, i, given.id, m.size - stop + given.size, sink)
+    m.takes_blanks = given.flags & RSTRIP != 0
     return 0
 
 

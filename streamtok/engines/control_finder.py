@@ -1,0 +1,204 @@
+"""Where control tokens are in a prompt: in each run of control by itself.
+
+As the crate `tokenizers` finds added tokens in a text: those that are not `normalized` first, then
+the others in the stretches between these, and of those that begin at one place the one preferred.
+Other added tokens are looked for, too, since they may hide control tokens; the core finds them once
+more, in text and control together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .._core.encode import GivenToken, SpecialMatcher, has_surrogate, repaired
+from ..errors import StateError
+from ..prompts import prompt_of
+from .changing import flag_bits, is_in_word
+
+if TYPE_CHECKING:
+    from ..prompts import Prompt
+    from .rules import TokenFlags
+
+__all__ = ["ControlFinder", "Sought"]
+
+_RUNS_KEPT = 1024  # of control, which templates repeat,
+_LONGEST_KEPT = 4096  # and their characters
+
+_Part = Any  # of what the core is given: str, bytes, a GivenToken, or None for a border
+
+
+class Run(NamedTuple):
+    """A run of control that may go on."""
+
+    held: bytes = b""  # what may begin a token
+    searched: int = 0  # how many bytes of it cannot begin one that is not normalized
+    before: str = ""  # the character before it, if it is of this run
+    in_stretch: bool = False  # no token that is not normalized is between that and `held`
+
+
+class Sought(NamedTuple):
+    """A token that is looked for in control."""
+
+    text: str
+    id: int
+    flags: TokenFlags
+    is_control: bool
+
+
+class _Search:
+    """Finds some tokens in bytes, those that are preferred first."""
+
+    def __init__(self, tokens: Sequence[Sought]) -> None:
+        texts = frozenset(token.text for token in tokens)
+        self._matcher = SpecialMatcher([(token.text, token.id) for token in tokens], texts, ())
+        self._given = [
+            GivenToken(
+                token.id, token.text.encode(), flag_bits(token.flags), token.flags.normalized
+            )
+            if token.is_control
+            else None
+            for token in tokens
+        ]
+        self._is_word = [token.flags.single_word for token in tokens]
+        self.is_empty = not tokens
+
+    def find(
+        self, data: bytes, begin: int, start: int, stop: int, final: bool, before: str
+    ) -> tuple[int, list[tuple[int, int, GivenToken | None]]]:
+        """(open, tokens in data[start:stop]); what begins at `open` may be one, unless `final`. Of
+        a token that is not control, None.
+
+        The text is data[begin:stop], and `before` the character that may touch it, or "".
+        """
+        open_from, places = self._matcher.finds(data, start, stop, final)
+        found: list[tuple[int, int, GivenToken | None]] = []
+        for first, last, index in places:
+            if self._is_word[index]:
+                if last == stop and not final:
+                    return first, found  # what comes next may belong to a word
+                left = data[max(begin, first - 4) : first].decode("utf-8", "ignore")[-1:] or before
+                right = data[last : min(last + 4, stop)].decode("utf-8", "ignore")[:1]
+                if is_in_word(left) or is_in_word(right):
+                    continue
+            found.append((first, last, self._given[index]))
+        return open_from, found
+
+
+class ControlFinder:
+    """Makes of chunks with control what the core takes. Immutable but for a cache."""
+
+    def __init__(self, tokens: Sequence[Sought], normalized: Sequence[Sought]) -> None:
+        """tokens: those that are found first, and those that are found between these."""
+        self._first, self._second = _Search(tokens), _Search(normalized)
+        self._whole: dict[str, list[_Part]] = {}
+
+    def parts(
+        self, chunk: Any, run: Run | None, final: bool
+    ) -> tuple[list[_Part], Run | None, int]:
+        """(parts, the run that is open then, its bytes that are held). run: open before.
+
+        Raises TypeError unless the chunk is a Prompt, a t-string or a text.
+        """
+        prompt = prompt_of(chunk)
+        # An empty chunk of text is no border, as in codecs.
+        spans = (((chunk, False),) if len(chunk) else ()) if prompt is None else prompt.spans
+        parts: list[_Part] = []
+        for at, (text, is_control) in enumerate(spans):
+            if not is_control:
+                if run is not None:
+                    parts += self._searched(run, "", True)[0]
+                    run = None
+                parts.append(text)
+                continue
+            if run is None and at == 0:
+                parts.append(None)
+            if at + 1 == len(spans) and not final:
+                found, run = self._searched(run or Run(), text, False)
+            elif run is None:
+                found = self._of_run(text)
+            else:
+                found, run = self._searched(run, text, True)
+            parts += found
+        if final and run is not None:
+            parts += self._searched(run, "", True)[0]
+            run = None
+        return parts, run, 0 if run is None else len(run.held)
+
+    def places(self, prompt: Prompt) -> list[tuple[int, int]]:
+        """Where in the text of a prompt its control tokens are, in characters."""
+        found, at = [], 0
+        for text, is_control in prompt.spans:
+            end = at
+            for part in self._of_run(text) if is_control else ():
+                is_token = type(part) is GivenToken
+                start, end = end, end + len((part.text if is_token else part).decode())
+                if is_token:
+                    found.append((start, end))
+            at += len(text)
+        return found
+
+    def packed(self, run: Run | None) -> bytes:
+        """A run as bytes, for saved states."""
+        if run is None:
+            return b""
+        before = run.before.encode()
+        numbers = run.searched.to_bytes(4, "little") + bytes([1 + run.in_stretch, len(before)])
+        return numbers + before + run.held
+
+    def unpacked(self, data: bytes) -> tuple[Run | None, int]:
+        """(run, its bytes that are held). Raises StateError for damaged bytes."""
+        if not data:
+            return None, 0
+        searched = int.from_bytes(data[:4], "little")
+        try:
+            begun, size = data[4:6]
+            before, held = data[6 : 6 + size].decode(), data[6 + size :]
+            held.decode()
+            if begun not in (1, 2) or len(before) > 1 or searched > len(held):
+                raise ValueError
+        except ValueError:
+            raise StateError(
+                "the saved stream state is damaged: it holds control that no stream has"
+            ) from None
+        return Run(held, searched, before, begun == 2), len(held)
+
+    def _of_run(self, text: str) -> list[_Part]:
+        """The parts of a whole run of control."""
+        found = self._whole.get(text)
+        if found is None:
+            found, _ = self._searched(Run(), text, True)
+            if len(text) <= _LONGEST_KEPT:
+                if len(self._whole) >= _RUNS_KEPT:
+                    self._whole.clear()
+                self._whole[text] = found
+        return found
+
+    def _searched(self, run: Run, text: str, ends: bool) -> tuple[list[_Part], Run | None]:
+        """(parts, the run then) of what is held and the text that comes after it."""
+        if has_surrogate(text, 0, len(text)):
+            text = repaired(text, "replace")  # or else escaped bytes could complete those of a text
+        data = run.held + text.encode()
+        open_from, found = self._first.find(data, 0, run.searched, len(data), ends, run.before)
+        tokens = []
+        begin, before = 0, run.before if run.in_stretch else ""  # of the stretch between tokens
+        for first, last, given in found:
+            tokens += self._second.find(data, begin, begin, first, True, before)[1]
+            tokens.append((first, last, given))
+            begin, before = last, ""
+        stop, others = self._second.find(data, begin, begin, open_from, ends, before)
+        parts: list[_Part] = []
+        done = 0
+        for first, last, given in [*tokens, *others]:
+            if given is not None:
+                if first > done:
+                    parts.append(data[done:first])
+                parts.append(given)
+                done = last
+        if stop > done:
+            parts.append(data[done:stop])
+        if ends:
+            return parts, None
+        in_stretch = stop > begin or (begin == 0 and run.in_stretch)
+        before = data[max(0, stop - 4) : stop].decode("utf-8", "ignore")[-1:] or run.before
+        return parts, Run(data[stop:], open_from - stop, before, in_stretch)

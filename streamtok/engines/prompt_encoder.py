@@ -1,0 +1,254 @@
+"""Prompts to ids: which tokens are control, where they are found, and what is encoded between them.
+
+The law is `reference/renaming.py`, in short:
+
+1. Control tokens are found in each run of control by itself.
+2. All else is encoded as if these were the only control tokens. So other added tokens, normalizers,
+   pre-tokens and merges go across the borders of spans.
+
+A `ControlFinder` does the first step. The core does the second: it takes texts and tokens in a row
+(`Tail.encode`), and finds added tokens that are not control, but no others.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._core.encode import (
+    ARRAY,
+    LIST,
+    GivenToken,
+    SpecialMatcher,
+    check_policy,
+    has_surrogate,
+    repaired,
+    text_bytes,
+)
+from ..errors import UnsupportedPatternError, UnsupportedPromptError
+from ..prompts import Control, Prompt
+from ..threads import check_threads
+from .changing import ChangingEngine
+from .control_finder import ControlFinder, Sought
+from .protocol import NO_LIMIT
+from .rules import MARK, TokenFlags
+from .template import NO_TEMPLATE, Template
+from .texts import TextEncoder, check_budget, first_ids
+
+if TYPE_CHECKING:
+    from .._core.encode import Encoder, Output, Tail
+    from .._types import AllowedSpecial, DisallowedSpecial, Text
+    from ..patterns.pattern import Pattern
+    from ..special_tokens import SpecialTokens
+    from .protocol import Engine, Result
+    from .rules import TextRules
+
+__all__ = ["PlainTexts", "PromptEncoder", "is_blank", "repaired_prompt"]
+
+_NO_FLAGS = TokenFlags()
+_BLANKS = f" \t\n\r{MARK}"
+_MOST_SPELLINGS = 64  # of a token in text that is not normalized
+
+
+class PlainTexts:
+    """Encodes texts in which some tokens of an encoding are plain text."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        encoder: Encoder,
+        pattern: Pattern | None,
+        specials: SpecialTokens,
+        rules: TextRules,
+        control: frozenset[str],
+    ) -> None:
+        """engine, encoder, pattern: as for `TextEncoder`. control: these tokens; so are special
+        tokens that are not among them.
+        """
+        flags = dict(rules.token_flags)
+        self.tokens = [
+            Sought(text, id, flags.get(text, _NO_FLAGS), text in control)
+            for text, id in specials.preferred
+            if text in control or text in specials.added
+        ]
+        others = [(token.text, token.id) for token in self.tokens if not token.is_control]
+        self.matcher = SpecialMatcher(others, frozenset(text for text, _ in others), ())
+        if isinstance(engine, ChangingEngine):
+            given = [token.flags for token in self.tokens if token.is_control]
+            engine = ChangingEngine(encoder, rules, others, given)
+        self.engine = engine
+        self.texts = TextEncoder(engine, encoder, pattern, specials, NO_TEMPLATE)
+
+    def made(self, tokens: Mapping[str, int], shapes: Sequence[str]) -> frozenset[str]:
+        """The tokens whose id is among those of their text in one of these shapes."""
+        texts = [shape.replace("*", text) for text in tokens for shape in shapes]
+        rows = iter(self.texts.encode_batch(texts, self.matcher, "strict", 1))
+        return frozenset(
+            text
+            for text, id in tokens.items()
+            if any([id in row for row in itertools.islice(rows, len(shapes))])
+        )
+
+
+class PromptEncoder(PlainTexts):
+    """Encodes the prompts of an encoding. Immutable, shared by threads."""
+
+    def __init__(self, *parts: Any, unknown: Collection[int | str] = ()) -> None:
+        """parts: as for `PlainTexts`. unknown: the ids or texts of tokens for unknown text.
+
+        Raises UnsupportedPromptError for an encoding that cannot keep control and text apart: for a
+        control token that is found in normalized text only, or that the model makes of plain text.
+        """
+        super().__init__(*parts)
+        rules, self.control = parts[-2:]
+        sought, normalized = self.tokens, []
+        if isinstance(self.engine, ChangingEngine):
+            sought = [token for token in self.tokens if not token.flags.normalized]
+            normalized = _normalized(self.tokens, rules)
+        self.finder = ControlFinder(sought, normalized)
+        protected = {
+            token.text: token.id
+            for token in self.tokens
+            if token.is_control and token.id not in unknown and token.text not in unknown
+        }
+        for text in self.made(protected, ["*", " *", "a*", "a * a"]):
+            raise UnsupportedPromptError(
+                f"the model makes the control token {text!r} of plain text, too, so this encoding "
+                "cannot keep control and text apart; with_control_tokens can leave it out"
+            )
+
+    def encode_any(
+        self,
+        prompt: Prompt,
+        template: Template,
+        allowed_special: AllowedSpecial,
+        disallowed_special: DisallowedSpecial,
+        errors: str,
+        output: Output[Any],
+        add_special_tokens: bool = False,
+        num_threads: int = 1,
+        max_tokens: int | None = None,
+    ) -> Any:
+        """As `TextEncoder.encode`. Raises ValueError for settings that contradict a prompt."""
+        check_allowed(allowed_special)
+        check_policy(errors)
+        check_threads(num_threads)
+        if not add_special_tokens:
+            template = NO_TEMPLATE
+        if max_tokens is None:
+            return template.around(self.encode(prompt, errors, output))
+        budget = check_budget("max_tokens", max_tokens)
+        try:
+            tail = self.tail(errors, template)
+        except UnsupportedPatternError:
+            ids: list[int] = template.around(self.encode(prompt, errors, LIST))
+            return ids[:budget]
+        return first_ids(repaired_prompt(prompt, errors), tail, budget)
+
+    def tail(self, errors: str, template: Template = NO_TEMPLATE) -> Tail:
+        """What a stream of prompts is in the core; a chunk may be text, too.
+
+        Raises UnsupportedPatternError for a pattern that cuts whole texts only.
+        """
+        return self.engine.tail(self.matcher, errors, template, self.finder)
+
+    def encode(self, prompt: Prompt | Text, errors: str, output: Output[Result]) -> Result:
+        """The ids of a whole prompt, as `output` gives them."""
+        try:
+            tail = self.tail(errors)
+        except UnsupportedPatternError:
+            return output.of(self._by_stretches(prompt, errors))
+        return tail.encode(prompt, True, output, NO_LIMIT)
+
+    def _by_stretches(self, prompt: Prompt | Text, errors: str) -> Any:
+        """The ids, where the pattern cuts whole texts only: what is between tokens, each."""
+        parts, _, _ = self.finder.parts(prompt, None, True)
+        rows = [np.empty(0, np.uint32)]
+        for is_token, group in itertools.groupby(parts, lambda part: type(part) is GivenToken):
+            if is_token:
+                rows.append(np.array([token.id for token in group], np.uint32))
+                continue
+            text = b"".join([text_bytes(part, errors) for part in group if part is not None])
+            rows.append(self.engine.encode(text, self.matcher, errors, ARRAY))
+        return np.concatenate(rows)
+
+
+def check_allowed(allowed_special: AllowedSpecial) -> None:
+    """Raise ValueError for a setting that a prompt contradicts, which says itself what is control.
+
+    Both `disallowed_special` and the default of `allowed_special` do not matter for it.
+    """
+    if allowed_special != "all" and allowed_special:
+        raise ValueError(
+            'of a Prompt, allowed_special must be the default or "all", not '
+            f"{allowed_special!r}: its control says which special tokens are meant"
+        )
+
+
+def is_blank(text: str) -> bool:
+    """Whether a token consists of spaces, tabs and line ends."""
+    return not text.strip(_BLANKS)
+
+
+def repaired_prompt(prompt: Prompt, errors: str) -> Prompt:
+    """The prompt as it is encoded: without lone surrogates, but for bytes that are kept."""
+    if not any(has_surrogate(text, 0, len(text)) for text, _ in prompt.spans):
+        return prompt
+    how = "surrogateescape" if errors == "surrogateescape" else "replace"
+    return Prompt(
+        *[
+            Control(repaired(text, "replace")) if control else repaired(text, how)
+            for text, control in prompt.spans
+        ]
+    )
+
+
+def _normalized(tokens: Iterable[Sought], rules: TextRules) -> list[Sought]:
+    """The tokens that are found in normalized text, in every spelling that text may have before.
+
+    Raises UnsupportedPromptError where the normalizer does more than replace single characters.
+    """
+    late = [token for token in tokens if token.flags.normalized]
+    if not rules.normalizer or not late:
+        return late
+    replaced: dict[str, str] = {}
+    for kind, *settings in rules.normalizer.spec:
+        if kind != "Replace" or [*map(len, settings)] != [1, 1]:
+            if any(token.is_control for token in late):
+                first = next(token for token in late if token.is_control)
+                raise UnsupportedPromptError(
+                    f"the control token {first.text!r} is found in normalized text only, where "
+                    "text after it may become one character with it: this encoding cannot keep "
+                    "control and text apart"
+                )
+            return []  # they are found by the core, and hide no control
+        old, new = settings
+        replaced = {char: new if to == old else to for char, to in replaced.items()}
+        replaced.setdefault(old, new)
+    found: dict[str, Sought] = {}
+    for token in late:
+        text = "".join([replaced.get(char, char) for char in token.text])
+        found.setdefault(text, token)
+    spelled = []
+    for text in sorted(found, key=lambda text: -len(text.encode())):
+        before = [
+            [
+                *(old for old, new in replaced.items() if new == char),
+                *([char] * (char not in replaced)),
+            ]
+            for char in text
+        ]
+        spellings = [
+            "".join(chars)
+            for chars in itertools.islice(itertools.product(*before), _MOST_SPELLINGS + 1)
+        ]
+        if len(spellings) > _MOST_SPELLINGS:
+            raise UnsupportedPromptError(
+                f"the token {text!r} is found in normalized text, which may be spelled in more "
+                f"than {_MOST_SPELLINGS} ways"
+            )
+        spelled += [found[text]._replace(text=spelling) for spelling in spellings]
+    return spelled

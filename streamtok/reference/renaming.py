@@ -1,0 +1,130 @@
+"""The law of prompts, slow and obvious: rename, then encode.
+
+1. Find the control tokens in each maximal run of control by itself, as the encoding finds tokens
+   there: leftmost; of those that begin at one place the one preferred; those that are `normalized`
+   between the others; other added tokens hide them as ever. `single_word` looks no further than
+   the run.
+2. Give each token found a fresh name with its flags. Drop all control tokens, add the names, and
+   encode the text in which the names are.
+3. Put the ids back.
+
+So text makes no control token, since a name stands only where step 1 put it, and step 1 has not
+seen the text. For the same reason text destroys none. And where the plain search finds the same
+control tokens at the same places, the ids are those of the plain text: no part of an encoder reads
+a token's name, only where it is, and whether its first and its last character belong to a word.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..patterns.unicode_classes import UnicodeTable
+from ..prompts import Prompt
+
+__all__ = ["NamedToken", "encode_prompt", "find_control"]
+
+
+class NamedToken(NamedTuple):
+    """A special or added token, with the flags of Hugging Face's `AddedToken`."""
+
+    text: str
+    id: int
+    is_control: bool
+    normalized: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    single_word: bool = False
+
+
+Match = tuple[int, int, NamedToken]  # start, stop
+Encode = Callable[[str], list[int]]
+
+
+def encode_prompt(
+    prompt: Prompt,
+    tokens: Sequence[NamedToken],
+    replaced: Mapping[str, str],
+    renamed: Callable[[dict[str, NamedToken]], Encode],
+) -> list[int]:
+    """The ids of a prompt.
+
+    tokens: the one that is preferred first. replaced: single characters that the normalizer
+    changes. renamed: what encodes text with these names in place of all control tokens.
+    """
+    nonce = 0xF0000  # names consist of characters that no other text has
+    while any(chr(nonce + i) in str(prompt) for i in range(4)):
+        nonce += 4
+    names: dict[NamedToken, str] = {}
+    parts = []
+    for text, is_control in prompt.spans:
+        last = 0
+        for start, stop, token in find_control(text, tokens, replaced) if is_control else ():
+            if token not in names:
+                number = "".join([chr(nonce + int(digit)) for digit in f"{len(names):b}"])
+                edges = [
+                    chr(0x10900) if is_in_word(one) else chr(nonce + 3)
+                    for one in (token.text[0], token.text[-1])
+                ]
+                names[token] = edges[0] + number + chr(nonce + 2) + edges[1]
+            parts += [text[last:start], names[token]]
+            last = stop
+        parts.append(text[last:])
+    return renamed({name: token for token, name in names.items()})("".join(parts))
+
+
+def find_control(
+    run: str, tokens: Sequence[NamedToken], replaced: Mapping[str, str]
+) -> list[Match]:
+    """Where the control tokens of a run of control are."""
+    first = [token for token in tokens if not token.normalized]
+    second: dict[str, NamedToken] = {}
+    for token in tokens:
+        if token.normalized:
+            second.setdefault(_changed(token.text, replaced), token)
+    found: list[Match] = []
+    last = 0
+    for match in [*_search(run, first), (len(run), len(run), None)]:
+        between = _changed(run[last : match[0]], replaced)
+        late = [second[text]._replace(text=text) for text in sorted(second, key=_size)]
+        for start, stop, token in _search(between, late):
+            found.append((last + start, last + stop, second[token.text]))
+        if match[2] is not None:
+            found.append((match[0], match[1], match[2]))
+        last = match[1]
+    return [match for match in found if match[2].is_control]
+
+
+def _changed(text: str, replaced: Mapping[str, str]) -> str:
+    return "".join([replaced.get(one, one) for one in text])
+
+
+def _size(text: str) -> int:
+    return -len(text.encode())
+
+
+def _search(text: str, tokens: Sequence[NamedToken]) -> list[Match]:
+    found = []
+    at = 0
+    while at < len(text):
+        for token in tokens:
+            if not text.startswith(token.text, at):
+                continue
+            stop = at + len(token.text)
+            touches = (at > 0 and is_in_word(text[at - 1])) or is_in_word(text[stop : stop + 1])
+            if not (token.single_word and touches):
+                found.append((at, stop, token))
+            at = stop - 1  # where it touches a word, too, it is passed over as a whole
+            break
+        at += 1
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def is_in_word(character: str) -> bool:
+    """Whether Rust's regular expressions match the character with `\\w`."""
+    import numpy as np
+
+    points = np.array([ord(one) for one in character], np.int64)
+    return bool(UnicodeTable.load().sets["word"].contains(points).any())

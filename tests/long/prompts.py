@@ -1,0 +1,228 @@
+"""Random prompts of control and text against the law of `streamtok.reference.renaming`.
+
+A round takes an encoding: bundled, of random tokens, with normalizers and flags of tokens, or a
+model of pieces. It makes prompts of tokens, parts of them, blanks and marks that compose, encodes
+each through several calls, and as a stream that is cut at random and saved in between.
+"""
+
+from __future__ import annotations
+
+import collections
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import streamtok
+from streamtok import Control, Prompt, UnsupportedPromptError
+from streamtok.encoding import changed
+from streamtok.engines.rules import TokenFlags
+from streamtok.reference.renaming import Encode, NamedToken, encode_prompt, find_control
+
+from ..conftest import PACKED, encoding_of
+from .states.encodings import made
+
+KINDS = ["bundled", "random", "spaces", "added", *["rewriting"] * 6, "pieces", "pieces", "merges"]
+PROMPTS = 25  # of a round
+PIECES = [
+    " ", "  ", "\n", "x", "a b", "e", "\u0301", "\u0338", "role", "zebra", "\u2581", "É", "😀", "`",
+    "hello world", "<", "ab",
+]  # fmt: skip
+
+
+class Law:
+    """An encoding as the law sees it."""
+
+    def __init__(self, encoding: streamtok.Encoding) -> None:
+        self.encoding = encoding
+        definition = encoding.definition
+        self.flags = dict(definition.rules.token_flags)
+        specials = definition.specials
+        self.tokens = [
+            NamedToken(
+                text, id, text in encoding.control_tokens, *self.flags.get(text, TokenFlags())
+            )
+            for text, id in specials.preferred
+            if text in encoding.control_tokens or text in specials.added
+        ]
+        normalizer = definition.rules.normalizer
+        self.replaced: dict[str, str] = {}
+        for kind, old, new in normalizer.spec if self._replaces_characters() else ():
+            assert kind == "Replace"
+            self.replaced = {a: new if b == old else b for a, b in self.replaced.items()}
+            self.replaced.setdefault(old, new)
+
+    def _replaces_characters(self) -> bool:
+        normalizer = self.encoding.definition.rules.normalizer
+        return bool(normalizer) and all(
+            step[0] == "Replace" and len(step[1]) == len(step[2]) == 1 for step in normalizer.spec
+        )
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the law refuses the encoding."""
+        late = any(token.normalized and token.is_control for token in self.tokens)
+        if late and self.encoding.definition.rules.normalizer and not self._replaces_characters():
+            return True
+        model = self.encoding.definition.vocabulary.model
+        encode = self.renamed({})
+        return any(
+            token.id in encode(shape.replace("*", token.text))
+            for token in self.tokens
+            if token.is_control and (model is None or token.id != model.unknown)
+            for shape in ("*", " *", "a*", "a * a")
+        )
+
+    def renamed(self, names: dict[str, NamedToken]) -> Encode:
+        """What encodes text with these names in place of control tokens."""
+        rules = self.encoding.definition.rules
+        control = self.encoding.control_tokens
+        top = self.encoding.max_token_value + 1
+        ids = {name: top + at for at, name in enumerate(names)}
+        flags = {text: one for text, one in self.flags.items() if text not in control}
+        flags |= {
+            name: TokenFlags(one.normalized, one.lstrip, one.rstrip) for name, one in names.items()
+        }
+        other = changed(
+            self.encoding,
+            special_tokens=ids,
+            control_tokens=None,
+            rules=rules._replace(
+                added_tokens=tuple(one for one in rules.added_tokens if one[0] not in control),
+                token_flags=tuple(
+                    (text, one)
+                    for text, one in flags.items()
+                    if text in ids or text not in self.encoding.special_tokens_set
+                ),
+                decoded_texts=(),
+            ),
+        )
+        back = {ids[name]: token.id for name, token in names.items()}
+        return lambda text: [back.get(id, id) for id in other.encode(text, allowed_special="all")]
+
+    def encode(self, prompt: Prompt) -> list[int]:
+        return encode_prompt(prompt, self.tokens, self.replaced, self.renamed)
+
+
+def random_spans(rng: random.Random, tokens: Sequence[NamedToken]) -> Prompt:
+    texts = [token.text for token in rng.sample(tokens, min(4, len(tokens)))]
+    texts += [token.text for token in tokens if any(token[3:])][:5]
+    parts = [text[: rng.randrange(len(text) + 1)] for text in texts]
+    parts += [text[rng.randrange(len(text)) :] for text in texts]
+    pieces = [*texts, *texts, *parts, *PIECES, ""]
+    spans = []
+    for _ in range(rng.randrange(1, 7)):
+        text = "".join(rng.choice(pieces) for _ in range(rng.randrange(4)))
+        spans.append(Control(text) if rng.random() < 0.5 else text)
+    return Prompt(*spans)
+
+
+def cut_spans(rng: random.Random, prompt: Prompt) -> Iterator[Any]:
+    """Chunks of a stream that make this prompt."""
+    yield Prompt()
+    at = 0
+    while at < len(prompt) or (at == 0 and prompt.spans):
+        stop = at + rng.choice([1, 1, 2, 3, 8])
+        part = prompt[at:stop]
+        at = stop
+        if rng.random() < 0.4 or ("", False) in part.spans:
+            yield part
+            continue
+        for text, is_control in part.spans:
+            if is_control:
+                yield Control(text)
+            elif rng.random() < 0.5:
+                yield text
+            else:
+                data = text.encode()
+                middle = rng.randrange(len(data) + 1)
+                yield data[:middle]
+                yield data[middle:]
+    if rng.random() < 0.3:
+        yield ""
+
+
+def streamed(rng: random.Random, encoding: streamtok.Encoding, prompt: Prompt) -> list[int]:
+    stream = encoding.stream_encoder(disallowed_special=())
+    ids = []
+    for chunk in cut_spans(rng, prompt):
+        if rng.random() < 0.1:
+            state = stream.getstate()
+            stream = encoding.stream_encoder(disallowed_special=())
+            stream.setstate(state)
+        ids += stream.encode(chunk)
+        if rng.random() < 0.1:
+            stream = stream.copy()
+    return ids + stream.flush()
+
+
+WHOLE: dict[str, Callable[[streamtok.Encoding, Prompt], list[int]]] = {
+    "encode": lambda enc, prompt: enc.encode(prompt),
+    "to_numpy": lambda enc, prompt: enc.encode_to_numpy(prompt).tolist(),
+    "batch": lambda enc, prompt: enc.encode_batch(["x", prompt])[1],
+    "max_tokens": lambda enc, prompt: enc.encode(prompt, max_tokens=1 << 30),
+    "offsets": lambda enc, prompt: enc.encode_with_offsets(prompt)[0].tolist(),
+    "document": lambda enc, prompt: enc.document(prompt).ids,
+}
+
+
+def subject(rng: random.Random) -> streamtok.Encoding:
+    kind = rng.choice(KINDS)
+    if kind == "bundled":
+        return encoding_of(rng.choice([*PACKED, "llama3_style"]))
+    return made(kind, rng.randrange(60)).encoding
+
+
+def check_prompt(law: Law, prompt: Prompt, rng: random.Random) -> bool:
+    """Check a prompt. Whether the ids were to be those of its text, too."""
+    encoding = law.encoding
+    expected = law.encode(prompt)
+    where = f"{encoding.name}: {prompt!r}"
+    for name in ("encode", rng.choice([*WHOLE])):
+        assert WHOLE[name](encoding, prompt) == expected, f"{name} of {where}"
+    assert encoding.count(prompt) == len(expected), f"count of {where}"
+    seed = rng.random()
+    got = streamed(random.Random(seed), encoding, prompt)
+    assert got == expected, f"a stream, {seed}, of {where}"
+    places, at = [], 0
+    for text, is_control in prompt.spans:
+        if is_control:
+            found = find_control(text, law.tokens, law.replaced)
+            places += [(at + start, at + stop, token) for start, stop, token in found]
+        at += len(text)
+    if find_control(str(prompt), law.tokens, law.replaced) != places:
+        return False
+    # In plain text, a token that is passed over because it touches a word hides others, and a
+    # blank one may be taken by the token before it.
+    hides = any(
+        one.text in str(prompt) and (one.single_word or not one.text.strip())
+        for one in law.tokens
+        if one.is_control
+    )
+    if not hides and encoding.special_tokens_set <= encoding.control_tokens:
+        plain = encoding.encode(str(prompt), allowed_special="all")
+        assert plain == expected, f"the plain text of {where}"
+    return True
+
+
+def one_round(seed: int) -> collections.Counter[str]:
+    """Check some prompts of an encoding; how many, and how many have the ids of their text."""
+    rng = random.Random(seed)
+    encoding = subject(rng)
+    texts = sorted(encoding.definition.specials.every)
+    if rng.random() < 0.3:
+        some = rng.sample(texts, rng.randint(0, len(texts)))
+        encoding = encoding.with_control_tokens({*some, *encoding.special_tokens_set})
+    law = Law(encoding)
+    counts: collections.Counter[str] = collections.Counter()
+    try:
+        encoding.encode(Prompt())
+    except UnsupportedPromptError:
+        assert law.is_refused, encoding.name
+        counts["encodings refused"] += 1
+        return counts
+    assert not law.is_refused, encoding.name
+    for _ in range(PROMPTS):
+        prompt = random_spans(rng, law.tokens)
+        counts["prompts"] += 1
+        counts["as their text"] += check_prompt(law, prompt, rng)
+    return counts
