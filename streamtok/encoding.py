@@ -389,6 +389,7 @@ class Encoding(FastEncoding):
         prompt = prompt_of(text)
         if prompt is None:
             return definition.texts.encode(text, *settings)
+        self._keep_prompts(definition.prompts.rules)
         return definition.prompts.encode_any(prompt, definition.template, *settings)
 
     def encode_ordinary_batch(

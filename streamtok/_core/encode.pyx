@@ -110,6 +110,7 @@ include "transform/rows_of_text.pxi"
 include "transform/element_walk.pxi"
 include "transform/levels.pxi"
 include "texts/encoder.pxi"
+include "texts/prompt.pxi"
 
 # Ids to bytes
 include "decode/decoder.pxi"

@@ -76,23 +76,25 @@ class Boundaries:
         if level == "pretoken":
             yield from self._pretoken_ends(above, stop)
             return
-        window = self._source.at(self._start, stop + LOOK_AHEAD)
+        window = self._source.text_at(self._start, stop + LOOK_AHEAD)
         for match in reversed(list(level.finditer(window))):
             place = self._start + match.end()
             if above < place < stop and character_ends(window, match.end(), match.end()):
                 yield place
 
     def splits_special(self, place: int, stop: int) -> bool:
-        """Whether an allowed special token lies across `place`, which is before `stop`."""
-        matcher = self._settings.matcher
-        if not matcher.allowed:
+        """Whether an allowed special token, or a control token, lies across `place`, which is
+        before `stop`.
+        """
+        if not self._settings.matcher.allowed and self._settings.prompts is None:
             return False
         if self._specials is None:
             self._specials = self._find_specials(stop)
         return any(first < place < last for first, last in self._specials)
 
     def _find_specials(self, stop: int) -> list[tuple[int, int]]:
-        text = self._source.at(self._start, stop + self._settings.matcher.reach)
+        prompts = self._settings.prompts
+        text = self._source.text_at(self._start, stop + self._settings.matcher.reach)
         is_str = isinstance(text, str)
         data = text.encode("utf-8", "surrogatepass") if is_str else text
         found = []
@@ -102,12 +104,16 @@ class Boundaries:
                     first = len(data[:first].decode("utf-8", "surrogatepass"))
                     last = len(data[:last].decode("utf-8", "surrogatepass"))
                 found.append((self._start + first, self._start + last))
-        return found
+        return (
+            found
+            if prompts is None
+            else found + prompts.finder.places(self._source.at(0, self._source.known_end))
+        )
 
     def _pretoken_ends(self, above: int, stop: int) -> Iterator[int]:
         """Of the text as it is. Each round begins at a clean cut that is further back."""
         cuts, matcher = self._settings.definition.texts.cuts, self._settings.matcher
-        text = self._source.at(self._start, stop + LOOK_AHEAD)
+        text = self._source.text_at(self._start, stop + LOOK_AHEAD)
         high, reach = stop, _REACH
         while high > above + 1:
             near = max(above, high - reach) - self._start

@@ -2,21 +2,23 @@
 
 The text is kept in blocks between clean cuts, each with its ids; encoding one needs no other. An
 edit replaces the blocks that it touches. It takes in a neighbour where the cut between them is no
-longer clean. An encoding without clean cuts (it changes text before it cuts it, or its pattern has
-no tables) has one block.
+longer clean. A prompt is cut inside of spans of text only. An encoding without clean cuts (it
+changes text before it cuts it, or its pattern has no tables) has one block.
 """
 
 from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._core.encode import ARRAY, COUNT
 from ..errors import DisallowedSpecialError
+from ..prompts import Prompt, prompt_of
 from .prefixes import feed
+from .text_window import is_inside_text
 
 if TYPE_CHECKING:
     from .._types import IdArray
@@ -37,7 +39,7 @@ class Change(NamedTuple):
 
 
 class _Block(NamedTuple):
-    text: str
+    text: str | Prompt
     ids: IdArray
     n_bytes: int
 
@@ -71,8 +73,9 @@ class Document:
     ('hello there', True)
     """
 
-    def __init__(self, settings: Settings, text: str) -> None:
+    def __init__(self, settings: Settings, text: str | Prompt) -> None:
         """Raises as `Encoding.encode`."""
+        settings, text = settings.of(text)
         self._settings = settings
         self._template = settings.template
         self._cuts = settings.definition.texts.cuts
@@ -82,9 +85,10 @@ class Document:
         self.append(text)
 
     @property
-    def text(self) -> str:
-        """str: the whole text. O(len(text))."""
-        return "".join([block.text for block in self._blocks])
+    def text(self) -> str | Prompt:
+        """str: the whole text; of a document that began with a Prompt, a Prompt. O(len(text))."""
+        text: str | Prompt = self._text_of(self._blocks)
+        return text
 
     @property
     def ids(self) -> list[int]:
@@ -106,31 +110,37 @@ class Document:
         """int: the length of the text in characters."""
         return self._end().text
 
-    def append(self, text: str) -> Change:
+    def append(self, text: str | Prompt) -> Change:
         """Change: as `replace` at the end. Costs the length of `text`."""
         size = self.n_characters
         return self.replace(size, size, text)
 
-    def replace(self, start: int, stop: int, text: str) -> Change:
+    def replace(self, start: int, stop: int, text: str | Prompt) -> Change:
         """Change: put `text` where the characters start:stop are.
 
         Costs the length of the edit, a kilobyte around it, and as much as one pre-token and one
-        special token reach beyond that. Raises IndexError for a position outside of the text,
-        TypeError if it is not a str, ValueError for a disallowed special token that the edit
-        would make.
+        special token reach beyond that; in a document that began with a Prompt, as far as the spans
+        of control reach. Raises IndexError for a position outside of the text, TypeError for a text
+        that is not a str (nor, in such a document, a Control or a Prompt), ValueError for a
+        disallowed special token that the edit would make.
         """
-        if not isinstance(text, str):
-            raise TypeError(f"a document takes str, not {type(text).__name__}")
+        prompt = prompt_of(text)
+        if not isinstance(text, str) and (prompt is None or self._settings.prompts is None):
+            more = "" if prompt is None else ": begin it with a Prompt, such as document(Prompt())"
+            raise TypeError(f"a document takes str, not {type(text).__name__}{more}")
+        new: str | Prompt = str.__str__(text) if isinstance(text, str) else text
+        if self._settings.prompts is not None:
+            new = Prompt(new) if new or prompt is not None else Prompt()
         size = self.n_characters
         if not 0 <= start <= stop <= size:
             raise IndexError(f"the text has {size} characters: there is no {start}:{stop} in it")
-        if start == stop and not text:
+        if start == stop and (not text if prompt is None else not prompt.spans):
             return Change(len(self._template.before) + self._end().ids, 0, [])
         first, last = self._around(start, stop)
         blocks = self._blocks
         before = self._place(first)
-        old = "".join([block.text for block in blocks[first:last]])
-        new = old[: start - before.text] + text + old[stop - before.text :]
+        old: Any = self._text_of(blocks[first:last])
+        new = old[: start - before.text] + new + old[stop - before.text :]
         while True:
             left, right = self._context(first, last)
             if first > 0 and not self._is_clean(left + new + right, len(left)):
@@ -167,7 +177,7 @@ class Document:
             end.n_bytes - self._place(number).n_bytes < reach or number == len(self._blocks)
         ):
             number -= 1
-        text = "".join([block.text for block in self._blocks[number:]])
+        text = self._text_of(self._blocks[number:])
         certain = feed(self._settings.tail(self._template), text, False, COUNT)
         return self._place(number).ids + certain  # with the ids before them
 
@@ -175,6 +185,11 @@ class Document:
         return f"<Document: {self.n_characters} characters, {len(self)} ids>"
 
     # Blocks
+
+    def _text_of(self, blocks: Iterable[_Block]) -> Any:
+        """The text of blocks, a str or a Prompt."""
+        nothing: Any = "" if self._settings.prompts is None else Prompt()
+        return nothing.join([block.text for block in blocks])
 
     def _end(self) -> _Place:
         """The totals before the end of the text."""
@@ -206,10 +221,10 @@ class Document:
         first = bisect.bisect_left(places, start, 1, key=_text_of) - 1
         return first, max(bisect.bisect_left(places, stop, 1, key=_text_of), first + 1)
 
-    def _context(self, first: int, last: int) -> tuple[str, str]:
+    def _context(self, first: int, last: int) -> tuple[Any, Any]:
         """As much text before and after these blocks as a cut can depend on."""
         reach = max(self._settings.matcher.reach, 1)
-        left, right = "", ""
+        left = right = self._text_of(())
         while first > 0 and len(left) < reach:
             first -= 1
             left = self._blocks[first].text + left
@@ -218,26 +233,31 @@ class Document:
             last += 1
         return left[-reach:], right[:reach]
 
-    def _is_clean(self, text: str, place: int) -> bool:
+    def _is_clean(self, text: Any, place: int) -> bool:
         """Whether the text may be cut at this place."""
         if self._cuts is None:
             return False
         if place in (0, len(text)):
             return True
+        if isinstance(text, Prompt):
+            if not is_inside_text(text, place):
+                return False
+            text = str(text)
         if "\ud800" <= text[place - 1] <= "\udbff" and "\udc00" <= text[place] <= "\udfff":
             return False  # a surrogate pair is one character
         return self._cuts.find(text, self._settings.matcher, place, place + 1) == place
 
-    def _encoded(self, left: str, text: str, right: str, offset: int) -> list[_Block]:
+    def _encoded(self, left: Any, text: Any, right: Any, offset: int) -> list[_Block]:
         """The blocks of a text between these neighbours; offset: of its first byte."""
         whole = left + text + right
+        flat = str(whole) if isinstance(whole, Prompt) else whole
         at, end = len(left), len(left) + len(text)
         made: list[_Block] = []
         while at < end:
             cut = end
             place = at + _BLOCK
             while self._cuts is not None and place < end:
-                place = self._cuts.find(whole, self._settings.matcher, place, end)
+                place = self._cuts.find(flat, self._settings.matcher, place, end)
                 if place < 0:
                     break
                 if self._is_clean(whole, place):
@@ -247,14 +267,16 @@ class Document:
             made.append(self._block(whole[at:cut], offset))
             offset += made[-1].n_bytes
             at = cut
+        if not made and isinstance(text, Prompt) and text.spans:  # a border, and no character
+            made.append(self._block(text, offset))
         return made
 
-    def _block(self, text: str, offset: int) -> _Block:
+    def _block(self, text: Any, offset: int) -> _Block:
         try:
             ids = self._settings.encode(text, ARRAY)
         except DisallowedSpecialError as refused:
             raise DisallowedSpecialError(offset + refused.offset, refused.text) from None
-        return _Block(text, ids, len(text.encode("utf-8", "surrogatepass")))
+        return _Block(text, ids, len(str(text).encode("utf-8", "surrogatepass")))
 
 
 def _text_of(place: _Place) -> int:

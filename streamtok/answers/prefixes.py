@@ -90,7 +90,7 @@ class Prefixes:
         high = self.stop - 1
         while high > above:
             low = max(high - _BLOCK, above)
-            text = self._source.at(low - 3 if low >= self._start + 3 else low, high + 4)
+            text = self._source.text_at(low - 3 if low >= self._start + 3 else low, high + 4)
             base = low - 3 if low >= self._start + 3 else low
             found = character_ends(text, low - base, high - base)
             yield from (base + place for place in reversed(found) if base + place > low)

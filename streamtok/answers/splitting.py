@@ -49,6 +49,7 @@ def split(
             f"overlap must be less than max_tokens, which is {max_tokens}{ids}, not {overlap}: "
             "each chunk has to bring something new"
         )
+    settings, source = settings.of(source)
     text = TextWindow(source)
     levels = levels_of(boundary, text.is_str)
     return _Splitting(settings, text, budget, overlap, levels).chunks()
@@ -86,7 +87,7 @@ class _Splitting:
     def bytes_before(self, start: int) -> int:
         """The offset in bytes of a position that is not before the current chunk."""
         position, offset = self._bytes
-        between = self._source.at(position, start)
+        between = self._source.text_at(position, start)
         if isinstance(between, str):
             between = between.encode("utf-8", "surrogatepass")
         return offset + len(between)

@@ -20,8 +20,9 @@ import numpy as np
 
 from .._core.encode import ARRAY, COUNT, LIST, has_surrogate
 from ..engines.rules import MARK
+from ..prompts import Prompt
 from .prefixes import Prefixes
-from .text_window import TextWindow, character_ends
+from .text_window import TextWindow, character_ends, is_inside_text
 
 if TYPE_CHECKING:
     from ..vocabulary.table import Vocabulary
@@ -37,16 +38,18 @@ _sizes: weakref.WeakKeyDictionary[Vocabulary, list[int]] = weakref.WeakKeyDictio
 
 def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int]:
     """(start, number of ids) of the longest suffix of `text` within the budget that is made of
-    whole characters and of the last tokens of the whole. text: str, or bytes or a view of bytes.
+    whole characters and of the last tokens of the whole. text: str, Prompt, or bytes or a view of
+    bytes.
     """
     settings.tail()  # raises for a pattern without tables, as for the other side
     ids = settings.encode(text, ARRAY)
     if len(ids) <= budget:
         return 0, len(ids)
     last = b"".join(map(settings.definition.decoder.token_bytes, ids[-budget - 1 :].tolist()))
-    size = len(last.decode("utf-8", "replace")) if isinstance(text, str) else len(last)
+    is_str = isinstance(text, str | Prompt)
+    size = len(last.decode("utf-8", "replace")) if is_str else len(last)
     base = _cut_before(settings, text, size, budget)
-    part = text[base:] if isinstance(text, str) else bytes(text[base:])
+    part = text[base:] if is_str else bytes(text[base:])
     n_before = len(part) - size  # characters before the budget's place
     prefixes = None
     spelled = _spell(settings, part)
@@ -76,9 +79,12 @@ def _cut_before(settings: Settings, text: Any, size: int, budget: int) -> int:
     """
     cuts = settings.definition.texts.cuts
     near = len(text) - size
+    flat = str(text) if isinstance(text, Prompt) else text
     while cuts is not None and near > 0:
-        near = max(cuts.find(text, settings.matcher, 0, near + 1, True), 0)
-        if isinstance(text, str) and has_surrogate(text, max(near - 1, 0), near + 1):
+        near = max(cuts.find(flat, settings.matcher, 0, near + 1, True), 0)
+        if isinstance(text, Prompt) and not is_inside_text(text, near):
+            near -= 1
+        elif isinstance(text, str) and has_surrogate(text, max(near - 1, 0), near + 1):
             near -= 1  # a surrogate becomes another character: the cut is not to be relied on
         elif settings.encode(text[near:], COUNT) > budget:
             return near
@@ -98,6 +104,8 @@ class _Spelled(NamedTuple):
 
 def _spell(settings: Settings, part: Any) -> _Spelled | None:
     """None where the text is changed in another way than by spaces, or has gaps."""
+    if isinstance(part, Prompt):
+        return None
     rules, pattern = settings.definition.rules, settings.definition.pattern
     has_symbols = settings.definition.vocabulary.model is not None
     if pattern is None or not pattern.is_total or has_symbols:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from .._core.encode import NO_SPECIAL, check_policy
 from ..engines.template import NO_TEMPLATE, Template
 from ..engines.texts import check_budget
+from ..prompts import Prompt, prompt_of
 
 if TYPE_CHECKING:
     from .._core.encode import Output, Tail
     from .._types import AllowedSpecial, DisallowedSpecial, Text
     from ..definition import Defined
+    from ..engines.prompt_encoder import PromptEncoder
     from ..engines.protocol import Result
 
 __all__ = ["Settings"]
@@ -21,6 +24,8 @@ class Settings:
     """An encoding, and how it makes ids of a text: which special tokens count, what happens to bad
     bytes, and which ids come around those of the text (`template`).
     """
+
+    prompts: PromptEncoder | None = None  # of settings for a prompt
 
     def __init__(
         self,
@@ -39,13 +44,35 @@ class Settings:
         self.errors = errors
         self.template = definition.template if add_special_tokens else NO_TEMPLATE
         self.matcher = definition.specials.matcher(allowed_special, disallowed_special)
+        self._allowed = allowed_special
 
-    def encode(self, text: Text, output: Output[Result]) -> Result:
+    def of(self, text: Any) -> tuple[Settings, Any]:
+        """(settings, text): for a Prompt or a t-string, those of prompts, and it as a Prompt.
+
+        Raises UnsupportedPromptError, and ValueError for settings that contradict a prompt.
+        """
+        prompt = prompt_of(text)
+        if prompt is None:
+            return self, text
+        from ..engines.prompt_encoder import check_allowed
+
+        check_allowed(self._allowed)
+        twin = copy.copy(self)
+        twin.prompts = self.definition.prompts
+        twin.matcher = twin.prompts.matcher
+        return twin, prompt
+
+    def encode(self, text: Text | Prompt, output: Output[Result]) -> Result:
         """The ids of a whole text, without those of the template. Raises as `Encoding.encode`."""
+        if self.prompts is not None:
+            return self.prompts.encode(text, self.errors, output)
+        assert not isinstance(text, Prompt)
         return self.definition.engine.encode(text, self.matcher, self.errors, output)
 
     def tail(self, template: Template = NO_TEMPLATE) -> Tail:
         """What a stream of such texts is. Raises as `Encoding.stream_encoder` does."""
+        if self.prompts is not None:
+            return self.prompts.tail(self.errors, template)
         return self.definition.engine.tail(self.matcher, self.errors, template)
 
     def budget(self, max_tokens: Any, least: int = 0) -> int:

@@ -1,6 +1,6 @@
 """A text, or the chunks of one, seen through a window: read no further than is looked at.
 
-Positions are characters of a str and bytes of everything else.
+Positions are characters of a str or a Prompt, and bytes of everything else.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .._core.encode import repaired
+from ..engines.prompt_encoder import repaired_prompt
 from ..engines.texts import text_view
 from ..files import read_chunks
+from ..prompts import Prompt
 
-__all__ = ["TextWindow", "character_ends", "is_buffer"]
+__all__ = ["TextWindow", "character_ends", "is_buffer", "is_inside_text"]
 
 
 class TextWindow:
     """A text that is cut and read from the left. `is_str`: positions are characters."""
 
     def __init__(self, source: Any) -> None:
-        """source: str, bytes-like, an iterable of chunks, or a file. Surrogates in a str that are
-        no escaped bytes are repaired, so that no place is inside a pair.
+        """source: str, Prompt, bytes-like, an iterable of chunks, or a file. Surrogates in a str
+        that are no escaped bytes are repaired, so that no place is inside a pair.
 
         Raises TypeError for anything else, and later for chunks of two kinds.
         """
@@ -34,6 +36,8 @@ class TextWindow:
             self._held: Any = repaired(text, "surrogateescape")
             if self._held is not text:
                 self._whole = self._held
+        elif isinstance(source, Prompt):
+            self._held = self._whole = repaired_prompt(source, "surrogateescape")
         elif is_buffer(source):
             self._held = self._whole = text_view(source)
         elif isinstance(source, Iterable) or hasattr(source, "read"):
@@ -47,7 +51,7 @@ class TextWindow:
                 "text must be str, bytes-like, an iterable of them, or a file, not "
                 f"{type(source).__name__}"
             )
-        self.is_str = isinstance(self._held, str)
+        self.is_str = isinstance(self._held, str | Prompt)
 
     def _next(self) -> Any:
         """One chunk more, as str or bytes; None: there is none."""
@@ -89,16 +93,23 @@ class TextWindow:
         return not self.reaches(position + 1)
 
     def at(self, start: int, stop: int) -> Any:
-        """The text from `start` to `stop`, as str or bytes; less where it ends."""
+        """The text from `start` to `stop`, as str, Prompt or bytes; less where it ends."""
         if stop - self._base > len(self._held):
             self.reaches(stop)
         part = self._held[start - self._base : max(stop - self._base, 0)]
         return part if self.is_str else bytes(part)
 
+    def text_at(self, start: int, stop: int) -> Any:
+        """As `at`, as str or bytes."""
+        part = self.at(start, stop)
+        return str(part) if isinstance(part, Prompt) else part
+
     def result(self, start: int, stop: int) -> Any:
         """As `at`, for the caller: all of a str or bytes is that object itself."""
         if start == 0 and self._base == 0 and self.is_whole and stop == len(self._held):
-            return self._whole if isinstance(self._whole, str | bytes) else self.at(0, stop)
+            return (
+                self._whole if isinstance(self._whole, str | bytes | Prompt) else self.at(0, stop)
+            )
         return self.at(start, stop)
 
     def drop(self, before: int) -> None:
@@ -106,6 +117,16 @@ class TextWindow:
         if self._whole is not self._held and not isinstance(self._whole, str):
             self._held = self._held[before - self._base :]
             self._base = before
+
+
+def is_inside_text(prompt: Prompt, place: int) -> bool:
+    """Whether the characters before and after this place belong to one span of text."""
+    end = 0
+    for text, is_control in prompt.spans:
+        begin, end = end, end + len(text)
+        if end > place:
+            return begin < place and not is_control
+    return False
 
 
 def is_buffer(value: object) -> bool:
@@ -123,7 +144,7 @@ def character_ends(text: Any, start: int, stop: int) -> list[int]:
     Bytes that are not UTF-8 are a character each.
     """
     stop = min(stop, len(text))
-    if isinstance(text, str):
+    if isinstance(text, str | Prompt):
         return list(range(start, stop + 1))
     begin = start
     while begin > max(start - 3, 0) and begin < len(text) and text[begin] & 0xC0 == 0x80:

@@ -14,19 +14,22 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._types import IdArray, Text
+    from ..prompts import Prompt
     from .text_settings import Settings
 
 __all__ = ["encode_with_offsets"]
 
 
 def encode_with_offsets(
-    settings: Settings, text: Text, unit: str
+    settings: Settings, text: Text | Prompt, unit: str
 ) -> tuple[IdArray, npt.NDArray[np.int64]]:
     """See `Encoding.encode_with_offsets`."""
     check_unit(unit)
-    # A plain copy, once: others may write to bytes, and a derived class may have other methods.
-    text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
+    settings, whole = settings.of(text)
+    if settings.prompts is None:
+        # A plain copy, once: others may write to bytes, and a derived class may have other methods.
+        whole = str.__str__(whole) if isinstance(whole, str) else bytes_of(whole)
     tracer = settings.definition.tracer(settings.errors, settings.template)
     tail = settings.tail(settings.template)  # a stream of one chunk
-    ids, spans, _ = tracer.encode(tail, BEGINNING, text, True, unit, NO_LIMIT)
+    ids, spans, _ = tracer.encode(tail, BEGINNING, whole, True, unit, NO_LIMIT)
     return ids, spans

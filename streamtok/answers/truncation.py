@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import COUNT, repaired
+from ..engines.prompt_encoder import repaired_prompt
 from ..engines.texts import check_budget, text_view
+from ..prompts import Prompt
 from .prefixes import Prefixes, feed
 from .suffixes import longest_suffix
 from .text_window import TextWindow, is_buffer
@@ -35,6 +37,7 @@ class Truncated(NamedTuple):
 def fits(settings: Settings, text: Text | Iterable[Text] | SupportsRead, max_tokens: int) -> bool:
     """Whether the text has at most `max_tokens` ids."""
     left = check_budget("max_tokens", max_tokens) - settings.template.size
+    settings, text = settings.of(text)
     source = TextWindow(text)
     tail = settings.tail()
     position = 0
@@ -57,21 +60,22 @@ def truncate(
 ) -> Truncated:
     """As much of a side of the text as has at most `max_tokens` ids, with those of the template."""
     budget, added = settings.budget(max_tokens), settings.template.size
+    settings, text = settings.of(text)
     if side == "left":
-        if not isinstance(text, str) and not is_buffer(text):
+        if not isinstance(text, str | Prompt) and not is_buffer(text):
             raise TypeError(
                 'side="left" keeps the end of a text, so it needs a str or bytes, not '
                 f"{type(text).__name__}: join the chunks, or read the file"
             )
-        whole = text_view(text)
-        if isinstance(whole, str):
-            whole = repaired(whole, "surrogateescape")
+        if isinstance(text, Prompt):
+            whole: Any = repaired_prompt(text, "surrogateescape")
+        else:
+            whole = text_view(text)
+            if isinstance(whole, str):
+                whole = repaired(whole, "surrogateescape")
         start, n_tokens = longest_suffix(settings, whole, budget)
-        n_tokens += added
-        if start == 0:
-            return Truncated(whole if isinstance(whole, str) else bytes(whole), n_tokens, False)
-        kept = whole[start:]
-        return Truncated(kept if isinstance(kept, str) else bytes(kept), n_tokens, True)
+        kept = whole[start:] if isinstance(whole, str | Prompt) else bytes(whole[start:])
+        return Truncated(kept, n_tokens + added, start > 0)
     if side != "right":
         raise ValueError(f'side must be "right" or "left", not {side!r}')
     source = TextWindow(text)

@@ -91,7 +91,7 @@ class ControlFinder:
     def __init__(self, tokens: Sequence[Sought], normalized: Sequence[Sought]) -> None:
         """tokens: those that are found first, and those that are found between these."""
         self._first, self._second = _Search(tokens), _Search(normalized)
-        self._whole: dict[str, list[_Part]] = {}
+        self.known: dict[str, list[_Part]] = {}  # whole runs
 
     def parts(
         self, chunk: Any, run: Run | None, final: bool
@@ -116,7 +116,7 @@ class ControlFinder:
             if at + 1 == len(spans) and not final:
                 found, run = self._searched(run or Run(), text, False)
             elif run is None:
-                found = self._of_run(text)
+                found = self.of_run(text)
             else:
                 found, run = self._searched(run, text, True)
             parts += found
@@ -130,7 +130,7 @@ class ControlFinder:
         found, at = [], 0
         for text, is_control in prompt.spans:
             end = at
-            for part in self._of_run(text) if is_control else ():
+            for part in self.of_run(text) if is_control else ():
                 is_token = type(part) is GivenToken
                 start, end = end, end + len((part.text if is_token else part).decode())
                 if is_token:
@@ -163,15 +163,15 @@ class ControlFinder:
             ) from None
         return Run(held, searched, before, begun == 2), len(held)
 
-    def _of_run(self, text: str) -> list[_Part]:
+    def of_run(self, text: str) -> list[_Part]:
         """The parts of a whole run of control."""
-        found = self._whole.get(text)
+        found = self.known.get(text)
         if found is None:
             found, _ = self._searched(Run(), text, True)
             if len(text) <= _LONGEST_KEPT:
-                if len(self._whole) >= _RUNS_KEPT:
-                    self._whole.clear()
-                self._whole[text] = found
+                if len(self.known) >= _RUNS_KEPT:
+                    self.known.clear()
+                self.known[text] = found
         return found
 
     def _searched(self, run: Run, text: str, ends: bool) -> tuple[list[_Part], Run | None]:

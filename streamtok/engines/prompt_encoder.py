@@ -22,13 +22,14 @@ from .._core.encode import (
     ARRAY,
     LIST,
     GivenToken,
+    PromptRules,
     SpecialMatcher,
     check_policy,
     has_surrogate,
     repaired,
     text_bytes,
 )
-from ..errors import UnsupportedPatternError, UnsupportedPromptError
+from ..errors import UnsupportedPromptError
 from ..prompts import Control, Prompt
 from ..threads import check_threads
 from .changing import ChangingEngine
@@ -109,6 +110,11 @@ class PromptEncoder(PlainTexts):
             sought = [token for token in self.tokens if not token.flags.normalized]
             normalized = _normalized(self.tokens, rules)
         self.finder = ControlFinder(sought, normalized)
+        # None: prompts are streams, since their control tokens may be of the core's second level.
+        self.rules: PromptRules | None = None
+        if self.texts.is_direct and not any(token.is_control for token in normalized):
+            rules = self.engine.rules(self.matcher)
+            self.rules = PromptRules((Control, Prompt), self.finder, rules)
         protected = {
             token.text: token.id
             for token in self.tokens
@@ -141,12 +147,10 @@ class PromptEncoder(PlainTexts):
         if max_tokens is None:
             return template.around(self.encode(prompt, errors, output))
         budget = check_budget("max_tokens", max_tokens)
-        try:
-            tail = self.tail(errors, template)
-        except UnsupportedPatternError:
+        if not self.texts.is_direct:
             ids: list[int] = template.around(self.encode(prompt, errors, LIST))
             return ids[:budget]
-        return first_ids(repaired_prompt(prompt, errors), tail, budget)
+        return first_ids(repaired_prompt(prompt, errors), self.tail(errors, template), budget)
 
     def tail(self, errors: str, template: Template = NO_TEMPLATE) -> Tail:
         """What a stream of prompts is in the core; a chunk may be text, too.
@@ -157,11 +161,11 @@ class PromptEncoder(PlainTexts):
 
     def encode(self, prompt: Prompt | Text, errors: str, output: Output[Result]) -> Result:
         """The ids of a whole prompt, as `output` gives them."""
-        try:
-            tail = self.tail(errors)
-        except UnsupportedPatternError:
+        if not self.texts.is_direct:
             return output.of(self._by_stretches(prompt, errors))
-        return tail.encode(prompt, True, output, NO_LIMIT)
+        if self.rules is None or not isinstance(prompt, Prompt):
+            return self.tail(errors).encode(prompt, True, output, NO_LIMIT)
+        return self.rules.encode(self.texts.encoder, prompt, errors, output)
 
     def _by_stretches(self, prompt: Prompt | Text, errors: str) -> Any:
         """The ids, where the pattern cuts whole texts only: what is between tokens, each."""

@@ -24,12 +24,12 @@ from .._core.encode import (
     unfinished_size,
     utf8_size,
 )
+from ..prompts import Prompt
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._types import Text
-    from ..prompts import Prompt
 
     Offsets = npt.NDArray[np.int64]
 
@@ -194,16 +194,6 @@ class SourceText(NamedTuple):
         taken, text = characters_of(self.taken, chunk, final, errors, odd)
         return self._replace(taken=taken, text=self.text + text, odd=tuple(odd))
 
-    def fed_prompt(self, prompt: Prompt, errors: str) -> SourceText:
-        """As `fed`: no character reaches over the borders of control."""
-        source = self
-        for text, is_control in prompt.spans:
-            if is_control:
-                source = source.fed(b"", True, errors).fed(text, False, "replace")
-            else:
-                source = source.fed(text, False, errors)
-        return source
-
     def in_unit(self, spans: Offsets, unit: str, errors: str) -> Offsets:
         """Stretches of the text for those of the encoded text, which must be here.
 
@@ -236,6 +226,18 @@ class SourceText(NamedTuple):
 
 
 BEGIN = SourceText()
+
+
+def fed_source(source: SourceText, chunk: Text | Prompt, final: bool, errors: str) -> SourceText:
+    """`source.fed`, of a Prompt, too: no character of it reaches over a border of control."""
+    if not isinstance(chunk, Prompt):
+        return source.fed(chunk, final, errors)
+    for text, is_control in chunk.spans:
+        if is_control:
+            source = source.fed(b"", True, errors).fed(text, False, "replace")
+        else:
+            source = source.fed(text, False, errors)
+    return source.fed(b"", final, errors)
 
 
 def check_unit(unit: Any) -> None:

@@ -14,8 +14,7 @@ import numpy as np
 
 from .._core.encode import PLACES
 from ..errors import PendingLimitExceeded
-from ..prompts import Prompt
-from .source_units import BEGIN, SourceText
+from .source_units import BEGIN, SourceText, fed_source
 from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from .._core.encode import Tail
     from .._types import IdArray
+    from ..prompts import Prompt
     from .token_sizes import TokenSizes
 
     Offsets = npt.NDArray[np.int64]
@@ -70,11 +70,7 @@ class Tracer:
         is_begun, reached = bool(tail.tokens_out), tail.reached
         ids, places = tail.encode(chunk, final, PLACES, limit)
         changer = tail.changer
-        if isinstance(chunk, Prompt):
-            source = trace.source.fed_prompt(chunk, errors)
-            source = source.fed(b"", True, errors) if final else source
-        else:
-            source = trace.source.fed(chunk, final, errors)
+        source = fed_source(trace.source, chunk, final, errors)
         places = self._spans(ids, places, reached)
         added = NO_TEMPLATE
         if self._template != NO_TEMPLATE:

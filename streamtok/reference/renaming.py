@@ -4,8 +4,8 @@
    there: leftmost; of those that begin at one place the one preferred; those that are `normalized`
    between the others; other added tokens hide them as ever. `single_word` looks no further than
    the run.
-2. Give each token found a fresh name with its flags. Drop all control tokens, add the names, and
-   encode the text in which the names are.
+2. Give each control token a fresh name with its flags. Put the names in place of the tokens found,
+   and encode with the names in place of all control tokens.
 3. Put the ids back.
 
 So text makes no control token, since a name stands only where step 1 put it, and step 1 has not
@@ -57,17 +57,17 @@ def encode_prompt(
     while any(chr(nonce + i) in str(prompt) for i in range(4)):
         nonce += 4
     names: dict[NamedToken, str] = {}
+    for number, token in enumerate([token for token in tokens if token.is_control]):
+        digits = "".join([chr(nonce + int(digit)) for digit in f"{number:b}"])
+        edges = [
+            chr(0x10900) if is_in_word(one) else chr(nonce + 3)
+            for one in (token.text[0], token.text[-1])
+        ]
+        names[token] = edges[0] + digits + chr(nonce + 2) + edges[1]
     parts = []
     for text, is_control in prompt.spans:
         last = 0
         for start, stop, token in find_control(text, tokens, replaced) if is_control else ():
-            if token not in names:
-                number = "".join([chr(nonce + int(digit)) for digit in f"{len(names):b}"])
-                edges = [
-                    chr(0x10900) if is_in_word(one) else chr(nonce + 3)
-                    for one in (token.text[0], token.text[-1])
-                ]
-                names[token] = edges[0] + number + chr(nonce + 2) + edges[1]
             parts += [text[last:start], names[token]]
             last = stop
         parts.append(text[last:])

@@ -29,7 +29,7 @@ ROUNDS = {  # name: what does the case of a seed, and its module
     "hf-settings": "calls.hf_settings:one_round", "loaders": "loader_fuzz:one_round",
     "kills": "crash:one_round", "kills-in-parts": "crash_scale:one_round",
     "kills-in-parts-s3": "crash_scale:one_round_s3", "followers": "followers:one_round",
-    "files": "encoded_files:one_round",
+    "files": "encoded_files:one_round", "prompts": "prompts:one_round",
     "random-merges": "random_tokenizers.rounds:one_round",
     "random-pieces": "random_tokenizers.rounds:one_round_of_pieces",
     "random-sentencepieces": "random_tokenizers.sentencepieces:one_round",

@@ -87,13 +87,18 @@ cdef int encode_whole(Encoder encoder, Work* w, ChangeRules rules, const u8* p, 
     MemoryError, and what a signal's handler raises.
     """
     cdef Levels levels
-    total[0] = 0
-    w.counts_only = count_only
-    w.forgotten = 0
-    levels.where[0] = levels.where[1] = PLACE_BEGIN | PLACE_FIRST
+    begin_whole(w, &levels, count_only, total)
     encode_level(encoder, w, rules, rules.first_tokens, rules.first_table, 0, &levels, p, n, readable, total)
     total[0] += w.count + w.forgotten
     return 0
+
+
+cdef inline void begin_whole(Work* w, Levels* levels, bint count_only, size_t* total) noexcept nogil:
+    total[0] = 0
+    w.counts_only = count_only
+    w.forgotten = 0
+    memset(levels, 0, sizeof(Levels))
+    levels.where[0] = levels.where[1] = PLACE_BEGIN | PLACE_FIRST
 
 
 cdef struct Levels:         # of a whole text that rules change: see `transform/levels.pxi`
@@ -103,6 +108,11 @@ cdef struct Levels:         # of a whole text that rules change: see `transform/
     size_t start            # where it begins in the text
     u8 began                # `where` it began
     bint is_changed
+    # Of a part of a prompt, at the first level: about the given tokens before and after it.
+    bint takes_blanks       # the one before takes the blanks that come next
+    bint is_after_word
+    bint is_before_word
+    u8 next_flags           # TokenFlag of the one after it
 
 
 cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet tokens, ElementTable table, int i,
@@ -113,7 +123,7 @@ cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet toke
     cdef Found found
     cdef size_t start = 0, search_from = 0, at
     cdef u8 flags
-    cdef bint takes_blanks = False      # the token before `start` does
+    cdef bint takes_blanks = i == 0 and levels.takes_blanks     # the token before `start` does
     while True:
         tokens.matcher.search(&w.watch, p, search_from, n, True, &found)
         if found.kind == DISALLOWED:
@@ -121,8 +131,8 @@ cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet toke
         at = found.start
         flags = tokens.flags[found.which] if found.kind == ALLOWED else 0
         if flags & SINGLE_WORD and (
-            (at > 0 and tokens.is_word_at(p, utf8_before(p, 0, at, n), n))
-            or (found.end < n and tokens.is_word_at(p, found.end, n))
+            (tokens.is_word_at(p, utf8_before(p, 0, at, n), n) if at > 0 else i == 0 and levels.is_after_word)
+            or (tokens.is_word_at(p, found.end, n) if found.end < n else i == 0 and levels.is_before_word)
         ):
             search_from = found.end
             continue
@@ -130,6 +140,8 @@ cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet toke
             start = blanks_end(p, start, at, n)
             takes_blanks = start == at
         if found.kind != ALLOWED:
+            if i == 0 and levels.next_flags & LSTRIP:
+                n = blanks_begin(p, start, n, n)
             return encode_between(encoder, w, rules, table, i, levels, p, start, n, readable, total)
         if not takes_blanks:
             if flags & LSTRIP:

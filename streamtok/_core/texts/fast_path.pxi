@@ -33,6 +33,7 @@ cdef class FastEncoding:
     cdef ChangeRules ordinary       # of those that take them for plain text,
     cdef ChangeRules allowing       # and of those that allow them all
     cdef Decoder decoder
+    cdef PromptRules prompts        # None until there was a prompt
     cdef bint drops_space           # the text begins with a space that decoding leaves out
 
     def _set_parts(self, Decoder decoder not None, bint drops_space, Encoder encoder=None, find_rules=None):
@@ -56,11 +57,11 @@ cdef class FastEncoding:
         >>> enc.encode_ordinary("hello world")
         [31373, 995]
         """
+        need_text(text)                 # no Prompt: its control says which special tokens are meant
         if max_tokens is None:
             ids = self.quickly(text, no_special, nothing, errors, AS_LIST)
             if ids is not None:
                 return ids
-        need_text(text)
         return self.slowly(text, no_special, nothing, errors, AS_LIST, False, one, max_tokens)
 
     def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict",
@@ -121,7 +122,7 @@ cdef class FastEncoding:
     @cython.final
     cdef object quickly(self, object text, object allowed_special, object disallowed_special,
                         object errors, Form form):
-        """`encode_small` with the usual settings, or None."""
+        """`encode_small` with the usual settings, or None; of a prompt, if there was one before."""
         cdef ChangeRules rules
         if errors is not strict or self.encoder is None:
             return None
@@ -138,7 +139,15 @@ cdef class FastEncoding:
             return None
         if rules is None:
             rules = self.keep_rules(allowed_special, disallowed_special)
-        return encode_small(self.encoder, rules, text, form)
+        found = encode_small(self.encoder, rules, text, form)
+        if found is None and self.prompts is not None and type(text) in self.prompts.kinds:
+            return encode_prompt(self.encoder, self.prompts, text, strict, form)
+        return found
+
+    def _keep_prompts(self, PromptRules prompts):
+        """From now on, calls with prompts and the usual settings go by these rules."""
+        with cython.critical_section(self):
+            self.prompts = self.prompts or prompts      # the first stay: others may be reading them
 
     @cython.final
     cdef ChangeRules keep_rules(self, object allowed_special, object disallowed_special):
