@@ -14,7 +14,6 @@ from ..encodings import make_encoding
 from .slowly import with_rules
 
 LOOKS_BEHIND = make_encoding(r"(?<=a)b|.")
-LEAVES_OUT = make_encoding(r"[a-z]+")
 ENC = streamtok.get_encoding("cl100k_base")
 Call = Callable[..., Any]
 
@@ -62,12 +61,6 @@ REFUSED: list[tuple[Call, tuple[Any, ...], type[Exception], str]] = [
             (lambda *how: list(LOOKS_BEHIND.split(*how)), ("ab", 9)),
             (LOOKS_BEHIND.encode_with_offsets, ("ab",)),
         ]
-    ),
-    (
-        LEAVES_OUT.encode_with_offsets,
-        ("a b",),
-        streamtok.UnsupportedPatternError,
-        "leaves text out",
     ),
     (ENC.split, ("text", 0), ValueError, "max_tokens must be at least 1, not 0"),
     (ENC.split, ("text", -3), ValueError, "max_tokens must be at least 1"),

@@ -68,9 +68,9 @@ def test_nasty_texts_equal_the_reference(enc, errors):
 def test_corpus_equals_tiktoken_at_every_chunk_size(name, text):
     enc, data = encoding_of(name), corpus(text)
     whole = twin_of(name).encode_to_numpy(data.decode(), disallowed_special=())
-    for text in (data, data.decode()):
-        np.testing.assert_array_equal(enc.encode_to_numpy(text, disallowed_special=()), whole)
-        assert enc.encode(text, disallowed_special=()) == whole.tolist()
+    for given in (data, data.decode()):
+        np.testing.assert_array_equal(enc.encode_to_numpy(given, disallowed_special=()), whole)
+        assert enc.encode(given, disallowed_special=()) == whole.tolist()
         assert enc.count(text, disallowed_special=()) == len(whole)
     rng = random.Random(f"{name} {len(data)}")
     part = data[: 1 << 15]
