@@ -71,7 +71,7 @@ def test_corpus_equals_tiktoken_at_every_chunk_size(name, text):
     for given in (data, data.decode()):
         np.testing.assert_array_equal(enc.encode_to_numpy(given, disallowed_special=()), whole)
         assert enc.encode(given, disallowed_special=()) == whole.tolist()
-        assert enc.count(text, disallowed_special=()) == len(whole)
+        assert enc.count(given, disallowed_special=()) == len(whole)
     rng = random.Random(f"{name} {len(data)}")
     part = data[: 1 << 15]
     cut = len(part.decode("utf-8", "ignore").encode())
