@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..jobs.argument_types import parse_chunk_sizes
-from ..jobs.sources import check_file
+from ..jobs.sources.blocks import check_file
 from . import encoding_options, open_inputs, options
 from .options import add_option
 

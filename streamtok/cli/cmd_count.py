@@ -17,7 +17,10 @@ from ..engines.template import NO_TEMPLATE
 from ..errors import StreamtokError
 from ..jobs.documents import DocumentEncoder
 from ..jobs.rows import Totals
-from ..jobs.sources import Input, LiveReading, Part, Places
+from ..jobs.sources.inputs import Input
+from ..jobs.sources.reading import LiveReading
+from ..jobs.sources.records import Places
+from ..jobs.sources.splitters import Part
 from . import encoding_options, open_inputs, options
 from .messages import (
     Misused,

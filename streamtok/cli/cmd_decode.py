@@ -18,11 +18,15 @@ import numpy as np
 from .. import registry
 from ..chunker import StreamDecoder
 from ..encoding import Encoding
-from ..jobs import sinks
 from ..jobs.parts.part import read_part
 from ..jobs.parts.plan import PLAN_FILE, Plan, find_plan
-from ..jobs.sinks.sidecar import sidecar_path
-from ..jobs.sources import check_file, open_blocks
+from ..jobs.sinks.by_name import FILE_FORMATS, READ_FORMATS, choose_format
+from ..jobs.sinks.finished import first_file, raw_format, read_table
+from ..jobs.sinks.format_table import read_ids
+from ..jobs.sinks.outputs import open_output
+from ..jobs.sinks.sidecar import Sidecar, check_sidecar, read_sidecar, sidecar_path
+from ..jobs.sources.blocks import check_file
+from ..jobs.sources.open_blocks import open_blocks
 from ..jobs.stores import places
 from ..jobs.stores.urls import is_url
 from . import encoding_options, options, overwriting
@@ -60,7 +64,7 @@ def add_parser(subparsers: Any) -> None:
         parser,
         "--format",
         "default: the one in the sidecar, else by the suffix of the input, as for encode",
-        choices=sinks.READ_FORMATS,
+        choices=READ_FORMATS,
     )
     options.add_force(parser)
 
@@ -72,7 +76,7 @@ class _Source(NamedTuple):
     """
 
     file: str
-    about: sinks.Sidecar | None
+    about: Sidecar | None
     job: str = ""
 
     @property
@@ -87,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         raise Misused("give files, or - alone")
     plans = [find_plan(one) if one != "-" and _is_folder(one) else None for one in given]
     given = [
-        one if one == "-" or plan is not None else sinks.first_file(one)
+        one if one == "-" or plan is not None else first_file(one)
         for one, plan in zip(given, plans, strict=True)
     ]
     read = [*given, *vocabulary_files(args.encoding or "-")]
@@ -104,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
             chosen = _format(args, source, encoding)
             if first is None or decoder is None:
                 first, decoder = encoding, encoding.stream_decoder()
-                output = sinks.open_output(args.output)
+                output = open_output(args.output)
                 stack.enter_context(output)
             elif encoding.digest != first.digest:
                 raise Refused(
@@ -136,9 +140,9 @@ def _sources(given: list[str], plans: list[str | None]) -> Iterator[_Source]:
                 yield _Source(plan.path(number), about, places.join(folder, PLAN_FILE))
             continue
         is_regular = file != "-" and check_file(file) is not None
-        found = sinks.read_sidecar(file) if is_regular else None
+        found = read_sidecar(file) if is_regular else None
         if found is not None:
-            sinks.check_sidecar(found, file)
+            check_sidecar(found, file)
         yield _Source(file, found)
 
 
@@ -152,10 +156,10 @@ def _decoded(
     name, before = input_name(source.file), decoder.tokens_in
     is_known = source.about is not None or args.encoding is not None
     if chosen == "parquet":
-        rows: Iterator[Any] = sinks.read_table(source.file, args.signals.heard)
+        rows: Iterator[Any] = read_table(source.file, args.signals.heard)
     else:
         blocks = open_blocks(source.file, name, size=options.CHUNK_SIZE, waiting=args.signals.heard)
-        rows = sinks.read_ids(blocks, chosen)
+        rows = read_ids(blocks, chosen)
     while True:
         try:
             ids = next(rows, None)
@@ -227,21 +231,21 @@ def _loaded(args: argparse.Namespace, name: str) -> Encoding:
 def _format(args: argparse.Namespace, source: _Source, encoding: Encoding) -> str:
     about = source.about
     if about is not None:
-        found = sinks.raw_format(about)
+        found = raw_format(about)
         if args.format not in (None, found):
             raise Refused(
                 f"{source.says} says that the format is {about.format}, but --format is "
                 f"{args.format}; omit it"
             )
-        if found not in (*sinks.READ_FORMATS, "parquet"):
+        if found not in (*READ_FORMATS, "parquet"):
             raise Refused(
                 f"{source.says} says that the format is {about.format}, which cannot be decoded; "
-                f"supported are {', '.join(sinks.FILE_FORMATS)}"
+                f"supported are {', '.join(FILE_FORMATS)}"
             )
         return found
     try:
-        return sinks.choose_format(
-            args.format, source.file, encoding.max_token_value, (*sinks.READ_FORMATS, "parquet")
+        return choose_format(
+            args.format, source.file, encoding.max_token_value, (*READ_FORMATS, "parquet")
         )
     except ValueError as error:
         raise Refused(str(error)) from None

@@ -9,13 +9,13 @@ import functools
 from typing import Any
 
 from .._core.encode import set_cache_limit
-from ..jobs import sinks
 from ..jobs.argument_types import parse_seconds
 from ..jobs.job import CHUNK_SIZE, EncodeJob
 from ..jobs.record import Record, record_path
 from ..jobs.rows import Row
 from ..jobs.run import Run
-from ..jobs.sources import BadRecord
+from ..jobs.sinks.locks import Locks
+from ..jobs.sources.records import BadRecord
 from ..jobs.span_encoder import Span, SpanEncoder
 from ..jobs.spans import CACHE_BYTES, begin_encoder, find_cuts, spans_after
 from ..threads import usable_cores
@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
             run_after = functools.partial(encoder.run_after, span=Span(0, len(opened)))
         record = None
         if output.is_file:
-            stack.callback(sinks.Locks(output.family.kept_names(args.output, None)).close)
+            stack.callback(Locks(output.family.kept_names(args.output, None)).close)
         if job.resume:
             inputs = [one.fingerprint() for one in opened]
             record = Record(record_path(output.first), job, inputs)

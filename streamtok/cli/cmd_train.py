@@ -14,7 +14,8 @@ from ..files import is_folder, write_whole
 from ..jobs.argument_types import parse_count, parse_positive, parse_positive_size
 from ..jobs.input_counts import BLOCK, count_inputs
 from ..jobs.rows import Totals
-from ..jobs.sources import MAX_LINE, Reading
+from ..jobs.sources.json_lines import MAX_LINE
+from ..jobs.sources.reading import Reading
 from ..patterns.named import PATTERNS
 from ..training.merging import TIES, check_merging, check_specials
 from ..training.trainer import Trainer

@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from ..encoding import Encoding
 from ..engines.template import NO_TEMPLATE
 from ..errors import SidecarError
-from ..jobs import sinks
 from ..jobs.job import EncodeJob
 from ..jobs.record import Record, record_path
-from ..jobs.sinks.sidecar import sidecar_path
+from ..jobs.sinks.by_name import make_sink
+from ..jobs.sinks.flat import Sink
+from ..jobs.sinks.outputs import check_output, open_output
+from ..jobs.sinks.shards import Files
+from ..jobs.sinks.sidecar import read_sidecar, sidecar_path, skip_log_path
 from ..jobs.stores.urls import is_url
 from . import overwriting
 from .messages import Misused, Refused, is_terminal
@@ -42,7 +45,7 @@ class Output:
         self._job = job
         self._encoding = encoding
         self.family = job.family(encoding)
-        self.is_file = sinks.check_output(path)
+        self.is_file = check_output(path)
 
     @property
     def first(self) -> str:
@@ -73,7 +76,7 @@ class Output:
             if self._job.resume:
                 outputs.append(record_path(outputs[0]))
             if self._job.skip_bad_lines:
-                outputs.append(sinks.skip_log_path(outputs[0]))
+                outputs.append(skip_log_path(outputs[0]))
             if self._job.shard_tokens is not None:
                 for shard in self.family.shards_there(self._path):
                     outputs += self.family.kept_names(self._path, shard)
@@ -94,7 +97,7 @@ class Output:
         for shard in shards:
             first, *others = self.family.kept_names(self._path, shard)
             with contextlib.suppress(SidecarError):  # a file of another kind
-                if sinks.read_sidecar(first) is not None:
+                if read_sidecar(first) is not None:
                     others.remove(sidecar_path(first))
             overwriting.refuse_existing([first, *others], self._is_forced)
 
@@ -111,17 +114,17 @@ class Output:
             f"{mark}--format jsonl keeps them separate"
         )
 
-    def open(self, record: Record | None, stack: contextlib.ExitStack) -> sinks.Files | sinks.Sink:
+    def open(self, record: Record | None, stack: contextlib.ExitStack) -> Files | Sink:
         """The files, which are yet to begin; or a sink. Raises Refused and OSError."""
         job = self._job
         if not self.is_file:
-            output = sinks.open_output(self._path)
+            output = open_output(self._path)
             stack.enter_context(output)
             try:
-                return sinks.make_sink(output, self.family.chosen, self.family.about.max_id)
+                return make_sink(output, self.family.chosen, self.family.about.max_id)
             except ValueError as error:
                 raise Misused(str(error)) from None
-        files = sinks.Files(
+        files = Files(
             self._path,
             self.family,
             shard_tokens=job.shard_tokens,

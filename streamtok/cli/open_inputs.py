@@ -11,19 +11,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..jobs import documents, sinks
-from ..jobs.sinks.sidecar import sidecar_path
-from ..jobs.sources import (
-    Follower,
-    FollowInput,
-    Input,
-    LiveReading,
-    OnBad,
-    Reading,
-    Waiting,
-    check_regular,
-    unpacked_name,
-)
+from ..jobs import documents
+from ..jobs.sinks.sidecar import matching_sidecar, sidecar_path
+from ..jobs.sources.blocks import Waiting
+from ..jobs.sources.compression import unpacked_name
+from ..jobs.sources.follow import Follower, check_regular
+from ..jobs.sources.inputs import FollowInput, Input
+from ..jobs.sources.reading import LiveReading, Reading
+from ..jobs.sources.records import OnBad
 from ..jobs.span_encoder import Span
 from ..jobs.spans import open_span
 from ..jobs.stores.objects import expand
@@ -96,7 +91,7 @@ def _warn_of_records(names: Sequence[str], reading: Reading, notes: Notes) -> No
         return
     for suffixes, kind, option in _RECORDS:
         found = [one for one in names if unpacked_name(one).endswith(suffixes)]
-        if found and sinks.matching_sidecar(found[0]) is None:  # else it is refused: it holds ids
+        if found and matching_sidecar(found[0]) is None:  # else it is refused: it holds ids
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             name = f"{input_name(found[0])}{more}"
             notes.say_once(f"{name}:", f"{kind} taken as plain text; {option}")
@@ -168,7 +163,7 @@ class Opener:
 
 def refuse_ids(path: str) -> None:
     """Raise Refused if the file holds ids, according to its sidecar."""
-    found = sinks.matching_sidecar(path) if path != "-" else None
+    found = matching_sidecar(path) if path != "-" else None
     if found is not None:
         raise Refused(
             f"{input_name(path)} holds ids, not text: decode it first ({shown(sidecar_path(path))} "

@@ -27,13 +27,14 @@ from .._core.encode import (
 from ..chunker import StreamEncoder
 from ..errors import DisallowedSpecialError, PendingLimitExceeded, StreamtokError
 from .ordered_pool import OrderedPool
-from .sources import Documents, Places
+from .sources.records import Places
+from .sources.splitters import Documents
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._types import IdArray
-    from .sources import Part
+    from .sources.splitters import Part
 
     EndArray = npt.NDArray[np.int64]
 

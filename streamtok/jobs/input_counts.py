@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from .._core.encode import text_bytes
 from ..errors import StreamtokError
 from .documents import explain
-from .sources import Documents, Input, Part
+from .sources.inputs import Input
+from .sources.splitters import Documents, Part
 
 if TYPE_CHECKING:
     from ..training.trainer import Trainer

@@ -18,7 +18,7 @@ from ..chunker import DEFAULT_MAX_PENDING
 from ..errors import PlanError
 from ..formats.opening import open_encoding, vocabulary_of
 from ..special_tokens import SPECIAL_POLICIES, special_settings
-from . import PART_SIZE, sinks
+from . import PART_SIZE
 from .argument_types import (
     parse_count,
     parse_positive,
@@ -28,6 +28,8 @@ from .argument_types import (
 )
 from .documents import DocumentEncoder
 from .option_fields import IDS, UNREAD, from_json, in_words, said, said_fields, to_json
+from .sinks.by_name import FILE_FORMATS, FILE_SUFFIXES, Family, choose_format
+from .sinks.flat import About
 from .sources.reading import LiveReading
 
 if TYPE_CHECKING:
@@ -80,12 +82,12 @@ class EncodeJob(LiveReading):
     )
     format: str | None = said(
         "--format",
-        f"default: by the suffix of the output ({' '.join(sinks.FILE_SUFFIXES)}); text for "
+        f"default: by the suffix of the output ({' '.join(FILE_SUFFIXES)}); text for "
         "standard output; for .bin and no suffix u16 if the vocabulary fits, "
         "else u32; text is one id a line",
         decides=IDS,
         group=_OUTPUT,
-        choices=sinks.FILE_FORMATS,
+        choices=FILE_FORMATS,
     )
     shard_tokens: int | None = said(
         "--shard-tokens N",
@@ -145,8 +147,8 @@ class EncodeJob(LiveReading):
         if self.special not in SPECIAL_POLICIES:
             known = ", ".join(SPECIAL_POLICIES)
             raise ValueError(f"special must be one of {known}, not {self.special!r}")
-        if self.format is not None and self.format not in sinks.FILE_FORMATS:
-            formats = ", ".join(sinks.FILE_FORMATS)
+        if self.format is not None and self.format not in FILE_FORMATS:
+            formats = ", ".join(FILE_FORMATS)
             raise ValueError(f"format must be one of {formats}, not {self.format!r}")
         if self.add_special_tokens and (self.prepend is not None or self.append is not None):
             raise ValueError("give --add-special-tokens, or --prepend and --append, not both")
@@ -181,7 +183,7 @@ class EncodeJob(LiveReading):
         return replace(
             self,
             digest=loaded.digest,
-            format=sinks.choose_format(self.format, output, loaded.max_token_value),
+            format=choose_format(self.format, output, loaded.max_token_value),
             prepend=prepend,
             append=append,
             add_special_tokens=False,
@@ -225,16 +227,16 @@ class EncodeJob(LiveReading):
         assert self.format is not None
         return self.format
 
-    def family(self, loaded: Encoding, digest: str | None = None) -> sinks.Family:
+    def family(self, loaded: Encoding, digest: str | None = None) -> Family:
         """The files of the output. digest: of the part of a plan."""
-        about = sinks.About(
+        about = About(
             loaded.name,
             loaded.digest,
             loaded.max_token_value,
             vocabulary_of(self.encoding),
             digest,
         )
-        return sinks.Family(self.chosen, about)
+        return Family(self.chosen, about)
 
     def open_encoding(self) -> Encoding:
         """The encoding, loaded once in a process. Raises PlanError if it is another one here."""

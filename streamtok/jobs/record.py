@@ -6,7 +6,7 @@ fingerprints of the inputs. Each further line says where a unit ended: in the in
 files of the output, which have at least these lengths then. The last line says that nothing is left
 to do but to publish the files. Only this user can write the file, so a line with the right CRC is
 one of ours, and its fields are not checked. It lies beside the real output file, however the path
-of that was spelled. The caller must hold the locks of the run's outputs (`sinks.Locks`).
+of that was spelled. The caller must hold the locks of the run's outputs (`sinks.locks`).
 """
 
 from __future__ import annotations

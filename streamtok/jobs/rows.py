@@ -9,7 +9,7 @@ from ..errors import DocumentError
 from ..files import Piece
 
 if TYPE_CHECKING:
-    from .sources import BadRecord
+    from .sources.records import BadRecord
 
 
 @dataclass

@@ -13,16 +13,13 @@ import copy
 import json
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from ..errors import DocumentError
 from .record import Record
 from .rows import Row, Totals
+from .sinks.flat import Sink
+from .sinks.shards import Files
 from .span_encoder import Event, Ids, Progress, Skipped, UnitEnd
-
-if TYPE_CHECKING:
-    from .sinks import Files
-    from .sinks.flat import Sink
 
 
 class Run:
@@ -41,8 +38,6 @@ class Run:
 
         every: seconds between commits. is_part: all records may be skipped.
         """
-        from .sinks import Files
-
         self._events = events
         self._files = out if isinstance(out, Files) else None
         self._write = out.append if isinstance(out, Files) else out.write

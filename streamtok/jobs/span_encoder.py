@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from .job import EncodeJob
     from .sinks.by_name import Family
     from .sinks.flat import Formed
-    from .sources import BadRecord, Input, Part
+    from .sources.inputs import Input
+    from .sources.records import BadRecord
+    from .sources.splitters import Part
 
 
 class Span(NamedTuple):

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from .._core.encode import set_cache_limit
-from .sources import FileInput, Input, ParquetInput, Waiting, is_compressed, unit_ends
+from .sources import unit_ends
+from .sources.blocks import Waiting
+from .sources.inputs import FileInput, Input, ParquetInput
+from .sources.open_blocks import is_compressed
 from .sources.parquet_texts import ParquetTexts
 from .sources.unit_ends import CleanCuts, FindCut, cuts_behind
 from .span_encoder import Span, SpanEncoder, group_ends
@@ -22,8 +25,10 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from .job import EncodeJob
     from .rows import Row
-    from .sources import BadRecord, OnBad, Reading, Splitter, Start
     from .sources.inputs import Look
+    from .sources.reading import Reading
+    from .sources.records import BadRecord, OnBad
+    from .sources.splitters import Splitter, Start
 
 CACHE_BYTES = (
     16 << 20

@@ -22,7 +22,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import DocumentError
 from .documents import explain
-from .sources import Waiting, unit_ends
+from .sources import unit_ends
+from .sources.blocks import Waiting
 from .span_encoder import Event, Ids, Span, SpanEncoder, UnitEnd
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from ..errors import PendingLimitExceeded
-from ..jobs.sinks import format_text
+from ..jobs.sinks.flat import format_text
 from .counters import Counters
 
 if TYPE_CHECKING:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok.jobs import sinks
+from streamtok.jobs.sinks.by_name import Family
+from streamtok.jobs.sinks.flat import About
+from streamtok.jobs.sinks.shards import Files
 
 from .test_cli import COMMAND, ENV, POSIX, fails, run
 
@@ -379,9 +381,9 @@ def test_force_removes_no_shard_without_a_sidecar(tmp_path: Path) -> None:
 
 
 def test_a_file_that_comes_while_shards_are_written_stays(tmp_path: Path) -> None:
-    about = sinks.About("none", "", 1000)
-    family = sinks.Family("npy", about)
-    files = sinks.Files(str(tmp_path / "a.npy"), family, shard_tokens=5)
+    about = About("none", "", 1000)
+    family = Family("npy", about)
+    files = Files(str(tmp_path / "a.npy"), family, shard_tokens=5)
     files.begin()
     files.append(family.form(np.arange(5, dtype=np.uint32), np.array([5])))
     mine = tmp_path / "a_000007.npy"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok._core.encode import find_documents
 from streamtok.jobs.documents import DocumentEncoder
-from streamtok.jobs.sources import Delimited, Documents
+from streamtok.jobs.sources.splitters import Delimited, Documents
 
 from ..jobs.test_documents import take_all
 

@@ -21,7 +21,7 @@ import streamtok
 from streamtok.cli.main import main
 from streamtok.jobs.parts.part import read_part, run_part
 from streamtok.jobs.parts.plan import plan
-from streamtok.jobs.sources import fingerprint
+from streamtok.jobs.sources.fingerprint import fingerprint
 from streamtok.jobs.sources.parquet_texts import ParquetTexts
 
 LINES = [f"line {i} of the text, with words" for i in range(2000)]

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from streamtok.errors import ArchiveError
-from streamtok.jobs.sources import unpack
+from streamtok.jobs.sources.compression import unpack
 
 from ..cli.test_cli import ENV, fails, run
 from ..conftest import chunked
@@ -97,7 +97,7 @@ def test_memory_of_a_large_dictionary(tmp_path: Path) -> None:
     path.write_bytes(made[:12] + header + zlib.crc32(header).to_bytes(4, "little") + made[24:])
     code = f"""
 import resource
-from streamtok.jobs.sources import unpack
+from streamtok.jobs.sources.compression import unpack
 from streamtok.errors import ArchiveError
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + 700_000_000
 resource.setrlimit(resource.RLIMIT_AS, (size, size))

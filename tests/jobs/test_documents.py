@@ -20,7 +20,7 @@ from streamtok.cli.main import main
 from streamtok.jobs import documents
 from streamtok.jobs.documents import DocumentEncoder
 from streamtok.jobs.ordered_pool import OrderedPool
-from streamtok.jobs.sources import Places
+from streamtok.jobs.sources.records import Places
 
 from ..api.test_threads import SPECIALS, nasty, texts, with_specials
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.jobs.sources import Follower
+from streamtok.jobs.sources.follow import Follower
 
 from ..long import followers
 

@@ -20,9 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamtok.jobs.rows import Row, Totals
-from streamtok.jobs.sinks import FILE_FORMATS, About, Family, Files
+from streamtok.jobs.sinks.by_name import FILE_FORMATS, Family
+from streamtok.jobs.sinks.flat import About
 from streamtok.jobs.sinks.indexed import metric
 from streamtok.jobs.sinks.parquet_sink import ROW_TOKENS
+from streamtok.jobs.sinks.shards import Files
 
 GPT2 = About("gpt2", "00" * 32, 50_256)
 CL100K = About("cl100k_base", "11" * 32, 100_276)

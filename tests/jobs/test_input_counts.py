@@ -11,7 +11,7 @@ import pytest
 from streamtok import StreamtokError, Trainer
 from streamtok.cli.open_inputs import Notes, Opener
 from streamtok.jobs.input_counts import count_inputs
-from streamtok.jobs.sources import Reading
+from streamtok.jobs.sources.reading import Reading
 
 
 def texts() -> list[bytes]:

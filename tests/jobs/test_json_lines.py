@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from streamtok.errors import DocumentError
-from streamtok.jobs.sources import BadRecord, Documents, JsonLines, Part, Start
+from streamtok.jobs.sources.json_lines import JsonLines
+from streamtok.jobs.sources.records import BadRecord
+from streamtok.jobs.sources.splitters import Documents, Part, Start
 
 from ..conftest import chunked
 

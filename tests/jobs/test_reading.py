@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok.jobs import sinks
 from streamtok.jobs.sinks import id_reader
+from streamtok.jobs.sinks.format_table import read_ids
 
 from ..cli.test_cli import fails, run
 from ..conftest import chunked
@@ -21,7 +21,7 @@ IDS = [0, 7, 12, 100_276, 65_536, 3] * 20
 
 
 def read(data: bytes, chosen: str, size: int = 1 << 16) -> list[int]:
-    return [int(one) for ids in sinks.read_ids(iter(chunked(data, size)), chosen) for one in ids]
+    return [int(one) for ids in read_ids(iter(chunked(data, size)), chosen) for one in ids]
 
 
 def npy(header: str, version: int = 1) -> bytes:

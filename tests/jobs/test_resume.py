@@ -21,7 +21,9 @@ import pytest
 
 from streamtok import CheckpointError, verify
 from streamtok.jobs.rows import Row, Totals
-from streamtok.jobs.sinks import About, Family, Files
+from streamtok.jobs.sinks.by_name import Family
+from streamtok.jobs.sinks.flat import About
+from streamtok.jobs.sinks.shards import Files
 from streamtok.jobs.sources import unit_ends
 
 from ..cli.test_cli import FOREGROUND, POSIX, Live, fails, only_error, run, spawn, wrapped

@@ -17,7 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamtok import files
-from streamtok.jobs import sinks
+from streamtok.jobs.sinks.by_name import Family, choose_format, make_sink
+from streamtok.jobs.sinks.flat import About, format_text
+from streamtok.jobs.sinks.format_table import read_ids
+from streamtok.jobs.sinks.outputs import Pipe, open_output
 
 ID_LISTS = st.lists(st.integers(0, 0xFFFF) | st.integers(0, 0xFFFFFFFE), max_size=40)
 
@@ -45,13 +48,13 @@ class Memory:
 
 
 def formed(chosen: str, max_id: int, ids: Any, ends: Any = ()) -> Any:
-    family = sinks.Family(chosen, sinks.About("", "", max_id))
+    family = Family(chosen, About("", "", max_id))
     return family.form(np.array(ids, np.uint32), np.array(ends, np.int64))
 
 
 def written(ids: list[int], chosen: str, max_id: int, step: int = 7) -> bytes:
     memory = Memory()
-    sink = sinks.make_sink(memory, chosen, max_id)
+    sink = make_sink(memory, chosen, max_id)
     for i in range(0, len(ids), step):
         sink.write(formed(chosen, max_id, ids[i : i + step]))
         sink.write(formed(chosen, max_id, []))
@@ -70,7 +73,7 @@ def pieces(data: bytes, cuts: list[int]) -> Iterator[memoryview]:
 
 
 def read(data: bytes, chosen: str, cuts: list[int] | None = None) -> list[int]:
-    return [int(one) for ids in sinks.read_ids(pieces(data, cuts or []), chosen) for one in ids]
+    return [int(one) for ids in read_ids(pieces(data, cuts or []), chosen) for one in ids]
 
 
 @pytest.mark.parametrize("chosen", ["u16", "u32", "npy", "text"])
@@ -86,7 +89,7 @@ def test_what_is_written_reads_back_at_every_cut(
 @given(ids=st.lists(st.integers(0, 0xFFFFFFFE), max_size=600))
 def test_text_is_one_id_a_line(ids: list[int]) -> None:
     expected = "".join(f"{one}\n" for one in ids).encode()
-    assert sinks.format_text(np.array(ids, dtype=np.uint32)) == expected
+    assert format_text(np.array(ids, dtype=np.uint32)) == expected
 
 
 @pytest.mark.parametrize("count", [0, 1, 9, 10, 1000, 123_456])
@@ -152,18 +155,18 @@ def test_position_of_a_bad_byte_is_that_in_the_input() -> None:
     ],
 )
 def test_format_by_suffix(wanted: str | None, path: str, max_id: int, chosen: str) -> None:
-    assert sinks.choose_format(wanted, path, max_id) == chosen
+    assert choose_format(wanted, path, max_id) == chosen
 
 
 @pytest.mark.parametrize(("wanted", "path"), [("u16", "-"), (None, "a.u16")])
 def test_u16_must_fit(wanted: str | None, path: str) -> None:
     with pytest.raises(ValueError, match="this vocabulary has 65536"):
-        sinks.choose_format(wanted, path, 65_536)
+        choose_format(wanted, path, 65_536)
 
 
 def test_npy_needs_a_file() -> None:
     with pytest.raises(ValueError, match="cannot be written to standard output"):
-        sinks.make_sink(sinks.open_output("-"), "npy", 10)
+        make_sink(open_output("-"), "npy", 10)
 
 
 # Files
@@ -175,7 +178,7 @@ def names(folder: Path) -> list[str]:
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "out"
-    with sinks.open_output(str(path)) as output:
+    with open_output(str(path)) as output:
         output.write(b"hello")
         (hidden,) = names(tmp_path)
         assert hidden.startswith(".streamtok-")
@@ -190,7 +193,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
 def test_nothing_is_left_after_an_exception(tmp_path: Path, kind: type[BaseException]) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")
-    with pytest.raises(kind), sinks.open_output(str(path)) as output:  # noqa: PT012
+    with pytest.raises(kind), open_output(str(path)) as output:  # noqa: PT012
         output.write(b"new")
         raise kind
     assert path.read_bytes() == b"old"
@@ -204,7 +207,7 @@ def test_mode_of_the_old_file_is_kept_and_a_new_one_obeys_the_umask(tmp_path: Pa
     before = os.umask(0o027)
     try:
         for path in (old, new):
-            with sinks.open_output(str(path)) as output:
+            with open_output(str(path)) as output:
                 output.write(b"x")
     finally:
         os.umask(before)
@@ -218,7 +221,7 @@ def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:
     target.write_bytes(b"old")
     link.symlink_to(target)
     target.chmod(0o640)
-    with sinks.open_output(str(link)) as output:
+    with open_output(str(link)) as output:
         output.write(b"new")
     assert link.is_symlink()
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
@@ -227,7 +230,7 @@ def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:
 
 def test_a_name_of_255_bytes(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 255)
-    with sinks.open_output(str(path)) as output:
+    with open_output(str(path)) as output:
         output.write(b"x")
     assert path.read_bytes() == b"x"
 
@@ -238,7 +241,7 @@ def test_errors_name_the_file_that_the_user_named(tmp_path: Path) -> None:
         (tmp_path, IsADirectoryError),
     ]:
         with pytest.raises(kind) as caught:
-            sinks.open_output(str(path))
+            open_output(str(path))
         assert caught.value.filename == str(path)
     assert names(tmp_path) == []
 
@@ -248,7 +251,7 @@ def test_a_file_that_cannot_be_made_is_not_remembered(tmp_path: Path) -> None:
     missing = os.fspath(tmp_path / "missing" / "out")
     before = set(files._unpublished)
     with pytest.raises(FileNotFoundError) as caught:
-        sinks.open_output(missing)
+        open_output(missing)
     assert caught.value.filename == missing
     assert files._unpublished == before
 
@@ -256,7 +259,7 @@ def test_a_file_that_cannot_be_made_is_not_remembered(tmp_path: Path) -> None:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_device_is_written_as_it_is() -> None:
     with pytest.raises(OSError, match="No space left") as caught:  # noqa: SIM117
-        with sinks.open_output("/dev/full") as output:
+        with open_output("/dev/full") as output:
             output.write(b"x")
     assert caught.value.filename == "/dev/full"
 
@@ -267,7 +270,7 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
     source, target = os.pipe()
     os.set_blocking(target, False)
     data = os.urandom(1 << 20)
-    with sinks.Pipe(target, "pipe") as pipe:
+    with Pipe(target, "pipe") as pipe:
         writer = threading.Thread(target=pipe.write, args=(data,))
         writer.start()
         received = b""
@@ -289,7 +292,7 @@ def test_many_documents_at_once_as_json_lines(shortest: int) -> None:
     expected = "".join(json.dumps({"input_ids": row}, separators=(",", ":")) + "\n" for row in rows)
     for most in (3, 700, 5_000, 100_000):
         memory = Memory()
-        sink = sinks.make_sink(memory, "jsonl", 0xFFFFFFFE)
+        sink = make_sink(memory, "jsonl", 0xFFFFFFFE)
         at = done = 0
         while done < len(ends):
             stop = min(len(ids), at + int(rng.integers(1, most)))

@@ -20,19 +20,19 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok.errors import ArchiveError, DocumentError
-from streamtok.jobs.sources import (
-    BadRecord,
+from streamtok.jobs.sources.compression import unpack
+from streamtok.jobs.sources.json_lines import JsonLines
+from streamtok.jobs.sources.records import BadRecord
+from streamtok.jobs.sources.splitters import (
     Delimited,
     Documents,
-    JsonLines,
     Part,
     Splitter,
     Start,
     Whole,
+    together,
     unescape,
-    unpack,
 )
-from streamtok.jobs.sources.splitters import together
 
 from ..conftest import chunked
 from ..long.crash import make_text

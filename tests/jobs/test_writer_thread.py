@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from streamtok import threads as thread_module
-from streamtok.jobs.sinks import About, Family, Files
+from streamtok.jobs.sinks.by_name import Family
+from streamtok.jobs.sinks.flat import About
+from streamtok.jobs.sinks.shards import Files
 from streamtok.threads import WriterThread
 
 from ..cli.test_cli import POSIX

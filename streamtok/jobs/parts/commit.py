@@ -7,8 +7,9 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 
 from ...errors import DocumentError, PlanError
-from .. import sinks
 from ..rows import Totals
+from ..sinks.finished import further_file
+from ..sinks.sidecar import Sidecar, skip_log_path
 from ..stores import places
 from .part import read_parts, totals_of
 from .plan import Plan
@@ -62,15 +63,15 @@ def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
     raise PlanError(f"{path} is there and says something else: remove it to commit again")
 
 
-def skipped_lines(plan: Plan, parts: Sequence[sinks.Sidecar]) -> Iterator[str]:
+def skipped_lines(plan: Plan, parts: Sequence[Sidecar]) -> Iterator[str]:
     """The lines of the parts' logs."""
     for number, one in enumerate(parts):
         if one.skipped:
-            with places.open_lines(sinks.skip_log_path(plan.path(number))) as file:
+            with places.open_lines(skip_log_path(plan.path(number))) as file:
                 yield from file
 
 
-def manifest_lines(plan: Plan, parts: Sequence[sinks.Sidecar]) -> Iterator[str]:
+def manifest_lines(plan: Plan, parts: Sequence[Sidecar]) -> Iterator[str]:
     """The lines of the manifest, each with its newline."""
     before, whole = Totals(), Totals()
     for one in parts:
@@ -88,7 +89,7 @@ def manifest_lines(plan: Plan, parts: Sequence[sinks.Sidecar]) -> Iterator[str]:
     for number, one in enumerate(parts):
         own = totals_of(one)
         first = plan.path(number)
-        further = ((sinks.further_file(first, one, name), one.files[name]) for name in one.files)
+        further = ((further_file(first, one, name), one.files[name]) for name in one.files)
         files = {first: one.size} | {name: about.size for name, about in further}
         row = {
             "part": number,

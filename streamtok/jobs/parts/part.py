@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ...errors import PlanError, SidecarError, StreamtokError
 from ...threads import map_in_threads
-from .. import sinks
 from ..documents import explain
 from ..rows import Row, Totals
 from ..run import Run
+from ..sinks.finished import further_file
+from ..sinks.shards import Files
+from ..sinks.sidecar import Sidecar, read_sidecar, skip_log_path
 from ..span_encoder import Event
 from ..spans import begin_encoder, find_cuts, span_between
 from ..stores import places
@@ -26,29 +28,29 @@ _AT_ONCE, _GROUP = 16, 1024  # sidecars that a store is asked for
 _SHOWN = 5  # errors in a message
 
 
-def read_part(plan: Plan, number: int) -> sinks.Sidecar | None:
+def read_part(plan: Plan, number: int) -> Sidecar | None:
     """The sidecar of a part that is done; None if it is not, or its files are not there.
 
     Raises PlanError for the files of another plan.
     """
     path = plan.path(number)
     try:
-        found = sinks.read_sidecar(path)
+        found = read_sidecar(path)
         if found is None:
             return None
         if found.job != plan.part_digest(number):
             raise PlanError(f"{path} is the file of another plan: remove {plan.output}")
         files = [(path, found.size)]
-        files += ((sinks.further_file(path, found, one), about.size)
+        files += ((further_file(path, found, one), about.size)
                   for one, about in found.files.items())  # fmt: skip
         if found.skipped:
-            places.size_of(sinks.skip_log_path(path))
+            places.size_of(skip_log_path(path))
         return found if all(places.size_of(name) == size for name, size in files) else None
     except (FileNotFoundError, SidecarError):  # damaged: it runs again
         return None
 
 
-def read_parts(plan: Plan) -> Iterator[sinks.Sidecar | None]:
+def read_parts(plan: Plan) -> Iterator[Sidecar | None]:
     """`read_part` of each part, in order. A store is asked for several at a time."""
     numbers = range(len(plan))
     if not is_url(plan.output):
@@ -64,7 +66,7 @@ def missing_parts(plan: Plan) -> Iterator[int]:
     return (number for number, found in enumerate(read_parts(plan)) if found is None)
 
 
-def totals_of(found: sinks.Sidecar) -> Totals:
+def totals_of(found: Sidecar) -> Totals:
     """What a part has done."""
     return Totals(
         documents=found.documents,
@@ -119,7 +121,7 @@ def _encode(plan: Plan, part: Part) -> Totals:
     """Make the files of a part."""
     job, path, target = plan.job, part.input.path, plan.path(part.number)
     family = job.family(job.open_encoding(), plan.part_digest(part.number))
-    files = sinks.Files(target, family, has_log=True)
+    files = Files(target, family, has_log=True)
     encoder = begin_encoder(job, [path], [part.input.size], job.threads or 1)
     with contextlib.ExitStack() as stack:
         stack.callback(files.discard)  # does nothing after a complete run

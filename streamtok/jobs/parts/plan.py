@@ -23,10 +23,13 @@ from ...errors import PlanError
 from ...files import is_hidden
 from ...formats.opening import open_encoding
 from ...registry import get_encoding, list_encoding_names
-from .. import PART_SIZE, sinks
+from .. import PART_SIZE
 from ..job import EncodeJob
 from ..option_fields import IDS, UNREAD, said_fields
-from ..sources import fingerprint, is_compressed
+from ..sinks.format_table import TABLE
+from ..sinks.sidecar import matching_sidecar
+from ..sources.fingerprint import fingerprint
+from ..sources.open_blocks import is_compressed
 from ..stores import places
 from ..stores.urls import check_writable, is_url
 
@@ -118,7 +121,7 @@ class Plan:
     def path(self, number: int) -> str:
         """The first file of a part."""
         chosen = self.job.chosen
-        suffix = sinks.TABLE[chosen].suffix or sinks.TABLE[chosen].required
+        suffix = TABLE[chosen].suffix or TABLE[chosen].required
         name = f"part-{number:06d}-of-{len(self):06d}{suffix}"
         return places.join(self.output, name)
 
@@ -255,11 +258,11 @@ def plan_job(
         is_cut = job.can_cut
     else:  # inside a document, and only if nothing records where it ends
         has_cuts = loaded.definition.texts.cuts is not None
-        is_cut = has_cuts and not sinks.TABLE[job.chosen].keeps_documents
+        is_cut = has_cuts and not TABLE[job.chosen].keeps_documents
     files = []
     for path in [os.fspath(one) for one in inputs]:
         one = input_now(path)
-        if sinks.matching_sidecar(path) is not None:
+        if matching_sidecar(path) is not None:
             raise PlanError(f"{path} holds ids, not text, as its sidecar says")
         is_packed = job.parquet is None and one.size > job.part_size and is_compressed(path)
         files.append(one._replace(is_cut=is_cut and not is_packed))

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable, Iterator
 
 from ...errors import PlanError
-from .. import sinks
 from ..sinks.checked import Fault, Report, check_output
+from ..sinks.finished import first_file
 from ..stores import places
 from .commit import MANIFEST, SKIP_LOG, manifest_lines, skipped_lines
 from .plan import PLAN_FILE, Plan, find_plan
@@ -32,7 +32,7 @@ def verify(outputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
         path = one.rstrip("/") or one
         try:
             folder = find_plan(path)
-            path = folder or sinks.first_file(path)
+            path = folder or first_file(path)
         except OSError as error:
             report.add(path, error)
             continue

@@ -8,7 +8,7 @@ import pytest
 
 import streamtok
 from streamtok.cli.main import main
-from streamtok.jobs.sinks import FILE_FORMATS
+from streamtok.jobs.sinks.by_name import FILE_FORMATS
 
 LINES = [f"line {i} of größere words 日本語\n" for i in range(200)]
 TEXT = "".join([*LINES[:60], "\n", "\n", *LINES[60:], "\n"])

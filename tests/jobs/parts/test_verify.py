@@ -12,7 +12,7 @@ import pytest
 
 import streamtok
 from streamtok.cli.main import main
-from streamtok.jobs.sinks import FILE_FORMATS
+from streamtok.jobs.sinks.by_name import FILE_FORMATS
 
 TEXT = "".join(f"line {i} of a text with some words\n" for i in range(300))
 SUFFIXES = {"megatron": ".bin", "datatrove": ".ds", "text": ".txt"}

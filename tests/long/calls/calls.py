@@ -18,7 +18,7 @@ from streamtok._core.encode import ARRAY
 from streamtok.engines import texts as whole_texts
 from streamtok.jobs import documents
 from streamtok.jobs.documents import DocumentEncoder
-from streamtok.jobs.sources import Documents
+from streamtok.jobs.sources.splitters import Documents
 
 from ...doors import COUNTS, IDS
 from ..states.encodings import Subject
