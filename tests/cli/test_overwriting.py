@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import streamtok
+from streamtok.cli.main import main
 from streamtok.jobs.sinks.by_name import Family
 from streamtok.jobs.sinks.flat import About
 from streamtok.jobs.sinks.shards import Files
@@ -168,7 +169,9 @@ OURS = ["a.npy", "a.u32", "a", "a.jsonl", "a.ds", "a.parquet", "megatron"]
 
 @pytest.mark.parametrize("more", [[], ["--shard-tokens", "30"], ["--resume"]])
 @pytest.mark.parametrize("name", OURS)
-def test_a_finished_output_needs_force(keep: Path, name: str, more: list[str]) -> None:
+def test_a_finished_output_needs_force(
+    keep: Path, name: str, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Also of the same command, and an index of an output that has no ids."""
     keep.write_bytes(b"" if name == "a.ds" else TEXT)
     out = keep.parent / "out" / ("c.bin" if name == "megatron" else name)
@@ -176,14 +179,15 @@ def test_a_finished_output_needs_force(keep: Path, name: str, more: list[str]) -
     command = ["encode", "--lines", "-q", str(keep), "-o", str(out), *more]
     if name == "megatron":
         command += ["--format", name]
-    assert run(*command).returncode == 0
+    assert main(command) == 0
     first = contents(out.parent)
     for other in ([], ["-e", "gpt2"]):
-        assert fails(*command, *other).endswith(" exists; --force replaces it")
+        assert main([*command, *other]) == 1
+        assert capsys.readouterr().err.endswith(" exists; --force replaces it\n")
     assert contents(out.parent) == first
-    assert run(*command, "--force").returncode == 0
+    assert main([*command, "--force"]) == 0
     assert contents(out.parent) == first
-    assert run(*command, "-e", "gpt2", "--force").returncode == 0
+    assert main([*command, "-e", "gpt2", "--force"]) == 0
     assert contents(out.parent) != first
 
 
