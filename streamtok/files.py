@@ -485,7 +485,7 @@ def publish_together(files: Sequence[PartFile]) -> None:
         sync_folder(folder)
 
 
-def publish_left(path: str, size: int | None = None) -> bool:
+def publish_left(path: str, size: int | None = None) -> None:
     """Publish a complete file that an earlier process has left under its hidden name, if it has.
 
     size: what it had. Raises CheckpointError if neither the hidden file nor the final one is so.
@@ -496,12 +496,10 @@ def publish_left(path: str, size: int | None = None) -> bool:
         if _is_saved(part, size):
             os.replace(part, final)
             sync_folder(os.path.dirname(final))
-            return True
-        if size is not None and not _is_saved(final, size):
+        elif size is not None and not _is_saved(final, size):
             exists = os.path.exists(part) or os.path.exists(final)
             what = "has changed since" if exists else "is now missing"
             raise CheckpointError(f"{path} was complete at the checkpoint and {what}")
-    return False
 
 
 def _is_saved(path: str, size: int | None) -> bool:

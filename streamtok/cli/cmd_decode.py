@@ -25,8 +25,7 @@ from ..jobs.sinks.finished import first_file, raw_format, read_table
 from ..jobs.sinks.format_table import read_ids
 from ..jobs.sinks.outputs import open_output
 from ..jobs.sinks.sidecar import Sidecar, check_sidecar, read_sidecar, sidecar_path
-from ..jobs.sources.blocks import check_file
-from ..jobs.sources.open_blocks import open_blocks
+from ..jobs.sources.blocks import check_file, open_blocks
 from ..jobs.stores import places
 from ..jobs.stores.urls import is_url
 from . import encoding_options, options, overwriting

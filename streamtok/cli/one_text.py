@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import StreamtokError
+from ..jobs.sources.blocks import open_blocks
 from ..jobs.sources.compression import unpack
-from ..jobs.sources.open_blocks import open_blocks
 from .encoding_options import add_template, add_text_options, text_settings
 from .messages import input_name, write_bytes
 from .open_inputs import explain, refuse_ids

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from .._core.encode import set_cache_limit
 from .sources import unit_ends
-from .sources.blocks import Waiting
+from .sources.blocks import Waiting, is_compressed
 from .sources.inputs import FileInput, Input, ParquetInput
-from .sources.open_blocks import is_compressed
 from .sources.parquet_texts import ParquetTexts
 from .sources.unit_ends import CleanCuts, FindCut, cuts_behind
 from .span_encoder import Span, SpanEncoder, group_ends

@@ -6,9 +6,8 @@ import contextlib
 import os
 from typing import NamedTuple
 
-from ..jobs.sources.blocks import check_file
+from ..jobs.sources.blocks import check_file, open_blocks
 from ..jobs.sources.compression import unpack
-from ..jobs.sources.open_blocks import open_blocks
 from ..jobs.stores.urls import is_url
 
 _WHOLE = 1 << 18  # bytes: a text of up to this size is shown as a whole

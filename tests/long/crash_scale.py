@@ -29,7 +29,7 @@ from pathlib import Path
 
 from streamtok.jobs.parts.commit import MANIFEST, SKIP_LOG
 from streamtok.jobs.parts.plan import PLAN_FILE
-from streamtok.jobs.sources.open_blocks import open_blocks
+from streamtok.jobs.sources.blocks import open_blocks
 from streamtok.jobs.stores import places
 from streamtok.jobs.stores.objects import upload
 

@@ -28,8 +28,8 @@ from ..job import EncodeJob
 from ..option_fields import IDS, UNREAD, said_fields
 from ..sinks.format_table import TABLE
 from ..sinks.sidecar import matching_sidecar
+from ..sources.blocks import is_compressed
 from ..sources.fingerprint import fingerprint
-from ..sources.open_blocks import is_compressed
 from ..stores import places
 from ..stores.urls import check_writable, is_url
 

@@ -1,4 +1,4 @@
-"""Reads blocks of bytes from files and descriptors, as the bytes arrive.
+"""Reads blocks of bytes from files, pipes and objects in stores, as the bytes arrive.
 
 This module does not know documents or encodings. It waits for a descriptor inside `waiting()`, a
 context manager in which, and only in which, the command line lets signals stop the process.
@@ -16,8 +16,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TypeAlias
 
-from ..stores import objects
+from ...files import naming
+from ..stores import places
+from ..stores.object_reader import read_blocks
+from ..stores.objects import Stored, describe
 from ..stores.urls import is_url
+from .compression import START_SIZE, detect
 
 Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
 """Enters a context to wait in."""
@@ -25,6 +29,51 @@ Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
 BLOCK_SIZE = 1 << 16
 STDIN = 0
 _AHEAD = 1 << 23  # bytes of a file that the disk is asked for before they are needed
+
+
+def open_blocks(
+    place: str,
+    name: str | None = None,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    size: int = BLOCK_SIZE,
+    waiting: Waiting = contextlib.nullcontext,
+    about: Stored | None = None,
+    on_open: Callable[[int], None] = lambda fd: None,
+) -> Iterator[bytes]:
+    """Yield the bytes start:stop of what is at a place, at most `size` at a time, as they arrive.
+
+    place: a path, a URL, or "-" for standard input; only files and objects begin elsewhere than at
+    their beginning. name: for errors, `place` by default. Waits inside `waiting()`. about: what
+    `describe` said of the object before. on_open: called with the descriptor of a file or a pipe,
+    which is closed when the generator is. Raises OSError.
+    """
+    name = place if name is None else name
+    if is_url(place):
+        about = describe(place) if about is None else about
+        for block in read_blocks(place, about, start, stop, waiting):
+            for at in range(0, len(block), size):
+                yield block[at : at + size]
+        return
+    with contextlib.ExitStack() as stack:
+        fd = STDIN
+        if place != "-":
+            with waiting():  # opening a FIFO waits for its writer
+                fd = os.open(place, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+            stack.callback(os.close, fd)
+            stack.enter_context(naming(name))
+        on_open(fd)
+        if start:
+            os.lseek(fd, start, os.SEEK_SET)
+        blocks = read_descriptor(fd, name, size, waiting)
+        stack.enter_context(contextlib.closing(blocks))  # type: ignore[type-var]  # a generator
+        yield from blocks if stop is None else up_to(blocks, stop - start)
+
+
+def is_compressed(place: str) -> bool:
+    """Whether a file or an object begins as compressed data does. Raises OSError."""
+    return detect(places.read_head(place, START_SIZE)) is not None
 
 
 def read_descriptor(
@@ -139,7 +188,7 @@ def check_file(path: str) -> int | None:
     Raises OSError if it cannot be read, or `path` is a folder.
     """
     if is_url(path):
-        return objects.describe(path).size
+        return describe(path).size
     status = os.stat(path)
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)

@@ -21,13 +21,14 @@ from .blocks import (
     BLOCK_SIZE,
     Waiting,
     check_file,
+    is_compressed,
     is_ready,
+    open_blocks,
     skip_known,
 )
 from .compression import unpack
 from .fingerprint import FileWatch, fingerprint
 from .follow import Follower
-from .open_blocks import is_compressed, open_blocks
 from .parquet_texts import ParquetTexts
 from .reading import Reading
 from .records import OnBad, Places
