@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import VocabularyError
 from ..registry import list_encoding_names
-from .gguf import GGUF_MAGIC, is_gguf, read_gguf
+from .gguf import GGUF_MAGIC, read_gguf
 from .gpt2 import read_gpt2
 from .huggingface import read_huggingface
 from .json_value import JsonValue, parse_json
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from .loading import Path
 
-__all__ = ["load", "read_together", "recognise"]
+__all__ = ["load", "read_json", "read_together"]
 
+_START = 4096  # bytes of a file that tell its format
 _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")  # first wins
 _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
 # All files that are read of a model's folder.
@@ -46,7 +47,7 @@ def recognise(data: bytes) -> str | None:
     >>> recognise(b"minbpe v1\\n")
     'minbpe'
     """
-    start = data[:4096]
+    start = data[:_START]
     if start.startswith(GGUF_MAGIC):
         return "gguf"
     if start.startswith(PACKED_MAGIC):
@@ -147,14 +148,23 @@ def _load_object(given: object, name: str | None) -> Encoding:
     return made
 
 
+def _start_of(path: Path) -> bytes:
+    """The first bytes of a file, none of a pipe, which can be read once. Raises OSError."""
+    if not os.path.isfile(path):
+        return b""
+    with open(path, "rb") as file:
+        return file.read(_START)
+
+
 def _load_file(path: Path, options: _Options) -> Encoding:
     pattern, special_tokens, name, cache = options
     source = os.fspath(path)
-    if cache and pattern is None and not special_tokens:
+    start = _start_of(path)
+    if cache and recognise(start) in _READERS and pattern is None and not special_tokens:
         kept = find_kept(source, name or stem(path))
         if kept is not None:
             return kept
-    data = GGUF_MAGIC if is_gguf(path) else read_bytes(path)  # a whole model is too large
+    data = start if start.startswith(GGUF_MAGIC) else read_bytes(path)  # a whole model is too large
     format = recognise(data)
     if format is None and os.path.basename(source) in dict(_PAIRS):
         format = "gpt2"  # without the line "#version"

@@ -34,10 +34,9 @@ from .sentencepiece_normalizer import CHARSMAP, DUMMY, EXTRA
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .loading import Path
     from .protobuf import Value
 
-__all__ = ["GGUF_MAGIC", "is_gguf", "read_gguf"]
+__all__ = ["GGUF_MAGIC", "read_gguf"]
 
 GGUF_MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
@@ -51,14 +50,6 @@ _STRING, _ARRAY = 8, 9
 _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
 _LINES = (r"[^\n]+|\n+",)
 _NO_LIMIT = 1 << 62  # of the characters of a word
-
-
-def is_gguf(path: Path) -> bool:
-    """Whether this is a file that begins as GGUF does. Reads no more. Raises OSError."""
-    if not os.path.isfile(path):  # a pipe can be read once
-        return False
-    with open(path, "rb") as file:
-        return file.read(len(GGUF_MAGIC)) == GGUF_MAGIC
 
 
 @without_collection()

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PieceFile",
-    "decoded_pieces",
     "has_pieces",
     "piece_cutting",
     "piece_decoding",

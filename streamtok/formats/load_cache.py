@@ -53,7 +53,7 @@ def find_kept(source: str, name: str) -> Encoding | None:
     The file is not held in memory: making room for it takes as long as its checksum.
     """
     folder = cache_folder()
-    if folder is None or not os.path.isfile(source):  # a pipe can be read once
+    if folder is None:
         return None
     block = bytearray(_BLOCK)
     with open(source, "rb", buffering=0) as file:

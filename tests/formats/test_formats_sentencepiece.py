@@ -170,11 +170,3 @@ def damaged():
 @pytest.mark.parametrize(("data", "message"), list(damaged()))
 def test_damaged_and_hostile_models(tmp_path, data, message):
     refuses(formats.load, write(tmp_path / "m.model", data), match=message)
-
-
-def test_encodings_that_cannot_be_written(tmp_path):
-    path = tmp_path / "m.model"
-    enc = formats.load(DATA / "tokenizer.model.v1")
-    refuses(formats.save_tiktoken, enc, path, match="cannot")
-    refuses(formats.save_huggingface, enc, path, match="merges characters; keep the original file")
-    assert not path.exists()
