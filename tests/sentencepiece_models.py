@@ -61,11 +61,9 @@ def trained(**settings) -> bytes:
 
 def charsmap_of(data: bytes) -> bytes:
     """The map of a model's normalizer; b"" if it has none."""
-    for number, _, value, place in fields(data, 0, len(data), "model"):
-        if number == 3:
-            for key, _, found, _ in fields(data, place, place + len(value), "model"):
-                if key == 2:
-                    return bytes(found)
+    for _, value, place in fields(data, 0, len(data), {3: BYTES}, "model", ""):
+        for _, found, _ in fields(data, place, place + len(value), {2: BYTES}, "map", ""):
+            return bytes(found)
     return b""
 
 

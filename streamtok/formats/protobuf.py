@@ -8,11 +8,12 @@ linear: no message is parsed twice.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ..errors import VocabularyError
 
-__all__ = ["BYTES", "FLOAT", "VARINT", "fields"]
+__all__ = ["BYTES", "FLOAT", "VARINT", "Value", "fields"]
 
 VARINT, FIXED64, BYTES, FLOAT = 0, 1, 2, 5
 _NAMES = {VARINT: "varint", FIXED64: "64 bits", BYTES: "bytes", FLOAT: "32 bits"}
@@ -20,11 +21,14 @@ _NAMES = {VARINT: "varint", FIXED64: "64 bits", BYTES: "bytes", FLOAT: "32 bits"
 Value = int | float | bytes
 
 
-def fields(data: bytes, start: int, end: int, source: str) -> Iterator[tuple[int, int, Value, int]]:
-    """(number, kind, value, offset of the value) of each field of the message data[start:end].
+def fields(
+    data: bytes, start: int, end: int, kinds: Mapping[int, int], subject: str, source: str
+) -> Iterator[tuple[int, Any, int]]:
+    """(number, value, offset of the value) of each field of the message data[start:end].
 
-    A value of kind BYTES may be a message itself. Raises VocabularyError, with the offset, if the
-    message ends too early or has a kind that is no longer in use.
+    kinds: of the fields that are wanted, by number; others are passed over. A value of kind BYTES
+    may be a message itself. Raises VocabularyError, with the offset, if the message ends too early
+    or a field is of another kind. subject: what the message is.
     """
     at = start
     while at < end:
@@ -56,8 +60,14 @@ def fields(data: bytes, start: int, end: int, source: str) -> Iterator[tuple[int
                 f"{source}, byte {at}: field {number} should have {after - place} bytes, "
                 f"but the message ends after {max(end - place, 0)}"
             )
-        yield number, kind, value, place
         at = after
+        if number in kinds:
+            if kind != kinds[number]:
+                raise VocabularyError(
+                    f"{source}, byte {place}: field {number} of {subject} must be of kind "
+                    f"{_NAMES[kinds[number]]}, not {_NAMES[kind]}"
+                )
+            yield number, value, place
 
 
 def _varint(data: bytes, at: int, end: int, source: str) -> tuple[int, int]:
@@ -70,12 +80,3 @@ def _varint(data: bytes, at: int, end: int, source: str) -> tuple[int, int]:
         if byte < 0x80:
             return value & (1 << 64) - 1, at + i + 1
     raise VocabularyError(f"{source}, byte {at}: a number has more than ten bytes")
-
-
-def expect(kind: int, expected: int, subject: str, source: str, place: int) -> None:
-    """Raise VocabularyError unless the field that holds `subject` is of the expected kind."""
-    if kind != expected:
-        raise VocabularyError(
-            f"{source}, byte {place}: {subject} must be of kind {_NAMES[expected]}, "
-            f"not {_NAMES[kind]}"
-        )

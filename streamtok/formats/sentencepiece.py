@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
 from .character_merges import CUT_BEFORE_SPACES, character_prefixes, pattern_of_cuts
 from .loading import BYTE_TEXTS, make_encoding, shown
 from .merge_lists import without_unreachable_tokens
-from .protobuf import BYTES, FLOAT, VARINT, Value, expect, fields
+from .protobuf import BYTES, FLOAT, VARINT, Value, fields
 from .sentencepiece_normalizer import CHARSMAP, KINDS, rules_of
 from .sentencepiece_pieces import Rows, unigram_vocabulary
 
@@ -51,9 +51,11 @@ _NOT_READ = {3: "word", 4: "char"}
 _MAX_PIECES = 1 << 21
 
 # Field numbers in sentencepiece_model.proto.
-_PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
+_PIECES, _TRAINER, _NORMALIZER, _, _DENORMALIZER = range(1, 6)
 _PIECE, _SCORE, _TYPE = 1, 2, 3
 _MODEL_TYPE, _SUFFIX, _FALLBACK = 3, 24, 35
+_MODEL_KINDS = dict.fromkeys((_PIECES, _TRAINER, _NORMALIZER, _DENORMALIZER), BYTES)
+_PIECE_KINDS = {_PIECE: BYTES, _SCORE: FLOAT, _TYPE: VARINT}
 _TRAINER_KINDS = {_MODEL_TYPE: VARINT, _SUFFIX: VARINT, _FALLBACK: VARINT}
 
 
@@ -70,24 +72,21 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
     trainer: dict[int, Value] = {}  # Protocol Buffers joins messages that come twice
     normalizer: dict[int, Value] = {}
     has_trainer = False
-    for number, kind, value, place in fields(data, 0, len(data), source):
-        end = place + len(value) if isinstance(value, bytes) else place
+    for number, value, place in fields(data, 0, len(data), _MODEL_KINDS, "the model", source):
+        end = place + len(value)
         if number == _PIECES:
-            expect(kind, BYTES, "a piece", source, place)
             pieces.append(_piece(data, place, end, source, len(pieces)))
             if len(pieces) > _MAX_PIECES:
                 raise VocabularyError(f"{source}: more than {_MAX_PIECES} pieces")
         elif number == _TRAINER:
-            expect(kind, BYTES, "the trainer's settings", source, place)
-            _read_settings(data, place, end, source, _TRAINER_KINDS, trainer)
+            trainer |= _message(data, place, end, _TRAINER_KINDS, "the trainer", source)
             has_trainer = True
         elif number == _NORMALIZER:
-            expect(kind, BYTES, "the normalizer", source, place)
-            _read_settings(data, place, end, source, KINDS, normalizer)
-        elif number == _DENORMALIZER and kind == BYTES:
-            for inner, _, charsmap, _ in fields(data, place, end, source):
-                if inner == CHARSMAP and charsmap:
-                    raise VocabularyError(f"{source}: a denormalizer is not supported")
+            normalizer |= _message(data, place, end, KINDS, "the normalizer", source)
+        elif _message(data, place, end, {CHARSMAP: BYTES}, "the denormalizer", source).get(
+            CHARSMAP
+        ):
+            raise VocabularyError(f"{source}: a denormalizer is not supported")
     if not has_trainer:
         raise VocabularyError(
             f"{source}: not a SentencePiece model: the trainer's settings are missing"
@@ -138,23 +137,21 @@ def encoding_of_pieces(
     )
 
 
+def _message(
+    data: bytes, start: int, end: int, kinds: dict[int, int], subject: str, source: str
+) -> dict[int, Any]:
+    """The fields of a message that are wanted. The last of duplicates counts."""
+    return {key: value for key, value, _ in fields(data, start, end, kinds, subject, source)}
+
+
 def _piece(data: bytes, start: int, end: int, source: str, number: int) -> tuple[str, float, int]:
-    text, score, type_ = "", 0.0, NORMAL
-    for key, kind, value, place in fields(data, start, end, source):
-        if key == _PIECE:
-            expect(kind, BYTES, f"piece {number}", source, place)
-            try:
-                text = bytes(value).decode("utf-8") if isinstance(value, bytes) else ""
-            except UnicodeDecodeError:
-                raise VocabularyError(
-                    f"{source}, byte {place}: piece {number} is not UTF-8"
-                ) from None
-        elif key == _SCORE:
-            expect(kind, FLOAT, f"the score of piece {number}", source, place)
-            score = float(value)
-        elif key == _TYPE:
-            expect(kind, VARINT, f"the type of piece {number}", source, place)
-            type_ = int(value)
+    subject = f"piece {number}"
+    piece = _message(data, start, end, _PIECE_KINDS, subject, source)
+    try:
+        text: str = piece.get(_PIECE, b"").decode()
+    except UnicodeDecodeError:
+        raise VocabularyError(f"{source}, byte {start}: {subject} is not UTF-8") from None
+    score, type_ = piece.get(_SCORE, 0.0), piece.get(_TYPE, NORMAL)
     if not 0 < len(text.encode()) <= MAX_TOKEN_BYTES or not math.isfinite(score):
         raise VocabularyError(
             f"{source}, byte {start}: piece {number}, {shown(text)}, must have 1 … "
@@ -162,16 +159,6 @@ def _piece(data: bytes, start: int, end: int, source: str, number: int) -> tuple
             f"score {score}"
         )
     return text, score, type_
-
-
-def _read_settings(
-    data: bytes, start: int, end: int, source: str, kinds: dict[int, int], into: dict[int, Value]
-) -> None:
-    """Put the fields that `kinds` lists into `into`. The last of duplicates counts."""
-    for key, kind, value, place in fields(data, start, end, source):
-        if key in kinds:
-            expect(kind, kinds[key], f"setting {key}", source, place)
-            into[key] = value
 
 
 def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str) -> Rows:

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import normalizers as hf
 
-from streamtok.formats.protobuf import fields
 from streamtok.normalizers import Normalizer, Precompiled
 from streamtok.normalizers.char_sets import ranges_of
 from streamtok.normalizers.charsmap import read_charsmap, write_charsmap
 from streamtok.normalizers.clusters import ON_BORDER, advance
 
+from ..sentencepiece_models import charsmap_of
 from .cuts import check, check_all_cuts, waits
 
 KINDS = (
@@ -38,11 +38,7 @@ def charsmaps(tmp_path_factory):
             input=str(folder / "text"), model_prefix=str(folder / rule), vocab_size=40,
             normalization_rule_name=rule, minloglevel=3, hard_vocab_limit=False,
         )  # fmt: skip
-        data = (folder / f"{rule}.model").read_bytes()
-        for number, _, value, place in fields(data, 0, len(data), rule):
-            if number == 3:
-                inner = fields(data, place, place + len(value), rule)
-                found[rule] = next(bytes(found) for key, _, found, _ in inner if key == 2)
+        found[rule] = charsmap_of((folder / f"{rule}.model").read_bytes())
     return found
 
 
