@@ -226,7 +226,8 @@ def _frozen(array: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """A read-only copy of a flat uint32 array, or the array itself if nobody can write to it."""
     if array.dtype != np.uint32 or array.ndim != 1:
         raise TypeError(f"expected a flat uint32 array, found {array.dtype} of shape {array.shape}")
-    if not array.flags.writeable and (array.flags.owndata or isinstance(array.base, bytes)):
+    flags = array.flags
+    if not flags.writeable and flags.aligned and (flags.owndata or isinstance(array.base, bytes)):
         return array
     copy = np.array(array, np.uint32)
     copy.flags.writeable = False
