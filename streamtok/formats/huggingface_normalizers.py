@@ -39,11 +39,15 @@ from .oniguruma import from_oniguruma
 __all__ = ["read_normalizer"]
 
 _MAX_STEPS = 1000
-_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 _SIMPLE: dict[str, Callable[[], Step]] = {
+    "NFC": lambda: Form("NFC"),
+    "NFD": lambda: Form("NFD"),
+    "NFKC": lambda: Form("NFKC"),
+    "NFKD": lambda: Form("NFKD"),
     "Lowercase": Lowercase,
     "Nmt": Nmt,
     "StripAccents": StripAccents,
+    "ByteLevel": ByteLetters,
 }
 
 
@@ -52,50 +56,35 @@ def read_normalizer(field: JsonValue) -> Normalizer:
 
     Raises VocabularyError, which names the step, for damage and for unsupported features.
     """
-    steps: list[Step] = []
-    _read(field, steps)
+    parts = field.flat("normalizers")
+    if len(parts) > _MAX_STEPS:
+        field.fail(f"more than {_MAX_STEPS} normalizers")
+    steps = [step for part in parts for step in _steps(part)]
     with errors_at(field.place):
         return Normalizer(steps)
 
 
-def _read(field: JsonValue, steps: list[Step]) -> None:
-    """Append the steps that `field` describes."""
-    if field.value is None:
-        return
-    kind = field["type"].as_str()
-    if len(steps) > _MAX_STEPS:
-        field.fail(f"more than {_MAX_STEPS} normalizers")
-    if kind == "Sequence":
-        field.allow_only("type", "normalizers")
-        for step in field["normalizers"].elements():
-            _read(step, steps)
-    elif kind in _FORMS:
-        field.allow_only("type")
-        steps.append(Form(kind))  # type: ignore[arg-type]
-    elif kind in _SIMPLE:
-        field.allow_only("type")
-        steps.append(_SIMPLE[kind]())
-    elif kind == "Prepend":
-        field.allow_only("type", "prepend")
-        prefix = field["prepend"].as_str()
+def _steps(part: JsonValue) -> list[Step]:
+    kind = part["type"].as_str()
+    if kind == "Replace":
+        return _replace(part)
+    if kind == "BertNormalizer":
+        return _bert(part)
+    if kind == "Precompiled":
+        return [_precompiled(part["precompiled_charsmap"])]
+    if kind == "Prepend":
+        part.allow_only("type", "prepend")
+        prefix = part["prepend"].as_str()
         if not prefix:  # tokenizers 0.23 repeats characters of the text then, or panics
-            field.fail("Prepend with an empty string is not supported")
-        steps.append(Prepend(prefix))
-    elif kind in ("Strip", "StripNormalizer"):
-        field.allow_only("type", "strip_left", "strip_right")
-        steps.append(Strip(_flag(field["strip_left"]), _flag(field["strip_right"])))
-    elif kind == "Replace":
-        steps += _replace(field)
-    elif kind == "Precompiled":
-        field.allow_only("type", "precompiled_charsmap")
-        steps.append(_precompiled(field["precompiled_charsmap"]))
-    elif kind == "ByteLevel":
-        field.allow_only("type")
-        steps.append(ByteLetters())
-    elif kind == "BertNormalizer":
-        steps += _bert(field)
-    else:
-        field.fail(f"the normalizer {shown(kind)} is not supported")
+            part.fail("Prepend with an empty string is not supported")
+        return [Prepend(prefix)]
+    if kind in ("Strip", "StripNormalizer"):
+        part.allow_only("type", "strip_left", "strip_right")
+        return [Strip(_flag(part["strip_left"]), _flag(part["strip_right"]))]
+    if kind not in _SIMPLE:
+        part.fail(f"the normalizer {shown(kind)} is not supported")
+    part.allow_only("type")
+    return [_SIMPLE[kind]()]
 
 
 _SET = re.compile(

@@ -27,7 +27,7 @@ def read_post_processor(field: JsonValue) -> Template:
     Raises VocabularyError for kinds that are not known and for templates that do not have the text
     exactly once.
     """
-    parts = [] if field.value is None else field.flat("processors")
+    parts = field.flat("processors")
     parts = [part for part in parts if part["type"].as_str() != "ByteLevel"]
     if not parts:
         return NO_TEMPLATE

@@ -38,6 +38,12 @@ BEHAVIORS = {
     "MergedWithNext": ("with next", "with previous"),
     "Removed": ("removed", "only"),
 }
+# Pre-tokenizers without settings.
+_FIXED = {
+    "Whitespace": [Split(r"\w+|[^\w\s]+", "only")],
+    "WhitespaceSplit": [Split(r"\s+", "removed")],
+    "BertPreTokenizer": [Split(r"\s+", "removed"), Split(PUNCTUATION)],
+}
 
 
 class PreTokenizer(NamedTuple):
@@ -59,7 +65,7 @@ def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
     steps: list[Step] = []
     splits: list[Split] = []
     stages: list[tuple[Any, ...]] = []
-    parts = [] if field.value is None else field.flat("pretokenizers")
+    parts = field.flat("pretokenizers")
     for part in parts:
         is_last = part is parts[-1]
         before = len(steps)
@@ -147,16 +153,10 @@ def _read(part: JsonValue, steps: list[Step]) -> list[Split]:
         if not 1 <= length <= _MAX_FIXED_LENGTH:
             part.fail(f"the length {length} is not supported: expected 1 … {_MAX_FIXED_LENGTH}")
         return [Split(rf"[\s\S]{{1,{length}}}")]
-    if kind == "Whitespace":
-        part.allow_only("type")
-        return [Split(r"\w+|[^\w\s]+", "only")]
-    if kind == "WhitespaceSplit":
-        part.allow_only("type")
-        return [Split(r"\s+", "removed")]
-    if kind == "BertPreTokenizer":
-        part.allow_only("type")
-        return [Split(r"\s+", "removed"), Split(PUNCTUATION)]
-    part.fail(f"the pre-tokenizer {kind!r} is not supported")
+    if kind not in _FIXED:
+        part.fail(f"the pre-tokenizer {kind!r} is not supported")
+    part.allow_only("type")
+    return _FIXED[kind]
 
 
 def metaspace_scheme(part: JsonValue) -> str:

@@ -24,7 +24,6 @@ __all__ = ["JsonValue", "parse_json"]
 
 MAX_VALUES = 1 << 23  # two million tokens, each with a merge
 MAX_DEPTH = 64  # of the values that are read; known formats nest less than ten deep
-MAX_NESTED = 20  # Sequences, one in the other
 _T = TypeVar("_T")
 
 
@@ -122,14 +121,16 @@ class JsonValue:
             for i, value in enumerate(self.as_list())
         ]
 
-    def flat(self, key: str, depth: int = 0) -> list[JsonValue]:
-        """The parts of an object, or of a Sequence of such objects in the field `key`, in order."""
+    def flat(self, key: str) -> list[JsonValue]:
+        """The parts of an object, or of a Sequence of such objects in the field `key`, in order;
+        null has none.
+        """
+        if self.value is None:
+            return []
         if self["type"].value != "Sequence":
             return [self]
-        if depth > MAX_NESTED:
-            self.fail("sequences are nested too deep")
         self.allow_only("type", key)
-        return [part for one in self[key].elements() for part in one.flat(key, depth + 1)]
+        return [part for one in self[key].elements() for part in one.flat(key)]
 
     def allow_only(self, *keys: str) -> None:
         """Fail for a field of this object that is not in `keys`, unless it is null or false."""
