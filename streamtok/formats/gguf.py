@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
 
+from ..encoding import Encoding, changed
 from ..engines.rules import MARK
 from ..engines.template import Template
 from ..errors import VocabularyError
@@ -33,7 +34,6 @@ from .sentencepiece import encoding_of_pieces as of_pieces
 from .sentencepiece_normalizer import CHARSMAP, DUMMY, EXTRA
 
 if TYPE_CHECKING:
-    from ..encoding import Encoding
     from .protobuf import Value
 
 __all__ = ["GGUF_MAGIC", "read_gguf"]
@@ -57,8 +57,6 @@ def read_gguf(source: str, name: str) -> Encoding:
     """The encoding in a GGUF file. Raises OSError, and VocabularyError naming the file and what is
     damaged or not supported.
     """
-    from ..encoding import changed
-
     with open(source, "rb") as file:
         keys = JsonValue(_read_keys(file, source), f"{source}: {_PREFIX[:-1]}")
     model = keys["model"].as_str()

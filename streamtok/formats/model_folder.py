@@ -13,17 +13,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from ..encoding import Encoding, changed
 from ..engines.template import NO_TEMPLATE, Template
 from ..errors import VocabularyError
 from ..vocabulary.ranks_file import MAX_DIGITS
 from .json_value import JsonValue, parse_json
-from .loading import make_encoding, read_bytes, shown
+from .loading import check_total, errors_at, read_bytes, shown
 from .sentencepiece_normalizer import changes_spaces_only, flags_of
-
-if TYPE_CHECKING:
-    from ..encoding import Encoding
 
 __all__ = [
     "CONFIG_FILES",
@@ -172,15 +170,11 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
     template = Template(*around)
     if len(special) + len(added) == n_known and template == NO_TEMPLATE:
         return encoding
-    pattern = encoding.pattern
-    return make_encoding(
-        config.place,
-        encoding.name,
-        pat_str=pattern
-        if pattern is not None and pattern.is_composed
-        else encoding.definition.pat_str,
-        mergeable_ranks=vocabulary,
-        special_tokens=special,
-        rules=rules._replace(added_tokens=tuple(added.items()), token_flags=flags_of(added)),
-        template=template,
-    )
+    check_total(ids, config.place)
+    with errors_at(config.place):
+        return changed(
+            encoding,
+            special_tokens=special,
+            rules=rules._replace(added_tokens=tuple(added.items()), token_flags=flags_of(added)),
+            template=template,
+        )
