@@ -6,6 +6,7 @@ unfinished text is final.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -13,7 +14,6 @@ import regex
 
 from .._core.encode import ARRAY, Encoder, text_bytes
 from ..errors import DisallowedSpecialError, PatternError
-from ..patterns.budget import Budget
 from ..reference.bpe import compile_pattern, match_spans
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["WholeTextEngine"]
 
+_MOST_WRITTEN_OUT = 1_000_000  # characters of a pattern: `regex` takes a second to compile as many
+
 
 class WholeTextEngine:
     """Pre-tokens from `reference/`, their ids from the core."""
@@ -33,7 +35,7 @@ class WholeTextEngine:
 
         Raises PatternError where the pattern does not compile.
         """
-        Budget(pat_str)  # `regex` writes repeats out, too
+        _check_size(pat_str)
         try:
             compile_pattern(pat_str)
         except (regex.error, RecursionError) as error:
@@ -74,3 +76,20 @@ class WholeTextEngine:
             ends.append(done)
             position = end
         return self.encoder.encode_split(segment, np.array(ends, dtype=np.int64), ARRAY)
+
+
+def _check_size(source: str) -> None:
+    """Raise PatternError where `regex` might take gigabytes, because it writes repeats out.
+
+    All counts multiplied are an upper bound of what nested ones amount to.
+    """
+    if re.search(r"\(\?[\w-]*x", source):  # white space may be in counts then
+        raise PatternError("the flag 'x' is not supported: write the pattern without white space")
+    size = len(source)
+    for digits in re.findall(r"\{0*(\d+)", source, re.ASCII):
+        size *= max(int(digits[:7]), 1)
+        if size > _MOST_WRITTEN_OUT:
+            raise PatternError(
+                "the pattern may have more than "
+                f"{_MOST_WRITTEN_OUT} characters with its repeats written out: use smaller counts"
+            )

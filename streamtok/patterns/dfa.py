@@ -132,7 +132,7 @@ class _Branches:
         return self._append(None, [(self.alphabet.everything, target) for target in targets])
 
     def _append(self, step: tuple[int, int] | None, fork: list[tuple[int, int]]) -> int:
-        self.budget.spend(self.words + len(fork))
+        self.budget.spend(4 + self.words + len(fork))
         self.steps.append(step)
         self.forks.append(fork)
         return len(self.steps) - 1
