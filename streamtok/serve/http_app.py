@@ -53,59 +53,64 @@ _ENDS = "the service is shutting down"  # uvicorn cancels what goes on after the
 _SPARE = 64  # connections beyond the requests at a time, which are told so or ask for /health
 
 
-def make_http_app(
-    encoding: Encoding,
-    *,
-    allowed_special: AllowedSpecial = frozenset(),
-    disallowed_special: DisallowedSpecial = frozenset(),
-    errors: str = "strict",
-    hosts: Collection[str] = (),
-    max_requests: int = DEFAULT_MAX_CONNECTIONS,
-    max_request: int = DEFAULT_MAX_REQUEST,
-    max_model_len: int | None = None,
-) -> HttpApp:
-    """HttpApp: an ASGI application, which other applications can mount.
+class _Tokenize(Struct):
+    """The fields of a TokenizeCompletionRequest that count. Those that are null are not there."""
 
-    allowed_special, disallowed_special: as for `Encoding.encode`, but the text of special tokens is
-    plain text by default. errors: for requests that are not UTF-8. hosts: names that `Host` may
-    have beside addresses in numbers and localhost. max_requests: at a time. max_request: bytes of a
-    request. max_model_len: what `/tokenize` says of the model. Raises MissingLibraryError without
-    Starlette.
-    """
-    text = {
-        "allowed_special": allowed_special,
-        "disallowed_special": disallowed_special,
-        "errors": errors,
-    }
-    service = _Service(encoding, text, max_request, max_model_len)
-    routes: dict[str, Any] = {
-        "/health": _health,
-        "/tokenize": service.endpoint(_Tokenize, service.tokenize),
-        "/detokenize": service.endpoint(_Detokenize, service.detokenize),
-    }
-    return HttpApp(service.counters, routes, frozenset(map(str.lower, hosts)), max_requests)
+    prompt: str | None = None
+    messages: Any = None
+    add_special_tokens: bool | None = None
+    return_token_strs: bool | None = None
+
+
+class _Detokenize(Struct):
+    """A DetokenizeRequest."""
+
+    tokens: list[_Id]
 
 
 class HttpApp:
-    """The application that `make_http_app` makes. `counters` has its totals.
+    """An ASGI application, which other applications can mount. `counters` has its totals.
 
-    Every request passes here first: it must not be that of another site, and there must be a place
-    for it.
+    Every request must not be that of another site, and there must be a place for it.
     """
 
     def __init__(
-        self, counters: HttpCounters, routes: dict[str, Any], hosts: frozenset[str], places: int
+        self,
+        encoding: Encoding,
+        *,
+        allowed_special: AllowedSpecial = frozenset(),
+        disallowed_special: DisallowedSpecial = frozenset(),
+        errors: str = "strict",
+        hosts: Collection[str] = (),
+        max_requests: int = DEFAULT_MAX_CONNECTIONS,
+        max_request: int = DEFAULT_MAX_REQUEST,
+        max_model_len: int | None = None,
     ) -> None:
-        self.counters = counters
-        self._hosts = hosts
-        self._places = places
-        self._paths = frozenset(routes)
-        self._app: Application = Starlette(
-            routes=[
-                Route(path, to, methods=["GET" if path == "/health" else "POST"])
-                for path, to in routes.items()
-            ]
-        )
+        """allowed_special, disallowed_special: as for `Encoding.encode`, but the text of special
+        tokens is plain text by default. errors: for requests that are not UTF-8. hosts: names that
+        `Host` may have beside addresses in numbers and localhost. max_requests: at a time.
+        max_request: bytes of a request. max_model_len: what `/tokenize` says of the model.
+        """
+        self.counters = HttpCounters()
+        self._lock = threading.Lock()  # of the counters: long texts are encoded on other threads
+        self._encoding = encoding
+        self._text: dict[str, Any] = {
+            "allowed_special": allowed_special,
+            "disallowed_special": disallowed_special,
+            "errors": errors,
+        }
+        self._hosts = frozenset(map(str.lower, hosts))
+        self._places = max_requests
+        self._max_model_len = max_model_len
+        self._bodies = Bodies(max_request)
+        self._turns = asyncio.Semaphore(os.cpu_count() or 1)  # in the order of asking
+        routes = [
+            Route("/health", _health, methods=["GET"]),
+            Route("/tokenize", self._endpoint(_Tokenize, self._tokenize), methods=["POST"]),
+            Route("/detokenize", self._endpoint(_Detokenize, self._detokenize), methods=["POST"]),
+        ]
+        self._paths = frozenset(route.path for route in routes)
+        self._app: Application = Starlette(routes=routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -134,45 +139,7 @@ class HttpApp:
     def _is_host(self, name: str) -> bool:
         return is_local(name) or name in self._hosts
 
-
-async def _health(request: Request) -> Response:
-    return Response()
-
-
-class _Tokenize(Struct):
-    """The fields of a TokenizeCompletionRequest that count. Those that are null are not there."""
-
-    prompt: str | None = None
-    messages: Any = None
-    add_special_tokens: bool | None = None
-    return_token_strs: bool | None = None
-
-
-class _Detokenize(Struct):
-    """A DetokenizeRequest."""
-
-    tokens: list[_Id]
-
-
-class _Service:
-    """What all requests share. Its methods run on the event loop, except for the two answers."""
-
-    def __init__(
-        self,
-        encoding: Encoding,
-        text: dict[str, Any],
-        max_request: int,
-        max_model_len: int | None,
-    ) -> None:
-        self._encoding = encoding
-        self.counters = HttpCounters()
-        self._lock = threading.Lock()  # of the counters: long texts are encoded on other threads
-        self._text = text
-        self._max_model_len = max_model_len
-        self._bodies = Bodies(max_request)
-        self._turns = asyncio.Semaphore(os.cpu_count() or 1)  # in the order of asking
-
-    def endpoint(self, kind: type[Q], answer: Callable[[Q], dict[str, Any]]) -> Any:
+    def _endpoint(self, kind: type[Q], answer: Callable[[Q], dict[str, Any]]) -> Any:
         """The endpoint that gives `answer(question)` to the JSON of a question."""
 
         async def asked(request: Request) -> Response:
@@ -192,7 +159,7 @@ class _Service:
 
         return asked
 
-    def tokenize(self, asked: _Tokenize) -> dict[str, Any]:
+    def _tokenize(self, asked: _Tokenize) -> dict[str, Any]:
         """TokenizeResponse, to a TokenizeCompletionRequest."""
         if asked.messages is not None:
             raise Refused("messages need the model's chat template: send its text as prompt")
@@ -217,12 +184,16 @@ class _Service:
             "token_strs": strings,
         }
 
-    def detokenize(self, asked: _Detokenize) -> dict[str, Any]:
+    def _detokenize(self, asked: _Detokenize) -> dict[str, Any]:
         """DetokenizeResponse, to a DetokenizeRequest."""
         try:
             return {"prompt": self._encoding.decode(asked.tokens)}
         except (KeyError, StreamtokError) as error:
             raise Refused(f"tokens: {message_of(error)}") from None
+
+
+async def _health(request: Request) -> Response:
+    return Response()
 
 
 def _error(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
@@ -252,12 +223,12 @@ def run_http(
     max_connections: requests at a time; None for 1000, or fewer if the limit of open files requires
     it. idle_timeout: seconds in which a client may neither send nor read; max_lifetime: seconds
     that a connection may last; 0 or None: no limit. grace: seconds for requests that are under way.
-    Other settings: as for `make_http_app`; the rest as for `streamtok.serve.run`.
+    Other settings: as for `HttpApp`; the rest as for `streamtok.serve.run`.
     """
     from ..view.web_server import Server
 
     places = reserve_descriptors(max_connections, DEFAULT_MAX_CONNECTIONS)
-    app = make_http_app(
+    app = HttpApp(
         encoding,
         hosts={host, *hosts},
         max_requests=places,

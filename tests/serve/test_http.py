@@ -21,7 +21,7 @@ import pytest
 
 import streamtok
 from streamtok.serve import http_app
-from streamtok.serve.http_app import make_http_app
+from streamtok.serve.http_app import HttpApp
 from streamtok.view import questions, web_server
 
 from ..conftest import encoding_of
@@ -36,10 +36,10 @@ JSON = {"Content-Type": "application/json"}
 
 @contextlib.contextmanager
 def served(encoding: Any = GPT2, connections: int = 100, **settings: Any) -> Iterator[httpx.Client]:
-    """A client of a service. The settings are those of `make_http_app` and of `Server`."""
+    """A client of a service. The settings are those of `HttpApp` and of `Server`."""
     names = {"idle_timeout", "max_lifetime", "grace"} & settings.keys()
     of_server = {name: settings.pop(name) for name in names}
-    app = make_http_app(encoding, **settings)
+    app = HttpApp(encoding, **settings)
     with (
         serving(app, max_connections=connections, **of_server) as url,
         httpx.Client(base_url=url, trust_env=False, timeout=60, headers=JSON) as client,
