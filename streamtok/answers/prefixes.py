@@ -40,16 +40,19 @@ class _Mark(NamedTuple):
 class Prefixes:
     """The beginnings of the text after `start` in a source."""
 
-    def __init__(self, settings: Settings, source: TextWindow, start: int = 0) -> None:
+    def __init__(
+        self, settings: Settings, source: TextWindow, start: int = 0, offset: int = 0
+    ) -> None:
+        """offset: bytes of UTF-8 before `start`, for errors."""
         self._token_bytes = settings.definition.decoder.token_bytes
         self._source = source
         self._start = start
+        self._offset = offset
         self._marks = [_Mark(start, 0, settings.tail())]
         self._behind: _Behind | None = None
         self.stop = start  # no beginning that reaches this place is within the budget
         self.end = start  # of the whole text, if it is within the budget
         self.n_tokens = 0  # of it, then
-        self.offset = 0  # bytes of UTF-8 before `start`, for errors
 
     def advance(self, budget: int, each: float = 3.3) -> bool:
         """Whether the whole text is within the budget; if not, `stop` says where to look.
@@ -65,7 +68,7 @@ class Prefixes:
             is_end = source.is_end(position + step)
             piece = source.at(position, position + step)
             given = tail.tokens_out
-            found = feed(tail, piece, is_end, COUNT, self.offset)
+            found = feed(tail, piece, is_end, COUNT, self._offset)
             tokens = given + found
             if tokens > budget:
                 if step <= _SMALL_STEP or len(piece) <= _SMALL_STEP:

@@ -64,22 +64,22 @@ class _Splitting:
         overlap: int,
         levels: tuple[Any, ...],
     ) -> None:
-        self._settings = settings
-        self._source = source
-        self._budget = budget
+        self.settings = settings
+        self.source = source
+        self.budget = budget
         self._overlap = overlap
         self._levels = levels
         self.each = 3.3  # characters of a token in the chunk before
         self._bytes = (0, 0)  # a position, and how many bytes of UTF-8 are before it
 
     def chunks(self) -> Iterator[Chunk]:
-        source = self._source
+        source = self.source
         start = stop = 0
         while not source.is_end(stop):  # an overlap alone is not a chunk
             start, stop, n_tokens = self._next(start, stop)
-            text = source.result(start, stop)
+            text = source.at(start, stop)
             self.each = (stop - start) / max(n_tokens, 1)
-            yield Chunk(text, start, stop, n_tokens + self._settings.template.size)
+            yield Chunk(text, start, stop, n_tokens + self.settings.template.size)
             start = self._overlap_of(text, start, stop, self._overlap)
             self._bytes = start, self.bytes_before(start)
             source.drop(start)
@@ -87,7 +87,7 @@ class _Splitting:
     def bytes_before(self, start: int) -> int:
         """The offset in bytes of a position that is not before the current chunk."""
         position, offset = self._bytes
-        between = self._source.text_at(position, start)
+        between = self.source.text_at(position, start)
         if isinstance(between, str):
             between = between.encode("utf-8", "surrogatepass")
         return offset + len(between)
@@ -96,7 +96,7 @@ class _Splitting:
         """Where the last `size` tokens of a chunk begin; after its start in any case."""
         if not size:
             return stop
-        kept, _ = longest_suffix(self._settings, text, size)
+        kept, _ = longest_suffix(self.settings, text, size)
         return start + kept if kept else stop
 
     def _next(self, start: int, done: int) -> tuple[int, int, int]:
@@ -115,16 +115,16 @@ class _Splitting:
                 found = searches[i].find(level, done)
                 if found is not None:
                     return searches[i].start, *found
-        at = self._source.at(done, done + 4)
+        at = self.source.at(done, done + 4)
         raise ValueError(
-            f"the character at {'position' if self._source.is_str else 'byte'} {done}, "
-            f"in {at!r}, has more than {self._budget} tokens by itself: raise max_tokens"
+            f"the character at {'position' if self.source.is_str else 'byte'} {done}, "
+            f"in {at!r}, has more than {self.budget} tokens by itself: raise max_tokens"
         )
 
     def _starts(self, start: int, done: int) -> Iterator[int]:
         """Where a chunk may begin: with all of the overlap, with half of it, …, with none."""
         yield start
-        text = self._source.at(start, done)
+        text = self.source.at(start, done)
         first, size = start, self._overlap
         while start != done:
             size //= 2
@@ -139,20 +139,14 @@ class _Search:
 
     def __init__(self, splitting: _Splitting, start: int) -> None:
         self.start = start
-        self._budget = splitting._budget
-        what = splitting._settings, splitting._source, start
-        self._what = what
-        self._splitting = splitting
-        self._prefixes: Prefixes | None = None
-        self._is_rest = False
-        self._boundaries = Boundaries(*what)
+        self._budget = splitting.budget
+        settings, source = splitting.settings, splitting.source
+        self._boundaries = Boundaries(settings, source, start)
+        self._prefixes = Prefixes(settings, source, start, splitting.bytes_before(start))
+        self._is_rest = self._prefixes.advance(self._budget, splitting.each)
 
     def find(self, level: Any, done: int) -> tuple[int, int] | None:
         """(stop, number of tokens) of the longest chunk beyond `done` that ends at a boundary."""
-        if self._prefixes is None:
-            self._prefixes = Prefixes(*self._what)
-            self._prefixes.offset = self._splitting.bytes_before(self.start)
-            self._is_rest = self._prefixes.advance(self._budget, self._splitting.each)
         prefixes = self._prefixes
         if self._is_rest:
             return prefixes.end, prefixes.n_tokens

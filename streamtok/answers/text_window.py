@@ -29,21 +29,16 @@ class TextWindow:
         """
         self._chunks: Iterator[Any] = iter(())
         self._base = 0  # the position of the held text
-        self._whole = source
-        self.is_whole = True  # nothing is left to be read
+        self.is_whole = self._is_given_whole = isinstance(source, str | Prompt) or is_buffer(source)
         if isinstance(source, str):
-            text = text_view(source)
-            self._held: Any = repaired(text, "surrogateescape")
-            if self._held is not text:
-                self._whole = self._held
+            self._held: Any = repaired(text_view(source), "surrogateescape")
         elif isinstance(source, Prompt):
-            self._held = self._whole = repaired_prompt(source, "surrogateescape")
-        elif is_buffer(source):
-            self._held = self._whole = text_view(source)
+            self._held = repaired_prompt(source, "surrogateescape")
+        elif self.is_whole:
+            self._held = text_view(source)
         elif isinstance(source, Iterable) or hasattr(source, "read"):
             self._chunks = read_chunks(source)
             self._held = None
-            self.is_whole = False
             first = self._next()
             self._held = "" if first is None else first
         else:
@@ -104,17 +99,9 @@ class TextWindow:
         part = self.at(start, stop)
         return str(part) if isinstance(part, Prompt) else part
 
-    def result(self, start: int, stop: int) -> Any:
-        """As `at`, for the caller: all of a str or bytes is that object itself."""
-        if start == 0 and self._base == 0 and self.is_whole and stop == len(self._held):
-            return (
-                self._whole if isinstance(self._whole, str | bytes | Prompt) else self.at(0, stop)
-            )
-        return self.at(start, stop)
-
     def drop(self, before: int) -> None:
         """Forget the text before this position, if it came in chunks."""
-        if self._whole is not self._held and not isinstance(self._whole, str):
+        if not self._is_given_whole:
             self._held = self._held[before - self._base :]
             self._base = before
 

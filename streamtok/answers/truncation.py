@@ -81,7 +81,7 @@ def truncate(
     source = TextWindow(text)
     prefixes = Prefixes(settings, source)
     if prefixes.advance(budget):
-        return Truncated(source.result(0, prefixes.end), prefixes.n_tokens + added, False)
+        return Truncated(source.at(0, prefixes.end), prefixes.n_tokens + added, False)
     for stop in prefixes.places(0):
         n_tokens = prefixes.count(stop)
         if n_tokens <= budget and prefixes.ends_token(stop):

@@ -1,7 +1,8 @@
 """The same text in chunks, twice: naive chunking beside the exact stream.
 
-For each chunk: what each lane gives, which naive ids are wrong, how much of the text is pending,
-and why the exact ids may go.
+Naive chunking decodes each chunk with "replace" and encodes it by itself, as is often done. An id
+of it is right if the whole text has the same id at the same byte. For each chunk: what each lane
+gives, which naive ids are wrong, how much of the text is pending, and why the exact ids may go.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import numpy as np
 
 from ...chunker import StreamEncoder
 from .merges import pretokens
-from .naive import are_right, encode_naively
 from .result import Result
 from .tokens import Token, describe_ids
 from .visible import visible
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ...encoding import Encoding
 
 Reason = Literal["closed", "certificate", "end"]
@@ -100,6 +102,24 @@ class Lanes(Result):
     def extra_tokens(self) -> int:
         """Naive ids more than the whole text has."""
         return self.naive_tokens - self.tokens
+
+
+def encode_naively(encoding: Encoding, chunk: bytes, begin: int = 0) -> npt.NDArray[np.int64]:
+    """int64 [n, 2]: the ids of a chunk that begins at byte `begin`, and where each begins."""
+    ids, spans = encoding.encode_with_offsets(
+        chunk, "byte", disallowed_special=(), errors="replace"
+    )
+    return np.stack([ids.astype(np.int64), spans[:, 0] + begin], axis=1)
+
+
+def are_right(naive: Any, whole: Any) -> npt.NDArray[np.bool_]:
+    """bool: for each naive id, whether the whole text has it there. Both: pairs (id, start)."""
+    return np.isin(_joined(naive), _joined(whole))
+
+
+def _joined(pairs: Any) -> npt.NDArray[np.int64]:
+    table = np.array(pairs, np.int64).reshape(-1, 2)
+    return table[:, 1] << 32 | table[:, 0]
 
 
 def make_lanes(encoding: Encoding, text: str | bytes, chunk_size: int) -> Lanes:
