@@ -27,8 +27,6 @@ from streamtok.patterns.splits import Split
 from streamtok.patterns.unicode_classes import CharSet, UnicodeTable, as_in_reference
 from streamtok.reference import bpe as reference
 
-from ..conftest import CORPORA, corpus
-
 # -- real patterns
 
 UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
@@ -92,17 +90,6 @@ def test_real_patterns_cut_as_regex_does(name: str) -> None:
     assert pattern.is_total is (name != "deepseek")  # which has no place for control characters
     assert 10 < pattern.n_states < 60
     assert pattern.n_classes < 30
-
-
-@pytest.mark.parametrize("name", ["r50k", "cl100k", "o200k"])
-def test_corpus(name: str) -> None:
-    for kind in CORPORA:
-        check_split(name, corpus(kind))
-
-
-def check_split(name: str, data: bytes) -> None:
-    text = data[100_000:200_000].decode("utf-8", "replace")
-    assert Pattern.compile(REAL[name]).findall(text) == reference.split(REAL[name], text)
 
 
 # -- against tiktoken

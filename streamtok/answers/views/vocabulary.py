@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ...encoding import Encoding
 
 
+_NEAR = 4  # neighbours of a token on each side
+
+
 @dataclass(frozen=True, slots=True)
 class MergeNode(Result):
     """A token in the tree of merges, and which nodes of the tree it is made of."""
@@ -109,14 +112,14 @@ def parse_hex(text: str) -> bytes:
     return bytes.fromhex(text)
 
 
-def token_page(encoding: Encoding, id: int, neighbours: int = 4) -> TokenPage:
-    """TokenPage: all about a token. neighbours: how many on each side. KeyError for no such id."""
+def token_page(encoding: Encoding, id: int) -> TokenPage:
+    """TokenPage: all about a token. Raises KeyError for no such id."""
     (token,) = describe_ids(encoding, [id])
     table = merge_table(encoding)
     number = None if token.is_special else table.number_of.get(id)
     ids = every_id(encoding)
     place = bisect.bisect_left(ids, id)
-    near = [one for one in ids[max(place - neighbours, 0) : place + neighbours + 1] if one != id]
+    near = [one for one in ids[max(place - _NEAR, 0) : place + _NEAR + 1] if one != id]
     return TokenPage(
         encoding.name,
         token,
@@ -126,7 +129,7 @@ def token_page(encoding: Encoding, id: int, neighbours: int = 4) -> TokenPage:
     )
 
 
-def unreachable(encoding: Encoding, num_threads: int = 2) -> list[Unreachable]:
+def unreachable(encoding: Encoding) -> list[Unreachable]:
     """list[Unreachable]: the tokens with `encode(decode_bytes([id])) != [id]`, by id.
 
     By that definition: a longer text may still have such a token. Those that are UTF-8 by
@@ -135,7 +138,7 @@ def unreachable(encoding: Encoding, num_threads: int = 2) -> list[Unreachable]:
     """
     ids = _ordinary_ids(encoding)
     texts = [encoding.decode_bytes([id]) for id in ids]
-    rows = encoding.encode_ordinary_batch(texts, errors="surrogateescape", num_threads=num_threads)
+    rows = encoding.encode_ordinary_batch(texts, errors="surrogateescape", num_threads=2)
     odd = [(id, row) for id, row in zip(ids, rows, strict=True) if row != [id]]
     tokens = describe_ids(encoding, [id for id, _ in odd])
     found = [Unreachable(token, row) for token, (_, row) in zip(tokens, odd, strict=True)]

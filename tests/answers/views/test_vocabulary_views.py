@@ -102,4 +102,4 @@ def test_neighbours():
     page = vocabulary.token_page(enc, enc.eot_token)
     near = [one.id for one in page.neighbours]
     assert near == [100252, 100253, 100254, 100255, 100258, 100259, 100260, 100276]
-    assert [one.id for one in vocabulary.token_page(enc, 0, 2).neighbours] == [1, 2]
+    assert [one.id for one in vocabulary.token_page(enc, 0).neighbours] == [1, 2, 3, 4]
