@@ -295,7 +295,7 @@ def _change(first: int, old: IdArray, new: IdArray) -> Change:
     room = shortest - same
     if room:
         differs = np.flatnonzero(old[len(old) - room :] != new[len(new) - room :])
-        behind = room - 1 - int(differs[-1]) if len(differs) else room
+        at_end = room - 1 - int(differs[-1]) if len(differs) else room
     else:
-        behind = 0
-    return Change(first + same, len(old) - same - behind, new[same : len(new) - behind].tolist())
+        at_end = 0
+    return Change(first + same, len(old) - same - at_end, new[same : len(new) - at_end].tolist())

@@ -49,7 +49,7 @@ class Prefixes:
         self._start = start
         self._offset = offset
         self._marks = [_Mark(start, 0, settings.tail())]
-        self._behind: _Behind | None = None
+        self._after: _TokensAfter | None = None
         self.stop = start  # no beginning that reaches this place is within the budget
         self.end = start  # of the whole text, if it is within the budget
         self.n_tokens = 0  # of it, then
@@ -112,9 +112,9 @@ class Prefixes:
         piece = self._source.at(mark.position, stop)
         ids = feed(mark.tail.copy(), piece, True, LIST)
         own = b"".join(map(self._token_bytes, ids))
-        if self._behind is None or self._behind.mark is not mark:
-            self._behind = _Behind(self._token_bytes, self._source, mark)
-        return self._behind.has_end(own)
+        if self._after is None or self._after.mark is not mark:
+            self._after = _TokensAfter(self._token_bytes, self._source, mark)
+        return self._after.has_end(own)
 
     def _mark_before(self, stop: int) -> _Mark:
         while self._marks[-1].position > stop:
@@ -122,7 +122,7 @@ class Prefixes:
         return self._marks[-1]
 
 
-class _Behind:
+class _TokensAfter:
     """The tokens of the whole text after a mark, as far as they were asked for."""
 
     def __init__(

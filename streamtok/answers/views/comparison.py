@@ -20,7 +20,7 @@ MOST_ENCODINGS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Result):
     """The text between two neighbouring boundaries that all encodings have."""
 
     start: int  # bytes
@@ -28,19 +28,12 @@ class Segment:
     shown: str
     counts: list[int]  # tokens in each encoding
 
+    _also = ("is_same",)
+
     @property
     def is_same(self) -> bool:
         """Whether it is one token in every encoding, so that nothing in it differs."""
         return all(count == 1 for count in self.counts)
-
-    def as_json(self) -> dict[str, Any]:
-        """dict: all of it."""
-        return {
-            "byte_span": [self.start, self.stop],
-            "shown": self.shown,
-            "counts": self.counts,
-            "is_same": self.is_same,
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class ExactToken(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LaneChunk:
+class LaneChunk(Result):
     """One chunk. The last of `Lanes.chunks` has no text: it is the flush."""
 
     start: int
@@ -69,18 +69,6 @@ class LaneChunk:
     pending: int  # bytes that the stream holds back after this chunk
     pending_shown: str
     is_broken: bool  # the naive ids do not decode to the chunk
-
-    def as_json(self) -> dict[str, Any]:
-        """dict: all of it; `naive` and `exact` are lists."""
-        return {
-            "byte_span": [self.start, self.stop],
-            "shown": self.shown,
-            "naive": [one.as_json() for one in self.naive],
-            "exact": [one.as_json() for one in self.exact],
-            "pending": self.pending,
-            "pending_shown": self.pending_shown,
-            "is_broken": self.is_broken,
-        }
 
 
 @dataclass(frozen=True, slots=True)
