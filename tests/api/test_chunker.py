@@ -64,9 +64,9 @@ def test_nasty_texts_equal_the_reference(enc, errors):
 
 
 @pytest.mark.parametrize("name", PACKED)
-@pytest.mark.parametrize("text", CORPORA)
-def test_corpus_equals_tiktoken_at_every_chunk_size(name, text):
-    enc, data = encoding_of(name), corpus(text)
+@pytest.mark.parametrize("kind", CORPORA)
+def test_corpus_equals_tiktoken_at_every_chunk_size(name, kind):
+    enc, data = encoding_of(name), corpus(kind)
     whole = twin_of(name).encode_to_numpy(data.decode(), disallowed_special=())
     for given in (data, data.decode()):
         np.testing.assert_array_equal(enc.encode_to_numpy(given, disallowed_special=()), whole)
