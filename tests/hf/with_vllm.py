@@ -126,20 +126,6 @@ def test_answers(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["llama3", "llama2", "unigram"])
-@pytest.mark.parametrize(
-    "copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
-)
-def test_copies(kind: str, copied: Any) -> None:
-    real, ours = loaded(kind)
-    expected = dict(answers(real))
-    with plug_in("1"):
-        twin = copied(ours)
-        assert type(twin).__name__ == type(ours).__name__
-        assert twin._tokenizer.engine == "streamtok"
-        assert dict(answers(twin)) == expected
-
-
-@pytest.mark.parametrize("kind", ["llama3", "llama2", "unigram"])
 @pytest.mark.parametrize("is_pickled", [False, True])
 def test_the_pool_of_threads(kind: str, is_pickled: bool) -> None:
     """More threads than the pool has copies; vLLM makes more of them then."""
