@@ -83,7 +83,7 @@ def in_threads(encoding: streamtok.Encoding, text: Any, threads: int, **settings
 
 
 @pytest.mark.parametrize("name", PACKED)
-@pytest.mark.parametrize("threads", range(1, 9))
+@pytest.mark.parametrize("threads", [1, 2, 5, 8])
 def test_a_text_in_parts_has_the_ids_of_the_whole(name: str, threads: int) -> None:
     enc = streamtok.get_encoding(name)
     for text in texts(threads):
@@ -107,19 +107,31 @@ def test_special_tokens_across_a_cut_are_left_whole() -> None:
             in_threads(enc, text.encode(), 3, **settings)
 
 
-def test_more_parts_than_anybody_takes_in_turn() -> None:
-    """Threads that hold each other up, so that parts are done in any order."""
-    enc = streamtok.get_encoding("cl100k_base")
-    assert enc.definition.texts.cuts is not None
-    text = "".join(texts(21, 20))
-    expected = enc.encode_ordinary(text)
-    for into in (ARRAY, LIST, COUNT):
-        for threads in (1, 2, 5, 16):
-            large = large_text(enc, text, into, 7)
-            assert large.n_runs > 1_000
-            run_in_threads(large.work, threads)
-            found = large.result()
-            assert (found == len(expected)) if into is COUNT else (list(found) == expected)
+LETTERS = [("word ", 1_000), ("word ", 20_000), ("日本 ", 9_000), ("😀é ", 9_000)]
+IN_PARTS: dict[str, tuple[str, list[str], int]] = {
+    # Threads hold each other up, so that parts are done in any order.
+    "more parts than anybody takes in turn": ("cl100k", ["".join(texts(21, 20))], 7),
+    # As many ids as bytes: a second block takes those that the first has no room for.
+    "more ids than there are likely to be": (
+        "bytes", [letters * n + "likely words " * 30 for letters, n in LETTERS], 300,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("into", [ARRAY, LIST, COUNT])
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_parts_of_a_text(name: str, into: str) -> None:
+    kind, some, part = IN_PARTS[name]
+    enc = make_encoding(r"\w+|\W") if kind == "bytes" else streamtok.get_encoding("cl100k_base")
+    for text in some:
+        expected = enc.encode_ordinary(text)
+        for data in (text, text.encode()):
+            for threads in (1, 2, 5, 16):
+                large = large_text(enc, data, into, part)
+                assert large.n_runs > (1_000 if part == 7 else 10)
+                run_in_threads(large.work, threads)
+                found = large.result()
+                assert (found == len(expected)) if into is COUNT else (list(found) == expected)
 
 
 def test_lists_of_a_batch_are_lists() -> None:
@@ -148,23 +160,6 @@ def test_an_error_in_a_thread_is_raised() -> None:
     with pytest.raises(MemoryError, match="in a thread"):
         run_in_threads(fail, 4)
     assert len(calls) == 4
-
-
-@pytest.mark.parametrize("into", [LIST, ARRAY, COUNT])
-@pytest.mark.parametrize("is_bytes", [False, True])
-def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None:
-    """A second block takes those that the first has no room for."""
-    enc = make_encoding(r"\w+|\W")  # as many ids as bytes
-    assert enc.definition.texts.cuts is not None
-    for letters, size in (("word ", 1_000), ("word ", 20_000), ("日本 ", 9_000), ("😀é ", 9_000)):
-        text = letters * size + "likely words " * 30
-        data: Any = text.encode() if is_bytes else text
-        expected = list(text.encode())
-        for threads in (1, 2, 5):
-            large = large_text(enc, data, into, 300)
-            run_in_threads(large.work, threads)
-            found = large.result()
-            assert (found == len(expected)) if into is COUNT else (list(found) == expected)
 
 
 def test_a_part_that_fails_stops_the_others() -> None:
