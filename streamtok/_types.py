@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -10,11 +10,16 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from .prompts import Prompt
+
     IdArray: TypeAlias = npt.NDArray[np.uint32]
 
 Text: TypeAlias = "str | bytes | bytearray | memoryview"
 AllowedSpecial: TypeAlias = "Literal['all'] | AbstractSet[str]"
 DisallowedSpecial: TypeAlias = "Literal['all'] | Collection[str] | None"
+
+
+AnyText: TypeAlias = "Text | Prompt | Iterable[Text] | SupportsRead"  # also in chunks
 
 
 class SupportsRead(Protocol):

@@ -137,7 +137,7 @@ class StreamEncoder(FastStreamEncoder):
         return self.encode(b"", final=True)
 
     def encode_with_offsets(
-        self, chunk: Text, final: bool = False, *, unit: str = "character"
+        self, chunk: Text | Prompt, final: bool = False, *, unit: str = "character"
     ) -> tuple[IdArray, npt.NDArray[np.int64]]:
         """(ids, spans): as `Encoding.encode_with_offsets`; offsets are those in the stream.
 
@@ -157,7 +157,7 @@ class StreamEncoder(FastStreamEncoder):
         ids, spans = self._follow(chunk, final, unit, None)
         return ids, spans
 
-    def take(self, chunk: Text, final: bool, output: Output[Result]) -> Result:
+    def take(self, chunk: Text | Prompt, final: bool, output: Output[Result]) -> Result:
         """The ids that `chunk` makes certain, as `output` gives them."""
         if self._trace is not None:
             result: Result = self._follow(chunk, final, "byte", output)
@@ -175,7 +175,9 @@ class StreamEncoder(FastStreamEncoder):
         return found
 
     @one_call
-    def _follow(self, chunk: Text, final: bool, unit: str, output: Output[Any] | None) -> Any:
+    def _follow(
+        self, chunk: Text | Prompt, final: bool, unit: str, output: Output[Any] | None
+    ) -> Any:
         """`take` of a stream that knows where its ids came from; without `output`, (ids, spans)."""
         from .engines.trace import BEGINNING
 
@@ -184,7 +186,8 @@ class StreamEncoder(FastStreamEncoder):
         if prompt is not None:
             whole = prompt
         else:  # others may write to bytes
-            whole = chunk if isinstance(chunk, str) else bytes_of(chunk)
+            text: Any = chunk
+            whole = text if isinstance(text, str) else bytes_of(text)
         tail, trace = self._tail, self._trace
         if trace is None:
             if tail.bytes_in or tail.tokens_out or self.pending:

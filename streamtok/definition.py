@@ -134,7 +134,7 @@ class Definition:
 
         special, added = self.specials.texts, self.specials.added
         marks = {text: id for text, id in added.items() if not is_blank(text)}
-        control = special | marks.keys()
+        control = special.union(marks)
         if not marks:
             return control
         return control - PlainTexts(*self._parts, control).made(marks, ["*"])

@@ -23,7 +23,7 @@ from ._core.encode import (
     NO_SPECIAL,
     FastEncoding,
 )
-from ._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
+from ._types import AllowedSpecial, AnyText, DisallowedSpecial, SupportsRead, Text
 from .answers.text_settings import Settings
 from .definition import Definition
 from .engines.model_settings import ModelSettings
@@ -201,6 +201,10 @@ class Encoding(FastEncoding):
     def with_control_tokens(self, texts: Iterable[str]) -> Encoding:
         """Encoding: this one with other control tokens. Special tokens that are not among them are
         plain text in a prompt.
+
+        >>> other = enc.with_control_tokens(())
+        >>> other.encode(streamtok.Control("<|endoftext|>"))
+        [27, 91, 437, 1659, 5239, 91, 29]
 
         Raises ValueError for a text that is neither a special token nor an added token.
         """
@@ -413,7 +417,7 @@ class Encoding(FastEncoding):
         errors: str = "strict",
         add_special_tokens: bool = False,
     ) -> list[list[int]]:
-        """list[list[int]]: `encode` of each text; threads as for `encode_ordinary_batch`."""
+        """list[list[int]]: `encode` of each; threads as for `encode_ordinary_batch`."""
         matcher = self.definition.specials.matcher(allowed_special, disallowed_special)
         texts: list[Any] = list(text)
         try:
@@ -611,10 +615,9 @@ class Encoding(FastEncoding):
             add_special_tokens=add_special_tokens,
         )
 
-    def fits(
-        self, text: Text | Iterable[Text] | SupportsRead, max_tokens: int, **settings: Any
-    ) -> bool:
-        """bool: whether the text, or an iterable of its chunks, has at most `max_tokens` ids.
+    def fits(self, text: AnyText, max_tokens: int, **settings: Any) -> bool:
+        """bool: whether the text, a Prompt, or an iterable of a text's chunks has at most
+        `max_tokens` ids.
 
         Reads no further than it takes to know. max_tokens: 0 or more. settings: allowed_special,
         disallowed_special, errors, add_special_tokens (counts the template's ids, too).
@@ -628,7 +631,7 @@ class Encoding(FastEncoding):
 
     def truncate(
         self,
-        text: Text | Iterable[Text] | SupportsRead,
+        text: AnyText,
         max_tokens: int,
         side: Literal["right", "left"] = "right",
         **settings: Any,
@@ -637,9 +640,9 @@ class Encoding(FastEncoding):
 
         side: what is dropped, the end ("right") or the beginning ("left"). Keeps the longest text
         that consists of whole characters and of the first (last) tokens of the text, and has at
-        most `max_tokens` ids by itself, with those of add_special_tokens. Costs O(text kept), and
-        O(text) for the side "left". settings: as for `fits`. Raises ValueError where
-        add_special_tokens alone adds more than `max_tokens` ids.
+        most `max_tokens` ids by itself, with those of add_special_tokens; of a Prompt, a Prompt.
+        Costs O(text kept), and O(text) for the side "left". settings: as for `fits`. Raises
+        ValueError where add_special_tokens alone adds more than `max_tokens` ids.
 
         >>> enc.truncate("hello world, how are you?", 3)
         Truncated(text='hello world,', n_tokens=3, was_truncated=True)
@@ -650,7 +653,7 @@ class Encoding(FastEncoding):
 
     def split(
         self,
-        source: Text | Iterable[Text] | SupportsRead,
+        source: AnyText,
         max_tokens: int,
         overlap: int = 0,
         boundary: str | re.Pattern[Any] = "character",
@@ -661,7 +664,7 @@ class Encoding(FastEncoding):
         overlap: how many tokens of a chunk, at most, the next one begins with. boundary: chunks
         end after a "paragraph", "line", "pretoken", "character" or a match of a regular expression;
         where one of these is too far, after the next finer one. Reads the source as chunks are
-        taken, and holds no more than one. settings: as for `fits`.
+        taken, and holds no more than one. Those of a Prompt are Prompts. settings: as for `fits`.
 
         >>> [chunk.text for chunk in enc.split("one two three four five", 2)]
         ['one two', ' three four', ' five']
@@ -672,7 +675,7 @@ class Encoding(FastEncoding):
 
     def encode_with_offsets(
         self,
-        text: Text,
+        text: Text | Prompt,
         unit: str = "character",
         *,
         disallowed_special: DisallowedSpecial = ALL,
@@ -700,7 +703,7 @@ class Encoding(FastEncoding):
 
     def encode_batch_with_offsets(
         self,
-        texts: Sequence[Text],
+        texts: Sequence[Text | Prompt],
         unit: str = "character",
         *,
         num_threads: int = 8,
@@ -718,8 +721,9 @@ class Encoding(FastEncoding):
             lambda text: encode_with_offsets(known, text, unit), texts, num_threads
         )
 
-    def document(self, text: str = "", **settings: Any) -> Document:
-        """Document: a text that is edited, whose ids follow each edit.
+    def document(self, text: str | Prompt = "", **settings: Any) -> Document:
+        """Document: a text that is edited, whose ids follow each edit. One that begins with a
+        Prompt, such as Prompt(), takes control, too.
 
         settings: as for `fits`.
 

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer, disjoint_base
 
+from ..prompts import Prompt
+
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _Result = TypeVar("_Result")
 
@@ -345,7 +347,7 @@ class FastEncoding:
     ) -> list[int]: ...
     def encode(
         self,
-        text: str | Buffer,
+        text: str | Buffer | Prompt,
         *,
         allowed_special: Literal["all"] | AbstractSet[str] = ...,
         disallowed_special: Literal["all"] | Collection[str] = "all",
@@ -355,7 +357,7 @@ class FastEncoding:
     ) -> list[int]: ...
     def encode_to_numpy(
         self,
-        text: str | Buffer,
+        text: str | Buffer | Prompt,
         *,
         allowed_special: Literal["all"] | AbstractSet[str] = ...,
         disallowed_special: Literal["all"] | Collection[str] = "all",
@@ -365,7 +367,7 @@ class FastEncoding:
     ) -> npt.NDArray[np.uint32]: ...
     def count(
         self,
-        text: str | Buffer,
+        text: str | Buffer | Prompt,
         *,
         allowed_special: Literal["all"] | AbstractSet[str] = ...,
         disallowed_special: Literal["all"] | Collection[str] = (),
@@ -385,12 +387,12 @@ class FastStreamEncoder(OneCall):
     _tail: Tail
     _trace: Any
     def _go_on(self, tail: Tail, trace: Any = None) -> None: ...
-    def encode(self, chunk: str | Buffer, final: bool = False) -> list[int]: ...
+    def encode(self, chunk: str | Buffer | Prompt, final: bool = False) -> list[int]: ...
     def encode_to_numpy(
-        self, chunk: str | Buffer, final: bool = False
+        self, chunk: str | Buffer | Prompt, final: bool = False
     ) -> npt.NDArray[np.uint32]: ...
     def encode_into(
-        self, chunk: str | Buffer, out: Buffer, final: bool = False, *, start: int = 0
+        self, chunk: str | Buffer | Prompt, out: Buffer, final: bool = False, *, start: int = 0
     ) -> int: ...
     def take(self, chunk: Any, final: bool, output: Output[_Result]) -> _Result: ...
 

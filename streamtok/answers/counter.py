@@ -10,6 +10,7 @@ from ..chunker import StreamEncoder
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial, Text
     from ..definition import Defined
+    from ..prompts import Prompt
 
 __all__ = ["Counter"]
 
@@ -17,7 +18,8 @@ __all__ = ["Counter"]
 class Counter(OneCall):
     """Counts the tokens of one text, chunk by chunk, as `Encoding.count` does for the whole.
 
-    A chunk is str or bytes-like; bytes may be cut anywhere. An exception leaves the counter as it
+    A chunk is str or bytes-like; bytes may be cut anywhere. It may be a Prompt as for
+    `StreamEncoder`. An exception leaves the counter as it
     was before the call. One thread at a time: a call during another one raises StreamInUseError.
 
     >>> counter = enc.counter()
@@ -59,7 +61,7 @@ class Counter(OneCall):
         self._now = stream, None
 
     @one_call
-    def update(self, chunk: Text) -> int:
+    def update(self, chunk: Text | Prompt) -> int:
         """int: how many tokens became certain: no later chunk can change them.
 
         After `finish`, a new text begins. Raises as `StreamEncoder.encode` does. Costs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..engines.texts import check_budget
@@ -13,7 +13,7 @@ from .suffixes import longest_suffix
 from .text_window import TextWindow
 
 if TYPE_CHECKING:
-    from .._types import SupportsRead, Text
+    from .._types import AnyText
     from .text_settings import Settings
 
 __all__ = ["Chunk", "split"]
@@ -33,7 +33,7 @@ class Chunk(NamedTuple):
 
 def split(
     settings: Settings,
-    source: Text | Iterable[Text] | SupportsRead,
+    source: AnyText,
     max_tokens: int,
     overlap: int,
     boundary: Any,

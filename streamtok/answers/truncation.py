@@ -16,9 +16,7 @@ from .suffixes import longest_suffix
 from .text_window import TextWindow, is_buffer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from .._types import SupportsRead, Text
+    from .._types import AnyText
     from .text_settings import Settings
 
 __all__ = ["Truncated", "fits", "truncate"]
@@ -34,7 +32,7 @@ class Truncated(NamedTuple):
     was_truncated: bool
 
 
-def fits(settings: Settings, text: Text | Iterable[Text] | SupportsRead, max_tokens: int) -> bool:
+def fits(settings: Settings, text: AnyText, max_tokens: int) -> bool:
     """Whether the text has at most `max_tokens` ids."""
     left = check_budget("max_tokens", max_tokens) - settings.template.size
     settings, text = settings.of(text)
@@ -54,7 +52,7 @@ def fits(settings: Settings, text: Text | Iterable[Text] | SupportsRead, max_tok
 
 def truncate(
     settings: Settings,
-    text: Text | Iterable[Text] | SupportsRead,
+    text: AnyText,
     max_tokens: int,
     side: str,
 ) -> Truncated:

@@ -91,7 +91,8 @@ class ControlFinder:
     def __init__(self, tokens: Sequence[Sought], normalized: Sequence[Sought]) -> None:
         """tokens: those that are found first, and those that are found between these."""
         self._first, self._second = _Search(tokens), _Search(normalized)
-        self.known: dict[str, list[_Part]] = {}  # whole runs
+        self.known: dict[str, list[_Part]] = {}  # whole runs,
+        self._begun: dict[str, tuple[list[_Part], Run | None]] = {}  # and those that may go on
 
     def parts(
         self, chunk: Any, run: Run | None, final: bool
@@ -114,7 +115,7 @@ class ControlFinder:
             if run is None and at == 0:
                 parts.append(None)
             if at + 1 == len(spans) and not final:
-                found, run = self._searched(run or Run(), text, False)
+                found, run = self._begin(text) if run is None else self._searched(run, text, False)
             elif run is None:
                 found = self.of_run(text)
             else:
@@ -168,14 +169,21 @@ class ControlFinder:
         found = self.known.get(text)
         if found is None:
             found, _ = self._searched(Run(), text, True)
-            if len(text) <= _LONGEST_KEPT:
-                if len(self.known) >= _RUNS_KEPT:
-                    self.known.clear()
-                self.known[text] = found
+            _keep(self.known, text, found)
+        return found
+
+    def _begin(self, text: str) -> tuple[list[_Part], Run | None]:
+        """The parts of a run of control that begins with this text, and the run then."""
+        found = self._begun.get(text)
+        if found is None:
+            found = self._searched(Run(), text, False)
+            _keep(self._begun, text, found)
         return found
 
     def _searched(self, run: Run, text: str, ends: bool) -> tuple[list[_Part], Run | None]:
         """(parts, the run then) of what is held and the text that comes after it."""
+        if not text and not run.held:
+            return [], None if ends else run
         if has_surrogate(text, 0, len(text)):
             text = repaired(text, "replace")  # or else escaped bytes could complete those of a text
         data = run.held + text.encode()
@@ -202,3 +210,10 @@ class ControlFinder:
         in_stretch = stop > begin or (begin == 0 and run.in_stretch)
         before = data[max(0, stop - 4) : stop].decode("utf-8", "ignore")[-1:] or run.before
         return parts, Run(data[stop:], open_from - stop, before, in_stretch)
+
+
+def _keep(cache: dict[str, Any], text: str, found: Any) -> None:
+    if len(text) <= _LONGEST_KEPT:
+        if len(cache) >= _RUNS_KEPT:
+            cache.clear()
+        cache[text] = found

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
+import json
 import logging
 import os
 import threading
@@ -20,6 +21,8 @@ import tokenizers
 from tokenizers import Tokenizer as RealTokenizer  # also where this one is in its place
 
 from .._core.encode import ALL, NO_SPECIAL
+from ..errors import UnsupportedPromptError
+from ..prompts import Prompt, prompt_of
 from .compiled_tokenizer import Compiled, Refusal, compile_tokenizer
 from .lazy import Call, Encoding, Padding, Snapshot, Truncation, ids_of, real_encoding
 
@@ -157,12 +160,38 @@ class Tokenizer:
         is_pretokenized: bool = False,
         add_special_tokens: bool = True,
     ) -> Any:
-        """Encoding: of a text; or tokenizers.Encoding: of a pair, or of words."""
+        """Encoding: of a text; or tokenizers.Encoding: of a pair, of words, or of a Prompt."""
         now = self._now()
         if pair is not None or is_pretokenized or type(sequence) is not str or now.is_refused:
+            prompt = prompt_of(sequence)
+            if prompt is not None and pair is None and not is_pretokenized:
+                return self._encode_prompt(prompt, now, add_special_tokens)
             return self._real.encode(sequence, pair, is_pretokenized, add_special_tokens)
         ids = ids_of(now, sequence)
         return Encoding(Call(now, [sequence], [ids].__getitem__, len(ids), add_special_tokens), 0)
+
+    def _encode_prompt(self, prompt: Prompt, now: Snapshot, add_special_tokens: bool) -> Any:
+        """tokenizers.Encoding: of a Prompt, without words; offsets are in `str(prompt)`."""
+        if now.compiled is None:
+            raise UnsupportedPromptError(
+                f"tokenizers encodes here, which knows no prompts, and not streamtok: {now.reason}"
+            )
+        found, spans = now.compiled.encoding.encode_with_offsets(prompt)
+        ids = found.tolist()
+        state = {
+            "ids": ids,
+            "type_ids": [0] * len(ids),
+            "tokens": [*map(self._real.id_to_token, ids)],
+            "words": [None] * len(ids),
+            "offsets": spans.tolist(),
+            "special_tokens_mask": [0] * len(ids),
+            "attention_mask": [1] * len(ids),
+            "overflowing": [],
+            "sequence_ranges": {},
+        }
+        made = tokenizers.Encoding()
+        made.__setstate__(json.dumps(state).encode())
+        return self._real.post_process(made, None, add_special_tokens)
 
     def encode_batch(
         self, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from . import cuts, encoded_files
+from . import cuts, encoded_files, prompts
 from .calls import rounds
 from .calls.subjects import FAMILIES
 
@@ -18,6 +18,7 @@ ROUNDS: dict[str, Callable[[], Counter[str]]] = {
     for seed in (len(family), 100)
 }
 ROUNDS |= {f"cuts, {n}": functools.partial(cuts.one_round, n) for n in range(6)}
+ROUNDS |= {f"prompts, {n}": functools.partial(prompts.one_round, n) for n in range(10)}
 ROUNDS |= {f"files, {n}": functools.partial(encoded_files.one_round, n) for n in range(12)}
 
 

@@ -66,7 +66,9 @@ cdef class FastEncoding:
 
     def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict",
                max_tokens=None, add_special_tokens=False):
-        """list[int]: the ids of `text`.
+        """list[int]: the ids of `text`, which may be a `Prompt`, a `Control` or a t-string.
+
+        Of a prompt, only control becomes control tokens, and `disallowed_special` does not matter.
 
         allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special:
         texts (or "all": every special token not allowed) that raise ValueError where they occur;
