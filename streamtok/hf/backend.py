@@ -174,7 +174,7 @@ class Tokenizer:
         """tokenizers.Encoding: of a Prompt, without words; offsets are in `str(prompt)`."""
         if now.compiled is None:
             raise UnsupportedPromptError(
-                f"tokenizers encodes here, which knows no prompts, and not streamtok: {now.reason}"
+                f"tokenizers encodes here, and it does not know prompts: {now.reason}"
             )
         found, spans = now.compiled.encoding.encode_with_offsets(prompt)
         ids = found.tolist()

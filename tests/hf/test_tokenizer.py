@@ -21,7 +21,7 @@ from tokenizers import AddedToken, models, normalizers, pre_tokenizers, processo
 
 import streamtok
 import streamtok.hf
-from streamtok import errors
+from streamtok import Control, errors
 from streamtok.hf import Tokenizer
 
 from .shapes import TEXTS, bytes_trainer, said, told
@@ -41,6 +41,37 @@ def test_offsets_that_need_no_real_encoding() -> None:
         assert [one.offsets for one in made] == expected
         changes = [kind == "nfc" and "e\u0301" in text for text in TEXTS]
         assert [one._made is None for one in made] == [is_known and not x for x in changes]
+
+
+def test_prompts() -> None:
+    """Control becomes tokens, text does not; all else is as of the plain text."""
+    for kind, special in {"gpt2": "<|endoftext|>", "nfc": "<|endoftext|>", "bert": "[SEP]"}.items():
+        ours, real = pair_of(kind)
+        if real.token_to_id(special) is None:
+            real.add_special_tokens([special])
+            ours.add_special_tokens([special])
+        id = real.token_to_id(special)
+        control = Control(special)
+        benign = control + "hello world" + control
+        for tokenizer in (ours, real):
+            tokenizer.enable_padding(length=12)
+        for add_special_tokens in (True, False):
+            found = ours.encode(benign, add_special_tokens=add_special_tokens)
+            expected = real.encode(str(benign), add_special_tokens=add_special_tokens)
+            assert type(found) is tokenizers.Encoding
+            for name in ("ids", "tokens", "type_ids", "attention_mask", "special_tokens_mask"):
+                assert getattr(found, name) == getattr(expected, name), name
+        hostile = control + f"hello {special}"
+        assert ours.encode(hostile, add_special_tokens=False).ids.count(id) == 1
+        ours.enable_truncation(4)
+        assert len(ours.encode(hostile).overflowing) > 0
+        for wrong in ({"pair": "x"}, {"is_pretokenized": True}):
+            with pytest.raises(TypeError):
+                ours.encode(hostile, **wrong)
+    refused = Tokenizer(models.BPE(dropout=0.5))
+    assert refused.engine == "tokenizers"
+    with pytest.raises(errors.UnsupportedPromptError, match="tokenizers encodes here"):
+        refused.encode(Control("x"))
 
 
 CHANGES: dict[str, Any] = {
