@@ -6,7 +6,8 @@ token: `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json
 do is from transformers' converters (github.com/huggingface/transformers, Apache-2.0).
 
 Which token ends a text is in no vocabulary file: `tokenizer_config.json`, `generation_config.json`
-and `config.json` say it, and `special_tokens_map.json`.
+and `config.json` say it, and `special_tokens_map.json`. A chat template is in
+`chat_template.jinja`, or in `tokenizer_config.json` as well.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ __all__ = [
     "CONFIG_FILES",
     "EOS_FILES",
     "Config",
+    "read_chat_template",
     "read_config",
     "read_eos",
     "with_config",
@@ -118,6 +120,34 @@ def read_eos(folder: str, encoding: Encoding) -> tuple[int, ...]:
         if known:
             return tuple(dict.fromkeys(found + known))
     return tuple(found)
+
+
+def read_chat_template(folder: str) -> tuple[str, dict[str, str]]:
+    """(source, tokens): the model's chat template, and the tokens that it may call by their roles.
+
+    Raises VocabularyError if there is none, OSError.
+    """
+    files = [_read(folder, file) for file in CONFIG_FILES[:2]]
+    path = os.path.join(folder, "chat_template.jinja")
+    field = files[0]["chat_template"]
+    if os.path.isfile(path):
+        source = read_bytes(path).decode("utf-8", "replace")
+    elif isinstance(field.value, list):
+        named = {one["name"].as_str(): one["template"].as_str() for one in field.elements()}
+        source = named.get("default", "")
+    else:
+        source = "" if field.value is None else field.as_str()
+    if not source:
+        raise VocabularyError(
+            f"{folder}: no chat template: expected chat_template.jinja, or chat_template in "
+            f"{CONFIG_FILES[0]}"
+        )
+    tokens: dict[str, str] = {}
+    for file in files:
+        for role, value in file.as_dict().items():
+            if role.endswith("_token") and isinstance(value, str | dict):
+                tokens.setdefault(role, _text_and_flags(file[role])[0])
+    return source, tokens
 
 
 def _text_and_flags(field: JsonValue) -> tuple[str, dict[str, Any]]:

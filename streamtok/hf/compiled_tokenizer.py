@@ -26,6 +26,7 @@ from ..vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
+    from ..formats.chat_template import ChatTemplate
 
 __all__ = ["Compiled", "Frame", "Piece", "Refusal", "compile_tokenizer"]
 
@@ -109,6 +110,7 @@ class Compiled:
         self.decodes_pieces = self.decodes_bytes or self.decodes_spaces
         self.drops_space = self.decodes_spaces and len(decoder["decoders"]) == 4
         self._pieces: tuple[dict[int, Piece], dict[int, Piece]] = {}, {}
+        self._chat_templates: dict[str, ChatTemplate] = {}
 
     def _read_texts(self, vocabulary: Any) -> None:
         """Read the text of each id, unless one may be the name of a byte that Python reads
@@ -164,6 +166,14 @@ class Compiled:
         if self._copy is None:
             self._copy = RealTokenizer.from_str(self._json)
         return self._copy
+
+    def chat_template(self, source: str) -> ChatTemplate:
+        """A chat template, compiled once. Raises MissingLibraryError without jinja2."""
+        from ..formats.chat_template import ChatTemplate
+
+        if source not in self._chat_templates:
+            self._chat_templates[source] = ChatTemplate(source, self.encoding)
+        return self._chat_templates[source]
 
     def piece(self, id: int, skip_special_tokens: bool) -> Piece:
         """What an id gives to a text, where `decodes_pieces`."""

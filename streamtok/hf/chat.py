@@ -1,0 +1,112 @@
+"""encode_chat: `apply_chat_template` in which no content can write a control token."""
+
+from __future__ import annotations
+
+import functools
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..formats.marked_text import with_prompts
+from ..prompts import Control, Prompt
+from .backend import Tokenizer
+from .patching import accelerate
+
+__all__ = ["encode_chat"]
+
+_DATA = "{{ [messages, tools, documents] | tojson }}"
+
+
+def encode_chat(
+    tokenizer: Any,
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    tools: Sequence[Any] | None = None,
+    documents: Sequence[Mapping[str, Any]] | None = None,
+    chat_template: str | None = None,
+    add_generation_prompt: bool = False,
+    continue_final_message: bool | str = False,
+    **variables: Any,
+) -> list[int]:
+    """list[int]: the ids of a conversation, by a chat template, with every content as text.
+
+    >>> ids = streamtok.hf.encode_chat(tokenizer, messages, add_generation_prompt=True)
+
+    The arguments are those of transformers' `apply_chat_template`, and so are the ids, unless the
+    text of a control token is in a content, a name, a tool or a variable: there it is text, and
+    ends no turn. Control are the special tokens, the added tokens that the template writes, the
+    usual names of roles, and variables that are named after tokens, as `bos_token`. A
+    `streamtok.Control` or `Prompt` in place of a str keeps what it says: `<think>` of the model's
+    own, for example.
+
+    tokenizer: a fast one of transformers, which gets streamtok's engine as by `accelerate`; or a
+    `streamtok.hf.Tokenizer`, with `chat_template` and the variables that it needs. Raises
+    ValueError where the engine is not streamtok's (see `Tokenizer.reason`) or the template cannot
+    be told from contents, UnsupportedPromptError where the encoding cannot; and jinja2's errors.
+    """
+    if not all(isinstance(message, Mapping) or hasattr(message, "role") for message in messages):
+        raise TypeError("encode_chat takes one conversation: a list of messages, not of lists")
+    data = [[*messages], tools, documents]
+    options: dict[str, Any] = {
+        "add_generation_prompt": add_generation_prompt,
+        "continue_final_message": continue_final_message,
+    }
+    variables = _as_json(variables, json.dumps)
+    expected = None
+    if type(tokenizer) is Tokenizer:
+        if chat_template is None:
+            raise ValueError("a streamtok.hf.Tokenizer has no chat template: give chat_template")
+        backend = tokenizer
+        data = _as_json(data, json.dumps)
+    elif hasattr(tokenizer, "backend_tokenizer"):
+        backend = accelerate(tokenizer).backend_tokenizer
+        chat_template = tokenizer.get_chat_template(chat_template, tools)
+        render = functools.partial(_rendered, tokenizer)
+        settings = options | with_prompts(variables, str)
+        expected = render(with_prompts(data, str), chat_template, **settings)
+        # What it gives to a template: functions as tools, and messages that are objects, as JSON.
+        data = _as_json(
+            data, lambda data: render(data, "{{ [messages, tools, documents] | tojson }}")
+        )
+        variables = tokenizer.special_tokens_map | variables
+    else:
+        kind = type(tokenizer).__name__
+        raise TypeError(f"encode_chat takes a fast tokenizer of transformers, not {kind}")
+    compiled = backend._now().compiled
+    if compiled is None:
+        raise ValueError(f"encode_chat needs streamtok's engine: {backend.reason}")
+    messages, tools, documents = data
+    for name, value in variables.items():
+        if name.endswith("_token") and isinstance(value, str):
+            variables[name] = Control(value)
+    template = compiled.chat_template(chat_template)
+    variables |= {"tools": tools, "documents": documents}
+    return template.encode(template.prompt(messages, variables, expected=expected, **options))
+
+
+def _rendered(tokenizer: Any, data: list[Any], template: str, **options: Any) -> str:
+    messages, tools, documents = data
+    return tokenizer.apply_chat_template(  # type: ignore[no-any-return]
+        messages,
+        tools=tools,
+        documents=documents,
+        chat_template=template,
+        tokenize=False,
+        **options,
+    )
+
+
+def _as_json(value: Any, write: Callable[[Any], str]) -> Any:
+    """What `write` makes JSON of, read again; Prompts are kept."""
+    prompts: list[Prompt] = []
+    name = secrets.token_hex(16)  # that no content can have
+
+    def number(prompt: Prompt) -> dict[str, int]:
+        prompts.append(prompt)
+        return {name: len(prompts) - 1}
+
+    text = write(with_prompts(value, number))
+    return json.loads(
+        text, object_hook=lambda found: prompts[found[name]] if name in found else found
+    )
