@@ -52,6 +52,7 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         web, "--max-request SIZE", "bytes of a request (default: 16MiB)", parse_size, 16 << 20
     )
+    add_option(web, "--chat FOLDER", "a model's folder, whose chat template encodes messages")
     add_option(web, "--max-model-len N", "what /tokenize says of the model", parse_positive)
     add_option(
         web,
@@ -110,7 +111,7 @@ def add_parser(subparsers: Any) -> None:
 
 # Options of one of the two services only.
 _OF_SOCKET = ("unix", "unix_mode", "format", "max_pending")
-_OF_HTTP = ("max_request", "max_model_len", "hosts")
+_OF_HTTP = ("chat", "max_request", "max_model_len", "hosts")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -156,9 +157,15 @@ def run(args: argparse.Namespace) -> int:
 def _run_http(args: argparse.Namespace, encoding: Encoding, settings: dict[str, Any]) -> int:
     from ..serve import http_app
 
+    chat_template = None
+    if args.chat is not None:
+        from ..formats.chat_template import ChatTemplate
+
+        chat_template = ChatTemplate.from_folder(args.chat, encoding)
     with contextlib.suppress(Signals.Stopped):
         return http_app.run_http(
             encoding,
+            chat_template=chat_template,
             hosts=args.hosts,
             max_request=args.max_request,
             max_model_len=args.max_model_len,

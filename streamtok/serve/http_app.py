@@ -2,11 +2,13 @@
 
     POST /tokenize           {"prompt": "Tea", "add_special_tokens": true}
                              {"count": 1, "max_model_len": null, "tokens": [3], "token_strs": null}
+                             {"prompt": [{"control": "<|user|>"}, "Tea"]}, {"messages": [...]}
     POST /detokenize         {"tokens": [3]}  ->  {"prompt": "Tea"}
     GET  /health
 
 Unlike in vLLM, the text of a special token is plain text unless the service is told otherwise: a
-prompt may be that of a user. A long text is encoded on another thread, as many at once as there are
+prompt may be that of a user. In a list of parts, an object has text whose tokens are meant, and a
+string is text; messages are encoded by a chat template in the same way. A long text is encoded on another thread, as many at once as there are
 processors, in the order in which they came; a short one is encoded at once, so it does not wait for
 long ones. The requests under way, their bytes and their time are limited; `/health` is answered
 whatever the others do. Errors are those of OpenAI's API.
@@ -36,6 +38,7 @@ from starlette.routing import Route
 
 from .._core.encode import text_bytes
 from ..errors import StreamtokError
+from ..prompts import Control, Prompt
 from ..view.guard import Application, Message, Receive, Scope, Send, cross_site, is_local
 from ..view.questions import Bodies, Q, Refused, answer_of, answered, message_of, said
 from .counters import HttpCounters
@@ -45,6 +48,7 @@ from .server import DEFAULT_GRACE, DEFAULT_MAX_CONNECTIONS, DEFAULT_PORT, announ
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial
     from ..encoding import Encoding
+    from ..formats.chat_template import ChatTemplate
 
 DEFAULT_MAX_REQUEST = 16 << 20
 _SMALL = 1 << 14  # bytes of a body that is answered at once
@@ -53,13 +57,27 @@ _ENDS = "the service is shutting down"  # uvicorn cancels what goes on after the
 _SPARE = 64  # connections beyond the requests at a time, which are told so or ask for /health
 
 
-class _Tokenize(Struct):
-    """The fields of a TokenizeCompletionRequest that count. Those that are null are not there."""
+class _Control(Struct):
+    """A part of a prompt whose special tokens are meant."""
 
-    prompt: str | None = None
-    messages: Any = None
+    control: str
+
+
+class _Tokenize(Struct):
+    """The fields of a TokenizeCompletionRequest or a TokenizeChatRequest that count.
+
+    Those that are null are not there.
+    """
+
+    prompt: str | list[str | _Control] | None = None
+    messages: list[dict[str, Any]] | None = None
     add_special_tokens: bool | None = None
     return_token_strs: bool | None = None
+    add_generation_prompt: bool | None = None
+    continue_final_message: bool | None = None
+    tools: list[dict[str, Any]] | None = None
+    chat_template: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
 
 
 class _Detokenize(Struct):
@@ -81,13 +99,15 @@ class HttpApp:
         allowed_special: AllowedSpecial = frozenset(),
         disallowed_special: DisallowedSpecial = frozenset(),
         errors: str = "strict",
+        chat_template: ChatTemplate | None = None,
         hosts: Collection[str] = (),
         max_requests: int = DEFAULT_MAX_CONNECTIONS,
         max_request: int = DEFAULT_MAX_REQUEST,
         max_model_len: int | None = None,
     ) -> None:
         """allowed_special, disallowed_special: as for `Encoding.encode`, but the text of special
-        tokens is plain text by default. errors: for requests that are not UTF-8. hosts: names that
+        tokens is plain text by default. errors: for requests that are not UTF-8.
+        chat_template: what encodes messages, which are refused without one. hosts: names that
         `Host` may have beside addresses in numbers and localhost. max_requests: at a time.
         max_request: bytes of a request. max_model_len: what `/tokenize` says of the model.
         """
@@ -99,6 +119,7 @@ class HttpApp:
             "disallowed_special": disallowed_special,
             "errors": errors,
         }
+        self._chat_template = chat_template
         self._hosts = frozenset(map(str.lower, hosts))
         self._places = max_requests
         self._max_model_len = max_model_len
@@ -160,22 +181,15 @@ class HttpApp:
         return asked
 
     def _tokenize(self, asked: _Tokenize) -> dict[str, Any]:
-        """TokenizeResponse, to a TokenizeCompletionRequest."""
-        if asked.messages is not None:
-            raise Refused("messages need the model's chat template: send its text as prompt")
-        if asked.prompt is None:
-            raise Refused("prompt must be text")
-        prompt, add = asked.prompt, asked.add_special_tokens is not False
-        try:
-            ids = self._encoding.encode(prompt, add_special_tokens=add, **self._text)
-        except ValueError as error:  # a disallowed special token
-            raise Refused(f"prompt: {message_of(error).rstrip('.')}") from None
+        """TokenizeResponse, to a TokenizeCompletionRequest or a TokenizeChatRequest."""
+        encode = self._encode_prompt if asked.messages is None else self._encode_chat
+        text, ids = encode(asked)
         strings = None
         if asked.return_token_strs:
             tokens = self._encoding.decode_tokens_bytes(ids)
             strings = [token.decode("utf-8", "replace") for token in tokens]
         with self._lock:
-            self.counters.bytes += len(text_bytes(prompt, "strict"))
+            self.counters.bytes += len(text_bytes(text, "strict"))
             self.counters.tokens += len(ids)
         return {
             "count": len(ids),
@@ -183,6 +197,42 @@ class HttpApp:
             "tokens": ids,
             "token_strs": strings,
         }
+
+    def _encode_prompt(self, asked: _Tokenize) -> tuple[str, list[int]]:
+        """The text and the ids of the prompt."""
+        prompt: Any = asked.prompt
+        settings = self._text
+        if prompt is None:
+            raise Refused("prompt must be text")
+        if isinstance(prompt, list):
+            prompt = Prompt(*[Control(x.control) if isinstance(x, _Control) else x for x in prompt])
+            settings = {"errors": settings["errors"]}
+        add = asked.add_special_tokens is not False
+        try:
+            ids = self._encoding.encode(prompt, add_special_tokens=add, **settings)
+        except ValueError as error:  # a disallowed special token
+            raise Refused(f"prompt: {message_of(error).rstrip('.')}") from None
+        return str(prompt), ids
+
+    def _encode_chat(self, asked: _Tokenize) -> tuple[str, list[int]]:
+        """The text and the ids that the chat template makes of the messages."""
+        template = self._chat_template
+        if template is None:
+            raise Refused("messages need a chat template, which this service has not: send prompt")
+        if asked.chat_template is not None:
+            raise Refused("chat_template is set when the service is started, not by a request")
+        if asked.add_special_tokens:
+            raise Refused("add_special_tokens: the chat template writes all special tokens")
+        try:
+            prompt = template.prompt(
+                asked.messages or [],
+                {**(asked.chat_template_kwargs or {}), "tools": asked.tools},
+                add_generation_prompt=asked.add_generation_prompt is not False,
+                continue_final_message=bool(asked.continue_final_message),
+            )
+        except Exception as error:  # a template is a program, which may fail in any way
+            raise Refused(f"messages: {message_of(error)}") from None
+        return str(prompt), template.encode(prompt)
 
     def _detokenize(self, asked: _Detokenize) -> dict[str, Any]:
         """DetokenizeResponse, to a DetokenizeRequest."""

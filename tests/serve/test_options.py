@@ -10,6 +10,7 @@ import pytest
 from streamtok import serve
 from streamtok.cli import cmd_serve
 from streamtok.cli.main import main
+from streamtok.formats.chat_template import ChatTemplate
 from streamtok.serve import http_app
 
 # A value that is not the default, and the services that have the option.
@@ -18,6 +19,7 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
     "--unix": (["/x/socket"], "socket"),
     "--unix-mode": (["660"], "socket"),
     "--http": ([], "http"),
+    "--chat": (["model"], "http"),
     "--max-request": (["1MiB"], "http"),
     "--max-model-len": (["7"], "http"),
     "--hosts": (["one,two"], "http"),
@@ -52,6 +54,7 @@ def started(monkeypatch: pytest.MonkeyPatch, *args: str) -> tuple[int, dict[str,
         found["on_ready"] = "on_ready" in settings
         return 0
 
+    monkeypatch.setattr(ChatTemplate, "from_folder", lambda folder, encoding: folder)
     monkeypatch.setattr(serve, "run", start)
     monkeypatch.setattr(http_app, "run_http", start)
     return main(["serve", *args]), found
