@@ -12,8 +12,7 @@ In the Harmony format a message is
 
 The special tokens separate the parts, and no token crosses them. So the count of a prompt is
 exactly the sum of the counts of its messages, and each message needs to be counted only once, when
-it comes. The users' text is encoded with `disallowed_special=()`: if somebody types `<|end|>`, it
-is text and ends nothing.
+it comes. What is put into a `Control` is text: if somebody types `<|end|>`, it ends nothing.
 """
 
 from __future__ import annotations
@@ -31,50 +30,25 @@ class Message(TypedDict):
     content: str
 
 
-class Harmony:
-    """Messages to ids, in the format of the encoding "o200k_harmony"."""
-
-    def __init__(self) -> None:
-        self._encoding = streamtok.get_encoding("o200k_harmony")
-        single = self._encoding.encode_single_token
-        self._start, self._message, self._end = map(single, ("<|start|>", "<|message|>", "<|end|>"))
-        self._answer = [self._start, *self._encoding.encode("assistant")]
-
-    def encode(self, message: Message) -> list[int]:
-        """The ids of a message."""
-        role = self._encoding.encode(message["role"], disallowed_special=())
-        content = self._encoding.encode(message["content"], disallowed_special=())
-        return [self._start, *role, self._message, *content, self._end]
-
-    def count(self, message: Message) -> int:
-        """The number of ids of a message, without making them."""
-        texts = message["role"], message["content"]
-        return 3 + sum(self._encoding.count(text, disallowed_special=()) for text in texts)
-
-    def prompt(self, messages: list[Message]) -> list[int]:
-        """The ids that make the model answer."""
-        return [id for message in messages for id in self.encode(message)] + self._answer
-
-    @property
-    def overhead(self) -> int:
-        """The ids of a prompt beyond those of its messages."""
-        return len(self._answer)
+MESSAGE = streamtok.Control("<|start|>{role}<|message|>{content}<|end|>")
+ANSWER = streamtok.Control("<|start|>assistant")  # makes the model answer
 
 
 class Conversation:
     """Messages, the oldest of which are forgotten when the prompt would exceed its budget."""
 
     def __init__(self, budget: int) -> None:
-        self._format = Harmony()
+        self._encoding = streamtok.get_encoding("o200k_harmony")
+        self._overhead = self._encoding.count(ANSWER)
         self._budget = budget
         self._kept: list[tuple[Message, int]] = []
 
     def add(self, message: Message) -> None:
         """Add a message. ValueError if it does not fit even alone with the system message."""
-        cost = self._format.count(message)
+        cost = self._encoding.count(MESSAGE.format(**message))
         system = [entry for entry in self._kept[:1] if entry[0]["role"] == "system"]
         rest = [*self._kept[len(system) :], (message, cost)]
-        room = self._budget - self._format.overhead - sum(cost for _, cost in system)
+        room = self._budget - self._overhead - sum(cost for _, cost in system)
         if cost > room:
             raise ValueError(f"the message has {cost} tokens, and there is room for {max(room, 0)}")
         while sum(cost for _, cost in rest) > room:
@@ -88,11 +62,12 @@ class Conversation:
     @property
     def tokens(self) -> int:
         """The exact number of tokens of `prompt`."""
-        return self._format.overhead + sum(cost for _, cost in self._kept)
+        return self._overhead + sum(cost for _, cost in self._kept)
 
     def prompt(self) -> list[int]:
         """The ids to send to the model."""
-        return self._format.prompt(self.messages)
+        messages = [MESSAGE.format(**message) for message in self.messages]
+        return self._encoding.encode(streamtok.Prompt(*messages, ANSWER))
 
 
 def main() -> None:

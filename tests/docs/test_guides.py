@@ -27,6 +27,7 @@ GUIDES = [
     "howto/many_machines.md",
     "howto/frameworks.md",
     "howto/stack.md",
+    "howto/prompts-from-users.md",
 ]
 STAND_INS = {
     "langchain_text_splitters": "langchain_text_splitters.py",

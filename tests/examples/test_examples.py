@@ -171,15 +171,15 @@ def test_chat_budget(tmp_path: Path) -> None:
 
 def test_chat_prompt_is_that_of_the_text() -> None:
     """The sum of the parts is the whole, with special tokens as in the format."""
-    harmony = module_at(EXAMPLES / "chat_budget.py").Harmony()
+    chat = module_at(EXAMPLES / "chat_budget.py").Conversation(10**6)
     encoding = streamtok.get_encoding("o200k_harmony")
-    messages = [
-        {"role": "user", "content": text} for text in ("", "tea", " 日本語\n\n", TEXT[:300])
-    ]
-    text = "".join(f"<|start|>user<|message|>{one['content']}<|end|>" for one in messages)
+    contents = ["", "tea", " 日本語\n\n", TEXT[:300]]
+    for content in contents:
+        chat.add({"role": "user", "content": content})
+    text = "".join(f"<|start|>user<|message|>{content}<|end|>" for content in contents)
     whole = encoding.encode(f"{text}<|start|>assistant", allowed_special="all")
-    assert harmony.prompt(messages) == whole
-    assert sum(map(harmony.count, messages)) + harmony.overhead == len(whole)
+    assert chat.prompt() == whole
+    assert chat.tokens == len(whole)
 
 
 def test_train_vocabulary(tmp_path: Path) -> None:
