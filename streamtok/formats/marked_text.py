@@ -12,7 +12,7 @@ import string
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, SupportsIndex
 
-from ..prompts import Control, Prompt
+from ..prompts import Control, Prompt, prompt_of
 
 __all__ = ["Marked", "as_prompt", "formatting", "joined", "with_prompts"]
 
@@ -21,14 +21,28 @@ class Marked(str):
     """A str with the spans of a Prompt."""
 
     # Templates are programs of strangers. Jinja's sandbox hides names with an underscore from them.
-    __slots__ = ("_prompt",)
-    _prompt: Prompt
+    __slots__ = ("_parts",)
+    _parts: Prompt | tuple[Any, ...]  # or parts of it, of which a Prompt is made if it is asked for
 
     def __new__(cls, value: str | Prompt = "") -> Marked:
         """value: a Prompt and a Marked keep their spans; any other str is text."""
         self = super().__new__(cls, str(value))
-        self._prompt = as_prompt(value)
+        self._parts = as_prompt(value)
         return self
+
+    @property
+    def _prompt(self) -> Prompt:
+        if isinstance(self._parts, tuple):
+            found: list[Any] = []
+            stack: list[Any] = [self._parts]
+            while stack:
+                part = stack.pop()
+                if isinstance(part, tuple):
+                    stack += reversed(part)
+                else:
+                    found.append(part)
+            self._parts = Prompt(*found)
+        return self._parts
 
     def __str__(self) -> str:
         return self  # compiled templates call str() of all that they write
@@ -108,14 +122,18 @@ def as_prompt(value: str | Prompt) -> Prompt:
 
 
 def joined(parts: Iterable[str]) -> Marked:
-    """Marked: one after another."""
-    return Marked(Prompt(*map(_kept, parts)))
+    """Marked: one after another. In time of the text, not of the spans: templates do this a lot."""
+    parts = [*parts]
+    self = str.__new__(Marked, "".join(parts))
+    self._parts = tuple([p._parts if isinstance(p, Marked) else str.__str__(p) for p in parts])
+    return self
 
 
 def with_prompts(value: Any, change: Callable[[Prompt], Any]) -> Any:
-    """The same value of JSON, with `change(prompt)` for each Prompt in it."""
-    if isinstance(value, Prompt):
-        return change(value)
+    """The same value of JSON, with `change(prompt)` for each Prompt or t-string in it."""
+    prompt = prompt_of(value)
+    if prompt is not None:
+        return change(prompt)
     if isinstance(value, Mapping):
         return {key: with_prompts(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):

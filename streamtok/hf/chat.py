@@ -31,8 +31,6 @@ def encode_chat(
 ) -> list[int]:
     """list[int]: the ids of a conversation, by a chat template, with every content as text.
 
-    >>> ids = streamtok.hf.encode_chat(tokenizer, messages, add_generation_prompt=True)
-
     The arguments are those of transformers' `apply_chat_template`, and so are the ids, unless the
     text of a control token is in a content, a name, a tool or a variable: there it is text, and
     ends no turn. Control are the special tokens, the added tokens that the template writes, the
