@@ -107,11 +107,8 @@ class ChatTemplate:
         """
         data: dict[str, Any] = {"tools": None, "documents": None, **self._tokens, **variables}
         data["strftime_now"] = datetime.now().strftime
-        if expected is None:  # as transformers does
-            messages = [
-                {name: value for name, value in message.items() if value is not None}
-                for message in messages
-            ]
+        if expected is None:
+            messages = [*map(_with_all_names, messages)]
         data["messages"] = [_with_role(message) for message in messages]
         data["add_generation_prompt"] = add_generation_prompt
         tag = ""
@@ -140,6 +137,17 @@ class ChatTemplate:
         if texts not in self._encodings:
             self._encodings[texts] = self._encoding.with_control_tokens(texts)
         return self._encodings[texts].encode(prompt)
+
+
+def _with_all_names(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message as transformers gives it to a template: without null, and its reasoning by the
+    names that templates ask for.
+    """
+    message = {name: value for name, value in message.items() if value is not None}
+    reasoning = next((message[name] for name in _REASONING if name in message), None)
+    if reasoning is None:
+        return message
+    return {"thinking": reasoning, **message, "reasoning_content": reasoning}
 
 
 def _with_role(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -85,6 +85,19 @@ def test_contents_are_text() -> None:
     assert ChatTemplate(source, GPT2).prompt(hostile, {}) == Prompt("<|end|><a><a>%s")
 
 
+def test_messages_are_those_of_transformers() -> None:
+    """Without null, and with the names of reasoning that templates ask for."""
+    source = "{{ messages[0].items() | map('join', '=') | join(' ') }}"
+    for name, expected in [
+        ("reasoning", "thinking=x reasoning=x reasoning_content=x"),
+        ("thinking", "thinking=x reasoning_content=x"),
+        ("reasoning_content", "thinking=x reasoning_content=x"),
+        ("content", "content=x"),
+    ]:
+        found = ChatTemplate(source, GPT2).prompt([{"name": None, name: "x"}], {})
+        assert str(found) == expected
+
+
 METHODS: list[tuple[str, list[Any]]] = [
     ("strip", [(), (" Aa",)]),
     ("lstrip", [(), ("Aa<",)]),
@@ -142,6 +155,7 @@ def test_marked_text_is_a_str_and_never_marks_text() -> None:
         ("{{ ''.__class__.mro() }}", jinja2.exceptions.SecurityError),
         ("{{ '<a>'._prompt.format(1) }}", jinja2.TemplateRuntimeError),
         ("{{ '{0.__class__.mro}'.format(c) }}", jinja2.exceptions.SecurityError),
+        ("{{ '{0:{1.__class__.mro}}'.format(c, c) }}", jinja2.exceptions.SecurityError),
         ("{{ messages.append(1) }}", jinja2.exceptions.SecurityError),
         ("{{ raise_exception('no') }}", jinja2.TemplateError),
     ],

@@ -150,8 +150,11 @@ class Model:
         given = dict(chat)
         messages, add = given.pop("messages"), given.pop("add_generation_prompt")
         prompt = self.template.prompt(messages, given, add_generation_prompt=add)
+        if str(prompt) != self.text(chat):
+            return "another text than transformers renders", False
         runs = [text for text, is_control in prompt.spans if is_control]
-        named = "\0".join([self.tokenizer.chat_template, *runs])
+        source = re.sub(r"\{#.*?#\}", "", self.tokenizer.chat_template, flags=re.DOTALL)
+        named = "\0".join([source, *runs])
         special = self.encoding.special_tokens_set
         control = {
             self.real.token_to_id(text)
