@@ -147,9 +147,7 @@ class Call:
 
     def kept(self, row: int) -> list[int]:
         """The ids of the part of a text that is kept, without the frame."""
-        return self.cut(
-            ids_of(self.now, self.texts[row]) if self._row is None else self._row(row)
-        )
+        return self.cut(ids_of(self.now, self.texts[row]) if self._row is None else self._row(row))
 
     def cut(self, values: list[Any]) -> list[Any]:
         """Of what each id of a text has, that of those that are kept."""
