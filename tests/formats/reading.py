@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import streamtok
 from streamtok.formats import detection
@@ -60,3 +61,13 @@ def changed(file: File, changes: dict[str, Any]) -> File:
 def refused(file: File, message: str) -> None:
     """Reading the file raises VocabularyError, which names it, with this message."""
     refuses(read, file, match=rf"^tokenizer\.json: .*{message}")
+
+
+def of_bytes(*special: str, merges: Sequence[tuple[str, str]] = ()) -> Tokenizer:
+    """A tokenizer of all bytes and what these merges make."""
+    texts = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *map("".join, merges)]
+    made = Tokenizer(models.BPE({text: id for id, text in enumerate(texts)}, list(merges)))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens(list(special))
+    return made

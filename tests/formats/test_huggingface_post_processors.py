@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, processors
 
 from streamtok import formats
 from streamtok.formats.packed import dumps_packed, loads_packed
 from tests.conftest import chunked, stream_ids
-from tests.formats.reading import both, check, read, refused
+from tests.formats.reading import both, check, of_bytes, read, refused
 from tests.oracles import refuses
 from tests.packed_files import closed, opened
 
@@ -51,12 +51,7 @@ KINDS: dict[str, Any] = {
 
 
 def tokenizer(post_processor: Any = None) -> Tokenizer:
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    model = models.BPE(vocab={text: i for i, text in enumerate(alphabet)}, merges=[])
-    made = Tokenizer(model)
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    made.add_special_tokens([CLS[0], SEP[0], X[0]])
+    made = of_bytes(CLS[0], SEP[0], X[0])
     if post_processor is not None:
         made.post_processor = post_processor
     return made

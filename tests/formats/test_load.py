@@ -13,24 +13,19 @@ from typing import Any
 import pytest
 import tiktoken
 from sentencepiece import SentencePieceProcessor
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, processors
 
 import streamtok
 from streamtok import formats
 from streamtok.errors import VocabularyError
+from tests.formats.reading import of_bytes
 from tests.sentencepiece_models import trained
 
 TEXTS = ["", "hello world", " a  b\n\n", "日本 é <s> x"]
 
 
 def tokenizer() -> Tokenizer:
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(
-        models.BPE({text: i for i, text in enumerate([*alphabet, "he"])}, [("h", "e")])
-    )
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    made.add_special_tokens(["<s>"])
+    made = of_bytes("<s>", merges=[("h", "e")])
     made.post_processor = processors.TemplateProcessing(
         single="<s> $A", special_tokens=[("<s>", 257)]
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer
 
 import streamtok
 from streamtok.engines.template import NO_TEMPLATE
@@ -18,9 +18,8 @@ from streamtok.formats.packed import dumps_packed, loads_packed
 from streamtok.patterns.named import PATTERNS
 from tests.conftest import chunked, stream_ids
 from tests.encodings import make_encoding
+from tests.formats.reading import of_bytes
 from tests.sentencepiece_models import trained
-
-ALPHABET = sorted(pre_tokenizers.ByteLevel.alphabet())
 
 
 def write(folder: Path, **files: Any) -> Path:
@@ -29,12 +28,11 @@ def write(folder: Path, **files: Any) -> Path:
     return folder
 
 
-def pair(folder: Path) -> dict[str, int]:
-    """Writes vocab.json and merges.txt."""
-    vocab = {text: i for i, text in enumerate([*ALPHABET, "he", "ll"])}
-    write(folder, vocab=vocab)
-    (folder / "merges.txt").write_text("#version: 0.2\nh e\nl l\n")
-    return vocab
+def pair(folder: Path) -> Tokenizer:
+    """Writes vocab.json and merges.txt, and gives what has them."""
+    made = of_bytes(merges=[("h", "e"), ("l", "l")])
+    made.model.save(str(folder))
+    return made
 
 
 def test_merges_with_settings_beside_them(tmp_path: Path) -> None:
@@ -49,10 +47,7 @@ def test_merges_with_settings_beside_them(tmp_path: Path) -> None:
 
 
 def test_a_tokenizer_json_says_everything(tmp_path: Path) -> None:
-    vocab = pair(tmp_path)
-    made = Tokenizer(models.BPE(vocab, [("h", "e"), ("l", "l")]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.save(str(tmp_path / "tokenizer.json"))
+    pair(tmp_path).save(str(tmp_path / "tokenizer.json"))
     write(tmp_path, tokenizer_config={"added_tokens_decoder": {"258": {"content": "<x>"}}})
     enc = streamtok.load(tmp_path)
     assert enc.special_tokens_set == set()

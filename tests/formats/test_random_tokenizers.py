@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer
 
 from ..long.calls.subjects import staged_file
 from ..long.random_tokenizers import checks
 from ..long.random_tokenizers.checks import Difference, Refused, ours, theirs
 from ..long.random_tokenizers.finds import describe
 from ..long.random_tokenizers.rounds import case, checked, one_round
-from ..tokenizer_files import BYTE_SYMBOLS, File, random_file, random_piece_file
+from ..tokenizer_files import File, random_file, random_piece_file
+from .reading import of_bytes
 
 PARTS = 2
 MAKERS = [(random_file, 160), (random_piece_file, 80), (staged_file, 30)]
@@ -92,12 +93,7 @@ def test_a_difference_is_found_and_told(tmp_path: Path, monkeypatch: pytest.Monk
 
 def simple_file() -> File:
     """Bytes, no merges, one added token."""
-    vocab = {symbol: id for id, symbol in enumerate(BYTE_SYMBOLS.values())}
-    made = Tokenizer(models.BPE(vocab, []))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    made.add_special_tokens(["<s>"])
-    file: File = json.loads(made.to_str())
+    file: File = json.loads(of_bytes("<s>").to_str())
     return file
 
 
