@@ -14,6 +14,7 @@ import pytest
 
 import streamtok
 from streamtok._core.encode import Decoder, UnknownId
+from streamtok.engines.rules import TextRules
 
 from ..conftest import PACKED, encoding_of
 from ..doors import outcome
@@ -120,6 +121,14 @@ def test_what_is_unusual_is_as_from_an_iterator(before: int) -> None:
     with pytest.raises(UnknownId) as caught:
         BYTES.decode([66] * before + [300, 301])
     assert (caught.value.id, caught.value.position) == (300, before)
+
+
+def test_the_first_id_may_be_whatever_is_an_integer() -> None:
+    enc = make_encoding(rules=TextRules(first_texts=((65, "x"),)))
+    for ids in ([65, 66], (Index(65), 66), [Index(65), Index(66)], np.array([65, 66])):
+        for given in (ids, iter(ids)):
+            assert enc.stream_decoder().decode(given) == "xB"
+        assert enc.decode(ids) == enc.decode(iter(ids)) == "xB"
 
 
 def test_a_list_that_changes_under_the_hands() -> None:

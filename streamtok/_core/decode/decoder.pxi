@@ -128,7 +128,8 @@ cdef class Decoder:
         """
         cdef size_t at = 0
         is_begun[0] = False
-        for id in ids:
+        for value in ids:
+            id = checked_id(value, 0)   # the tables have ints, and no other objects with __index__
             if skip_special and id in self.specials:
                 continue
             own = self.token_bytes(id)
