@@ -77,11 +77,10 @@ def test_a_stream_continues_after_ids() -> None:
     assert certain + stream.encode("u?", final=True) == CL100K.encode("How are you?")
 
 
-@pytest.mark.parametrize("block", range(4))
-def test_random_files(tmp_path: Path, block: int) -> None:
+def test_random_files(tmp_path: Path) -> None:
     """Files whose decoders leave out the first space, change texts, or put spaces between words."""
     compared = 0
-    for seed in range(100 * block, 100 * block + 100):
+    for seed in range(150):
         rng = random.Random(seed)
         file = (random_file, random_piece_file)[seed % 2](rng)
         (tmp_path / "tokenizer.json").write_text(json.dumps(file))
@@ -101,7 +100,7 @@ def test_random_files(tmp_path: Path, block: int) -> None:
             None if again == ids else [*shared, False].index(False)
         )
         compared += 1
-    assert compared > 40
+    assert compared > 60
 
 
 def test_nothing_and_what_is_no_id() -> None:
