@@ -16,7 +16,7 @@ from .paint import columns, write_lines
 
 if TYPE_CHECKING:
     from ..answers.views.tokens import Token
-    from ..answers.views.vocabulary import TokenPage
+    from ..answers.views.vocabulary_view import TokenPage
     from ..encoding import Encoding
 
 _EXAMPLES = [
@@ -76,24 +76,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _find(args: argparse.Namespace, encoding: Encoding) -> Sequence[Any]:
-    from ..answers.views import vocabulary
+    from ..answers.views import vocabulary_view
 
     if args.id is not None:
         try:
-            return [vocabulary.token_page(encoding, args.id)]
+            return [vocabulary_view.token_page(encoding, args.id)]
         except (KeyError, OverflowError):
             raise Refused(f"{shown(encoding.name)} has no id {args.id}") from None
     if args.search is not None:
         if not args.search:
             raise Misused("--search needs a text")
-        return vocabulary.find_text(encoding, args.search)
+        return vocabulary_view.find_text(encoding, args.search)
     if args.bytes is not None:
         try:
-            data = vocabulary.parse_hex(args.bytes)
+            data = vocabulary_view.parse_hex(args.bytes)
         except ValueError as error:
             raise Misused(f"--bytes: {error}") from None
-        return vocabulary.find_bytes(encoding, data)
-    make: Callable[[Encoding], Sequence[Any]] = getattr(vocabulary, args.list)
+        return vocabulary_view.find_bytes(encoding, data)
+    make: Callable[[Encoding], Sequence[Any]] = getattr(vocabulary_view, args.list)
     return make(encoding)
 
 

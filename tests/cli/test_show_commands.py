@@ -16,7 +16,7 @@ import pytest
 
 import streamtok
 from streamtok import formats
-from streamtok.answers.views import vocabulary
+from streamtok.answers.views import vocabulary_view
 from streamtok.answers.views.visible import width
 from streamtok.cli.paint import Paint, columns
 
@@ -224,10 +224,10 @@ def test_tables_fit_80_columns(args: list[str]) -> None:
 
 def test_vocab_lists() -> None:
     for option, expected in [
-        ("--unreachable", vocabulary.unreachable(CL100K)),
-        ("--half-characters", vocabulary.half_characters(CL100K)),
-        ("--longest", vocabulary.longest(CL100K)[:70]),
-        ("--duplicates", vocabulary.duplicates(CL100K)[:70]),
+        ("--unreachable", vocabulary_view.unreachable(CL100K)),
+        ("--half-characters", vocabulary_view.half_characters(CL100K)),
+        ("--longest", vocabulary_view.longest(CL100K)[:70]),
+        ("--duplicates", vocabulary_view.duplicates(CL100K)[:70]),
     ]:
         limit = ("--limit", "70" if option in ("--longest", "--duplicates") else "0")
         rows = rows_of("vocab", option, *limit, "--json")
@@ -238,10 +238,10 @@ def test_vocab_lists() -> None:
 
 
 def test_vocab_search() -> None:
-    expected = [one.as_json() for one in vocabulary.find_text(CL100K, "token")[:5]]
+    expected = [one.as_json() for one in vocabulary_view.find_text(CL100K, "token")[:5]]
     done = run("vocab", "--search", "token", "--limit", "5", "--json")
     assert [json.loads(line) for line in done.stdout.splitlines()] == expected
-    every = len(vocabulary.find_text(CL100K, "token"))
+    every = len(vocabulary_view.find_text(CL100K, "token"))
     assert done.stderr.decode() == f"streamtok: 5 of {every} are shown; --limit 0 shows all\n"
     rows = rows_of("vocab", "--bytes", "e6 9d", "--json")
     assert {row["bytes"].find("e69d") >= 0 for row in rows} == {True}
@@ -253,7 +253,7 @@ def test_vocab_search() -> None:
 
 
 def test_vocab_page() -> None:
-    page = vocabulary.token_page(O200K, 2375)
+    page = vocabulary_view.token_page(O200K, 2375)
     [row] = rows_of("vocab", "-e", "o200k_base", "--id", "2375", "--json")
     assert row == page.as_json()
     lines = lines_of(run("vocab", "-e", "o200k_base", "--id", "2375"))

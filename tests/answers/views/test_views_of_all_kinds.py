@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from streamtok.answers.views import vocabulary
+from streamtok.answers.views import vocabulary_view
 from streamtok.answers.views.comparison import compare_encodings
 from streamtok.answers.views.lanes import Lanes, make_lanes
 from streamtok.answers.views.merges import pretokens, trace_merges
@@ -84,9 +84,9 @@ def test_any_bytes_can_be_traced(subject: Subject) -> None:
 @pytest.mark.parametrize("subject", SUBJECTS, ids=NAMES)
 def test_vocabularies(subject: Subject) -> None:
     enc = subject.encoding
-    found = {one.token.id: one.ids for one in vocabulary.unreachable(enc)}
-    for id in vocabulary.every_id(enc):
-        page = vocabulary.token_page(enc, id)
+    found = {one.token.id: one.ids for one in vocabulary_view.unreachable(enc)}
+    for id in vocabulary_view.every_id(enc):
+        page = vocabulary_view.token_page(enc, id)
         assert page.token.bytes == enc.decode_single_token_bytes(id)
         if not page.token.is_special:
             data = enc.decode_bytes([id])
