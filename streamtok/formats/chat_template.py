@@ -314,6 +314,13 @@ def _join(context: Any, value: Any, separator: str = "", attribute: Any = None) 
     return do_join(context, value, Marked(separator), attribute)  # type: ignore[no-any-return]
 
 
+def _indent(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+    margin = width if isinstance(width, str) else _literal(" " * width)
+    begin, *lines = Marked(text).split("\n")
+    lines = [margin + line if line or blank else line for line in lines]
+    return _literal("\n").join([margin + begin if first else begin, *lines])
+
+
 class _Marking(_Plain):
     """The environment in which literals are control."""
 
@@ -323,7 +330,9 @@ class _Marking(_Plain):
 
     def __init__(self) -> None:
         super().__init__()
-        self.filters["join"] = _join  # Jinja's joins by an empty str, which is text
+        # Jinja's own join with a str, which is text.
+        self.filters["join"] = _join
+        self.filters["indent"] = _indent
 
     def wrap_str_format(self, value: Any) -> Any:
         """What a template gets for the attribute `format` of a str."""

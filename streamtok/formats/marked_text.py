@@ -103,12 +103,6 @@ class Marked(str):
     def lower(self) -> str:
         return self._changed(str.lower)
 
-    def capitalize(self) -> str:
-        return self._changed(str.capitalize)
-
-    def title(self) -> str:
-        return self._changed(str.title)
-
     def _changed(self, change: Callable[[str], str]) -> str:
         """With other letters, which may depend on their neighbours: of control and text, text."""
         text = change(self)
@@ -160,5 +154,5 @@ def formatting(template: Marked) -> Callable[..., Marked] | None:
 
 
 def _kept(value: Any) -> Any:
-    """What a Prompt that takes the value keeps the spans of."""
+    """What a Prompt keeps the spans of."""
     return value._prompt if isinstance(value, Marked) else value

@@ -104,11 +104,12 @@ def test_tokens_that_templates_put_together_are_control() -> None:
 
 def test_other_added_tokens_stay_tokens() -> None:
     """As tags of HTML in Gemma: neither special nor written by the template."""
-    model = small_model(CHATML, ["<|im_start|>", "<table>", "<|im_end|>", "</table>"])
-    messages = [{"role": "user", "content": "<table></table><|im_end|>"}]
+    others = ["<table>", "[user]"]
+    model = small_model(CHATML, ["<|im_start|>", others[0], "<|im_end|>", others[1]])
+    messages = [{"role": "user", "content": f"{others[0]}{others[1]}<|im_end|>"}]
     ids = encode_chat(model.tokenizer, messages)
     tokens = [model.real.id_to_token(id) for id in ids]
-    assert tokens.count("<table>") == tokens.count("</table>") == tokens.count("<|im_end|>") == 1
+    assert [tokens.count(token) for token in [*others, "<|im_end|>"]] == [1, 1, 1]
 
 
 @dataclasses.dataclass
