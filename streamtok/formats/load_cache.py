@@ -78,7 +78,8 @@ def keep(data: bytes, encoding: Encoding) -> None:
         return
     key = _key()
     key.update(data)
-    with contextlib.suppress(OSError, MemoryError, TypeError):  # a rule that cannot be packed, too
+    # The last two: MessagePack has no integers of more than 64 bits, and no lone surrogates.
+    with contextlib.suppress(OSError, MemoryError, OverflowError, ValueError):
         _store(os.path.join(folder, key.hexdigest() + _SUFFIX), dumps_packed(encoding))
 
 

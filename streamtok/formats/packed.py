@@ -38,6 +38,7 @@ __all__ = ["PACKED_MAGIC", "dumps_packed", "loads_packed", "save_packed"]
 
 PACKED_MAGIC = b"streamtok encoding 1\n"
 _WINDOWS_SIZE = 900
+_ESCAPE = "surrogateescape"
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]
 
@@ -47,14 +48,14 @@ class _Record(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
 
 
 class _Rules(_Record):
-    """The arguments of `TextRules`."""
+    """The arguments of `TextRules`, with bytes for decoded texts: some are not UTF-8."""
 
     added_tokens: tuple[tuple[str, int], ...] = ()
     normalizer: Normalizer | None = None
     token_flags: tuple[tuple[str, TokenFlags], ...] = ()
     second_normalizer: Normalizer | None = None
     drops_first_space: bool = False
-    decoded_texts: tuple[tuple[str, str], ...] = ()
+    decoded_texts: tuple[tuple[str, bytes], ...] = ()
     first_texts: tuple[tuple[int, str], ...] = ()
     drops_first_spaces: bool = False
 
@@ -119,11 +120,21 @@ def dumps_packed(encoding: Encoding) -> bytes:
         _packed_pattern(encoding.pattern),
         vocabulary,
         definition.specials.special,
-        _Rules(*definition.rules),
+        _packed_rules(definition.rules),
         definition.template,
         *definition.model_settings,
     )
     return seal(PACKED_MAGIC, packed, _as_builtins)
+
+
+def _packed_rules(rules: TextRules) -> _Rules:
+    decoded = ((text, found.encode("utf-8", _ESCAPE)) for text, found in rules.decoded_texts)
+    return _Rules(**rules._asdict() | {"decoded_texts": tuple(decoded)})
+
+
+def _rules(packed: _Rules) -> TextRules:
+    decoded = ((text, found.decode("utf-8", _ESCAPE)) for text, found in packed.decoded_texts)
+    return TextRules(**msgspec.structs.asdict(packed) | {"decoded_texts": tuple(decoded)})
 
 
 def _packed_pattern(pattern: Pattern | None) -> _Pattern | None:
@@ -148,7 +159,7 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
             pat_str=_pattern(packed.source, packed.pattern),
             mergeable_ranks=Vocabulary(**msgspec.structs.asdict(packed.vocabulary)),
             special_tokens=packed.special_tokens,
-            rules=TextRules(*msgspec.structs.astuple(packed.rules)),
+            rules=_rules(packed.rules),
             template=Template(*packed.template),
         )
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:

@@ -11,6 +11,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer
 
 from streamtok.formats.character_merges import CUT_BEFORE_SPACES
+from streamtok.formats.packed import dumps_packed, loads_packed
 from streamtok.patterns.named import WHOLE_TEXT_PATTERN
 
 from ..oracles import PLAIN
@@ -123,6 +124,7 @@ def test_added_tokens_that_are_bytes():
     theirs = family("Yi")
     theirs.add_tokens([AddedToken(text, normalized=False) for text in ("<0x0A>", "<0xE6>")])
     enc = check(theirs, ["<0x0A>\n\x01", "\u6b79\x00", *PLAIN])
+    assert loads_packed(dumps_packed(enc)).definition.rules == enc.definition.rules
     for text in ("<0x0A>\n\x01", "\u6b79\x00"):
         assert enc.decode(ids_of(theirs)(text)) == theirs.decode(ids_of(theirs)(text))
 
