@@ -190,8 +190,6 @@ def _load_file(path: Path, options: _Options) -> Encoding:
     name = name or stem(path)
     if format == "gguf":
         return read_gguf(source, name)
-    if format == "minbpe":
-        return read_minbpe(data, source, name)
     made = _READERS[format](data, source, name)
     if cache:
         keep(data, made)
@@ -248,4 +246,5 @@ def _ids_beside(merges: str) -> str:
     return ids
 
 
-_READERS = {"json": read_json, "sentencepiece": read_sentencepiece}  # those that are kept
+# Those that the load cache keeps.
+_READERS = {"json": read_json, "minbpe": read_minbpe, "sentencepiece": read_sentencepiece}
