@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from ...errors import ArchiveError, CheckpointError, DocumentError
+from ...errors import ArchiveError, DocumentError
 from ..stores.objects import describe
 from ..stores.urls import is_url
 from .blocks import (
@@ -224,10 +224,6 @@ class FileInput(ByteInput):
             with contextlib.closing(self._counted(0)) as blocks:  # type: ignore[type-var]
                 yield from without_first(unpack(blocks, self.name), at)
             return
-        if at > self.size:
-            raise CheckpointError(
-                f"{self.name} has {self.size} bytes, but the checkpoint continues at byte {at}"
-            )
         self.read += at
         yield from self._counted(at)
 
