@@ -30,6 +30,7 @@ from ...tokenizer_files import (
     split,
     with_added_tokens,
 )
+from ..states import encodings
 from ..states.encodings import Subject, made
 
 FAMILIES = {
@@ -50,6 +51,13 @@ def any_subject(rng: random.Random, family: str | None = None) -> Subject:
             continue
         if found is not None:
             return found
+
+
+def machine_subject(rng: random.Random) -> Subject:
+    """One for a machine of `states/`: of a random file, or of those that are made once."""
+    if rng.random() < 0.15:
+        return any_subject(rng, rng.choice(["file", "pieces file", "sentencepiece", "stages"]))
+    return encodings.any_subject(rng)
 
 
 def of_family(rng: random.Random, family: str) -> Subject | None:

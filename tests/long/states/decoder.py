@@ -21,8 +21,8 @@ from streamtok.errors import StateError, StreamInUseError
 from streamtok.vocabulary.table import NO_ID
 
 from ...conftest import encoding_of
+from ..calls.subjects import machine_subject
 from ..steps import Machine
-from .encodings import any_subject
 from .model import damaged
 
 POLICIES = ["replace", "strict", "ignore", "backslashreplace", "surrogateescape", "surrogatepass"]
@@ -56,8 +56,10 @@ def bytes_by_id(encoding: streamtok.Encoding) -> dict[int, bytes]:
     known = encoding.definition.vocabulary
     table = dict(zip(known.ids.tolist(), known.to_list(), strict=True)) | dict(known.decode_only)
     table.pop(NO_ID, None)
-    named = [*encoding.definition.rules.added_tokens, *encoding._special_tokens.items()]
-    return table | {id: text.encode() for text, id in named}
+    rules = encoding.definition.rules
+    texts = dict(rules.decoded_texts)
+    named = [*rules.added_tokens, *encoding._special_tokens.items()]
+    return table | {id: texts.get(text, text).encode() for text, id in named}
 
 
 RULES = {
@@ -71,9 +73,9 @@ class DecoderMachine(Machine):
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng, RULES)
-        self.encoding = any_subject(rng).encoding
+        self.encoding = machine_subject(rng).encoding
         self.table = bytes_by_id(self.encoding)
-        self.drops = self.encoding.definition.rules.drops_first_space
+        self.firsts = dict(self.encoding.definition.rules.first_texts)
         self.errors = rng.choice(POLICIES)
         self.skips = rng.random() < 0.3
         self.settings = f"{self.encoding.name}, {self.errors=}, {self.skips=}"
@@ -111,8 +113,15 @@ class DecoderMachine(Machine):
         if self.skips:
             specials = self.encoding.definition.specials.ids
             ids = [id for id in ids if id not in specials]
-        data = b"".join(map(self.table.__getitem__, ids))
-        return data.removeprefix(b" ") if self.drops else data
+        rules, parts, is_begun = self.encoding.definition.rules, [], False
+        for id in ids:
+            data = self.table[id]
+            if not is_begun:
+                data = data.removeprefix(b" ") if rules.drops_first_space else data
+                data = self.firsts[id].encode() if id in self.firsts else data
+                is_begun = bool(data) or not rules.drops_first_spaces
+            parts.append(data)
+        return b"".join(parts)
 
     def check(self) -> None:
         """What the decoder says of itself."""
@@ -235,7 +244,8 @@ class DecoderMachine(Machine):
         id = rng.choice(self.known)
         call = f"decode([{id}]), and other calls meanwhile"
         self.take_given(call, [Number(id, act)], [id], False)
-        assert refused == 7, f"{refused} of 7 calls were refused"
+        assert refused
+        assert refused % 7 == 0, f"{refused} of 7 calls were refused"  # a first id is read twice
 
     def reset(self) -> None:
         self.call("reset()", self.decoder.reset)

@@ -16,15 +16,18 @@ from typing import Any, NamedTuple
 import streamtok
 from streamtok import chunker
 
+from ..calls.subjects import machine_subject
 from ..steps import Machine
 from .doors import BEHIND, DOORS, new_out, through
-from .encodings import TEMPLATES, any_subject, templated
+from .encodings import TEMPLATES, templated
 from .model import Model, Step, completion, damaged
 from .texts import HEADS, Chunk, Supply, short
 
 Stream = streamtok.StreamEncoder
 
 SPECIAL = "<|endoftext|>"
+# Kinds whose ids are those of the text as it is
+PLAIN = ("bundled", "random", "far", "long", "added", "merges", "sequence", "sparse")
 NEVER_REACHED = 1 << 26  # of max_pending
 GIVEN_LATER: Any = object()
 MAX_BYTES = 1 << 20  # of one stream; then it ends and begins again
@@ -53,7 +56,7 @@ class StreamMachine(Machine):
         super().__init__(rng, RULES)
         is_templated = rng.random() < 0.08
         self.subject = (
-            templated(rng.randrange(len(TEMPLATES))) if is_templated else any_subject(rng)
+            templated(rng.randrange(len(TEMPLATES))) if is_templated else machine_subject(rng)
         )
         self.encoding = self.subject.encoding
         names = sorted(self.encoding.special_tokens_set)
@@ -161,13 +164,7 @@ class StreamMachine(Machine):
     def refuse_out(self) -> None:
         """A buffer with too little room for the ids."""
         chunk, final = self.any_chunk(), self.rng.random() < 0.2
-        twin = self.now.stream.copy()
-        twin.max_pending = self.now.stream.max_pending
-        try:
-            count = len(twin.encode(chunk, final))
-        except (ValueError, streamtok.PendingLimitExceeded):
-            return self.take(chunk, final)
-        if count:
+        if count := self.room(chunk, final):
             room = self.rng.choice([0, count // 2, count - 1])
             out = memoryview(bytearray(4 * room + 4)).cast("I")[:room]
             taken = self.give(chunk, final, door="into", out=out, may_raise=(ValueError,))
@@ -328,7 +325,7 @@ class StreamMachine(Machine):
         door = door or self.door or self.rng.choice(DOORS)
         expected = model.foresee(chunk, final)
         if door.startswith("into") and out is GIVEN_LATER:
-            out = new_out(self.rng, self.most_ids(expected) + BEHIND)
+            out = new_out(self.rng, self.room(chunk, final) + BEHIND)
             if self.encoding.max_token_value > 0xFFFF and memoryview(out).itemsize == 2:
                 may_raise = (*may_raise, OverflowError)
         before = stream.getstate()
@@ -347,14 +344,14 @@ class StreamMachine(Machine):
         self.accepted(expected, ids, final)
         return True
 
-    def most_ids(self, expected: Step) -> int:
-        # U+FFFD has three bytes, and a format may put a space before the text.
-        grown = 3 if self.errors == "replace" else 1
-        kind = self.subject.kind
-        # NFKC makes 33 bytes of three; a space may become the bytes of "▁".
-        grown *= {"rewriting": 15, "pieces": 4}.get(kind, 1)
-        pending = self.now.stream.pending * (grown if kind in ("rewriting", "pieces") else 1)
-        return len(expected.data) * grown + pending + 40
+    def room(self, chunk: Chunk, final: bool) -> int:
+        """How many ids the call will give; 0 where it fails."""
+        twin = self.now.stream.copy()
+        twin.max_pending = self.now.stream.max_pending
+        try:
+            return len(twin.encode(chunk, final))
+        except (ValueError, streamtok.PendingLimitExceeded):
+            return 0
 
     def accepted(self, expected: Step, ids: list[int], final: bool) -> None:
         """A call succeeded; was it right to?"""
@@ -456,8 +453,7 @@ class StreamMachine(Machine):
     def check_bytes(self) -> None:
         """The ids given out stand for the bytes that are not pending."""
         stream, model = self.now
-        is_changed = self.subject.kind in ("spaces", "rewriting", "pieces", "template")
-        if is_changed or not self.encoding.pattern.is_total:
+        if self.subject.kind not in PLAIN or not self.encoding.pattern.is_total:
             return
         seen = model.repaired()
         given = self.encoding.decode_bytes(model.given)
