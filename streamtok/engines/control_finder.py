@@ -61,7 +61,6 @@ class _Search:
             for token in tokens
         ]
         self._is_word = [token.flags.single_word for token in tokens]
-        self.is_empty = not tokens
 
     def find(
         self, data: bytes, begin: int, start: int, stop: int, final: bool, before: str

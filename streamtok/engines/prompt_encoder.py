@@ -42,6 +42,7 @@ from .texts import TextEncoder, check_budget, first_ids
 if TYPE_CHECKING:
     from .._core.encode import Encoder, Output, Tail
     from .._types import AllowedSpecial, DisallowedSpecial, Text
+    from ..normalizers import Normalizer
     from ..patterns.pattern import Pattern
     from ..special_tokens import SpecialTokens
     from .protocol import Engine, Result
@@ -51,7 +52,6 @@ __all__ = ["PlainTexts", "PromptEncoder", "is_blank", "repaired_prompt"]
 
 _NO_FLAGS = TokenFlags()
 _BLANKS = f" \t\n\r{MARK}"
-_MOST_SPELLINGS = 64  # of a token in text that is not normalized
 
 
 class PlainTexts:
@@ -105,16 +105,18 @@ class PromptEncoder(PlainTexts):
         """
         super().__init__(*parts)
         rules, self.control = parts[-2:]
-        sought, normalized = self.tokens, []
+        first, late = self.tokens, []
         if isinstance(self.engine, ChangingEngine):
-            sought = [token for token in self.tokens if not token.flags.normalized]
-            normalized = _normalized(self.tokens, rules)
-        self.finder = ControlFinder(sought, normalized)
+            first = [token for token in self.tokens if not token.flags.normalized]
+            late = [token for token in self.tokens if token.flags.normalized]
+            if rules.normalizer:
+                _check_normalized(late, rules.normalizer)
+        self.finder = ControlFinder(first, late)
         # None: prompts are streams, since their control tokens may be of the core's second level.
         self.rules: PromptRules | None = None
-        if self.texts.is_direct and not any(token.is_control for token in normalized):
-            rules = self.engine.rules(self.matcher)
-            self.rules = PromptRules((Control, Prompt), self.finder, rules)
+        if self.texts.is_direct and not any(token.is_control for token in late):
+            change = self.engine.rules(self.matcher)
+            self.rules = PromptRules((Control, Prompt), self.finder, change)
         protected = {
             token.text: token.id
             for token in self.tokens
@@ -210,49 +212,16 @@ def repaired_prompt(prompt: Prompt, errors: str) -> Prompt:
     )
 
 
-def _normalized(tokens: Iterable[Sought], rules: TextRules) -> list[Sought]:
-    """The tokens that are found in normalized text, in every spelling that text may have before.
-
-    Raises UnsupportedPromptError where the normalizer does more than replace single characters.
+def _check_normalized(tokens: Iterable[Sought], normalizer: Normalizer) -> None:
+    """Raise UnsupportedPromptError for a control token among these, which are found in normalized
+    text, unless the normalizer replaces single characters by others that no token has.
     """
-    late = [token for token in tokens if token.flags.normalized]
-    if not rules.normalizer or not late:
-        return late
-    replaced: dict[str, str] = {}
-    for kind, *settings in rules.normalizer.spec:
-        if kind != "Replace" or [*map(len, settings)] != [1, 1]:
-            if any(token.is_control for token in late):
-                first = next(token for token in late if token.is_control)
-                raise UnsupportedPromptError(
-                    f"the control token {first.text!r} is found in normalized text only, where "
-                    "text after it may become one character with it: this encoding cannot keep "
-                    "control and text apart"
-                )
-            return []  # they are found by the core, and hide no control
-        old, new = settings
-        replaced = {char: new if to == old else to for char, to in replaced.items()}
-        replaced.setdefault(old, new)
-    found: dict[str, Sought] = {}
-    for token in late:
-        text = "".join([replaced.get(char, char) for char in token.text])
-        found.setdefault(text, token)
-    spelled = []
-    for text in sorted(found, key=lambda text: -len(text.encode())):
-        before = [
-            [
-                *(old for old, new in replaced.items() if new == char),
-                *([char] * (char not in replaced)),
-            ]
-            for char in text
-        ]
-        spellings = [
-            "".join(chars)
-            for chars in itertools.islice(itertools.product(*before), _MOST_SPELLINGS + 1)
-        ]
-        if len(spellings) > _MOST_SPELLINGS:
+    control = [token.text for token in tokens if token.is_control]
+    kept = {*"".join([token.text for token in tokens])}
+    for kind, *replaced in normalizer.spec if control else ():
+        if kind != "Replace" or [*map(len, replaced)] != [1, 1] or kept.intersection(replaced):
             raise UnsupportedPromptError(
-                f"the token {text!r} is found in normalized text, which may be spelled in more "
-                f"than {_MOST_SPELLINGS} ways"
+                f"the control token {control[0]!r} is found in normalized text only, where it and "
+                "the text around it may have changed, so this encoding cannot keep control and "
+                "text apart; with_control_tokens can leave it out"
             )
-        spelled += [found[text]._replace(text=spelling) for spelling in spellings]
-    return spelled

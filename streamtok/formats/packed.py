@@ -96,6 +96,7 @@ class _Packed(_Record):
     special_tokens: dict[str, int]
     rules: _Rules
     template: tuple[tuple[Id, ...], tuple[Id, ...]]
+    control_tokens: tuple[str, ...] | None
     eos: tuple[Id, ...]
     truncation: dict[str, Any] | None
     padding: dict[str, Any] | None
@@ -114,6 +115,7 @@ def dumps_packed(encoding: Encoding) -> bytes:
         known.tokens, known.offsets, known.ids, known.lefts, known.byte_ids, known.ties,
         dict(sorted(known.decode_only.items())), definition.table.parts(), known.model,
     )  # fmt: skip
+    control = definition.arguments["control_tokens"]
     packed = _Packed(
         encoding.name,
         definition.pat_str,
@@ -122,6 +124,7 @@ def dumps_packed(encoding: Encoding) -> bytes:
         definition.specials.special,
         _packed_rules(definition.rules),
         definition.template,
+        None if control is None else tuple(sorted(control)),
         *definition.model_settings,
     )
     return seal(PACKED_MAGIC, packed, _as_builtins)
@@ -161,6 +164,7 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
             special_tokens=packed.special_tokens,
             rules=_rules(packed.rules),
             template=Template(*packed.template),
+            control_tokens=packed.control_tokens,
         )
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         why = str(error).removeprefix(f"{source}: ")[:MAX_MESSAGE]

@@ -17,7 +17,7 @@ a token's name, only where it is, and whether its first and its last character b
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..patterns.unicode_classes import UnicodeTable
@@ -45,13 +45,12 @@ Encode = Callable[[str], list[int]]
 def encode_prompt(
     prompt: Prompt,
     tokens: Sequence[NamedToken],
-    replaced: Mapping[str, str],
     renamed: Callable[[dict[str, NamedToken]], Encode],
 ) -> list[int]:
     """The ids of a prompt.
 
-    tokens: the one that is preferred first. replaced: single characters that the normalizer
-    changes. renamed: what encodes text with these names in place of all control tokens.
+    tokens: the one that is preferred first. The normalizer may change no character of those that
+    are `normalized`. renamed: what encodes text with these names in place of all control tokens.
     """
     nonce = 0xF0000  # names consist of characters that no other text has
     while any(chr(nonce + i) in str(prompt) for i in range(4)):
@@ -67,52 +66,39 @@ def encode_prompt(
     parts = []
     for text, is_control in prompt.spans:
         last = 0
-        for start, stop, token in find_control(text, tokens, replaced) if is_control else ():
+        for start, stop, token in find_control(text, tokens) if is_control else ():
             parts += [text[last:start], names[token]]
             last = stop
         parts.append(text[last:])
     return renamed({name: token for token, name in names.items()})("".join(parts))
 
 
-def find_control(
-    run: str, tokens: Sequence[NamedToken], replaced: Mapping[str, str]
-) -> list[Match]:
+def find_control(run: str, tokens: Sequence[NamedToken]) -> list[Match]:
     """Where the control tokens of a run of control are."""
-    first = [token for token in tokens if not token.normalized]
-    second: dict[str, NamedToken] = {}
-    for token in tokens:
-        if token.normalized:
-            second.setdefault(_changed(token.text, replaced), token)
+    late = [token for token in tokens if token.normalized]
     found: list[Match] = []
     last = 0
-    for match in [*_search(run, first), (len(run), len(run), None)]:
-        between = _changed(run[last : match[0]], replaced)
-        late = [second[text]._replace(text=text) for text in sorted(second, key=_size)]
-        for start, stop, token in _search(between, late):
-            found.append((last + start, last + stop, second[token.text]))
-        if match[2] is not None:
-            found.append((match[0], match[1], match[2]))
-        last = match[1]
+    for start, stop, token in _search(run, [token for token in tokens if not token.normalized]):
+        found += _search(run, late, last, start)
+        found.append((start, stop, token))
+        last = stop
+    found += _search(run, late, last, len(run))
     return [match for match in found if match[2].is_control]
 
 
-def _changed(text: str, replaced: Mapping[str, str]) -> str:
-    return "".join([replaced.get(one, one) for one in text])
-
-
-def _size(text: str) -> int:
-    return -len(text.encode())
-
-
-def _search(text: str, tokens: Sequence[NamedToken]) -> list[Match]:
+def _search(
+    text: str, tokens: Sequence[NamedToken], begin: int = 0, end: int | None = None
+) -> list[Match]:
+    """The tokens in text[begin:end], outside of which nothing matters."""
     found = []
-    at = 0
+    text = text[:end]
+    at = begin
     while at < len(text):
         for token in tokens:
             if not text.startswith(token.text, at):
                 continue
             stop = at + len(token.text)
-            touches = (at > 0 and is_in_word(text[at - 1])) or is_in_word(text[stop : stop + 1])
+            touches = (at > begin and is_in_word(text[at - 1])) or is_in_word(text[stop : stop + 1])
             if not (token.single_word and touches):
                 found.append((at, stop, token))
             at = stop - 1  # where it touches a word, too, it is passed over as a whole

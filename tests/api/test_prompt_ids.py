@@ -13,6 +13,7 @@ import streamtok
 from streamtok import Control, Prompt, UnsupportedPromptError
 from streamtok.engines.control_finder import ControlFinder
 from streamtok.engines.rules import TextRules, TokenFlags
+from streamtok.formats.packed import dumps_packed, loads_packed
 from streamtok.normalizers import Form, Normalizer, Replace
 
 from ..conftest import encoding_of
@@ -46,7 +47,7 @@ FAMILIES = {
     "words": flagged(s={"single_word": True}, t={"single_word": True, "lstrip": True}),
     "normalizer": flagged(Normalizer([Form("NFC")]), s={"lstrip": True, "rstrip": True}),
     "characters": flagged(
-        Normalizer([Replace("\u2581", " "), Replace("<", "[")]),
+        Normalizer([Replace("\u2581", " "), Replace("[", "]")]),
         s={"normalized": True, "rstrip": True}, t={"normalized": True, "single_word": True},
     ),
     "two levels": flagged(s={"normalized": True, "lstrip": True}, u={"rstrip": True}),
@@ -104,7 +105,9 @@ def test_control_tokens() -> None:
     assert other.control_tokens == {"<s>", "<t>"}
     assert other.encode(Prompt("<u><t>")) == [310, 60, 116, 62]
     assert enc.with_control_tokens(()).encode(C("<s><t>")) == [60, 115, 62, 311]
-    assert pickle.loads(pickle.dumps(other)).control_tokens == other.control_tokens
+    packed = loads_packed(dumps_packed(other))
+    for copied in (pickle.loads(pickle.dumps(other)), packed):
+        assert copied.control_tokens == other.control_tokens
     more = other.with_special_tokens({"<v>": None})
     assert more.control_tokens == {"<s>", "<t>", "<v>"}
     with pytest.raises(ValueError, match="'<x>' is neither a special token nor an added token"):
@@ -117,6 +120,7 @@ def test_control_tokens() -> None:
 REFUSED = {
     "a normalizer": flagged(Normalizer([Form("NFC")]), s={"normalized": True}),
     "two characters": flagged(Normalizer([Replace("  ", " ")]), t={"normalized": True}),
+    "a character of it": flagged(Normalizer([Replace("<", "[")]), t={"normalized": True}),
     "a token of the model": make_encoding(PATTERN, RANKS, {"hello": 261}),
 }
 

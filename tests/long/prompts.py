@@ -58,25 +58,19 @@ class Law:
             for text, id in specials.preferred
             if text in encoding.control_tokens or text in specials.added
         ]
-        normalizer = definition.rules.normalizer
-        self.replaced: dict[str, str] = {}
-        for kind, old, new in normalizer.spec if self._replaces_characters() else ():
-            assert kind == "Replace"
-            self.replaced = {a: new if b == old else b for a, b in self.replaced.items()}
-            self.replaced.setdefault(old, new)
-
-    def _replaces_characters(self) -> bool:
-        normalizer = self.encoding.definition.rules.normalizer
-        return bool(normalizer) and all(
-            step[0] == "Replace" and len(step[1]) == len(step[2]) == 1 for step in normalizer.spec
-        )
 
     @property
     def is_refused(self) -> bool:
         """Whether the law refuses the encoding."""
-        late = any(token.normalized and token.is_control for token in self.tokens)
-        if late and self.encoding.definition.rules.normalizer and not self._replaces_characters():
-            return True
+        late = [token for token in self.tokens if token.normalized]
+        normalizer = self.encoding.definition.rules.normalizer
+        if normalizer and any(token.is_control for token in late):
+            characters = {*"".join([token.text for token in late])}
+            for kind, *settings in normalizer.spec:
+                if kind != "Replace" or len(settings[0]) > 1 or len(settings[1]) != 1:
+                    return True
+                if not characters.isdisjoint(settings):
+                    return True
         model = self.encoding.definition.vocabulary.model
         encode = self.renamed({})
         return any(
@@ -114,7 +108,7 @@ class Law:
         return lambda text: [back.get(id, id) for id in other.encode(text, allowed_special="all")]
 
     def encode(self, prompt: Prompt) -> list[int]:
-        return encode_prompt(prompt, self.tokens, self.replaced, self._renamed_once)
+        return encode_prompt(prompt, self.tokens, self._renamed_once)
 
     def _renamed_once(self, names: dict[str, NamedToken]) -> Encode:
         """`renamed`, kept: the names are others only where a prompt has their characters."""
@@ -245,10 +239,10 @@ def check_prompt(law: Law, prompt: Prompt, rng: random.Random) -> bool:
     places, at = [], 0
     for text, is_control in prompt.spans:
         if is_control:
-            found = find_control(text, law.tokens, law.replaced)
+            found = find_control(text, law.tokens)
             places += [(at + start, at + stop, token) for start, stop, token in found]
         at += len(text)
-    if find_control(str(prompt), law.tokens, law.replaced) != places:
+    if find_control(str(prompt), law.tokens) != places:
         return False
     # In plain text, a token that is passed over because it touches a word hides others, and a
     # blank one may be taken by the token before it.

@@ -299,7 +299,7 @@ cdef class Tail:
             st_leave(&self.busy)
 
 
-cdef int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint final, bint foresees) except -1:
+cdef inline int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint final, bint foresees) except -1:
     """Take a text in. foresees: there will be an array of the ids."""
     cdef Text text
     cdef Found refused

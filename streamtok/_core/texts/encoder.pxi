@@ -97,7 +97,8 @@ cdef inline void begin_whole(Work* w, Levels* levels, bint count_only, size_t* t
     total[0] = 0
     w.counts_only = count_only
     w.forgotten = 0
-    memset(levels, 0, sizeof(Levels))
+    levels.takes_blanks = levels.is_after_word = levels.is_before_word = False
+    levels.next_flags = 0
     levels.where[0] = levels.where[1] = PLACE_BEGIN | PLACE_FIRST
 
 
