@@ -117,6 +117,7 @@ class Encoding(FastEncoding):
                     f"the highest id is {self.max_token_value}"
                 )
         texts = definition.texts
+        self._encode_any = texts.encode  # for texts that have no fast path
         encoder = definition.encoder if texts.is_direct else None
         self._set_parts(definition.decoder, rules.drops_first_space, encoder, texts.rules)
 
@@ -387,12 +388,12 @@ class Encoding(FastEncoding):
     # Encoding. `encode`, `encode_ordinary`, `encode_to_numpy` and `count` are in
     # `_core/texts/fast_path.pxi`, and their settings in `special_tokens.py`.
 
-    def _encode_any(self, text: Any, *settings: Any) -> Any:
-        """The ids of what has no fast path; settings: as for `TextEncoder.encode`."""
+    def _encode_other(self, text: Any, *settings: Any) -> Any:
+        """The ids of what is no text, but a prompt; settings: as for `TextEncoder.encode`."""
         definition = self.definition
         prompt = prompt_of(text)
         if prompt is None:
-            return definition.texts.encode(text, *settings)
+            return self._encode_any(text, *settings)  # raises
         self._keep_prompts(definition.prompts.rules)
         return definition.prompts.encode_any(prompt, definition.template, *settings)
 

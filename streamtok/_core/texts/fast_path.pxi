@@ -3,7 +3,7 @@
 Encoding a prompt or a log line of 100 bytes takes less time than a few Python calls. So
 `Encoding.encode`, `encode_ordinary`, `encode_to_numpy`, `count` and `decode` are defined here. They
 first check for the usual case: a small, well-formed text and the usual settings. All other texts go to the `_encode_any` that the derived class has, which takes any text
-and raises the errors.
+and raises the errors; what is not a text goes to its `_encode_other`.
 """
 
 cdef enum:
@@ -24,7 +24,7 @@ cdef str NOT_READY = "this Encoding was not made by its own __init__"
 
 cdef class FastEncoding:
     """The base of `Encoding`: its calls that have a fast path, and what they need. Of a derived
-    class, it calls `_encode_any` only.
+    class, it calls `_encode_any` and `_encode_other` only.
     """
 
     cdef Encoder encoder            # None: there is no fast path
@@ -170,6 +170,9 @@ cdef class FastEncoding:
                        object max_tokens):
         if self.decoder is None:
             raise ValueError(NOT_READY)
+        if not is_text_like(text):
+            return self._encode_other(text, allowed_special, disallowed_special, errors,
+                                      outputs[<int>form], add_special_tokens, num_threads, max_tokens)
         return self._encode_any(text, allowed_special, disallowed_special, errors, outputs[<int>form],
                                 add_special_tokens, num_threads, max_tokens)
 
