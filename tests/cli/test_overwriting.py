@@ -327,22 +327,21 @@ def test_devices_need_no_force(keep: Path) -> None:
 
 @pytest.mark.parametrize("more", [[], ["--resume"]])
 def test_a_shorter_run_with_force_removes_the_shards_behind_it(
-    tmp_path: Path, keep: Path, more: list[str]
+    tmp_path: Path, more: list[str]
 ) -> None:
     other = tmp_path / "a_notes.npy"
     other.write_bytes(b"not a shard")
-    command = ["encode", "-q", "--lines", str(keep), "-o", str(tmp_path / "a.npy")]
-    command += ["--shard-tokens", "20"]
-    assert run(*command, *more).returncode == 0
+    command = ["encode", "-q", "--lines", "-o", str(tmp_path / "a.npy"), "--shard-tokens", "20"]
+    assert run(*command, *more, stdin=TEXT).returncode == 0
     assert len(list(tmp_path.glob("a_0*.npy"))) > 2
     before = contents(tmp_path)
     assert "a_000000.npy exists; --force" in fails(*command, *more)
     assert contents(tmp_path) == before
     more = [*more, "--force"]
-    keep.write_bytes(TEXT[:50])
-    assert run(*command, *more).returncode == 0
-    names = {"a_000000.npy", "a_000000.npy.json", "a_notes.npy", keep.name}
+    assert run(*command, *more, stdin=TEXT[:50]).returncode == 0
+    names = {"a_000000.npy", "a_000000.npy.json", "a_notes.npy"}
     assert {one.name for one in tmp_path.iterdir()} == names
+    assert run(*command, *more, stdin=TEXT).returncode == 0
 
 
 @pytest.mark.parametrize("more", [[], ["--resume"]])
