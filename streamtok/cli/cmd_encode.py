@@ -89,11 +89,10 @@ def run(args: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         output.refuse_inputs(names)
         sizes = [one.size for one in opened]
-        option = "--workers" if job.workers else "--resume" if job.resume else ""
-        if option and None in sizes and not job.follow:
-            raise Misused(f"{option} needs files as inputs: a pipe cannot be read again")
         encoder = None
         if job.workers is not None:
+            if None in sizes:
+                raise Misused("--workers needs files as inputs")
             from ..jobs.worker_pool import InProcesses
 
             find = find_cuts(job, encoding)

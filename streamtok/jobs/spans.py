@@ -76,7 +76,7 @@ def spans_after(
 
 def inside(at: int) -> dict[str, int | None]:
     """The position at a byte or row, of a process that does not know the records before it."""
-    return {"at": at, "records": None}
+    return {"at": at, "records": None, "crc": 0}
 
 
 def _stops(path: str, at: int, reading: Reading, find: FindCut | None) -> Iterator[int]:

@@ -223,7 +223,6 @@ def _base64(byte: int) -> str:
         (["encode", "-o", "x", "--workers", "2", "--follow"], "--follow cannot be used with"),
         (["encode", "x", "--task", "0/2"], "need files as inputs and a folder as -o"),
         (["encode", "--workers", "2"], "--workers needs files as inputs"),
-        (["encode", "--resume", "-o", "y"], "--resume needs files as inputs: a pipe cannot"),
     ],
 )
 def test_wrong_usage_names_the_help_of_the_command(args: list[str], message: str) -> None:

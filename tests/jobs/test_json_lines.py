@@ -62,7 +62,7 @@ def test_a_line_is_too_long_however_it_comes(size: int) -> None:
 
 @pytest.mark.parametrize("size", [7, 64, 1 << 16])
 def test_going_on_amid_bad_lines(size: int) -> None:
-    """A position is a line's begin."""
+    """A position is a line's begin, with the CRC of all before, also of what was skipped."""
     rng = random.Random(39)
     lines = [
         json.dumps({rng.choice("ttu"): "x" * rng.choice([3, 300])}).encode() for _ in range(40)
@@ -76,11 +76,13 @@ def test_going_on_amid_bad_lines(size: int) -> None:
     for block in chunked(data, size):
         found += texts_in(first.split(block))
         bad: list[BadRecord] = []
-        start = Start(first.consumed, first.records)
+        start = Start(first.consumed, first.records, first.crc)
         second = JsonLines("t", "rows", start=start, on_bad=bad.append)
         rest = texts_in(second.split(data[first.consumed :])) + texts_in(second.finish())
         assert found + rest == whole
-        assert (second.consumed, second.records) == (last.consumed, last.records)
+        assert (second.consumed, second.records, second.crc) == (
+            last.consumed, last.records, last.crc
+        )  # fmt: skip
         places = [one.place for one in first_bad + bad]
         assert places == [one.place for one in whole_bad]
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -31,6 +32,7 @@ from ..system_calls import at_most
 
 pytestmark = POSIX
 SCENARIOS = {one.name: one for one in crash.scenarios(6_000)}
+FORKED = [name for name, one in SCENARIOS.items() if one.stdin is None]
 UNIT = 4096
 SMALL = f"""from streamtok.jobs.sources import unit_ends
 unit_ends.UNIT = {UNIT}"""
@@ -48,15 +50,15 @@ def _small_units(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def good() -> dict[str, dict[str, bytes]]:
     found = {}
-    for name, scenario in SCENARIOS.items():
+    for name in FORKED:
         with tempfile.TemporaryDirectory() as folder:
-            scenario.prepare(Path(folder))
-            assert crash.die_at_step(scenario, Path(folder), None, resume=False) == 0
-            found[name] = crash.results(Path(folder), scenario)
+            SCENARIOS[name].prepare(Path(folder))
+            assert crash.die_at_step(SCENARIOS[name], Path(folder), None, resume=False) == 0
+            found[name] = crash.results(Path(folder), SCENARIOS[name])
     return found
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", FORKED)
 def test_death_in_the_middle_of_a_system_call(
     name: str, good: dict[str, dict[str, bytes]], tmp_path: Path
 ) -> None:
@@ -83,8 +85,9 @@ def test_death_in_the_middle_of_a_system_call(
     assert deaths > 2
 
 
-def test_kill_9_of_a_real_process() -> None:
-    name = "npy in shards, of packed files"
+@pytest.mark.parametrize("name", ["npy in shards, of packed files", "text, of standard input"])
+def test_kill_9_of_a_real_process(name: str) -> None:
+    """Standard input comes slowly, and again from its beginning after each kill."""
     scenario = next(one for one in crash.scenarios(9_000) if one.name == name)
     good = crash.expected(scenario)
     # A run may end before its kill: one of some is killed.
@@ -121,13 +124,11 @@ def interrupt(text: Path, out: Path, *more: str) -> None:
     assert not out.exists()
 
 
-def test_a_signal_makes_a_checkpoint(tmp_path: Path) -> None:
-    log, out = tmp_path / "app.log", tmp_path / "out.bin"
-    log.write_bytes(TEXT[:100_000])
-    command = ["encode", "--follow", str(log), "-o", str(out), "--resume", "--lines"]
-    command += ["--checkpoint-every", "1000"]
-    program = wrapped(f"{FOREGROUND}\n{SMALL}", *command)
-    with Live(program) as live:
+def test_a_signal_makes_a_checkpoint(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    command = ["encode", "-o", str(out), "--resume", "--lines", "--checkpoint-every", "1000"]
+    with Live(wrapped(f"{FOREGROUND}\n{SMALL}", *command)) as live:
+        live.stdin.write(TEXT[:100_000])
         end = time.monotonic() + 20
         while not any(one.stat().st_size for one in tmp_path.glob(".streamtok*.part")):
             assert time.monotonic() < end
@@ -136,11 +137,16 @@ def test_a_signal_makes_a_checkpoint(tmp_path: Path) -> None:
         assert live.process.wait(20) == 128 + signal.SIGTERM
         said = live.stderr.read().decode()
     assert said.endswith(f"streamtok: stopped; the same command continues {out}\n")
-    with Live(program) as live:
-        note = live.stderr.readline().decode()
-        assert re.match(rf"streamtok: {out}: continuing after [1-9][0-9,]* documents, [1-9]", note)
-        live.process.send_signal(signal.SIGTERM)
-        assert live.process.wait(20) == 128 + signal.SIGTERM
+    done = run(*command, stdin=TEXT)
+    assert done.returncode == 0
+    lines = TEXT.count(b"\n") + (not TEXT.endswith(b"\n"))
+    note, summary = done.stderr.decode().splitlines()[:2]
+    assert re.match(rf"streamtok: {out}: continuing after [1-9][0-9,]* documents, [1-9]", note)
+    assert f"1 input, {lines:,} documents, " in summary
+    good = tmp_path / "good.bin"
+    run("encode", "-o", str(good), "--lines", "-q", stdin=TEXT)
+    assert out.read_bytes() == good.read_bytes()
+    assert (tmp_path / "out.bin.json").read_bytes() == (tmp_path / "good.bin.json").read_bytes()
 
 
 def line(row: object) -> bytes:
@@ -255,14 +261,16 @@ def test_two_names_of_one_output_meet(text: Path, tmp_path: Path, case: int) -> 
     """While one process writes, the other one is refused before it touches anything."""
     first, second = other_names(tmp_path)[case]
     for one, two in ((first, second), (second, first)):
-        command = ["encode", "-q", "--chunk-size", "1k"]
+        command = ["encode", "-q", "--resume", "--chunk-size", "1k"]
         with Live(wrapped("", *command, *one)) as live:
             end = time.monotonic() + 60
             while not list(tmp_path.glob(".streamtok-*.part")):
                 assert time.monotonic() < end
                 time.sleep(0.01)
+            while not list(tmp_path.glob("*.checkpoint")):
+                time.sleep(0.01)
             before = {path.name for path in tmp_path.glob("[!.]*")}
-            for more in (["--resume"], ["--force"]):
+            for more in ([], ["--force"]):
                 error = fails(*command, str(text), *two, *more)
                 assert error.endswith(": another process is writing it")
             plain = fails("encode", "-q", str(text), *two)
@@ -391,6 +399,21 @@ def test_a_device_cannot_be_resumed() -> None:
     done = run("encode", "--resume", "-o", "/dev/null")
     assert done.returncode == 2
     assert "--resume needs a regular file: give one with -o" in done.stderr.decode()
+
+
+def test_standard_input_must_come_again(tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt_stdin = wrapped(
+        LIMIT,
+        *resumed(Path("-"), out, "--checkpoint-every", "0"),
+    )
+    assert "too large" in only_error(spawn(interrupt_stdin, input=TEXT))
+    for other in (b"X" + TEXT[1:], TEXT[:1000], gzip.compress(TEXT[:5000])):
+        error = fails(*resumed(Path("-"), out), stdin=other)
+        assert "standard input does not begin with the " in error
+    packed = gzip.compress(TEXT)  # the text counts, not how it is packed
+    assert run(*resumed(Path("-"), out), stdin=packed).returncode == 0
+    assert run("decode", str(out)).stdout == TEXT
 
 
 def test_a_full_disk_says_that_the_same_command_continues(text: Path, tmp_path: Path) -> None:

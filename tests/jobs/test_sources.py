@@ -188,13 +188,15 @@ def test_a_new_splitter_goes_on(data: bytes, at: st.DataObject) -> None:
     first = Delimited(b"ab-")
     parts = one_by_one(first.split(data[:place]))
     is_open = bool(parts and not parts[-1][1])
-    second = Delimited(b"ab-", Start(first.consumed, first.records, is_open))
+    second = Delimited(b"ab-", Start(first.consumed, first.records, first.crc, is_open))
     parts += one_by_one(second.split(data[first.consumed :]) + second.finish())
     whole = Delimited(b"ab-")
     expected = documents_of(whole, iter([data]))
     found = b"".join(b"%s%s" % (text, b"|" if end else b"") for text, end in parts)  # type: ignore[str-bytes-safe]
     assert found.split(b"|")[:-1] == expected
-    assert (second.consumed, second.records) == (whole.consumed, whole.records)
+    assert (second.consumed, second.records, second.crc) == (
+        whole.consumed, whole.records, whole.crc
+    )  # fmt: skip
 
 
 def test_whole_is_one_document_even_when_empty() -> None:

@@ -24,6 +24,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
@@ -74,7 +75,7 @@ def make_rows(rng: random.Random, text: str, row: Callable[[object], dict[str, o
 
 @dataclass
 class Scenario:
-    """A command line, whose files are made in a folder. out: the output.
+    """A command line, whose files are made in a folder. out: the output; stdin: fed slowly.
 
     policies: options of which each process takes some; they decide about nothing in these inputs.
     unit: bytes, so that small inputs have many units.
@@ -84,6 +85,7 @@ class Scenario:
     args: list[str]
     out: str
     files: dict[str, bytes] = field(default_factory=dict)
+    stdin: bytes | None = None
     resume: list[str] = field(default_factory=lambda: RESUME)
     policies: list[list[str]] = field(default_factory=lambda: [[]])
     unit: int = 600
@@ -123,7 +125,7 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
         Scenario("JSONL, of paragraphs", ["--delimiter", r"\n\n", *end], "out.jsonl", packed),
         Scenario("Parquet, of lines", ["--lines", *shards], "out.parquet", plain),
         Scenario("large blocks on two threads", [], "out.u32", large, resume=LARGE, unit=140_000),
-        Scenario("text, of lines", ["--lines"], "out.txt", plain),
+        Scenario("text, of standard input", ["--lines"], "out.txt", {}, texts[0].encode()),
     ]
 
 
@@ -167,18 +169,34 @@ def expected(scenario: Scenario) -> dict[str, bytes]:
 
 @contextlib.contextmanager
 def spawned(scenario: Scenario, folder: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A real process."""
+    """A real process; its standard input comes slowly, a little at a time."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(scenario.unit), *scenario.command(folder, *more)],
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if scenario.stdin is None else subprocess.PIPE,
         env=ENV,
     )
+    feeder = None
+    if scenario.stdin is not None:
+        feeder = threading.Thread(target=_feed, args=(process, scenario.stdin))
+        feeder.start()
     try:
         yield process
     finally:
         if process.poll() is None:
             process.kill()
         process.wait()
+        if feeder is not None:
+            feeder.join()
+
+
+def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
+    assert process.stdin is not None
+    step = max(1, len(data) // 40)
+    with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
+        for start in range(0, len(data), step):
+            pipe.write(data[start : start + step])
+            pipe.flush()
+            time.sleep(0.01)
 
 
 def kill_at_random(scenario: Scenario, rng: random.Random, good: dict[str, bytes]) -> int:

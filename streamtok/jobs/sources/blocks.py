@@ -11,6 +11,7 @@ import errno
 import os
 import select
 import stat
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TypeAlias
@@ -154,12 +155,21 @@ def is_ready(fd: int) -> bool:
         return False
 
 
-def without_first(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """The blocks without their first `size` bytes."""
-    for block in blocks:
-        if size < len(block):
-            yield block[size:]
+def skip_known(blocks: Iterator[bytes], size: int, crc: int, changed: Exception) -> Iterator[bytes]:
+    """Yield the blocks without their first `size` bytes, which were read before.
+
+    Raises `changed` unless these bytes are there and have the CRC-32 `crc`.
+    """
+    found, rest = 0, b""
+    while size and (block := next(blocks, b"")):
+        found = zlib.crc32(memoryview(block)[:size], found)
+        rest = block[size:]
         size = max(0, size - len(block))
+    if size or found != crc:
+        raise changed
+    if rest:
+        yield rest
+    yield from blocks
 
 
 def up_to(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:

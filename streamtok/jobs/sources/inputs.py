@@ -2,8 +2,9 @@
 
 Each is a source of documents. It yields groups of parts (see `splitters`). Between two groups,
 `position` tells as JSON where the next group begins, so that another process can continue there.
-Positions count decompressed bytes: a compressed file is decompressed from its beginning again. What
-cannot be read again, such as standard input, has no later process.
+Positions count decompressed bytes: a compressed file is decompressed from its beginning again, and
+standard input must be sent again from its beginning. In both cases the CRC of the skipped bytes
+must match.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .blocks import (
     is_compressed,
     is_ready,
     open_blocks,
-    without_first,
+    skip_known,
 )
 from .compression import unpack
 from .fingerprint import FileWatch, fingerprint
@@ -108,7 +109,7 @@ class ByteInput(Input):
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
         start = Start(is_open=is_open)
         if position:
-            start = Start(position["at"], position["records"], is_open)
+            start = Start(position["at"], position["records"], position["crc"], is_open)
         splitter = self._splitter = self._make_splitter(self.name, start)
         self._divider = Divider(splitter, self.clean)
         look = None if start.at else self._look
@@ -140,6 +141,20 @@ class ByteInput(Input):
         is_read: all of it has been read.
         """
 
+    def _unpacked(
+        self, blocks: Iterator[bytes], position: dict[str, Any] | None
+    ) -> Iterator[bytes]:
+        """The blocks of an input, decompressed, from `position` on, which is read again."""
+        texts = unpack(blocks, self.name)
+        if position:
+            at = position["at"]
+            changed = CheckpointError(
+                f"{self.name} does not begin with the {at} bytes that were read before the "
+                "checkpoint"
+            )
+            texts = skip_known(texts, at, position["crc"], changed)
+        return texts
+
     def stop(self) -> list[Part]:
         if self._splitter is None or not self.read:
             return []
@@ -169,6 +184,7 @@ class ByteInput(Input):
         return {
             "at": self._splitter.consumed,
             "records": None if self._splitter.counted_from else self._splitter.records,
+            "crc": self._splitter.crc,
         }
 
 
@@ -208,8 +224,8 @@ class FileInput(ByteInput):
 
     def fingerprint(self) -> dict[str, Any]:
         about = self._about if self._watch is None else self._watch.fingerprint()
-        assert about is not None
-        return {"name": self.name, **about._asdict()}
+        # A pipe or device has none: the CRC is compared instead.
+        return {"name": self.name} | ({} if about is None else about._asdict())
 
     def _check_unchanged(self, is_read: bool = True) -> None:
         if self._watch is not None:  # of an object, who reads it asks at the end
@@ -222,8 +238,10 @@ class FileInput(ByteInput):
         if self.size is None or is_compressed(self._path):
             # Closed here: an error of closing would be lost where the generator is collected.
             with contextlib.closing(self._counted(0)) as blocks:  # type: ignore[type-var]
-                yield from without_first(unpack(blocks, self.name), at)
+                yield from self._unpacked(blocks, position)
             return
+        assert self._splitter is not None
+        self._splitter.has_crc = False  # `fingerprint` tells whether it is the same
         self.read += at
         yield from self._counted(at)
 

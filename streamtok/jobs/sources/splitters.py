@@ -9,6 +9,7 @@ which everything has been returned; a new splitter that is fed from there contin
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -52,13 +53,14 @@ def together(texts: Sequence[str | bytes]) -> list[Part]:
 
 
 class Start(NamedTuple):
-    """Where a splitter begins: bytes of the text before, and the records in them.
+    """Where a splitter begins: bytes of the text before, the records in them, their CRC-32.
 
     records: None if they were not counted; is_open: inside a document.
     """
 
     at: int = 0
     records: int | None = 0
+    crc: int = 0
     is_open: bool = False
 
 
@@ -68,11 +70,12 @@ BEGINNING = Start()
 class Splitter:
     """The interface and the counters of a splitter.
 
-    consumed: bytes returned as parts or skipped for good; records: lines or documents that have
-    ended, since byte `counted_from`. name: the input; unit: what a record is called, "" if there is
-    only one.
+    consumed: bytes returned as parts or skipped for good; crc: their CRC-32, if has_crc is set;
+    records: lines or documents that have ended, since byte `counted_from`. name: the input; unit:
+    what a record is called, "" if there is only one.
     """
 
+    has_crc = True
     name = ""
     unit = ""
 
@@ -80,6 +83,7 @@ class Splitter:
         self.consumed = start.at
         self.records = start.records or 0
         self.counted_from = start.at if start.records is None else 0
+        self.crc = start.crc
         self._first = self.records + 1
         self._holes: list[int] = []
 
@@ -100,6 +104,8 @@ class Splitter:
 
     def _consume(self, data: bytes | memoryview) -> None:
         self.consumed += len(data)
+        if self.has_crc:
+            self.crc = zlib.crc32(data, self.crc)
 
     def split(self, block: bytes) -> list[Part]:
         """The parts that the block completes."""
