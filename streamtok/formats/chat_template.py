@@ -135,6 +135,8 @@ class ChatTemplate:
         found = self._others.keys() & ids
         texts = self._control.union([self._others[id] for id in found])
         if texts not in self._encodings:
+            if len(self._encodings) == 8:
+                self._encodings.clear()
             self._encodings[texts] = self._encoding.with_control_tokens(texts)
         return self._encodings[texts].encode(prompt)
 

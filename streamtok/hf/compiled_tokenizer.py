@@ -172,6 +172,8 @@ class Compiled:
         from ..formats.chat_template import ChatTemplate
 
         if source not in self._chat_templates:
+            if len(self._chat_templates) == 8:
+                self._chat_templates.clear()
             self._chat_templates[source] = ChatTemplate(source, self.encoding)
         return self._chat_templates[source]
 

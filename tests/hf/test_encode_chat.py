@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -67,6 +68,12 @@ TOKENS = {
 }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _leaves_transformers_as_it_was() -> Iterator[None]:
+    yield
+    streamtok.hf.unpatch_transformers()
+
+
 def model_of(source: str) -> Model:
     return small_model(source, TOKENS[source])
 
@@ -110,6 +117,16 @@ def test_other_added_tokens_stay_tokens() -> None:
     ids = encode_chat(model.tokenizer, messages)
     tokens = [model.real.id_to_token(id) for id in ids]
     assert [tokens.count(token) for token in [*others, "<|im_end|>"]] == [1, 1, 1]
+
+
+def test_more_templates_and_more_control_tokens_than_are_kept() -> None:
+    tokens = [f"<t{i}>" for i in range(40)]
+    model = small_model("", tokens)
+    for i, token in enumerate(tokens[1::2]):  # those that are not special
+        content = Control(token) + token
+        template = f"{i}{{{{ messages[0].content }}}}" if i % 2 else "{{ messages[0].content }}"
+        ids = encode_chat(model.tokenizer, [{"content": content}], chat_template=template)
+        assert ids.count(model.real.token_to_id(token)) == 1
 
 
 @dataclasses.dataclass
