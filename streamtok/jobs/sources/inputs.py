@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from ...errors import ArchiveError, DocumentError
+from ...errors import ArchiveError, CheckpointError, DocumentError
 from ..stores.objects import describe
 from ..stores.urls import is_url
 from .blocks import (
