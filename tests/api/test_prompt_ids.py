@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import streamtok
 from streamtok import Control, Prompt, UnsupportedPromptError
+from streamtok._core.encode import LIST, GivenToken, SpecialMatcher
 from streamtok.engines.control_finder import ControlFinder
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.formats.packed import dumps_packed, loads_packed
@@ -370,3 +372,30 @@ def test_a_long_document_of_a_prompt() -> None:
         found = enc.truncate(prompt, 1000, side)
         assert found.n_tokens == len(enc.encode(found.text)) <= 1000
         assert found.n_tokens > 990
+
+
+class Wrong(ControlFinder):
+    """Gives the core a token that it has no place for."""
+
+    def parts(self, chunk: Any, run: Any, final: bool) -> Any:
+        return [GivenToken(7, b"x", 0, True)], None, 0
+
+
+def test_what_the_core_refuses() -> None:
+    enc = FAMILIES["blanks"]
+    tail = enc.definition.prompts.tail("strict").with_finder(Wrong([], []))
+    with pytest.raises(ValueError, match="given to level 1"):
+        tail.encode(Prompt(), True, LIST, 1)
+    matcher = SpecialMatcher([("<s>", 1), ("<s>x", 2)], {"<s>", "<s>x"}, ())
+    assert matcher.finds(b"a<s><s>b<s>", 0, 11, False) == (8, [(1, 4, 0), (4, 7, 0)])
+    assert matcher.finds(b"a<s><s>b<s>", 2, 11, True) == (11, [(4, 7, 0), (8, 11, 0)])
+    for start, stop in ((3, 2), (0, 12)):
+        with pytest.raises(ValueError, match="no bytes"):
+            matcher.finds(b"a<s><s>b<s>", start, stop, True)
+    with pytest.raises(ValueError, match="has no text"):
+        GivenToken(1, b"")
+    rules = CHAT.definition.prompts.rules
+    assert rules is not None
+    for spans in ((("x", 1, 2),), ((1, False),), ((b"x", True),), [("x", True)], None):
+        with pytest.raises((TypeError, ValueError)):
+            rules.encode(CHAT.definition.encoder, SimpleNamespace(spans=spans), "strict", LIST)

@@ -41,7 +41,7 @@ cdef object encode_prompt(Encoder encoder, PromptRules prompts, object prompt, s
         if PyUnicode_Check(part):
             room += st_transcode_room(part)
         elif type(part) is not GivenToken:
-            room += <size_t>len(<bytes>part)
+            room += <size_t>len(<bytes?>part)
     need_scanner(encoder)
     workspace = encoder.take()
     enter_rules(rules)
