@@ -20,7 +20,6 @@ import numpy as np
 
 from .._core.encode import (
     ARRAY,
-    LIST,
     GivenToken,
     PromptRules,
     SpecialMatcher,
@@ -149,9 +148,6 @@ class PromptEncoder(PlainTexts):
         if max_tokens is None:
             return template.around(self.encode(prompt, errors, output))
         budget = check_budget("max_tokens", max_tokens)
-        if not self.texts.is_direct:
-            ids: list[int] = template.around(self.encode(prompt, errors, LIST))
-            return ids[:budget]
         return first_ids(repaired_prompt(prompt, errors), self.tail(errors, template), budget)
 
     def tail(self, errors: str, template: Template = NO_TEMPLATE) -> Tail:

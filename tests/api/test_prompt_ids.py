@@ -300,10 +300,10 @@ def test_patterns_without_tables() -> None:
     prompt = C("<s>a") + "b<s>" + C("<s>")
     assert enc.encode(prompt) == [402, 97, 98, 60, 115, 62, 402]
     assert enc.count(prompt) == 7
-    assert enc.encode(prompt, max_tokens=2) == [402, 97]
     assert enc.encode_batch([prompt]) == [enc.encode(prompt)]
-    assert enc.truncate(prompt, 2).text == C("<s>a")
     for call in (
+        lambda: enc.encode(prompt, max_tokens=2),
+        lambda: enc.truncate(prompt, 2),
         lambda: enc.stream_encoder(disallowed_special=()).encode(prompt),
         lambda: enc.encode_with_offsets(prompt),
     ):

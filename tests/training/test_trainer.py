@@ -187,10 +187,6 @@ def test_the_recipes_of_the_documentation(tmp_path, monkeypatch):
     assert [row[0] for row in ids] == [tokenizer.bos] * 2
     assert [tokenizer.enc.decode(row[1:]) for row in ids] == ["hello world", "é"]
     assert tokenizer.encode("hello", prepend=tokenizer.bos, append="<|bos|>")[-1] == tokenizer.bos
-    table = names["token_bytes"]
-    assert sum(table[i] for i in ids[0]) == len("hello world")
-    assert sum(table[i] for i in ids[1]) == 2
-    assert names["loaded"].encode("hello world") == tokenizer.encode("hello world")
     small, old = names["small"], names["old"]
     changed = safetensors.load_file("small.safetensors")["wte.weight"]
     assert len(changed) == small.n_vocab < 15_000
