@@ -18,6 +18,7 @@ whatever is put between them.
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import operator
 import re
@@ -26,7 +27,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, SupportsIndex, Union
 
-__all__ = ["Control", "Prompt", "prompt_of"]
+__all__ = ["Control", "Prompt", "is_inside_text", "prompt_of"]
 
 Span = tuple[str, bool]  # a text, and whether it is control
 Part = Union[str, "Prompt"]  # or a t-string
@@ -44,10 +45,11 @@ class Prompt:
     Prompt(Control('<|user|>'), 'hello')
     """
 
-    __slots__ = ("spans",)
+    __slots__ = ("_ends", "spans")
 
     spans: tuple[Span, ...]
     """(text, is control) of each span, canonical."""
+    _ends: list[int]
 
     def __new__(cls, *parts: Part) -> Prompt:
         """parts: a str is text, a Control is control, a Prompt or a t-string may have both."""
@@ -74,7 +76,7 @@ class Prompt:
         return f"Prompt({', '.join(parts)})"
 
     def __len__(self) -> int:
-        return sum([len(text) for text, _ in self.spans])
+        return self._span_ends()[-1] if self.spans else 0
 
     def __eq__(self, other: object) -> bool:
         """Whether the spans are equal. A Prompt never equals a str: their ids differ."""
@@ -111,14 +113,26 @@ class Prompt:
         start, stop, step = key.indices(size)
         if step != 1:
             raise ValueError(f"a Prompt can be sliced with the step 1 only, not {step}")
-        spans, end = [], 0
-        for text, control in self.spans:
-            begin, end = end, end + len(text)
+        spans, ends = [], self._span_ends()
+        for i in range(bisect.bisect_left(ends, start), len(ends)):
+            (text, control), end = self.spans[i], ends[i]
+            begin = end - len(text)
+            if begin > stop:
+                break
             if max(start, begin) < min(stop, end):
                 spans.append((text[max(0, start - begin) : stop - begin], control))
             elif begin == end and (start <= begin < stop or begin == stop == size):
                 spans.append((text, control))
         return _made(spans)
+
+    def _span_ends(self) -> list[int]:
+        """Where each span ends, added up once: whoever cuts a long prompt asks again and again."""
+        try:
+            return self._ends
+        except AttributeError:
+            ends = [*itertools.accumulate([len(text) for text, _ in self.spans])]
+            object.__setattr__(self, "_ends", ends)
+            return ends
 
     def join(self, parts: Iterable[Part]) -> Prompt:
         """Prompt: as `str.join`."""
@@ -220,6 +234,13 @@ def _spans_of(part: object) -> tuple[Span, ...]:
             f"a part of a prompt must be a str, Control or Prompt, not {type(part).__name__}"
         )
     return prompt.spans
+
+
+def is_inside_text(prompt: Prompt, place: int) -> bool:
+    """Whether the characters before and after this place belong to one span of text."""
+    ends = prompt._span_ends()
+    i = bisect.bisect_right(ends, place)
+    return i < len(ends) and ends[i] - len(prompt.spans[i][0]) < place and not prompt.spans[i][1]
 
 
 def _made(spans: Iterable[Span]) -> Prompt:

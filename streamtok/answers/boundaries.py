@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,8 @@ class Boundaries:
             return False
         if self._specials is None:
             self._specials = self._find_specials(stop)
-        return any(first < place < last for first, last in self._specials)
+        at = bisect.bisect_left(self._specials, (place,)) - 1
+        return at >= 0 and place < self._specials[at][1]
 
     def _find_specials(self, stop: int) -> list[tuple[int, int]]:
         prompts = self._settings.prompts
@@ -104,11 +106,11 @@ class Boundaries:
                     first = len(data[:first].decode("utf-8", "surrogatepass"))
                     last = len(data[:last].decode("utf-8", "surrogatepass"))
                 found.append((self._start + first, self._start + last))
-        return (
-            found
-            if prompts is None
-            else found + prompts.finder.places(self._source.at(0, self._source.known_end))
-        )
+        if prompts is None:
+            return found
+        control = self._source.control_places(prompts.finder)
+        start, end = (bisect.bisect_left(control, (at,)) for at in (self._start, stop))
+        return sorted(found + control[max(start - 1, 0) : end])
 
     def _pretoken_ends(self, above: int, stop: int) -> Iterator[int]:
         """Of the text as it is. Each round begins at a clean cut that is further back."""

@@ -20,9 +20,9 @@ import numpy as np
 
 from .._core.encode import ARRAY, COUNT, LIST, has_surrogate
 from ..engines.rules import MARK
-from ..prompts import Prompt
+from ..prompts import Prompt, is_inside_text
 from .prefixes import Prefixes
-from .text_window import TextWindow, character_ends, is_inside_text
+from .text_window import TextWindow, character_ends
 
 if TYPE_CHECKING:
     from ..vocabulary.table import Vocabulary

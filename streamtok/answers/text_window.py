@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.encode import repaired
 from ..engines.prompt_encoder import repaired_prompt
@@ -15,7 +15,10 @@ from ..engines.texts import text_view
 from ..files import read_chunks
 from ..prompts import Prompt
 
-__all__ = ["TextWindow", "character_ends", "is_buffer", "is_inside_text"]
+if TYPE_CHECKING:
+    from ..engines.control_finder import ControlFinder
+
+__all__ = ["TextWindow", "character_ends", "is_buffer"]
 
 
 class TextWindow:
@@ -29,6 +32,7 @@ class TextWindow:
         """
         self._chunks: Iterator[Any] = iter(())
         self._base = 0  # the position of the held text
+        self._control: list[tuple[int, int]] | None = None
         self.is_whole = self._is_given_whole = isinstance(source, str | Prompt) or is_buffer(source)
         if isinstance(source, str):
             self._held: Any = repaired(text_view(source), "surrogateescape")
@@ -99,21 +103,17 @@ class TextWindow:
         part = self.at(start, stop)
         return str(part) if isinstance(part, Prompt) else part
 
+    def control_places(self, finder: ControlFinder) -> list[tuple[int, int]]:
+        """Where the control tokens of a Prompt are, in order; found once."""
+        if self._control is None:
+            self._control = finder.places(self._held)
+        return self._control
+
     def drop(self, before: int) -> None:
         """Forget the text before this position, if it came in chunks."""
         if not self._is_given_whole:
             self._held = self._held[before - self._base :]
             self._base = before
-
-
-def is_inside_text(prompt: Prompt, place: int) -> bool:
-    """Whether the characters before and after this place belong to one span of text."""
-    end = 0
-    for text, is_control in prompt.spans:
-        begin, end = end, end + len(text)
-        if end > place:
-            return begin < place and not is_control
-    return False
 
 
 def is_buffer(value: object) -> bool:

@@ -399,3 +399,17 @@ def test_what_the_core_refuses() -> None:
     for spans in ((("x", 1, 2),), ((1, False),), ((b"x", True),), [("x", True)], None):
         with pytest.raises((TypeError, ValueError)):
             rules.encode(CHAT.definition.encoder, SimpleNamespace(spans=spans), "strict", LIST)
+
+
+def test_a_long_prompt_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    enc = streamtok.get_encoding("o200k_harmony")
+    prompt = Prompt(*[Control("<|start|>"), "hi<|end|>"] * 300)
+    searched: list[Any] = []
+    cut: list[Prompt] = []
+    places, getitem = ControlFinder.places, Prompt.__getitem__
+    monkeypatch.setattr(ControlFinder, "places", lambda *a: searched.append(a) or places(*a))
+    monkeypatch.setattr(Prompt, "__getitem__", lambda *a: cut.append(found := getitem(*a)) or found)
+    chunks = list(enc.split(prompt, 50))
+    assert len(searched) == 1
+    assert sum(len(part.spans) for part in cut) < 40 * len(prompt.spans)
+    assert sum(chunk.n_tokens for chunk in chunks) >= enc.count(prompt)
