@@ -43,7 +43,7 @@ _ESCAPE = "surrogateescape"
 Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]
 
 
-class _Record(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+class _Record(msgspec.Struct, forbid_unknown_fields=True):
     """An object in a file."""
 
 

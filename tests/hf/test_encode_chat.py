@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import random
 from collections.abc import Iterator
@@ -144,6 +145,17 @@ def get_weather(city: str) -> str:
     return city
 
 
+def takes_objects(tokenizer: Any) -> bool:
+    """Whether messages may be objects: transformers 5.20 has no JSON for them."""
+    asked = [Message("user", "Tea")]
+    with contextlib.suppress(AttributeError, TypeError):
+        tokenizer.apply_chat_template(
+            asked, chat_template="{{ messages | tojson }}", tokenize=False
+        )
+        return True
+    return False
+
+
 ARGUMENTS: list[dict[str, Any]] = [
     {"tools": [get_weather]},
     {"continue_final_message": True},
@@ -156,7 +168,10 @@ ARGUMENTS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("arguments", ARGUMENTS)
 def test_arguments_of_transformers(source: str, arguments: dict[str, Any]) -> None:
     model = model_of(source)
-    for last in ({"role": "assistant", "content": "Yes, it "}, Message("assistant", "Yes")):
+    lasts: list[Any] = [{"role": "assistant", "content": "Yes, it "}]
+    if takes_objects(model.tokenizer):
+        lasts.append(Message("assistant", "Yes"))
+    for last in lasts:
         messages = [{"role": "user", "content": "Is it hot?", "name": None}, last]
         wanted = model.tokenizer.apply_chat_template(messages, return_dict=False, **arguments)
         assert encode_chat(model.tokenizer, messages, **arguments) == wanted
