@@ -389,7 +389,7 @@ class Encoding(FastEncoding):
     # `_core/texts/fast_path.pxi`, and their settings in `special_tokens.py`.
 
     def _encode_other(self, text: Any, *settings: Any) -> Any:
-        """The ids of what is no text, but a prompt; settings: as for `TextEncoder.encode`."""
+        """The ids of a prompt, and TypeError for anything else; settings: as for `encode_any`."""
         definition = self.definition
         prompt = prompt_of(text)
         if prompt is None:

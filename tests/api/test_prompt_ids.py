@@ -20,6 +20,7 @@ from streamtok.normalizers import Form, Normalizer, Replace
 
 from ..conftest import encoding_of
 from ..encodings import SINGLES, make_encoding
+from ..live_threads import together
 from ..long.prompts import Law, check_prompt, random_spans
 
 C = Control
@@ -413,3 +414,47 @@ def test_a_long_prompt_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(searched) == 1
     assert sum(len(part.spans) for part in cut) < 40 * len(prompt.spans)
     assert sum(chunk.n_tokens for chunk in chunks) >= enc.count(prompt)
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_streams_of_bytes_batches_and_threads_agree(name: str, errors: str) -> None:
+    enc, rng = FAMILIES[name], random.Random(f"{name} {errors}")
+    tokens = Law(enc).tokens
+    prompts = [random_spans(rng, tokens) for _ in range(8)]
+    if errors == "surrogateescape":
+        prompts.append(C("<s>") + "\udcc3 x" + C("<t>") + "\udcff")
+    prompts.append(
+        prompts[0] * 300 + "a<s>" * 3000
+    )  # parts large enough to encode without the lock
+    wanted = [enc.encode(prompt, errors=errors) for prompt in prompts]
+
+    def encode() -> list[list[int]]:
+        return [enc.encode(prompt, errors=errors) for prompt in prompts]
+
+    def batch() -> list[list[int]]:
+        return enc.encode_batch(prompts, num_threads=2, errors=errors, disallowed_special=())
+
+    def stream() -> list[list[int]]:
+        return [stream_of_bytes(enc, prompt, errors, random.Random(1)) for prompt in prompts]
+
+    for found in together(encode, batch, stream, encode):
+        assert found == wanted
+
+
+def stream_of_bytes(
+    enc: streamtok.Encoding, prompt: Prompt, errors: str, rng: random.Random
+) -> list[int]:
+    """The ids of a stream that gets each text as bytes, cut anywhere, and each control in two."""
+    stream = enc.stream_encoder(disallowed_special=(), errors=errors)
+    ids = stream.encode(Prompt())
+    for text, is_control in prompt.spans:
+        data = text if is_control else text.encode("utf-8", "surrogateescape")
+        at = rng.randint(0, len(data))
+        for part in (data[:at], data[at:]):
+            ids += stream.encode(C(part) if is_control else part)
+        if not text:
+            ids += stream.encode(Prompt(""))  # an empty chunk of bytes is no border
+        if rng.random() < 0.3:
+            stream = pickle.loads(pickle.dumps(stream))
+    return ids + stream.flush()

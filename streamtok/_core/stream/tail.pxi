@@ -69,7 +69,7 @@ cdef class Tail:
     cdef size_t capacity
     cdef Mark mark
     cdef readonly Changer changer   # what changes the text before it comes here; None: nothing
-    cdef readonly object finder     # finds the tokens of chunks that have control; None: nobody does
+    cdef readonly object finder     # finds the tokens of chunks that have control; None: all chunks are text
     cdef object run                 # of control, as far as the finder knows it; None: no control was last,
     cdef size_t run_size            # and its bytes that wait
     cdef char busy
