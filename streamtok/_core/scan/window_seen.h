@@ -25,6 +25,7 @@ typedef struct {
     uint8_t pairs[256];          /* by class << 4 | next class: left << 4 | right */
     uint8_t times[16];           /* by class: class * n_classes */
     uint8_t numbered_pairs[256]; /* as `pairs`, by class * n_classes + next class */
+    uint64_t steps;              /* every count-th bit from the lowest one on */
     uint8_t of_two[0x7F7F + 1];  /* as `pairs`, by character | next character << 8 */
     uint8_t right_bits[2][16], begin_sets[2][16], open_sets[2][16]; /* a bit for each of 8 rights; by left:
                                                                        which of these begin, or are open */
@@ -52,6 +53,8 @@ static inline void st_fill_tables(st_windows *w) {
             if (w->first_counted == 255) w->first_counted = c;
             w->last_counted = c;
         }
+    w->steps = 0;
+    for (unsigned k = 0; w->count && k < 64; k += w->count) w->steps |= (uint64_t)1 << k;
     for (int k = 0; k < 256; k++) w->pairs[k] = (uint8_t)(w->lefts[k] << 4 | w->rights[k]);
     memset(w->numbered_pairs, 0, sizeof w->numbered_pairs);
     for (int c = 0; c < w->n_classes; c++) {
@@ -158,18 +161,17 @@ static inline void st_finish_row(const st_seen *seen, st_carry *carry) {
 
 /* Decides what rows of this block say that end in it; the one that does not, or 0. */
 static inline uint64_t st_finish_rows(st_seen *seen) {
-    uint64_t rows = seen->rows;
-    while (rows) {
-        uint64_t row = rows & (0 - rows), others = ~seen->same & (0 - row);
-        int end = others ? st_lowest(others) + 1 : 64;
-        if (end == 64) return row;
-        if (seen->ends >> end & 1) {
-            seen->begins |= row;
-            seen->open &= ~row;
-        }
-        rows ^= row;
+    uint64_t rows = seen->rows, row = 0, ended = 0;
+    for (; rows; rows &= rows - 1) {
+        uint64_t others;
+        row = rows & (0 - rows);
+        others = ~seen->same & (0 - row) & ~((uint64_t)1 << 63);
+        if (!others) break;
+        ended |= row & (0 - (seen->ends >> (st_lowest(others) + 1) & 1));
     }
-    return 0;
+    seen->begins |= ended;
+    seen->open &= ~ended;
+    return rows ? row : 0;
 }
 
 /* Opens what comes after a trigger, and closes rows by what ends them, and runs of the counted class
@@ -200,16 +202,17 @@ static inline void st_finish(const st_windows *w, st_seen *seen, st_carry *carry
     carry->found = found;
     begin &= ~unsure;
     if (seen->counted) {
-        uint64_t all = seen->counted, before = carry->counted, row = all;
-        uint64_t starts = all & ~st_shifted(all, before, 1) & begin, known;
+        /* Adding a bit of a run clears the run from there on: the carry goes through to its end. */
+        uint64_t all = seen->counted, before = carry->counted, row = all, starts = 0;
+        uint64_t first = all & ~st_shifted(all, before, 1) & begin;
+        uint64_t known = all & ~(all + (carry->known >> 63 & all));
         for (unsigned k = 1; k < w->count; k++) row &= st_shifted(all, before, k);
-        starts |= carry->starts >> (64 - w->count) & row;
-        for (unsigned k = w->count; k < 64; k *= 2) {
-            starts |= starts << k & row;
-            row &= row << k;
+        first |= carry->starts >> (64 - w->count) & row;
+        for (unsigned k = 0; k < w->count; k++) {
+            uint64_t steps = w->steps << k, run = all & ~(all + (first & steps));
+            known |= run;
+            starts |= run & steps;
         }
-        known = starts;
-        for (unsigned k = 1; k < w->count; k++) known |= st_shifted(known, carry->known, 1) & all;
         begin = (begin & ~known) | starts;
         unsure &= ~known;
         carry->starts = starts;

@@ -29,19 +29,20 @@ typedef struct {
 /* Fills in a group from p on; reads p[-2] .. p[64 * blocks]. */
 typedef void st_fill_function(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g);
 
-/* Bit i: whether p[i] and q[i] are alike in the bits of `mask`. */
-typedef uint64_t st_alike_function(const uint8_t *p, const uint8_t *q, uint8_t mask);
+/* Bit i: whether classes[i] has `flag`. */
+typedef uint64_t st_flag_function(const uint8_t *classes, uint8_t flag);
+
+/* Bit i: whether classes[i] and classes[i + 1] are the same but for their flags. */
+typedef uint64_t st_same_function(const uint8_t *classes);
 
 /* The masks of all tiers: how the tables become those of st_group is the tier's part, what they mean is the
    same. has_classes: whether `fill` fills in classes, of which only blocks with triggers or rows have need. */
-static ST_ALWAYS_INLINE void st_mark_in_groups(st_fill_function *fill, int has_classes, st_alike_function *alike,
-                                               const st_windows *w, const uint8_t *p, size_t blocks,
-                                               uint64_t *begins, uint64_t *open) {
+static ST_ALWAYS_INLINE void st_mark_in_groups(st_fill_function *fill, int has_classes, st_flag_function *flags,
+                                               st_same_function *same, const st_windows *w, const uint8_t *p,
+                                               size_t blocks, uint64_t *begins, uint64_t *open) {
     st_group g;
-    uint8_t ones[64];
     st_carry carry = st_carry_before(w, p);
     uint64_t high_before = (uint64_t)(p[-2] >> 7) << 62 | (uint64_t)(p[-1] >> 7) << 63;
-    memset(ones, 0xFF, sizeof ones);
     while (blocks) {
         size_t here = blocks < ST_GROUP ? blocks : ST_GROUP;
         uint8_t *classes = g.classes + ST_BEFORE;
@@ -63,13 +64,13 @@ static ST_ALWAYS_INLINE void st_mark_in_groups(st_fill_function *fill, int has_c
             if (!has_classes && (seen.found | seen.rows | carry.row))
                 for (int i = -1; i < 65; i++) classes[i] = w->classes[p[64 * k + i] & 127];
             if (seen.found) {
-                seen.found &= alike(classes + 1, ones, ST_FOLLOWER) | next_high;
-                seen.found &= ~alike(classes - 1, ones, ST_HARMLESS) | earlier_high;
+                seen.found &= flags(classes + 1, ST_FOLLOWER) | next_high;
+                seen.found &= ~flags(classes - 1, ST_HARMLESS) | earlier_high;
             }
             if (seen.rows | carry.row) {
-                seen.same = alike(classes, classes + 1, ST_CLASS) & ~(high | next_high);
-                seen.rows &= seen.same & alike(classes, ones, ST_RUN);
-                seen.ends = alike(classes, ones, ST_ENDS_RUN) & ~high;
+                seen.same = same(classes) & ~(high | next_high);
+                seen.rows &= seen.same & flags(classes, ST_RUN);
+                seen.ends = flags(classes, ST_ENDS_RUN) & ~high;
             }
             st_finish(w, &seen, &carry, begins + k, open + k);
             high_before = high;
@@ -93,17 +94,22 @@ static inline uint64_t st_top_bits(const uint8_t *p) {
     return tops;
 }
 
-static uint64_t st_alike_plain(const uint8_t *p, const uint8_t *q, uint8_t mask) {
+static uint64_t st_flags_plain(const uint8_t *classes, uint8_t flag) {
     uint8_t is[64];
-    for (int i = 0; i < 64; i++) is[i] = (p[i] ^ q[i]) & mask ? 0 : 0xFF;
+    for (int i = 0; i < 64; i++) is[i] = classes[i] & flag ? 0xFF : 0;
+    return st_top_bits(is);
+}
+
+static uint64_t st_same_plain(const uint8_t *classes) {
+    uint8_t is[64];
+    for (int i = 0; i < 64; i++) is[i] = (classes[i] ^ classes[i + 1]) & ST_CLASS ? 0 : 0xFF;
     return st_top_bits(is);
 }
 
 /* Two characters are looked up together: the left pair of a window was the right one two windows before. */
 static void st_fill_plain(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g) {
-    uint8_t decisions[64], trigger[64], is[64];
+    uint8_t decisions[64], is[64];
     uint8_t left = w->of_two[(p[-2] | p[-1] << 8) & 0x7F7F], next_left = w->of_two[(p[-1] | p[0] << 8) & 0x7F7F];
-    memset(trigger, w->trigger, sizeof trigger);
     for (size_t k = 0; k < blocks; k++, p += 64) {
         for (int i = 0; i < 64; i++) {
             uint16_t two;
@@ -114,7 +120,8 @@ static void st_fill_plain(const st_windows *w, const uint8_t *p, size_t blocks, 
             next_left = right;
         }
         g->high[k] = st_top_bits(p);
-        g->triggers[k] = st_alike_plain(p, trigger, 0xFF);
+        for (int i = 0; i < 64; i++) is[i] = p[i] == w->trigger ? 0xFF : 0;
+        g->triggers[k] = st_top_bits(is);
         for (int i = 0; i < 64; i++)
             is[i] = (uint8_t)(p[i] - w->first_counted) <= w->last_counted - w->first_counted ? 0xFF : 0;
         g->counted[k] = st_top_bits(is);
@@ -126,7 +133,7 @@ static void st_fill_plain(const st_windows *w, const uint8_t *p, size_t blocks, 
 }
 
 static void st_mark_plain(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins, uint64_t *open) {
-    st_mark_in_groups(st_fill_plain, 0, st_alike_plain, w, p, blocks, begins, open);
+    st_mark_in_groups(st_fill_plain, 0, st_flags_plain, st_same_plain, w, p, blocks, begins, open);
 }
 
 #define ST_KERNEL "scan/windows.h"
@@ -160,12 +167,19 @@ static inline size_t st_copy_rest(uint8_t *to, const uint8_t *p, size_t n, size_
 #endif
 #else /* for each tier */
 
-static ST_ALWAYS_INLINE uint64_t ST_OWN(st_alike)(const uint8_t *p, const uint8_t *q, uint8_t mask) {
-    const vec compared = v_splat(mask);
-    vmask is_alike[PARTS];
-    for (int i = 0; i < PARTS; i++)
-        is_alike[i] = v_equal(v_and(v_load(p + LANES * i), compared), v_and(v_load(q + LANES * i), compared));
-    return m_bits(is_alike);
+static ST_ALWAYS_INLINE uint64_t ST_OWN(st_flags)(const uint8_t *classes, uint8_t flag) {
+    vmask without[PARTS];
+    for (int i = 0; i < PARTS; i++) without[i] = v_equal(v_and(v_load(classes + LANES * i), v_splat(flag)), v_splat(0));
+    return ~m_bits(without);
+}
+
+static ST_ALWAYS_INLINE uint64_t ST_OWN(st_same)(const uint8_t *classes) {
+    vmask is_same[PARTS];
+    for (int i = 0; i < PARTS; i++) {
+        vec differ = v_xor(v_load(classes + LANES * i), v_load(classes + LANES * i + 1));
+        is_same[i] = v_equal(v_and(differ, v_splat(ST_CLASS)), v_splat(0));
+    }
+    return m_bits(is_same);
 }
 
 /* Classes are looked up one vector ahead: a pair takes the class after its own.
@@ -175,10 +189,11 @@ static ST_ALWAYS_INLINE void ST_OWN(st_fill_in)(int entries, int sets, const st_
     const vec nibble = v_splat(15), zero = v_splat(0), times = v_row(w->times);
     const vec trigger = v_splat(w->trigger), counted = v_splat(w->counted);
     uint8_t *classes = g->classes + ST_BEFORE;
-    vtable class_of, pair_of;
+    vtable class_of, pair_of, decision_of;
     vec rights[2], begins[2], opens[2], found, here, pair_before;
     v_fill(&class_of, w->classes, 128);
     v_fill(&pair_of, w->numbered_pairs, entries);
+    v_fill(&decision_of, w->decisions, 256);
     for (int set = 0; set < sets; set++) {
         rights[set] = v_row(w->right_bits[set]);
         begins[set] = v_row(w->begin_sets[set]);
@@ -200,12 +215,19 @@ static ST_ALWAYS_INLINE void ST_OWN(st_fill_in)(int entries, int sets, const st_
             found = after < 64 * blocks ? v_look(&class_of, 128, v_load(p + after)) : v_splat(classes[after]);
             next = v_and(found, nibble);
             pair = v_look(&pair_of, entries, v_add(v_look_16(times, here), v_next(here, next)));
-            left = v_upper(v_two_before(pair_before, pair));
-            right = v_and(pair, nibble);
-            for (int set = 0; set < sets; set++) {
-                vec bit = v_look_16(rights[set], right);
-                begin = v_or(begin, v_and(v_look_16(begins[set], left), bit));
-                undecided = v_or(undecided, v_and(v_look_16(opens[set], left), bit));
+            left = v_two_before(pair_before, pair);
+            if (LANES == 64) { /* where looking up in 256 entries is faster than in two sets of 16 */
+                vec decision = v_look(&decision_of, 256, v_xor(left, v_and(v_xor(left, pair), nibble)));
+                begin = v_and(decision, v_splat(1));
+                undecided = v_and(decision, v_splat(2));
+            } else {
+                left = v_upper(left);
+                right = v_and(pair, nibble);
+                for (int set = 0; set < sets; set++) {
+                    vec bit = v_look_16(rights[set], right);
+                    begin = v_or(begin, v_and(v_look_16(begins[set], left), bit));
+                    undecided = v_or(undecided, v_and(v_look_16(opens[set], left), bit));
+                }
             }
             no_begin[i] = v_equal(begin, zero);
             is_decided[i] = v_equal(undecided, zero);
@@ -231,6 +253,6 @@ static void ST_OWN(st_fill)(const st_windows *w, const uint8_t *p, size_t blocks
 }
 
 static void ST_OWN(st_mark)(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins, uint64_t *open) {
-    st_mark_in_groups(ST_OWN(st_fill), 1, ST_OWN(st_alike), w, p, blocks, begins, open);
+    st_mark_in_groups(ST_OWN(st_fill), 1, ST_OWN(st_flags), ST_OWN(st_same), w, p, blocks, begins, open);
 }
 #endif
