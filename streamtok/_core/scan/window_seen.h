@@ -161,17 +161,15 @@ static inline void st_finish_row(const st_seen *seen, st_carry *carry) {
 
 /* Decides what rows of this block say that end in it; the one that does not, or 0. */
 static inline uint64_t st_finish_rows(st_seen *seen) {
-    uint64_t rows = seen->rows, row = 0, ended = 0;
+    uint64_t rows = seen->rows, ended = 0;
     for (; rows; rows &= rows - 1) {
-        uint64_t others;
-        row = rows & (0 - rows);
-        others = ~seen->same & (0 - row) & ~((uint64_t)1 << 63);
+        uint64_t row = rows & (0 - rows), others = ~seen->same & (0 - row) & ~((uint64_t)1 << 63);
         if (!others) break;
         ended |= row & (0 - (seen->ends >> (st_lowest(others) + 1) & 1));
     }
     seen->begins |= ended;
     seen->open &= ~ended;
-    return rows ? row : 0;
+    return rows & (0 - rows);
 }
 
 /* Opens what comes after a trigger, and closes rows by what ends them, and runs of the counted class
