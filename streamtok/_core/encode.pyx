@@ -72,6 +72,7 @@ cdef const void* hash_secret() noexcept:
 # What all use
 include "base/signals.pxi"
 include "base/guard.pxi"
+include "base/memory.pxi"
 include "base/arrays.pxi"
 include "text/text.pxi"
 

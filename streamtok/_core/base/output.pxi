@@ -161,7 +161,7 @@ cdef int foresee(Spares spares, Work* w, size_t count) except -1:
     if w.out == NULL:
         w.out = <u32*>st_new_growable(count * sizeof(u32))
         if w.out == NULL:
-            raise MemoryError(f"no memory for {count} ids")
+            no_memory(count, b"ids")
         w.capacity = count
     return 0
 

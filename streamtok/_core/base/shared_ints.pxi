@@ -31,15 +31,13 @@ cdef int share_ints(size_t count) except -1:
     None on a free-threaded CPython, where threads that share objects wait for their counts.
     """
     global shared_ints, shared_count
-    cdef PyObject** grown
+    cdef PyObject** more
     if count > shared_count and ST_LISTS_HOLD_STILL:
-        grown = <PyObject**>calloc(count, sizeof(PyObject*))
-        if grown == NULL:
-            raise MemoryError
+        more = <PyObject**>zeros_for(count, sizeof(PyObject*), b"ids")
         if shared_count:
-            memcpy(grown, shared_ints, shared_count * sizeof(PyObject*))
+            memcpy(more, shared_ints, shared_count * sizeof(PyObject*))
         free(shared_ints)
-        shared_ints = grown
+        shared_ints = more
         shared_count = count
     return 0
 

@@ -54,7 +54,7 @@ cdef int cache_open(PretokenCells* cache, const Tokens* t) except -1:
     while cells < <u64>t.n * 5 // 2:
         cells *= 2
     if not open_table(cache, cells, SMALLEST_ARENA + long_token_words(t)):
-        raise MemoryError("no memory to remember pre-tokens")
+        no_memory(cells, b"pre-tokens")
     cache.probes = PROBES
     with nogil:
         seed_cells(t, cache)

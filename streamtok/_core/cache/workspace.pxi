@@ -10,13 +10,10 @@ cdef class Workspace:
     def __cinit__(self, TokenTable table not None):
         cdef Work* w = &self.c
         cdef const Tokens* t = table.tokens()
-        w.section = <u8*>malloc(SECTION)
-        w.section_ids = <u32*>malloc(SECTION * sizeof(u32))
-        w.waiting.bytes = <u8*>malloc(MOST_UNITS * UNIT)
-        w.waiting.tokens = <u32*>malloc(MOST_UNITS * UNIT * sizeof(u32))
-        if (w.section == NULL or w.section_ids == NULL or w.waiting.bytes == NULL
-                or w.waiting.tokens == NULL):
-            raise MemoryError("no memory for an encoding workspace")
+        w.section = <u8*>memory_for(SECTION, 1, b"bytes of a pre-token")
+        w.section_ids = <u32*>memory_for(SECTION, sizeof(u32), b"ids")
+        w.waiting.bytes = <u8*>memory_for(MOST_UNITS * UNIT, 1, b"bytes of pre-tokens")
+        w.waiting.tokens = <u32*>memory_for(MOST_UNITS * UNIT, sizeof(u32), b"tokens")
         cache_open(&w.cache, t)
 
     def __dealloc__(self):
@@ -38,15 +35,8 @@ cdef class Workspace:
 cdef int reserve(Work* w, size_t more) except -1 nogil:
     """Room for `more` ids, and for the four that a cell stores at once."""
     cdef size_t wanted = w.count + more + CELL_NUMBERS
-    cdef u32* out
-    if wanted <= w.capacity:
-        return 0
-    wanted += wanted // 2 + 256
-    out = <u32*>realloc(w.out, wanted * sizeof(u32))
-    if out == NULL:
-        raise MemoryError(f"no memory for {wanted} ids")
-    w.out = out
-    w.capacity = wanted
+    if wanted > w.capacity:
+        w.out = <u32*>grown(w.out, &w.capacity, wanted, sizeof(u32), b"ids")
     return 0
 
 

@@ -183,8 +183,6 @@ cdef class Decoder:
                     else:
                         done = unpack_ids(self, NULL, reader, view.itemsize, <const char*>view.buf, n,
                                           skip_special, &watch, &room)
-            if room.bytes == NULL:
-                raise MemoryError(f"no memory to decode {n} ids")
             if not done:
                 return None
             if errors == NULL:
@@ -215,7 +213,7 @@ cdef class Decoder:
             } if self.table.max_id >= self.n_entries else {}
             entries = <Entry*>st_new_block(self.n_entries * sizeof(Entry), 64)
             if entries == NULL:
-                raise MemoryError("no memory for the decoder")
+                no_memory(self.n_entries, b"ids")
             for i in range(self.n_entries):
                 entries[i].size = UNKNOWN
             for i in range(t.n):

@@ -26,13 +26,13 @@ cdef void set_entry(Entry* entry, const u8* p, size_t size, u8 far) noexcept nog
 cdef bint unpack_ids(Decoder decoder, PyObject* row, st_reader reader, size_t stride, const char* p,
                      size_t n, bint skip_special, Watch* watch, ByteRoom* room) except -1 nogil:
     """Put the bytes of n ids into the room: read from p on, or if `reader` is NULL from the objects
-    of `row`, a list or tuple, which needs the GIL. False if one is unknown, a handler of a signal has
-    changed the list, or there is no memory (room.bytes is NULL then).
+    of `row`, a list or tuple, which needs the GIL. False if one is unknown, or a handler of a signal has
+    changed the list.
     """
     cdef u32 ids[BLOCK]
     cdef size_t begin = 0, count
-    if n > BLOCK and not ensure(room, 4 * n):
-        return False
+    if n > BLOCK:
+        ensure(room, 4 * n)
     while begin < n:
         count = min(n - begin, <size_t>BLOCK)
         if reader == NULL:
@@ -59,13 +59,12 @@ cdef bint is_same_row(PyObject* row, const char* p, size_t n) noexcept nogil:
 
 
 cdef bint unpack_block(const Entry* entries, u32 n_entries, const u32* ids, size_t count,
-                       bint skip_special, ByteRoom* room) noexcept nogil:
+                       bint skip_special, ByteRoom* room) except -1 nogil:
     cdef const Entry* entry
     cdef Far place
     cdef u8* out
     cdef size_t i
-    if not ensure(room, (NEAR + 1) * count):
-        return False
+    ensure(room, (NEAR + 1) * count)
     out = room.bytes + room.used
     for i in range(count):
         if ids[i] >= n_entries:
@@ -81,8 +80,7 @@ cdef bint unpack_block(const Entry* entries, u32 n_entries, const u32* ids, size
             continue
         memcpy(&place, entry.bytes, sizeof(const u8*) + sizeof(u32))
         room.used = out - room.bytes
-        if not ensure(room, place.size + (NEAR + 1) * (count - i)):
-            return False
+        ensure(room, place.size + (NEAR + 1) * (count - i))
         out = room.bytes + room.used
         memcpy(out, place.bytes, place.size)
         out += place.size
@@ -90,23 +88,16 @@ cdef bint unpack_block(const Entry* entries, u32 n_entries, const u32* ids, size
     return True
 
 
-cdef bint ensure(ByteRoom* room, size_t more) noexcept nogil:
-    """ByteRoom for so many bytes more. If there is no memory, room.bytes is NULL, and nothing is
-    held.
-    """
+cdef int ensure(ByteRoom* room, size_t more) except -1 nogil:
+    """ByteRoom for so many bytes more."""
     cdef u8* larger
-    cdef size_t size = room.used + more
-    if size <= room.size:
-        return True
-    size = max(size, room.size + room.size // 2)
-    larger = <u8*>(malloc(size) if room.is_lent else realloc(room.bytes, size))
-    if larger == NULL:
-        if not room.is_lent:
-            free(room.bytes)
-    elif room.is_lent:
+    if room.used + more <= room.size:
+        return 0
+    larger = <u8*>grown(NULL if room.is_lent else room.bytes, &room.size, room.used + more, 1, b"bytes of text")
+    if room.is_lent:
         memcpy(larger, room.bytes, room.used)
-    room.bytes, room.size, room.is_lent = larger, size, False
-    return larger != NULL
+    room.bytes, room.is_lent = larger, False
+    return 0
 
 
 cdef u64 checked_id(value, i) except? 0xFFFFFFFFFFFFFFFF:

@@ -42,35 +42,13 @@ cdef void merger_free(Merger* m) noexcept nogil:
     m.capacity = m.result_capacity = 0
 
 
-cdef int grow_result(Merger* m, size_t n) except -1 nogil:
-    if n <= m.result_capacity:
-        return 0
-    cdef size_t capacity = n + n // 2 + 64
-    cdef u32* result = <u32*>malloc(capacity * sizeof(u32))
-    if result == NULL:
-        raise MemoryError("no memory for the tokens of a pre-token")
-    free(m.result)
-    m.result = result
-    m.result_capacity = capacity
-    return 0
-
-
 cdef int grow_lists(Merger* m, size_t n) except -1 nogil:
-    if n <= m.capacity:
-        return 0
-    cdef size_t capacity = n + n // 2 + 64
-    cdef Node* nodes = <Node*>malloc(capacity * sizeof(Node))
-    # A merge pushes two candidates and takes one node away: below 3 n pushes in all.
-    cdef Candidate* heap = <Candidate*>malloc(3 * capacity * sizeof(Candidate))
-    if nodes == NULL or heap == NULL:
-        free(nodes)
-        free(heap)
-        raise MemoryError("no memory to merge a pre-token")
-    free(m.nodes)
-    free(m.heap)
-    m.nodes = nodes
-    m.heap = heap
-    m.capacity = capacity
+    cdef size_t capacity, candidates
+    if n > m.capacity:
+        m.nodes = <Node*>grown(m.nodes, &capacity, n, sizeof(Node), b"bytes of a pre-token")
+        # A merge pushes two candidates and takes one node away: below 3 n pushes in all.
+        m.heap = <Candidate*>grown(m.heap, &candidates, 3 * capacity, sizeof(Candidate), b"pairs of a pre-token")
+        m.capacity = capacity
     return 0
 
 
@@ -238,7 +216,8 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
         return 0
     if n >= NONE:
         raise MemoryError("a pre-token of 4 GiB cannot be merged at once")
-    grow_result(m, n)
+    if n > m.result_capacity:
+        m.result = <u32*>grown(m.result, &m.result_capacity, n, sizeof(u32), b"tokens of a pre-token")
     if t.ties == NULL and n <= ST_SHORT:        # else only the heap knows the order
         return merge_alone(t, p, n, m.result)
     grow_lists(m, n)

@@ -27,15 +27,8 @@ cdef struct Join:
 
 cdef inline int reserve_tokens(Growing* out, size_t more) except -1 nogil:
     cdef size_t wanted = out.count + more
-    cdef u32* items
-    if wanted <= out.capacity:
-        return 0
-    wanted += wanted // 2 + 256
-    items = <u32*>realloc(out.items, wanted * sizeof(u32))
-    if items == NULL:
-        raise MemoryError(f"no memory for {wanted} ids")
-    out.items = items
-    out.capacity = wanted
+    if wanted > out.capacity:
+        out.items = <u32*>grown(out.items, &out.capacity, wanted, sizeof(u32), b"ids")
     return 0
 
 

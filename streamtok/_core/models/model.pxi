@@ -183,10 +183,7 @@ cdef class PieceModel:
         trie_open(&m.trie, <const u8*><const char*>blob, bounds, <const u32*>id_view.data, n)
         m.inside = node_of(&m.trie, <const u8*><const char*>prefix, len(prefix))
         if stages:
-            self.stages = <Stage*>calloc(len(stages), sizeof(Stage))
-            if self.stages == NULL:
-                raise MemoryError("no memory for the stages of a model")
-            m.stages = self.stages
+            m.stages = self.stages = <Stage*>zeros_for(len(stages), sizeof(Stage), b"stages of a model")
         for kind, *settings in stages:
             m.n_stages += 1
             self._owners += add_stage(&self.stages[m.n_stages - 1], kind, settings)

@@ -44,15 +44,8 @@ cdef int put_id(Work* w, u32 id, u64 start, u64 end) except -1 nogil:
 
 cdef int reserve_places(Work* w, size_t more) except -1 nogil:
     cdef size_t wanted = w.n_places + more
-    cdef Place* places
-    if wanted <= w.places_capacity:
-        return 0
-    wanted += wanted // 2 + 256
-    places = <Place*>realloc(w.places, wanted * sizeof(Place))
-    if places == NULL:
-        raise MemoryError(f"no memory for the places of {wanted} ids")
-    w.places = places
-    w.places_capacity = wanted
+    if wanted > w.places_capacity:
+        w.places = <Place*>grown(w.places, &w.places_capacity, wanted, sizeof(Place), b"places of ids")
     return 0
 
 

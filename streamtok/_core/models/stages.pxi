@@ -110,21 +110,13 @@ cdef int begin_staged(Work* w, const u8* p, size_t n) except -1 nogil:
 
 
 cdef int make_staged(Staged* s, size_t more) except -1 nogil:
-    cdef size_t capacity = s.size + more
-    cdef u8* bytes
-    cdef Origin* origins
-    if capacity <= s.capacity:
+    cdef size_t wanted = s.size + more, capacity
+    if wanted <= s.capacity:
         return 0
-    if capacity >= NONE:
+    if wanted >= NONE:
         raise MemoryError("a pre-token is too long")
-    capacity += capacity // 2 + 256
-    bytes = <u8*>realloc(s.bytes, capacity)
-    s.bytes = bytes if bytes != NULL else s.bytes
-    origins = <Origin*>realloc(s.origins, capacity * sizeof(Origin))
-    s.origins = origins if origins != NULL else s.origins
-    if bytes == NULL or origins == NULL:
-        raise MemoryError(f"no memory for a pre-token that becomes {capacity} bytes")
-    s.capacity = capacity
+    s.bytes = <u8*>grown(s.bytes, &capacity, wanted, 1, b"bytes that a pre-token becomes")
+    s.origins = <Origin*>grown(s.origins, &s.capacity, wanted, sizeof(Origin), b"bytes that a pre-token becomes")
     return 0
 
 

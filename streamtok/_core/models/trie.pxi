@@ -44,14 +44,12 @@ cdef u32 node_of(const Trie* t, const u8* p, size_t n) noexcept nogil:
 cdef int trie_open(Trie* t, const u8* blob, const u32* offsets, const u32* ids, u32 count) except -1:
     """Build `t`, which must be all zero, of pieces in order of their bytes, no two of them the same."""
     cdef size_t room = <size_t>offsets[count] + 1       # each byte makes a node at the most
-    cdef PieceRange* ranges = <PieceRange*>malloc(room * sizeof(PieceRange))
+    cdef PieceRange* ranges
     cdef void* fitting
-    t.first = <u32*>malloc((room + 1) * sizeof(u32))
-    t.labels = <u8*>malloc(room)
-    t.values = <u32*>malloc(room * sizeof(u32))
-    if ranges == NULL or t.first == NULL or t.labels == NULL or t.values == NULL:
-        free(ranges)
-        raise MemoryError(f"no memory for a trie of {count} pieces")
+    t.first = <u32*>memory_for(room + 1, sizeof(u32), b"nodes of a trie")
+    t.labels = <u8*>memory_for(room, 1, b"nodes of a trie")
+    t.values = <u32*>memory_for(room, sizeof(u32), b"nodes of a trie")
+    ranges = <PieceRange*>memory_for(room, sizeof(PieceRange), b"nodes of a trie")
     with nogil:
         fill_trie(t, ranges, blob, offsets, ids, count)
     free(ranges)

@@ -24,16 +24,9 @@ cdef enum:
 
 
 cdef int lattice_grow(Lattice* lattice, size_t size) except -1 nogil:
-    cdef size_t capacity
-    cdef BestPath* nodes
-    if size <= lattice.capacity:
-        return 0
-    capacity = size + size // 2 + 64
-    nodes = <BestPath*>realloc(lattice.nodes, capacity * sizeof(BestPath))
-    if nodes == NULL:
-        raise MemoryError(f"no memory for the paths of a pre-token of {size} bytes")
-    lattice.nodes = nodes
-    lattice.capacity = capacity
+    if size > lattice.capacity:
+        lattice.nodes = <BestPath*>grown(lattice.nodes, &lattice.capacity, size, sizeof(BestPath),
+                                         b"paths of a pre-token")
     return 0
 
 

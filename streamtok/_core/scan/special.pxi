@@ -56,10 +56,8 @@ cdef class SpecialMatcher:
         self.disallowed = frozenset(disallowed)
         self.both = bool(wanted) and bool(disallowed)
         self.is_empty = not wanted and not disallowed
-        self.ids = <u32*>malloc((len(wanted) + 1) * sizeof(u32))
-        self.is_allowed = <u8*>malloc(len(wanted) + 1)
-        if self.ids == NULL or self.is_allowed == NULL:
-            raise MemoryError("no memory for the special tokens")
+        self.ids = <u32*>memory_for(len(wanted), sizeof(u32), b"special tokens")
+        self.is_allowed = <u8*>memory_for(len(wanted), 1, b"special tokens")
         strings: dict = {}
         for i, (text, token) in enumerate(wanted):
             self.ids[i] = token
@@ -278,14 +276,15 @@ cdef int plant(SpecialMatcher m, list texts, dict strings) except -1:
     """Make the trie of `texts`, the keys of `strings` in order: {bytes: (which, is disallowed)}."""
     cdef size_t i, n = len(texts)
     cdef bytes blob = b"".join(texts)
-    cdef u32* bounds = <u32*>malloc((2 * n + 1) * sizeof(u32))     # and then the numbers
+    cdef u32* bounds            # and then the numbers
     cdef const Trie* t = &m.trie
     cdef u32 node
-    m.which = <i32*>malloc((n + 1) * sizeof(i32))
-    m.is_disallowed = <u8*>malloc(n + 1)
+    if <size_t>len(blob) >= NONE:
+        no_memory(n, b"special tokens")
+    m.which = <i32*>memory_for(n, sizeof(i32), b"special tokens")
+    m.is_disallowed = <u8*>memory_for(n, 1, b"special tokens")
+    bounds = <u32*>memory_for(2 * n + 1, sizeof(u32), b"special tokens")
     try:
-        if bounds == NULL or m.which == NULL or m.is_disallowed == NULL or <size_t>len(blob) >= NONE:
-            raise MemoryError("no memory for the special tokens")
         bounds[0] = 0
         for i, text in enumerate(texts):
             m.which[i], m.is_disallowed[i] = strings[text]

@@ -178,8 +178,7 @@ cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink 
                 foresee(sink.tail.encoder._spares, sink.work, size // 3)
             d.bytes_in += size
             if d.n_partial:
-                if not room_ensure(&joined, d.n_partial + size + SLACK):
-                    raise MemoryError("no memory for the text that waits")
+                room_ensure(&joined, d.n_partial + size + SLACK)
                 memcpy(joined.bytes, d.partial, d.n_partial)
                 if size:
                     memcpy(joined.bytes + d.n_partial, p, size)

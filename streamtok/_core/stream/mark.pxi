@@ -60,16 +60,8 @@ cdef bint fits(Tail tail, const Scan* s, size_t end):
 
 cdef int grow(Tail tail, size_t size) except -1 nogil:
     """Room for `size` bytes, and for loads that reach a little beyond."""
-    cdef size_t capacity
-    cdef u8* bytes
-    if size + SLACK <= tail.capacity:
-        return 0
-    capacity = size + size // 2 + 4 * SLACK
-    bytes = <u8*>realloc(tail.bytes, capacity)
-    if bytes == NULL:
-        raise MemoryError(f"no memory to hold {size} bytes of the stream")
-    tail.bytes = bytes
-    tail.capacity = capacity
+    if size + SLACK > tail.capacity:
+        tail.bytes = <u8*>grown(tail.bytes, &tail.capacity, size + SLACK, 1, b"bytes of the stream")
     return 0
 
 

@@ -89,10 +89,10 @@ cdef size_t transcode_units(const Source* s, size_t start, size_t stop, u8* out)
 
 
 cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t stop,
-                           size_t* size) noexcept nogil:
+                           size_t* size) except? NULL nogil:
     """The UTF-8 of start:stop, borrowed, or made in `room`; `size` are its bytes.
 
-    NULL: it is no well-formed UTF-8, has a lone surrogate, or there is no memory.
+    NULL: it is no well-formed UTF-8, or has a lone surrogate.
     """
     cdef i32 why = 0
     cdef int length = 0
@@ -100,8 +100,7 @@ cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t sto
     size[0] = stop - start
     if s.unit == 0:
         if s.may_change:
-            if not room_ensure(room, stop - start):
-                return NULL
+            room_ensure(room, stop - start)
             if stop > start:            # p may be NULL where there is nothing
                 memcpy(room.bytes, p, stop - start)
             p = room.bytes
@@ -110,8 +109,7 @@ cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t sto
         if why:
             return NULL
         return p
-    if not room_ensure(room, transcode_room(s, stop - start)):
-        return NULL
+    room_ensure(room, transcode_room(s, stop - start))
     size[0] = transcode_units(s, start, stop, room.bytes)
     if size[0] == <size_t>-1:
         return NULL

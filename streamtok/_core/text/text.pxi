@@ -143,26 +143,25 @@ cdef bint transcode(Text* text, Room* room, object data) except -1:
             text.data = NULL        # no `return` here: it crashes where a traceback finds no memory
         text.size = size
         return text.data != NULL
-    if not room_ensure(room, st_transcode_room(data)):
-        raise MemoryError("no memory for the UTF-8 of a str")
+    room_ensure(room, st_transcode_room(data))
     written = transcode_str(data, room.bytes)
     text.data = room.bytes
     text.size = written
     return written != <size_t>-1
 
 
-cdef bint room_ensure(Room* room, size_t wanted) noexcept nogil:
-    """Room for so many bytes, in which nothing is kept; False: there is no memory."""
+cdef int room_ensure(Room* room, size_t wanted) except -1 nogil:
+    """Room for so many bytes, in which nothing is kept."""
     if wanted <= room.size:
-        return True
+        return 0
     wanted = st_block_size(wanted)      # all of it, so that a text a little longer needs no other
     st_free_block(room.bytes)
     room.size = 0
     room.bytes = <u8*>st_new_block(wanted, 64)
     if room.bytes == NULL:
-        return False
+        no_memory(wanted, b"bytes of a text")
     room.size = wanted
-    return True
+    return 0
 
 
 cdef void room_trim(Room* room) noexcept:
@@ -246,8 +245,7 @@ cdef int text_open_whole(Text* text, Room* room, object data, str errors) except
         return 0
     try:
         if view_may_change(data, &text.view):
-            if not room_ensure(room, text.size):
-                raise MemoryError("no memory for a copy of the text")
+            room_ensure(room, text.size)
             if text.size:           # where there is nothing, some objects have no address either
                 with nogil:
                     memcpy(room.bytes, text.data, text.size)

@@ -46,8 +46,7 @@ cdef object encode_prompt(Encoder encoder, PromptRules prompts, object prompt, s
     workspace = encoder.take()
     enter_rules(rules)
     try:
-        if not room_ensure(&workspace.c.room, room + SLACK):
-            raise MemoryError("no memory for the text of a prompt")
+        room_ensure(&workspace.c.room, room + SLACK)
         begin_whole(&workspace.c, &levels, form == AS_COUNT, &total)
         encode_parts(encoder, &workspace.c, rules, &levels, parts, errors, &total)
         total += workspace.c.count + workspace.c.forgotten

@@ -96,15 +96,11 @@ cdef class WorkList:
         if cuts is not None:
             self.cut(cuts, largest)
         else:
-            self.places = <size_t*>malloc((self.n_pieces + 1) * sizeof(size_t))
-            if self.places == NULL:
-                raise MemoryError(f"no memory for {self.n_pieces} texts")
+            self.places = <size_t*>memory_for(self.n_pieces + 1, sizeof(size_t), b"texts")
             self.places[0] = 0
             for i in range(self.n_pieces):
                 self.places[i + 1] = self.places[i] + source_size(self.texts[i])
-        self.ends = <size_t*>calloc(self.n_pieces + 1, sizeof(size_t))
-        if self.ends == NULL:
-            raise MemoryError(f"no memory for {self.n_pieces} texts")
+        self.ends = <size_t*>zeros_for(self.n_pieces + 1, sizeof(size_t), b"texts")
         self.n_threads = max(min(n_threads, self.places[self.n_pieces] // pays), <size_t>1)
         self.make_runs(largest)
         self.is_ordered = self.form == AS_ARRAY or (self.is_cut and self.form == AS_LIST)
@@ -126,9 +122,7 @@ cdef class WorkList:
             raise TypeError(f"text must be str or bytes-like, not {type(self.texts[0]).__name__}")
         stop = self.source.size
         most = stop // size + 1
-        self.places = <size_t*>malloc((most + 1) * sizeof(size_t))
-        if self.places == NULL:
-            raise MemoryError(f"no memory for {most} pieces of a text")
+        self.places = <size_t*>memory_for(most + 1, sizeof(size_t), b"pieces of a text")
         with nogil:
             self.places[0] = 0
             self.n_pieces = 1
@@ -150,14 +144,9 @@ cdef class WorkList:
 
     cdef int make_runs(self, size_t largest) except -1:
         cdef size_t at = 0, begin, wanted, room = 0, smallest = max(largest // SMALL_RUNS, <size_t>1)
-        cdef RunIds* larger
         while True:
             if self.n_runs + 1 >= room:
-                room = 2 * room + 8
-                larger = <RunIds*>realloc(self.runs, room * sizeof(RunIds))
-                if larger == NULL:
-                    raise MemoryError(f"no memory for {room} runs of texts")
-                self.runs = larger
+                self.runs = <RunIds*>grown(self.runs, &room, self.n_runs + 2, sizeof(RunIds), b"runs of texts")
             memset(&self.runs[self.n_runs], 0, sizeof(RunIds))
             self.runs[self.n_runs].first = begin = at
             if at == self.n_pieces:
@@ -187,12 +176,11 @@ cdef class WorkList:
     def work(self):
         """Encode runs until all are taken."""
         cdef Workspace workspace = self.encoder.take()
-        cdef RunSources* open = <RunSources*>malloc(sizeof(RunSources))
+        cdef RunSources* open = NULL
         cdef size_t k
         enter_rules(self.rules)
         try:
-            if open == NULL:
-                raise MemoryError("no memory for a run of texts")
+            open = <RunSources*>memory_for(1, sizeof(RunSources), b"run of texts")
             while True:
                 k = self.next_run()
                 if k == self.n_runs or not self.encode_run(k, &workspace.c, open):

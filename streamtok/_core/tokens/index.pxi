@@ -2,23 +2,22 @@
 
 cdef int order_tokens(Tokens* t) except -1:
     """Fill `openings` and `sorted`."""
-    cdef u32* order = <u32*>malloc(t.n * sizeof(u32))
-    cdef u64* openings = <u64*>calloc((1 << 20) // 64, sizeof(u64))
-    cdef st_keyed* work = <st_keyed*>st_new_block(2 * <size_t>t.n * sizeof(st_keyed), 64)
+    cdef u32* order
+    cdef st_keyed* work
     cdef u64 bit
     cdef u32 i
-    if order == NULL or openings == NULL or work == NULL:
-        free(order)
-        free(openings)
-        st_free_block(work)
-        raise MemoryError("no memory to sort the tokens")
-    st_sort_tokens(t.blob, t.offsets, t.n, order, work)
-    st_free_block(work)
+    if t.openings == NULL:
+        t.openings = <u64*>zeros_for((1 << 20) // 64, sizeof(u64), b"beginnings of tokens")
     for i in range(t.n):
         if t.offsets[i + 1] - t.offsets[i] >= 4:
             bit = opening_bit(t.blob + t.offsets[i])
-            openings[bit >> 6] |= <u64>1 << (bit & 63)
-    t.openings = openings
+            t.openings[bit >> 6] |= <u64>1 << (bit & 63)
+    work = <st_keyed*>memory_for(2 * <size_t>t.n, sizeof(st_keyed), b"tokens")
+    try:
+        order = <u32*>memory_for(t.n, sizeof(u32), b"tokens")
+        st_sort_tokens(t.blob, t.offsets, t.n, order, work)
+    finally:
+        free(work)
     st_store_pointer(<void**>&t.sorted, order)      # from now on others use both
     return 0
 
@@ -77,8 +76,6 @@ cdef int index_pairs(Tokens* t) except -1 nogil:
     forget_pairs(t)
     try:
         order = by_length(t.offsets, t.n)
-        if order == NULL:
-            raise MemoryError("no memory for the token table")
         for i in range(t.n):
             token = order[i]
             size = t.offsets[token + 1] - t.offsets[token]
@@ -93,15 +90,16 @@ cdef int index_pairs(Tokens* t) except -1 nogil:
     return 0
 
 
-cdef u32* by_length(const u32* offsets, size_t n) noexcept nogil:
-    """Tokens, shorter ones first; NULL: there is no memory."""
+cdef u32* by_length(const u32* offsets, size_t n) except NULL nogil:
+    """Tokens, shorter ones first."""
     cdef size_t i, longest = 0
-    cdef u32* order = <u32*>malloc((n + 1) * sizeof(u32))
+    cdef u32* order
     cdef size_t* starts
     for i in range(n):
         longest = max(longest, <size_t>(offsets[i + 1] - offsets[i]))
-    starts = <size_t*>calloc(longest + 2, sizeof(size_t))
-    if order != NULL and starts != NULL:
+    starts = <size_t*>zeros_for(longest + 2, sizeof(size_t), b"sizes of tokens")
+    try:
+        order = <u32*>memory_for(n, sizeof(u32), b"tokens")
         for i in range(n):
             starts[offsets[i + 1] - offsets[i] + 1] += 1
         for i in range(1, longest + 2):
@@ -109,10 +107,8 @@ cdef u32* by_length(const u32* offsets, size_t n) noexcept nogil:
         for i in range(n):
             order[starts[offsets[i + 1] - offsets[i]]] = <u32>i
             starts[offsets[i + 1] - offsets[i]] += 1
-    else:
-        free(order)
-        order = NULL
-    free(starts)
+    finally:
+        free(starts)
     return order
 
 
@@ -200,10 +196,7 @@ cdef int mark_unreachable(Tokens* t) except -1 nogil:
     t.unreachable_shift = 64 - 6
     while <u64>1 << (64 - t.unreachable_shift) < BITS_EACH * count:
         t.unreachable_shift -= 1
-    t.unreachable = <u64*>calloc(<size_t>1 << (64 - t.unreachable_shift - 6), sizeof(u64))
-    if t.unreachable == NULL:
-        with gil:
-            raise MemoryError("no memory for the token table")
+    t.unreachable = <u64*>zeros_for(<size_t>1 << (64 - t.unreachable_shift - 6), sizeof(u64), b"tokens")
     for token in range(t.n):
         if is_unreachable(t, token):
             bit = st_hash_bytes(t.blob + t.offsets[token], token_size(t, token)) >> t.unreachable_shift

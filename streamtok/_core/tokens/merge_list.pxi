@@ -85,12 +85,10 @@ def find_parts(bytes blob not None, offsets, merges):
     memset(&merger, 0, sizeof(merger))
     try:
         open_pairs(&run.pairs, n + 1)
-        makers = <Maker*>malloc((n + 1) * sizeof(Maker))
+        makers = <Maker*>memory_for(n, sizeof(Maker), b"tokens")
         order = by_length(places, n)
-        firsts = <u32*>calloc(n + 2, sizeof(u32))
-        rows = <u32*>malloc((m + 1) * sizeof(u32))
-        if makers == NULL or order == NULL or firsts == NULL or rows == NULL:
-            raise MemoryError("no memory for the list of merges")
+        firsts = <u32*>zeros_for(n + 2, sizeof(u32), b"tokens")
+        rows = <u32*>memory_for(m, sizeof(u32), b"merges")
         with nogil:
             for i in range(m):
                 firsts[listed[3 * i + 2] + 2] += 1
@@ -175,9 +173,7 @@ cdef int open_ranked(Tokens* ranked, size_t n, const u8* p, const u32* places, c
     """Fill `ranked` with the first `count` tokens of `order`, as `merge` needs them."""
     cdef size_t i
     open_pairs(&ranked.pairs, n + 1)
-    ranked.byte_pairs = <u32*>malloc(65536 * sizeof(u32))
-    if ranked.byte_pairs == NULL:
-        raise MemoryError("no memory for the list of merges")
+    ranked.byte_pairs = <u32*>memory_for(65536, sizeof(u32), b"pairs of bytes")
     memset(ranked.byte_pairs, 0xFF, 65536 * sizeof(u32))
     for i in range(256):
         ranked.byte_token[i] = <u32>i

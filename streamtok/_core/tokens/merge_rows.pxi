@@ -25,7 +25,6 @@ def find_rows(list names not None, list merges not None, str prefix not None="")
     cdef Names table
     cdef Name left, right, dropped
     cdef u8* joined = NULL
-    cdef u8* larger
     cdef size_t capacity = 0
     cdef Py_ssize_t place = -1
     if n > MAX_TOKENS or m > MAX_TOKENS:
@@ -34,11 +33,10 @@ def find_rows(list names not None, list merges not None, str prefix not None="")
     cdef u32* row = <u32*>array_memory(rows, UINT32)
     read_name(prefix, &dropped)
     table.mask = table_size(n) - 1
-    table.known = <Name*>malloc((n + 1) * sizeof(Name))
-    table.slots = <u64*>calloc(table.mask + 1, sizeof(u64))
+    table.known, table.slots = NULL, NULL
     try:
-        if table.known == NULL or table.slots == NULL:
-            raise MemoryError("no memory for the list of merges")
+        table.known = <Name*>memory_for(n, sizeof(Name), b"texts")
+        table.slots = <u64*>zeros_for(table.mask + 1, sizeof(u64), b"texts")
         for i in range(n):
             read_name(names[i], &table.known[i])
             add_name(&table, <u32>i)
@@ -49,10 +47,7 @@ def find_rows(list names not None, list merges not None, str prefix not None="")
                 break
             size = left.size + right.size - dropped.size
             if size > capacity:
-                larger = <u8*>realloc(joined, 2 * size)
-                if larger == NULL:
-                    raise MemoryError("no memory for the list of merges")
-                joined, capacity = larger, 2 * size
+                joined = <u8*>grown(joined, &capacity, size, 1, b"bytes of a merge")
             memcpy(joined, left.text, left.size)
             memcpy(joined + left.size, right.text + dropped.size, right.size - dropped.size)
             row[3 * i] = find_name(&table, left.text, left.size)

@@ -141,7 +141,7 @@ cdef int open_pairs(st_pairs* pairs, u64 entries) except -1:
     pairs.shift = st_hash_shift(pairs.mask + 1)
     pairs.slots = <u64*>st_new_block(size, 64)
     if pairs.slots == NULL:
-        raise MemoryError("no memory for the table of merges")
+        no_memory(entries, b"merges")
     memset(pairs.slots, 0xFF, size)
     return 0
 
@@ -214,10 +214,10 @@ cdef class TokenTable:
         t.slot_mask = table_size(t.n) - 1
         t.slots = <u64*>st_new_block((t.slot_mask + 1) * sizeof(u64), 64)
         open_pairs(&t.pairs, t.n)
-        t.byte_pairs = <u32*>malloc(65536 * sizeof(u32))
-        t.lefts = <u32*>malloc(t.n * sizeof(u32))
-        if t.slots == NULL or t.byte_pairs == NULL or t.lefts == NULL:
-            raise MemoryError("no memory for the token table")
+        t.byte_pairs = <u32*>memory_for(65536, sizeof(u32), b"pairs of bytes")
+        t.lefts = <u32*>memory_for(t.n, sizeof(u32), b"tokens")
+        if t.slots == NULL:
+            no_memory(t.n, b"tokens")
         with nogil:
             index_tokens(t)
         if parts is not None:

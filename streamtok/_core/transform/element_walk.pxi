@@ -38,20 +38,10 @@ cdef inline void free_entry(OpenElement* e) noexcept nogil:
     e.element, e.is_owned = NULL, False
 
 
-cdef int no_memory() except -1 nogil:
-    with gil:
-        raise MemoryError("no memory for the changed text")
-
-
 cdef int out_room(ElementWalk* w, size_t more) except -1 nogil:
-    cdef u8* larger
-    cdef size_t room = 2 * w.room
-    if room < w.size + more + ST_TOGETHER:
-        room = w.size + more + w.n - w.left + (w.n >> 3) + ST_TOGETHER
-    larger = <u8*>realloc(w.out, room)
-    if larger == NULL:
-        no_memory()
-    w.out, w.room = larger, room
+    """Room for so many bytes, and for as many as are left."""
+    cdef size_t wanted = w.size + more + w.n - w.left + ST_TOGETHER
+    w.out = <u8*>grown(w.out, &w.room, wanted, 1, b"bytes of the changed text")
     return 0
 
 
@@ -65,8 +55,8 @@ cdef inline int copy_same(ElementWalk* w, size_t stop, size_t more) except -1 no
             memcpy(w.out + w.size, w.p + w.left, 16)
         else:
             memcpy(w.out + w.size, w.p + w.left, size)
-        if w.rows != NULL and not alignment_add_same(w.rows, w.p + w.left, size):
-            no_memory()
+        if w.rows != NULL:
+            alignment_add_same(w.rows, w.p + w.left, size)
         w.size += size
         w.left = stop
     return 0
@@ -94,10 +84,9 @@ cdef inline int emit_element(ElementWalk* w, Element* e, size_t start, size_t st
         for i in range(e.n_rows):
             row = element_rows(e) + i
             if row.before == SAME:
-                if not alignment_add_same(w.rows, w.out + w.size, row.now):
-                    no_memory()
-            elif not alignment_add(w.rows, row.now, row.before):
-                no_memory()
+                alignment_add_same(w.rows, w.out + w.size, row.now)
+            else:
+                alignment_add(w.rows, row.now, row.before)
             w.size += row.now
     else:
         w.size += size
@@ -395,8 +384,8 @@ cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open) except -
     drop_entries(w)
     if w.is_changed:
         copy_same(w, w.taken, 0)
-    elif w.rows != NULL and not alignment_add_same(w.rows, w.p, w.taken):
-        no_memory()
+    elif w.rows != NULL:
+        alignment_add_same(w.rows, w.p, w.taken)
     return 0
 
 

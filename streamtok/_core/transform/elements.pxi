@@ -55,9 +55,8 @@ cdef Element* make_element(bytes key, u8 where, object answer) except NULL:
     made, joins, holds, flags, rows = answer
     text = (<str?>made).encode("utf-8", "surrogateescape")
     n_rows = len(rows)
-    e = <Element*>malloc(sizeof(Element) + n_rows * sizeof(Row) + len(key) + len(text) + SHORT_TEXT)
-    if e == NULL:
-        raise MemoryError("no memory for what characters become")
+    e = <Element*>memory_for(sizeof(Element) + n_rows * sizeof(Row) + len(key) + len(text) + SHORT_TEXT, 1,
+                             b"bytes that characters become")
     e.key_size, e.size, e.n_rows, e.where = <u32>len(key), <u32>len(text), <u32>n_rows, where
     e.hash = st_hash_bytes(key, len(key))
     e.is_same = key == text
@@ -96,11 +95,9 @@ cdef class ElementTable:
 
     def __cinit__(self, elements):
         self.elements = elements
-        self.kinds = <u32*>calloc(CODE_POINTS, sizeof(u32))
-        self.changes = <void**>calloc(CODE_POINTS, sizeof(void*))
-        self.kept = <void**>calloc(ELEMENT_SLOTS, sizeof(void*))
-        if self.kinds == NULL or self.changes == NULL or self.kept == NULL:
-            raise MemoryError("no memory for the kinds of characters")
+        self.kinds = <u32*>zeros_for(CODE_POINTS, sizeof(u32), b"characters")
+        self.changes = <void**>zeros_for(CODE_POINTS, sizeof(void*), b"characters")
+        self.kept = <void**>zeros_for(ELEMENT_SLOTS, sizeof(void*), b"elements")
         self.asks_for_begin = elements.asks_for_begin
         self.asks_for_end = elements.asks_for_end
         self.joins_any = elements.joins_any

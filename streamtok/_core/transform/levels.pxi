@@ -42,9 +42,7 @@ cdef class TokenSet:
             self.word_bits = <const u8*>PyBytes_AS_STRING(words)
         if len(flags) != len(matcher.specials):
             raise ValueError(f"expected {len(matcher.specials)} flags, found {len(flags)}")
-        self.flags = <u8*>malloc(len(flags) + 1)
-        if self.flags == NULL:
-            raise MemoryError("no memory for the flags of tokens")
+        self.flags = <u8*>memory_for(len(flags), 1, b"flags of tokens")
         self.is_plain = not any(flags)
         self.wants_blanks = wants_blanks
         for i, one in enumerate(flags):
@@ -225,10 +223,8 @@ cdef class Changer:
         for i in range(2):
             level, to = &self.levels[i], &twin.levels[i]
             size = level.mark.size + SLACK
-            to.bytes = <u8*>malloc(size)
-            to.rows.rows = <Row*>malloc((level.rows.n + 1) * sizeof(Row))
-            if to.bytes == NULL or to.rows.rows == NULL:
-                raise MemoryError("no memory to copy a stream")
+            to.bytes = <u8*>memory_for(size, 1, b"bytes of the stream")
+            to.rows.rows = <Row*>memory_for(level.rows.n + 1, sizeof(Row), b"rows of a changed text")
             if level.mark.size:
                 memcpy(to.bytes, level.bytes, level.mark.size)
             if level.rows.n:
@@ -374,9 +370,7 @@ cdef class Changer:
             waits = cut(state, &at, size)
             if self.errors != "surrogateescape":
                 check_utf8(waits)
-            level.bytes = <u8*>malloc(size + SLACK)
-            if level.bytes == NULL:
-                raise MemoryError("no memory for the text that waits")
+            level.bytes = <u8*>memory_for(size + SLACK, 1, b"bytes of the stream")
             level.capacity = size + SLACK
             memcpy(level.bytes, <const u8*>waits, size)
             m.size = size
@@ -384,8 +378,7 @@ cdef class Changer:
                 now, before_it = unpack(ROW, state, &at)
                 if now >> 61 or (before_it >> 61 and before_it != SAME) or k >> 32:
                     raise damaged("its rows are too long")
-                if not alignment_push(&level.rows, now, before_it):
-                    raise MemoryError("no memory for the rows of a changed text")
+                alignment_push(&level.rows, now, before_it)
             check_rows(&level.rows, m)
             level.rows.stretch, level.rows.last_size = m.stretch, m.last_size
             m.n_rows = level.rows.n
@@ -428,14 +421,8 @@ cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink
     """
     cdef Level* level = &c.levels[i]
     cdef LevelMark* m = &c.draft[i]
-    cdef u8* larger
-    cdef size_t capacity
     if m.size + n + SLACK > level.capacity:
-        capacity = m.size + n + (m.size + n) // 2 + 4 * SLACK
-        larger = <u8*>realloc(level.bytes, capacity)
-        if larger == NULL:
-            raise MemoryError("no memory for the text that waits")
-        level.bytes, level.capacity = larger, capacity
+        level.bytes = <u8*>grown(level.bytes, &level.capacity, m.size + n + SLACK, 1, b"bytes of the stream")
     if n:
         memcpy(level.bytes + m.size, p, n)
     m.size += n
@@ -523,8 +510,7 @@ cdef int put_given(Changer c, int i, size_t start, GivenToken given, Sink sink) 
         m.takes_blanks = False
         if start < stop and change_stretch(c, i, start, stop, False, sink) != stop - start:
             raise AssertionError("text waits before a given token of the second level")
-        if not alignment_add_same(&level.rows, given.p, given.size):
-            no_memory()
+        alignment_add_same(&level.rows, given.p, given.size)
         m.where = 0
         return take_given(c, i + 1, given, sink)
     if not m.takes_blanks:
@@ -558,9 +544,7 @@ cdef int put_blanks(Changer c, int i, size_t size, Sink sink) except -1:
             raise AssertionError("blanks are taken after text")
         rows.rows[rows.n - 1].before += size
         return 0
-    if not alignment_push(rows, 0, size):
-        no_memory()
-    return 0
+    return alignment_push(rows, 0, size)
 
 
 cdef int end_with_token(Changer c, int i, u32 id, size_t size, Sink sink) except -1:
@@ -568,8 +552,7 @@ cdef int end_with_token(Changer c, int i, u32 id, size_t size, Sink sink) except
     cdef int k
     for k in range(i, c.n_levels):      # in the levels before, the stretch goes on
         c.draft[k].where = PLACE_BEGIN
-        if not alignment_add_token(&c.levels[k].rows, size):
-            no_memory()
+        alignment_add_token(&c.levels[k].rows, size)
     sink.put_token(id, size)
     return 0
 
@@ -583,8 +566,7 @@ cdef size_t change_stretch(Changer c, int i, size_t start, size_t stop, bint end
     cdef size_t n = stop - start
     cdef ElementWalk w
     if table is None:
-        if not alignment_add_same(&level.rows, p, n):
-            no_memory()
+        alignment_add_same(&level.rows, p, n)
         if n or ends:
             pass_on(c, i, p, n, ends, sink)
         m.where = PLACE_BEGIN if ends else 0 if n else m.where

@@ -16,28 +16,21 @@ cdef void alignment_free(Alignment* a) noexcept nogil:
     a.n = a.room = 0
 
 
-cdef bint alignment_push(Alignment* a, u64 now, u64 before) noexcept nogil:
-    """False: there is no memory."""
-    cdef Row* larger
-    cdef size_t room
+cdef int alignment_push(Alignment* a, u64 now, u64 before) except -1 nogil:
     if a.n == a.room:
-        room = 2 * a.room + 32
-        larger = <Row*>realloc(a.rows, room * sizeof(Row))
-        if larger == NULL:
-            return False
-        a.rows, a.room = larger, room
+        a.rows = <Row*>grown(a.rows, &a.room, a.n + 1, sizeof(Row), b"rows of a changed text")
     a.rows[a.n].now, a.rows[a.n].before = now, before
     a.n += 1
-    return True
+    return 0
 
 
-cdef bint alignment_add_same(Alignment* a, const u8* p, size_t size) noexcept nogil:
-    """Add text that stays as it is: p[:size]. False: there is no memory."""
+cdef int alignment_add_same(Alignment* a, const u8* p, size_t size) except -1 nogil:
+    """Add text that stays as it is: p[:size]."""
     cdef Row* last
     cdef int first = 0
     cdef u8 last_size
     if size == 0:
-        return True
+        return 0
     last_size = <u8>(size - utf8_before(p, 0, size, size))
     if a.stretch == ROW_WITHOUT_TEXT:       # what was removed goes with the first character
         utf8_at(p, 0, size, &first)
@@ -49,11 +42,11 @@ cdef bint alignment_add_same(Alignment* a, const u8* p, size_t size) noexcept no
         a.rows[a.n - 1].now += size
         size = 0
     a.stretch, a.last_size = ROWS_WITH_TEXT, last_size
-    return size == 0 or alignment_push(a, size, SAME)
+    return alignment_push(a, size, SAME) if size else 0
 
 
-cdef bint alignment_add(Alignment* a, u64 now, u64 before) noexcept nogil:
-    """Add a piece that changed. False: there is no memory."""
+cdef int alignment_add(Alignment* a, u64 now, u64 before) except -1 nogil:
+    """Add a piece that changed."""
     cdef Row* last = &a.rows[a.n - 1] if a.stretch != NO_ROW else NULL
     if now != 0:
         if a.stretch != ROW_WITHOUT_TEXT:
@@ -62,13 +55,13 @@ cdef bint alignment_add(Alignment* a, u64 now, u64 before) noexcept nogil:
         a.stretch = ROWS_WITH_TEXT
         last.now = now
         last.before += before
-        return True
+        return 0
     if a.stretch == NO_ROW:
         a.stretch = ROW_WITHOUT_TEXT
         return alignment_push(a, 0, before)
     if last.before != SAME:
         last.before += before
-        return True
+        return 0
     now = a.last_size
     last.now -= now
     if last.now == 0:
@@ -76,7 +69,7 @@ cdef bint alignment_add(Alignment* a, u64 now, u64 before) noexcept nogil:
     return alignment_push(a, now, now + before)
 
 
-cdef bint alignment_add_token(Alignment* a, u64 size) noexcept nogil:
-    """Add a token, which ends a stretch. False: there is no memory."""
+cdef int alignment_add_token(Alignment* a, u64 size) except -1 nogil:
+    """Add a token, which ends a stretch."""
     a.stretch = NO_ROW
     return alignment_push(a, size, size)

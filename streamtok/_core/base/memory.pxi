@@ -1,0 +1,35 @@
+"""Memory for arrays: asked for in one place, where sizes cannot overflow and what is missing has a name."""
+
+cdef int no_memory(size_t count, const char* what) except -1 nogil:
+    with gil:
+        raise MemoryError(f"no memory for {count} {what.decode()}")
+
+
+cdef void* memory_for(size_t count, size_t size, const char* what) except NULL nogil:
+    """Room for so many items of a size, and for one if there are none; `free` frees it."""
+    cdef void* items = NULL
+    if count <= <size_t>-1 // size:
+        items = malloc(count * size if count else size)
+    if items == NULL:
+        no_memory(count, what)
+    return items
+
+
+cdef void* zeros_for(size_t count, size_t size, const char* what) except NULL nogil:
+    """The same, all zero."""
+    cdef void* items = calloc(count if count else 1, size)
+    if items == NULL:
+        no_memory(count, what)
+    return items
+
+
+cdef void* grown(void* items, size_t* capacity, size_t wanted, size_t size, const char* what) except NULL nogil:
+    """The items, perhaps moved, with room for `wanted`, and half as many again; `capacity` says for how many."""
+    cdef size_t more = wanted + wanted // 2 + 64
+    cdef void* larger = NULL
+    if more > wanted and more <= <size_t>-1 // size:
+        larger = realloc(items, more * size)
+    if larger == NULL:
+        no_memory(wanted, what)
+    capacity[0] = more
+    return larger
