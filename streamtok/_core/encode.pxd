@@ -407,6 +407,10 @@ cdef struct Source:
     bint has_view
     Py_buffer view
 
+cdef bint source_open(Source* s, object text, str errors)
+cdef void source_close(Source* s) noexcept
+cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t stop, size_t* size) except? NULL nogil
+
 # Ids from Python (decode/unpack_ids.pxi)
 
 cdef extern from "base/read_ids.h" nogil:

@@ -22,8 +22,10 @@ from streamtok._core.encode cimport (
     Cell,
     Marks,
     PretokenCells,
+    Room,
     Scan,
     Scanner,
+    Source,
     Text,
     array_memory,
     explain,
@@ -32,27 +34,24 @@ from streamtok._core.encode cimport (
     read_array,
     scan,
     scan_begin,
+    source_close,
+    source_open,
+    source_utf8,
     strategy,
     text_close,
     text_open,
 )
 from streamtok._core.types cimport *
+from streamtok._core.encode import text_bytes
 from streamtok._core.utf8 cimport INCOMPLETE, INVALID, decode_one, unfinished_at_end, valid_bytes
-
-cdef extern from "Python.h":
-    bint PyUnicode_Check(object value)
-    int PyUnicode_KIND(object text)
-    void* PyUnicode_DATA(object text)
-    Py_ssize_t PyUnicode_GET_LENGTH(object text)
-    bint PyUnicode_IS_ASCII(object text)
 
 st_hash_begin(hash_secret())         # the same, so that strategy.keys is of use here
 
+include "base/memory.pxi"
 include "cache/table.pxi"
 include "training/pretoken_counts.pxi"
 include "training/counter.pxi"
 include "training/counter_feed.pxi"
-include "training/counter_text.pxi"
 include "training/counter_documents.pxi"
 
 include "training/pair_state.pxi"

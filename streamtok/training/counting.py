@@ -112,8 +112,7 @@ class Counting:
 
     def merge(self, other: Counting) -> None:
         """End the text and add the counts of `other`, as if its text came next. Atomic."""
-        more = self._last_bytes()
-        self.counter.merge(other.counter, self.counter.ended(more), len(more))
+        self.counter.go_on(other.counter, self._last_bytes())
 
     @property
     def pending(self) -> int:
@@ -222,7 +221,7 @@ class Counting:
         except UnicodeError:
             return False
         for worker in workers:
-            self.counter.absorb(worker, self.counter.bytes_in, worker.bytes_in)
+            self.counter.go_on(worker)
             self._parts.give_back(worker)
         return True
 

@@ -53,8 +53,8 @@ cdef class PretokenCounter:
         """A counter of its own with the same settings, for a part of the text."""
         return PretokenCounter(self.scanner, self.errors)
 
-    def ended(self, bytes more=b""):
-        """PretokenCounter: what would be counted besides if the text ended here, behind `more`.
+    cdef PretokenCounter ended(self, bytes more):
+        """What would be counted besides if the text ended here, behind `more`.
 
         Nothing changes here. Raises UnicodeDecodeError as `feed` with `final`.
         """
@@ -64,14 +64,12 @@ cdef class PretokenCounter:
         cdef const u8* p
         cdef size_t size
         cdef Scan walk
-        cdef int room
         text += more
         p, size = <const u8*><const char*>text, len(text)
         rest.check(p, size, True, base)
         scan_begin(&walk, 0)
         with nogil:
-            room = rest.count(p, size, size, &walk, True, base)
-        raise_unless_fits(rest, room)
+            rest.count(p, size, size, &walk, True, base)
         return rest
 
     def part_end(self, chunk, size_t start, size_t size):
@@ -98,7 +96,6 @@ cdef class PretokenCounter:
         cdef Text text
         cdef size_t end
         cdef u64 before = self.bytes_in
-        cdef int room
         text_open(&text, NULL, chunk, self.errors)
         try:
             end = text.size if stop is None else stop
@@ -112,11 +109,12 @@ cdef class PretokenCounter:
                 )
             if not checked:
                 self.check(text.data + start, end - start, final, self.bytes_in)
-            with nogil:
-                room = count_slices(self, text.data + start, end - start, final)
-            if self.errors == "strict" and self.bytes_in > before:
-                self.unfinished = unfinished_at_end(self.bytes, self.size)
-            raise_unless_fits(self, room)
+            try:
+                with nogil:
+                    count_slices(self, text.data + start, end - start, final)
+            finally:
+                if self.errors == "strict" and self.bytes_in > before:
+                    self.unfinished = unfinished_at_end(self.bytes, self.size)
         finally:
             text_close(&text)
 
@@ -140,32 +138,24 @@ cdef class PretokenCounter:
         """
         count_documents(self, documents, start, stop)
 
-    def absorb(self, PretokenCounter other not None, u64 shift, u64 size):
-        """Add all that `other` has counted, from `size` bytes that come next in the text.
+    def go_on(self, PretokenCounter other not None, bytes more not None=b""):
+        """End the text behind `more`, and go on where `other` stands, which began at place 0 with what comes
+        then.
 
-        shift: by how much its places are too low. `other` is of no use then but to be restarted.
-        Nothing may be pending. A MemoryError changes nothing.
+        `other` does not change. A MemoryError or UnicodeDecodeError changes nothing.
         """
-        if self.size:
-            raise ValueError(f"{self.size} bytes are pending")
-        if not self.table.c.cells_used:
-            with nogil:
-                take_table(self.table, other.table, shift)
-        else:
-            self.table.absorb(other.table, shift)
-        self.offset += size
-
-    def go_on(self, PretokenCounter other not None):
-        """Go on where `other` stands, which began at place 0 and has taken in what comes next.
-
-        Between the two is one of the cuts, where the open pre-token ends. `other` is of no use then
-        but to be restarted. A MemoryError changes nothing.
-        """
-        cdef u64 here = self.bytes_in
-        self.take_over(self.ended(), other, here)
-        self.size = other.size
-        exchange_bytes(self, other)
-        self.walk, self.offset, self.unfinished = other.walk, here + other.offset, other.unfinished
+        cdef PretokenCounter rest = self.ended(more)
+        cdef u64 end = self.bytes_in + <u64>len(more)
+        with nogil:
+            grow_counter(self, other.size)
+            self.table.reserve(rest.table.c.cells_used + other.table.c.cells_used,
+                               rest.table.c.arena_used + other.table.c.arena_used)
+            self.table.take_over(rest.table, 0)
+            self.table.take_over(other.table, end)
+            if other.size:
+                memcpy(self.bytes, other.bytes, other.size)
+        self.size, self.walk, self.unfinished = other.size, other.walk, other.unfinished
+        self.offset = end + other.offset
 
     def restart(self):
         """Forget everything and begin at place 0. The memory is kept."""
@@ -173,29 +163,6 @@ cdef class PretokenCounter:
         scan_begin(&self.walk, 0)
         with nogil:
             self.table.clear()
-
-    def merge(self, PretokenCounter other not None, PretokenCounter rest not None, size_t more):
-        """End the text, then add what `other` has counted after it.
-
-        rest: what `ended` gave for `more` bytes. A MemoryError changes nothing.
-        """
-        cdef u64 end = self.offset + self.size + more, after = end + other.offset + other.size
-        self.take_over(rest, other, end)
-        self.size = self.unfinished = 0
-        self.offset = after
-        scan_begin(&self.walk, 0)
-
-    cdef int take_over(self, PretokenCounter rest, PretokenCounter other, u64 shift) except -1:
-        """Add the table of `rest`, and that of `other`, `shift` bytes later; both or none."""
-        cdef int room
-        with nogil:
-            room = self.table.reserve(rest.table.c.cells_used + other.table.c.cells_used,
-                                      rest.table.c.arena_used + other.table.c.arena_used)
-            if room == FITS:
-                self.table.take_over(rest.table, 0)
-                self.table.take_over(other.table, shift)
-        raise_unless_fits(self, room)
-        return 0
 
     def getstate(self):
         """(int, bytes): bytes taken in, and those of them that are pending."""
@@ -210,8 +177,7 @@ cdef class PretokenCounter:
         if size > bytes_in or self.size or self.offset:
             raise ValueError("not the state of a counter of pre-tokens, or not of a fresh one")
         self.check(<const u8*><const char*>pending, size, False, bytes_in - size)
-        if grow_counter(self, size) != FITS:
-            raise MemoryError(f"no memory to hold {size} bytes of a pre-token")
+        grow_counter(self, size)
         memcpy(self.bytes, <const u8*><const char*>pending, size)
         self.size = size
         if self.errors == "strict":
@@ -219,27 +185,24 @@ cdef class PretokenCounter:
         self.offset = bytes_in - size
 
     cdef int count(self, const u8* text, size_t readable, size_t end, Scan* walk, bint final,
-                   u64 base) noexcept nogil:
+                   u64 base) except -1 nogil:
         """Count the pre-tokens of text[walk.start:end] that are closed.
 
-        Unless it FITS, `walk` stands where the first pre-token begins that is not counted.
+        After a MemoryError, `walk` stands where the first pre-token begins that is not counted.
         """
         cdef i64[BATCH] ends
-        cdef size_t n, start
+        cdef size_t n
         cdef Marks marks
-        cdef int room
+        cdef Scan next = walk[0]
         marks_begin(&marks, walk.start)
         while True:
-            start = walk.start
-            n = scan(self.scanner.tables(), walk, &marks, text, end, final, ends, BATCH, NULL)
+            n = scan(self.scanner.tables(), &next, &marks, text, end, final, ends, BATCH, NULL)
             if n:
-                room = self.table.reserve(n, words_for(walk.start - start))
-                if room != FITS:
-                    scan_begin(walk, start)
-                    return room
-                self.table.add(text, readable, start, ends, n, base)
+                self.table.reserve(n, words_for(next.start - walk.start))
+                self.table.add(text, readable, walk.start, ends, n, base)
+            walk[0] = next
             if n <= BATCH - 64:     # all that can be decided was
-                return FITS
+                return 0
 
     cdef int check(self, const u8* text, size_t size, bint final, u64 offset) except -1:
         """Raise UnicodeDecodeError unless text[:size] is UTF-8.

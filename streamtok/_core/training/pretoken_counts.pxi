@@ -5,11 +5,6 @@ cdef packed struct Seen:    # the numbers of a pre-token, CELL_NUMBERS of them
     u64 first               # where in all the text it was seen first
 
 
-cdef enum:                  # whether there is room for more
-    FITS = 0
-    NO_MEMORY = 1
-
-
 cdef enum:
     SMALLEST = 1 << 12      # cells
 
@@ -22,7 +17,7 @@ cdef class PretokenTable:
 
     def __cinit__(self):
         if not open_table(&self.c, SMALLEST, 0):
-            raise MemoryError
+            no_memory(SMALLEST, b"pre-tokens")
 
     def __dealloc__(self):
         close_table(&self.c)
@@ -41,10 +36,10 @@ cdef class PretokenTable:
             memset(self.c.cells, 0, (self.c.cell_mask + 1) * sizeof(Cell))
         self.c.cells_used = self.c.arena_used = 0
 
-    cdef int reserve(self, size_t pretokens, size_t words) noexcept nogil:
+    cdef int reserve(self, size_t pretokens, size_t words) except -1 nogil:
         """Make room for so many new pre-tokens, and so many words of the arena.
 
-        FITS; else nothing has changed that can be seen: NO_MEMORY.
+        A MemoryError changes nothing that can be seen.
         """
         cdef u64 cells = self.c.cell_mask + 1
         cdef size_t arena = self.c.arena_size
@@ -53,10 +48,10 @@ cdef class PretokenTable:
         if self.c.arena_used + words > arena:
             arena = self.c.arena_used + self.c.arena_used // 2 + words
         if arena != self.c.arena_size and not resize_arena(&self.c, arena):
-            return NO_MEMORY
+            no_memory(arena, b"words of pre-tokens")
         if cells != self.c.cell_mask + 1 and not resize_cells(&self.c, cells):
-            return NO_MEMORY
-        return FITS
+            no_memory(cells, b"pre-tokens")
+        return 0
 
     cdef void take_over(self, PretokenTable other, u64 shift) noexcept nogil:
         """Add all of `other`, as if it had been seen `shift` bytes later; there is room for it.
@@ -100,19 +95,6 @@ cdef class PretokenTable:
                 else:
                     see(&self.c, b.cells[i], low, high, text + start, 1, base + start)
             start = <size_t>llabs(ends[i])
-
-    def absorb(self, PretokenTable other not None, u64 shift=0):
-        """Add all of `other`, as if it had been seen `shift` bytes later.
-
-        A MemoryError changes nothing.
-        """
-        cdef int room
-        with nogil:
-            room = self.reserve(other.c.cells_used, other.c.arena_used)
-            if room == FITS:
-                self.take_over(other, shift)
-        if room == NO_MEMORY:
-            raise MemoryError("no memory for more pre-tokens: nothing was added")
 
     def export(self):
         """(bytes, uint32 [n], uint64 [n], uint64 [n]): pre-tokens in a row; sizes, counts, places.
@@ -170,8 +152,7 @@ cdef class PretokenTable:
                 raise ValueError(f"pre-token {i} is empty or was never seen")
         if total != data_view.size:
             raise ValueError(f"the sizes sum to {total}, but there are {data_view.size} bytes")
-        if self.reserve(n, words) == NO_MEMORY:
-            raise MemoryError(f"no memory for {n} pre-tokens")
+        self.reserve(n, words)
         with nogil:
             for i in range(n):
                 make_key(p + at, size[i], total - at, key)
@@ -215,15 +196,3 @@ cdef inline void see(PretokenCells* t, Cell* home, u64 low, u64 high, const u8* 
         fill_cell(t, cell, low, high, p, <const u32*>once, CELL_NUMBERS)
         return
     see_again(seen_of(t, cell), count, first)
-
-
-cdef void take_table(PretokenTable table, PretokenTable other, u64 shift) noexcept nogil:
-    """Take the pre-tokens of `other`, `shift` bytes later, which gets this empty table instead."""
-    cdef PretokenCells c = table.c
-    cdef u64 i
-    table.c = other.c
-    other.c = c
-    if shift:
-        for i in range(table.c.cell_mask + 1):
-            if table.c.cells[i].high:
-                seen_of(&table.c, &table.c.cells[i]).first += shift
