@@ -42,7 +42,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ..formats.conversion import convert
+    from ..formats.conversion import save
 
     format = vocabulary_output.choose_format(args.output, args.to)
     folder, names = args.output, WRITTEN[format].files
@@ -53,12 +53,12 @@ def run(args: argparse.Namespace) -> int:
         source = open_encoding(args.input)
     except ValueError as error:
         raise VocabularyError(" ".join(str(error).split())) from None
-    convert(source, args.output, format)
+    save(source, args.output, format)
     if not args.quiet:
         lost = WRITTEN[format].lost
         note = f"; not in the file: {lost}" if lost else ""
         say(
             f"{shown(args.output)}: {format}, {len(source.token_byte_values())} tokens, "
-            f"{len(source.special_tokens_set)} special; a sample encodes to the same ids{note}"
+            f"{len(source.special_tokens_set)} special{note}"
         )
     return 0

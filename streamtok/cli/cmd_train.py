@@ -240,9 +240,9 @@ def _save(encoding: Encoding, path: str, format: str) -> None:
     if format == "tiktoken" and encoding.definition.vocabulary.model is None:
         write_whole(path, dumps_tiktoken(encoding.definition.vocabulary))
         return
-    from ..formats.conversion import convert
+    from ..formats.conversion import save
 
-    convert(encoding, path, format)
+    save(encoding, path, format)
 
 
 def _check_output(name: str, format: str) -> None:

@@ -18,38 +18,6 @@ if TYPE_CHECKING:
     from .packed import save_packed
     from .tiktoken import save_tiktoken
 
-__all__ = [
-    "PATTERNS",
-    "load",
-    "save_gpt2",
-    "save_huggingface",
-    "save_packed",
-    "save_tiktoken",
-]
-
-
-class Written(NamedTuple):
-    """A format that `streamtok convert` and `train` write.
-
-    of: the x of its save_x. files: its usual names; several are written into a folder.
-    lost: what it has no room for.
-    """
-
-    of: str
-    files: tuple[str, ...]
-    lost: str = ""
-
-
-WRITTEN = {
-    "tiktoken": Written("tiktoken", ("x.tiktoken",), "the pattern and special tokens"),
-    "gpt2": Written(
-        "gpt2", ("vocab.bpe", "encoder.json"), "the pattern and which tokens are special"
-    ),
-    "huggingface": Written("huggingface", ("tokenizer.json",)),
-    "streamtok": Written("packed", ("x.streamtok",)),
-}
-"""By name, for --to."""
-
 _MODULES = {
     "PATTERNS": "..patterns.named",
     "load": ".detection",
@@ -58,6 +26,27 @@ _MODULES = {
     "save_packed": ".packed",
     "save_tiktoken": ".tiktoken",
 }
+
+__all__ = ["PATTERNS", "load", "save_gpt2", "save_huggingface", "save_packed", "save_tiktoken"]
+
+
+class Written(NamedTuple):
+    """A format that `streamtok convert` and `train` write.
+
+    files: its usual names; several are written into a folder. lost: what it has no room for.
+    """
+
+    files: tuple[str, ...]
+    lost: str = ""
+
+
+WRITTEN = {
+    "tiktoken": Written(("x.tiktoken",), "the pattern and special tokens"),
+    "gpt2": Written(("vocab.bpe", "encoder.json"), "the pattern and which tokens are special"),
+    "huggingface": Written(("tokenizer.json",)),
+    "streamtok": Written(("x.streamtok",)),
+}
+"""By name, for --to."""
 
 
 def __getattr__(name: str) -> Any:
