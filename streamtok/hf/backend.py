@@ -21,6 +21,7 @@ import tokenizers
 from tokenizers import Tokenizer as RealTokenizer  # also where this one is in its place
 
 from .._core.encode import ALL, NO_SPECIAL
+from ..engines.rules import MARK
 from ..errors import UnsupportedPromptError
 from ..prompts import Prompt, prompt_of
 from .compiled_tokenizer import Compiled, Refusal, compile_tokenizer
@@ -408,14 +409,17 @@ def _decoded(compiled: Compiled, ids: Any, skip_special_tokens: bool) -> str | N
         if skip_special_tokens:
             special = compiled.special_ids
             ids = [id for id in ids if id not in special]
-        if compiled.decodes_bytes:
-            return compiled.encoding.definition.decoder.decode(ids).decode("utf-8", "replace")
-        if not compiled.decodes_spaces or (ids and min(ids) < 0):
+        if not compiled.decodes_pieces:
             return None
-        # Bytes that are not whole characters become others there than Python makes of them.
-        text = b"".join(map(compiled.texts.__getitem__, ids)).decode()  # type: ignore[arg-type]
-    except (KeyError, IndexError, ValueError, OverflowError, TypeError):
+        data = compiled.encoding.definition.decoder.decode(ids)
+        # Bytes that are not whole characters become others in SentencePiece's decoder than here.
+        text = data.decode("utf-8", "replace" if compiled.decodes_bytes else "strict")
+    except (KeyError, ValueError, OverflowError, TypeError):
         return None
+    if compiled.decodes_spaces and MARK in text:
+        if not compiled.byte_ids.isdisjoint(ids):  # a mark of several bytes is none
+            return None
+        text = text.replace(MARK, " ")
     return text.removeprefix(" ") if compiled.drops_space else text
 
 

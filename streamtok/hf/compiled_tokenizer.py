@@ -8,7 +8,6 @@ in charge.
 from __future__ import annotations
 
 import json
-import re
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import is_normalized
@@ -20,6 +19,7 @@ from .._core.encode import ALL, NO_SPECIAL
 from ..engines.changing import can_overlap
 from ..engines.rules import MARK
 from ..errors import StreamtokError
+from ..formats.loading import BYTE_TEXTS
 from ..formats.tokenizer_objects import from_object
 from ..vocabulary.byte_alphabet import to_bytes
 from ..vocabulary.table import NO_ID
@@ -34,9 +34,6 @@ _PROBES = (
     "", "a", " a", "Hello, world! It's 2024.\n\n  def f(x):\treturn x", "naïve e\u0301 日本語 ﬁ Ａ",
     "🎉\U0001f468\u200d\U0001f469 \u2581x  \u00a0", "  ", "Don't stop   at 12345678 <s> [MASK] ",
 )  # fmt: skip
-
-
-_MOST_IDS = 1 << 22  # for which tables by id are made
 
 
 class Frame(NamedTuple):
@@ -98,39 +95,29 @@ class Compiled:
         self._has_offsets = _has_offsets(settings)
         steps = _steps(settings["normalizer"], "normalizers")
         self._forms = [step["type"] for step in steps]  # where it has offsets
-        self._added = {token["id"]: token["content"] for token in added}
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
-        self.texts: list[bytes | None] = []  # of each id, for SentencePiece's decoder
-        self._byte_ids: frozenset[int] = frozenset()  # those of byte_fallback there
-        if decoder.get("decoders") in (_SPACES, [*_SPACES, _FIRST_SPACE]):
-            self._read_texts(settings["model"]["vocab"])
-        self.decodes_spaces = bool(self.texts)
+        # By SentencePiece's decoder, unless tokens are letters of bytes, or a token may be the name
+        # of a byte that Rust alone reads.
+        cuts = [cut["type"] for cut in _steps(settings["pre_tokenizer"], "pretokenizers")]
+        is_known = decoder.get("decoders") in (_SPACES, [*_SPACES, _FIRST_SPACE])
+        self.decodes_spaces = is_known and "ByteLevel" not in cuts
+        self.byte_ids: frozenset[int] = frozenset()  # those of byte_fallback there
+        if self.decodes_spaces:
+            names = [(token["content"], token["id"]) for token in added]
+            vocabulary = settings["model"]["vocab"]
+            if isinstance(vocabulary, dict):
+                names += vocabulary.items()
+            else:  # Unigram's ids are places
+                names += [(token, id) for id, (token, _) in enumerate(vocabulary)]
+            named = {token: id for token, id in names if token.startswith("<0x")}
+            self.decodes_spaces = named.keys() <= BYTE_TEXTS.keys()
+            self.byte_ids = frozenset(named.values())
         # Whether the text of ids is that of each, one after the other.
         self.decodes_pieces = self.decodes_bytes or self.decodes_spaces
         self.drops_space = self.decodes_spaces and len(decoder["decoders"]) == 4
         self._pieces: tuple[dict[int, Piece], dict[int, Piece]] = {}, {}
         self._chat_templates: dict[str, ChatTemplate] = {}
-
-    def _read_texts(self, vocabulary: Any) -> None:
-        """Read the text of each id, unless one may be the name of a byte that Python reads
-        otherwise than Rust.
-        """
-        if isinstance(vocabulary, list):  # Unigram's ids are places
-            vocabulary = {token: id for id, (token, _) in enumerate(vocabulary)}
-        vocabulary = vocabulary | {token: id for id, token in self._added.items()}
-        texts: list[bytes | None] = [None] * (max(vocabulary.values(), default=-1) + 1)
-        byte_ids = set()
-        for token, id in vocabulary.items():
-            found = _BYTE.fullmatch(token)
-            if found is not None:
-                texts[id] = bytes.fromhex(found[1])
-                byte_ids.add(id)
-            elif token.startswith("<0x"):
-                return
-            else:
-                texts[id] = token.replace(MARK, " ").encode()
-        self.texts, self._byte_ids = texts, frozenset(byte_ids)
 
     def frame(self, add_special_tokens: bool) -> Frame:
         return self.framed if add_special_tokens else self.plain
@@ -190,7 +177,7 @@ class Compiled:
 
     def _piece(self, id: int, skip_special_tokens: bool) -> Piece:
         is_skipped = skip_special_tokens and id in self.special_ids
-        name = self._added.get(id)
+        name: str | None = None
         if id in self.renamed:
             with self._lock:
                 real = self._real()
@@ -198,26 +185,20 @@ class Compiled:
                 # One that its normalizer changes is not known to be special there. The first of two
                 # may lose a space.
                 is_skipped = is_skipped and not real.decode([id, id], True)
-        data: bytes | None
         if is_skipped:
             return _NOTHING
-        if self.decodes_spaces:
-            data = self.texts[id] if id < len(self.texts) else None
-            if name is not None and id not in self._byte_ids:
-                data = name.replace(MARK, " ").encode()
-        elif name is not None:
-            data = to_bytes(name)
-            if data is None:
-                data = name.encode()
-        else:
-            try:
-                data = self.encoding.definition.decoder.token_bytes(id)
-            except KeyError:
-                data = None
+        try:
+            data = self.encoding.definition.decoder.token_bytes(id)
+        except KeyError:
+            return _NOTHING
+        if name is not None and id not in self.byte_ids:
+            data = (to_bytes(name) if self.decodes_bytes else None) or name.encode()
         if not data:
             return _NOTHING
-        if id in self._byte_ids:
+        if id in self.byte_ids:
             return Piece(data, None, True)
+        if self.decodes_spaces:
+            data = data.replace(MARK.encode(), b" ")
         try:
             return Piece(data, data.decode(), False)
         except UnicodeDecodeError:
@@ -242,8 +223,6 @@ def compile_tokenizer(real: Any) -> Compiled:
     ids = settings["model"]["vocab"]
     if isinstance(ids, dict) and len(set(ids.values())) < len(ids):
         raise Refusal("the real tokenizer chooses one of two texts of an id")
-    if encoding.max_token_value >= _MOST_IDS:
-        raise Refusal(f"ids from {_MOST_IDS} on are too large for tables by id")
     try:
         frames = _frame(bare, encoding, False), _frame(bare, encoding, True)
         # One that is added again, no longer as special, stays so there. No flag of it says that.
@@ -344,4 +323,3 @@ _SPACES = [
     {"type": "Fuse"},
 ]
 _FIRST_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
-_BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
