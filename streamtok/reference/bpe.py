@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
+from typing import TypeVar
 
 import regex
 
@@ -36,6 +37,7 @@ __all__ = [
     "encode_ordinary",
     "encode_pretoken",
     "match_spans",
+    "merge",
     "sentencepiece",
     "split",
     "split_in_turn",
@@ -46,6 +48,7 @@ __all__ = [
 MATCH_SECONDS = 2.0  # for any text; the patterns of real files take some 1e-6 a character
 SECONDS_PER_CHARACTER = 2e-5
 
+Part = TypeVar("Part", bytes, str)
 Ranks = Mapping[bytes, int]
 Merges = Sequence[tuple[bytes, bytes]]
 
@@ -117,14 +120,21 @@ def bpe(ranks: Ranks, pretoken: bytes) -> list[int]:
     [2, 1]
     """
     parts = [bytes([byte]) for byte in pretoken]
+    return [ranks[part] for part in merge(parts, lambda left, right: ranks.get(left + right))]
+
+
+def merge(parts: list[Part], priority: Callable[[Part, Part], float | None]) -> list[Part]:
+    """What is left when no two neighbours merge any more.
+
+    The two of the smallest priority merge first, the leftmost of equals; None: they never merge.
+    """
     while True:
-        pairs = [left + right for left, right in pairwise(parts)]
-        mergeable = [pair for pair in pairs if pair in ranks]
+        found = [(priority(*pair), at) for at, pair in enumerate(pairwise(parts))]
+        mergeable = [(rank, at) for rank, at in found if rank is not None]
         if not mergeable:
-            return [ranks[part] for part in parts]
-        best = min(mergeable, key=lambda pair: ranks[pair])
-        at = pairs.index(best)  # the leftmost, if it occurs several times
-        parts[at : at + 2] = [best]
+            return parts
+        _, at = min(mergeable)
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
 
 
 def encode_pretoken(ranks: Ranks, pretoken: bytes) -> list[int]:
@@ -149,13 +159,7 @@ def bpe_by_merges(
         return [ids[pretoken]]
     places = {pair: place for place, pair in enumerate(merges)}
     parts = [bytes([byte]) for byte in pretoken]
-    while True:
-        pairs = list(pairwise(parts))
-        mergeable = [pair for pair in pairs if pair in places]
-        if not mergeable:
-            return [ids[part] for part in parts]
-        at = pairs.index(min(mergeable, key=places.__getitem__))
-        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return [ids[part] for part in merge(parts, lambda left, right: places.get((left, right)))]
 
 
 def sentencepiece(
@@ -166,16 +170,12 @@ def sentencepiece(
     SentencePiece merges characters, not bytes: the two neighbours that form the token of the
     highest score. A character that is not a token in the end becomes the ids of its bytes.
     """
-    parts = list(text)
-    while True:
-        pairs = [left + right for left, right in pairwise(parts)]
-        mergeable = [pair for pair in pairs if pair in scores]
-        if not mergeable:
-            break
-        at = pairs.index(max(mergeable, key=scores.__getitem__))
-        parts[at : at + 2] = [pairs[at]]
+
+    def priority(left: str, right: str) -> float | None:
+        return -scores[left + right] if left + right in scores else None
+
     result: list[int] = []
-    for part in parts:
+    for part in merge(list(text), priority):
         if part in ids:
             result.append(ids[part])
         else:

@@ -1,24 +1,32 @@
-"""Unigram as `tokenizers` has it (`encode_optimized`), slow and obvious.
+"""Unigram, slow and obvious: as `tokenizers` has it (`encode_optimized`), and as sentencepiece.
 
-The sums are float64, from the beginning of the pre-token on, in the order of its characters: which
-of two paths is better may depend on the last bit. A path gives way to one that is better, not to
-one that is as good, and those of pieces that begin earlier are found first.
+Both look for the pieces with the greatest sum of scores. The sums are added up from the beginning
+on, in the order of the characters: which of two paths is better may depend on the last bit. A path
+gives way to one that is better, not to one that is as good, and those of pieces that begin earlier
+are found first. They differ in the numbers, float64 or float32, and in what becomes of unknown
+text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from .wordpiece import Piece
 
-__all__ = ["unigram"]
+__all__ = ["sentencepiece_unigram", "unigram"]
 
-UNKNOWN_PENALTY = 10.0
+Row = tuple[str, float, int]  # of a SentencePiece model: text, score, type
+NORMAL, UNKNOWN, USER_DEFINED, BYTE = 1, 2, 4, 6
+UNKNOWN_PENALTY = 10
+FARTHEST = 100_000  # from 0 of a sum in sentencepiece
 
 
 def unigram(model: Mapping[str, Any], pretoken: str) -> list[Piece]:
-    """The pieces with the greatest sum of scores, as (id, start, end) in characters.
+    """The pieces of a pre-token in tokenizers, as (id, start, end) in characters.
 
     model: the field `model` of a `tokenizer.json`, with the scores as `serde_float` reads them.
 
@@ -27,53 +35,94 @@ def unigram(model: Mapping[str, Any], pretoken: str) -> list[Piece]:
     [(5, 0, 3), (1, 3, 4), (0, 4, 6), (2, 6, 7)]
     """
     vocab, unknown = model["vocab"], model["unk_id"]
-    ids = {text: id for id, (text, _) in enumerate(vocab)}  # of a text that is twice, the last
+    # Of a text that is twice, the last counts.
+    pieces = {text: (score, id) for id, (text, score) in enumerate(vocab)}
     worst = min(score for _, score in vocab) - UNKNOWN_PENALTY
-    best: dict[int, tuple[float, int, int]] = {0: (0.0, -1, -1)}  # by end: score, start, id
-    for start in range(len(pretoken)):
+    found: list[Piece] = []
+    for id, start, end in _runs(_best_path(pretoken, pieces, (worst, unknown)), unknown):
+        text = pretoken[start:end]
+        fallback = [f"<0x{byte:02X}>" for byte in text.encode()]
+        if id != unknown:
+            found.append((id, start, end))
+        elif text in pieces:
+            found.append((pieces[text][1], start, end))
+        elif model.get("byte_fallback") and all(byte in pieces for byte in fallback):
+            found += [(pieces[byte][1], start, end) for byte in fallback]
+        else:
+            found.append((unknown, start, end))
+    return found
+
+
+def sentencepiece_unigram(rows: Sequence[Row], text: str) -> list[Piece]:
+    """The pieces of a whole text in sentencepiece 0.2.2 and later (`EncodeOptimized`).
+
+    The text is as its normalizer leaves it (`normalizers/longest_map.py`), with U+2581 for spaces.
+    A user-defined symbol has a score of its own.
+
+    >>> rows = [("<unk>", 0.0, 2), ("a", -1.0, 1), ("ab", -3.0, 1), ("b", -1.5, 1)]
+    >>> sentencepiece_unigram(rows, "abc")
+    [(1, 0, 1), (3, 1, 2), (0, 2, 3)]
+    """
+    pieces = {}
+    for id, (piece, score, kind) in enumerate(rows):
+        if kind == USER_DEFINED:
+            score = len(piece.encode()) * 0.1 - 0.1
+        if kind in (NORMAL, USER_DEFINED):
+            pieces[piece] = np.float32(score), id
+    worst = min(np.float32(score) for _, score, kind in rows if kind == NORMAL)
+    unknown = next(id for id, (_, _, kind) in enumerate(rows) if kind == UNKNOWN)
+    path = _best_path(text, pieces, (worst - np.float32(UNKNOWN_PENALTY), unknown), FARTHEST)
+    byte_ids = {piece: id for id, (piece, _, kind) in enumerate(rows) if kind == BYTE}
+    if not byte_ids:
+        return _runs(path, unknown)
+    found: list[Piece] = []
+    for id, start, end in path:
+        names = [f"<0x{byte:02X}>" for byte in text[start:end].encode()] if id == unknown else []
+        found += [(byte_ids[name], start, end) for name in names] or [(id, start, end)]
+    return found
+
+
+def _best_path(
+    text: str,
+    pieces: Mapping[str, tuple[Any, int]],
+    unknown: tuple[Any, int],
+    farthest: float = math.inf,
+) -> list[Piece]:
+    """The pieces with the greatest sum. pieces, unknown: score and id, the latter of a character.
+
+    farthest: where the sum of a place is further from 0, it is subtracted from those of all places
+    after it.
+    """
+    longest = max(map(len, pieces))
+    best = {0: (type(unknown[0])(0), -1, -1)}  # by end: score, start, id
+    for start in range(len(text)):
         so_far = best[start][0]
-        found = [
-            (end, ids[pretoken[start:end]])
-            for end in range(start + 1, len(pretoken) + 1)
-            if pretoken[start:end] in ids
-        ]
-        steps = [(end, vocab[id][1] + so_far, id) for end, id in found]
-        if not found or found[0][0] > start + 1:
-            steps.append((start + 1, worst + so_far, unknown))
+        if abs(so_far) > farthest:
+            for end in [end for end in best if end >= start]:
+                best[end] = best[end][0] - so_far, *best[end][1:]
+            so_far = best[start][0]
+        ends = range(start + 1, min(start + longest, len(text)) + 1)
+        steps = [(end, *pieces[text[start:end]]) for end in ends if text[start:end] in pieces]
+        if not steps or steps[0][0] > start + 1:
+            steps.append((start + 1, *unknown))
         for end, score, id in steps:
-            if end not in best or score > best[end][0]:
-                best[end] = (score, start, id)
+            if end not in best or score + so_far > best[end][0]:
+                best[end] = score + so_far, start, id
     path: list[Piece] = []
-    end = len(pretoken)
+    end = len(text)
     while end > 0:
         _, start, id = best[end]
         path.append((id, start, end))
         end = start
-    return _without_runs(model, ids, pretoken, path[::-1])
+    return path[::-1]
 
 
-def _without_runs(
-    model: Mapping[str, Any], ids: Mapping[str, int], pretoken: str, path: list[Piece]
-) -> list[Piece]:
-    """The path with one look-up for each run of unknown pieces."""
-    unknown = model["unk_id"]
-    pieces: list[Piece] = []
-    at = 0
-    while at < len(path):
-        id, start, end = path[at]
-        at += 1
-        if id != unknown:
-            pieces.append((id, start, end))
-            continue
-        while at < len(path) and path[at][0] == unknown:
-            end = path[at][2]
-            at += 1
-        text = pretoken[start:end]
-        fallback = [f"<0x{byte:02X}>" for byte in text.encode()]
-        if text in ids:
-            pieces.append((ids[text], start, end))
-        elif model.get("byte_fallback") and all(byte in ids for byte in fallback):
-            pieces += [(ids[byte], start, end) for byte in fallback]
+def _runs(path: list[Piece], unknown: int) -> list[Piece]:
+    """The path with one row for each run of unknown characters."""
+    found: list[Piece] = []
+    for id, start, end in path:
+        if found and id == unknown == found[-1][0]:
+            found[-1] = unknown, found[-1][1], end
         else:
-            pieces.append((unknown, start, end))
-    return pieces
+            found.append((id, start, end))
+    return found

@@ -4,10 +4,9 @@ Each client has a task. Its memory is bounded: it reads input only while the cli
 and its stream holds back at most `max_pending` bytes.
 
 Clients do not wait long for each other, because turns are short: text is encoded in slices, and
-after `_TURN` seconds the rest queues for its next turn, of which each round of the event loop has
-one. The time is measured, so this holds whatever a text costs. Ordinary text of CHUNK_SIZE bytes
-takes one turn. Encoding in a thread instead made one client a third slower, and four clients on two
-cores no faster.
+after `_TURN` seconds the others have theirs. Ordinary text of CHUNK_SIZE bytes takes one turn.
+Encoding in a thread instead made one client a third slower, and four clients on two cores no
+faster.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ HIGH_WATER = 1 << 15  # bytes of unsent output at which reading pauses
 
 _TURN = 0.001  # seconds of encoding after which other clients have their turn
 _SLICE = 2048  # bytes to encode between two looks at the clock; larger slices are no faster
-_LEAST_SLICE = 128  # bytes of a slice of very slow text
 
 _LINGER = 2.0  # seconds in which a client may read its last message
 _HASTE = 0.1  # the same while the server closes; also the wait for further input then
@@ -55,7 +53,6 @@ class Shared:
     idle_timeout: float | None
     max_lifetime: float | None
     counters: Counters = field(default_factory=Counters)
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # its waiters are a queue
     is_closing: bool = False
 
 
@@ -76,7 +73,6 @@ class Client:
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._slice = _SLICE
         self._ended: Ended | None = None
         self._is_reading = False  # waits for text
         self._is_dropped = False  # by us
@@ -163,34 +159,21 @@ class Client:
         while data:
             if self._ended is not None:
                 raise self._ended
-            if self._slice == _SLICE:
-                data = data[self._encode_for_a_turn(data) :]
-                await asyncio.sleep(0)
-            else:  # a client whose text was slow queues for its turn
-                async with self._shared.turn:
-                    data = data[self._encode_for_a_turn(data) :]
-                    await asyncio.sleep(0)
+            data = data[self._encode_for_a_turn(data) :]
+            await asyncio.sleep(0)
             await self._drain()
             self._last_seen = self._loop.time()
 
     def _encode_for_a_turn(self, data: memoryview) -> int:
         """Encode for at most about `_TURN` seconds and write the ids; return the bytes encoded."""
-        begin = before = perf_counter()
+        begin = perf_counter()
         at = 0
         ids = []
         try:
-            while at < len(data):
-                part = data[at : at + self._slice]
+            while at < len(data) and perf_counter() - begin < _TURN:
+                part = data[at : at + _SLICE]
                 ids.append(self._stream.encode_to_numpy(part))
                 at += len(part)
-                now = perf_counter()
-                if now - before >= _TURN:
-                    self._slice = max(self._slice // 4, _LEAST_SLICE)
-                else:
-                    self._slice = min(self._slice * 2, _SLICE)
-                if now - begin >= _TURN:
-                    break
-                before = now
         finally:
             self._give(ids, at)
         return at

@@ -13,7 +13,7 @@ import pytest
 
 import streamtok
 from streamtok.formats.sentencepiece import read_sentencepiece
-from streamtok.reference import sentencepiece_models as reference
+from streamtok.reference.unigram import sentencepiece_unigram
 
 from ..conftest import stream_ids
 from ..long.random_tokenizers.sentencepieces import one_round
@@ -50,7 +50,9 @@ def test_sums_are_float32_over_the_whole_text():
     for text in (*("x" * count + "aaaa" for count in (0, 1, 2, 3, 40)), "aa" * 9000, "xaa" * 900):
         expected = theirs.encode(text)
         assert enc.encode(text) == expected
-        assert [id for id, *_ in reference.unigram(pieces, text[:400])] == theirs.encode(text[:400])
+        assert [id for id, *_ in sentencepiece_unigram(pieces, text[:400])] == theirs.encode(
+            text[:400]
+        )
         chunks = [text[at : at + 5] for at in range(0, len(text), 5)]
         assert stream_ids(enc.stream_encoder(), chunks) == expected
     assert enc.encode("aaaa") != enc.encode("xaaaa")[1:]

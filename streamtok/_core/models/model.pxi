@@ -3,7 +3,7 @@
 `encode_pieces` (`models/pretokens.pxi`) asks for what the pre-token cache does not know. Each model does
 what the model of that name does in tokenizers 0.23 (github.com/huggingface/tokenizers, Apache-2.0),
 see `reference/wordpiece.py` and `reference/unigram.py`, or in SentencePiece 0.2
-(github.com/google/sentencepiece, Apache-2.0), see `reference/sentencepiece_models.py`.
+(github.com/google/sentencepiece, Apache-2.0), see `reference/unigram.py`.
 
 `most_ids` says how many ids a pre-token may give: no model gives more than it has bytes, but for spaces
 of SentencePiece, each of which may become the bytes of "▁".

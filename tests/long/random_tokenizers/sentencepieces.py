@@ -13,7 +13,7 @@ import streamtok
 from streamtok.formats.sentencepiece import read_sentencepiece
 from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.reference import bpe
-from streamtok.reference import sentencepiece_models as reference
+from streamtok.reference.unigram import sentencepiece_unigram
 
 from ...reference import sentencepiece_map
 from ...sentencepiece_models import field, model, processor
@@ -84,7 +84,7 @@ def by_reference(
         settings["remove_extra_whitespaces"], text,
     )  # fmt: skip
     if settings["kind"] == TYPES["unigram"]:
-        return [id for id, *_ in reference.unigram(rows, normal)]
+        return [id for id, *_ in sentencepiece_unigram(rows, normal)]
     if symbols or not settings["byte_fallback"]:
         return None
     ids = {piece: id for id, (piece, *_) in enumerate(rows)}
