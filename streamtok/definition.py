@@ -62,10 +62,7 @@ class Definition:
             vocabulary.parts,
             None if vocabulary.model is None else vocabulary.model.core,
         )
-        decoded = {text: text.encode() for text in specials.every}
-        decoded |= {
-            text: other.encode("utf-8", "surrogateescape") for text, other in rules.decoded_texts
-        }
+        decoded = {text: text.encode() for text in specials.every} | dict(rules.decoded_texts)
         added = {id: decoded[text] for text, id in specials.added.items()}
         self.decode_only = {**vocabulary.decode_only, **added}  # no merge gives these
         self.decoder = Decoder(  # ids to bytes

@@ -697,10 +697,8 @@ class Encoding(FastEncoding):
         >>> [("naïve text"[start:stop]) for start, stop in spans]
         ['na', 'ïve', ' text']
         """
-        from .answers.token_spans import encode_with_offsets
-
         known = Settings(self, disallowed_special=disallowed_special, **settings)
-        return encode_with_offsets(known, text, unit)
+        return known.encode_with_offsets(text, unit)
 
     def encode_batch_with_offsets(
         self,
@@ -715,11 +713,9 @@ class Encoding(FastEncoding):
         >>> [spans.tolist() for ids, spans in enc.encode_batch_with_offsets(["a b", "é"], "byte")]
         [[[0, 1], [1, 3]], [[0, 2]]]
         """
-        from .answers.token_spans import encode_with_offsets
-
         known = Settings(self, **{"disallowed_special": ALL, **settings})
         return map_in_threads(
-            lambda text: encode_with_offsets(known, text, unit), texts, num_threads
+            lambda text: known.encode_with_offsets(text, unit), texts, num_threads
         )
 
     def document(self, text: str | Prompt = "", **settings: Any) -> Document:

@@ -38,8 +38,7 @@ _sizes: weakref.WeakKeyDictionary[Vocabulary, list[int]] = weakref.WeakKeyDictio
 
 def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int]:
     """(start, number of ids) of the longest suffix of `text` within the budget that is made of
-    whole characters and of the last tokens of the whole. text: str, Prompt, or bytes or a view of
-    bytes.
+    whole characters and of the last tokens of the whole. text: str, Prompt or bytes.
     """
     settings.tail()  # raises for a pattern without tables, as for the other side
     ids = settings.encode(text, ARRAY)
@@ -49,7 +48,7 @@ def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int
     is_str = isinstance(text, str | Prompt)
     size = len(last.decode("utf-8", "replace")) if is_str else len(last)
     base = _cut_before(settings, text, size, budget)
-    part = text[base:] if is_str else bytes(text[base:])
+    part = text[base:]
     n_before = len(part) - size  # characters before the budget's place
     prefixes = None
     spelled = _spell(settings, part)

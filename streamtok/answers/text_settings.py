@@ -5,14 +5,20 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import NO_SPECIAL, check_policy
+from .._core.encode import NO_SPECIAL, bytes_of, check_policy
+from ..engines.protocol import NO_LIMIT
+from ..engines.source_units import check_unit
 from ..engines.template import NO_TEMPLATE, Template
 from ..engines.texts import check_budget
+from ..engines.trace import BEGINNING
 from ..prompts import Prompt, prompt_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from .._core.encode import Output, Tail
-    from .._types import AllowedSpecial, DisallowedSpecial, Text
+    from .._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
     from ..definition import Defined
     from ..engines.prompt_encoder import PromptEncoder
     from ..engines.protocol import Result
@@ -74,6 +80,20 @@ class Settings:
         if self.prompts is not None:
             return self.prompts.tail(self.errors, template)
         return self.definition.engine.tail(self.matcher, self.errors, template)
+
+    def encode_with_offsets(
+        self, text: Text | Prompt, unit: str
+    ) -> tuple[IdArray, npt.NDArray[np.int64]]:
+        """See `Encoding.encode_with_offsets`; streams are in `engines/trace.py`."""
+        check_unit(unit)
+        settings, whole = self.of(text)
+        if settings.prompts is None:
+            # A copy, once: others may write to bytes, and a derived class may have other methods.
+            whole = str.__str__(whole) if isinstance(whole, str) else bytes_of(whole)
+        tracer = settings.definition.tracer(settings.errors, settings.template)
+        tail = settings.tail(settings.template)  # a stream of one chunk
+        ids, spans, _ = tracer.encode(tail, BEGINNING, whole, True, unit, NO_LIMIT)
+        return ids, spans
 
     def budget(self, max_tokens: Any, least: int = 0) -> int:
         """How many of so many ids are left for the text. Raises as `check_budget`, and ValueError

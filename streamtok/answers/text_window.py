@@ -33,7 +33,7 @@ class TextWindow:
         self._chunks: Iterator[Any] = iter(())
         self._base = 0  # the position of the held text
         self._control: list[tuple[int, int]] | None = None
-        self.is_whole = self._is_given_whole = isinstance(source, str | Prompt) or is_buffer(source)
+        self.is_whole = self.is_given_whole = isinstance(source, str | Prompt) or is_buffer(source)
         if isinstance(source, str):
             self._held: Any = repaired(text_view(source), "surrogateescape")
         elif isinstance(source, Prompt):
@@ -111,7 +111,7 @@ class TextWindow:
 
     def drop(self, before: int) -> None:
         """Forget the text before this position, if it came in chunks."""
-        if not self._is_given_whole:
+        if not self.is_given_whole:
             self._held = self._held[before - self._base :]
             self._base = before
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.encode import COUNT, repaired
-from ..engines.prompt_encoder import repaired_prompt
-from ..engines.texts import check_budget, text_view
-from ..prompts import Prompt
+from .._core.encode import COUNT
+from ..engines.texts import check_budget
 from .prefixes import Prefixes, feed
 from .suffixes import longest_suffix
-from .text_window import TextWindow, is_buffer
+from .text_window import TextWindow
 
 if TYPE_CHECKING:
     from .._types import AnyText
@@ -59,24 +57,18 @@ def truncate(
     """As much of a side of the text as has at most `max_tokens` ids, with those of the template."""
     budget, added = settings.budget(max_tokens), settings.template.size
     settings, text = settings.of(text)
+    if side not in ("left", "right"):
+        raise ValueError(f'side must be "right" or "left", not {side!r}')
+    source = TextWindow(text)
     if side == "left":
-        if not isinstance(text, str | Prompt) and not is_buffer(text):
+        if not source.is_given_whole:
             raise TypeError(
                 'side="left" keeps the end of a text, so it needs a str or bytes, not '
                 f"{type(text).__name__}: join the chunks, or read the file"
             )
-        if isinstance(text, Prompt):
-            whole: Any = repaired_prompt(text, "surrogateescape")
-        else:
-            whole = text_view(text)
-            if isinstance(whole, str):
-                whole = repaired(whole, "surrogateescape")
-        start, n_tokens = longest_suffix(settings, whole, budget)
-        kept = whole[start:] if isinstance(whole, str | Prompt) else bytes(whole[start:])
-        return Truncated(kept, n_tokens + added, start > 0)
-    if side != "right":
-        raise ValueError(f'side must be "right" or "left", not {side!r}')
-    source = TextWindow(text)
+        end = source.known_end
+        start, n_tokens = longest_suffix(settings, source.at(0, end), budget)
+        return Truncated(source.at(start, end), n_tokens + added, start > 0)
     prefixes = Prefixes(settings, source)
     if prefixes.advance(budget):
         return Truncated(source.at(0, prefixes.end), prefixes.n_tokens + added, False)

@@ -34,9 +34,8 @@ class _Fields(NamedTuple):  # no dataclass: importing those takes longer than th
     # What pre-tokenizers do to the text after the last added token was found in it.
     second_normalizer: Normalizer | None = None
     drops_first_space: bool = False  # decoding takes one space off the front
-    # What special and added tokens decode to (bytes as "surrogateescape" has them), if not to
-    # their own text.
-    decoded_texts: tuple[tuple[str, str], ...] = ()
+    # What special and added tokens decode to, if not to their own text.
+    decoded_texts: tuple[tuple[str, bytes], ...] = ()
     # What ids decode to where they begin a text, if that is not what they decode to elsewhere;
     # with `drops_first_space`, less a space.
     first_texts: tuple[tuple[int, str], ...] = ()

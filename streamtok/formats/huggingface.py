@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 __all__ = ["read_huggingface"]
 
 _MARKING = ("Replace", " ", MARK)  # the step that makes "▁" of spaces
-_NO_LONGER = ("Replace", "Strip", "StripAccents")  # they make one character of one, or less
 # Steps that make a space of nothing else, unless their last setting has one.
 _NO_NEW_SPACES = ("Prepend", "Replace", "NFC", "NFD", "Lowercase", "Strip", "StripAccents")
 
@@ -89,8 +88,10 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     cutting = read_pre_tokenizer(file["pre_tokenizer"])
     n_rows = model.n_rows if isinstance(model, PieceFile) else len(model.ids)
     tokens = read_added_tokens(file["added_tokens"], model.ids, n_rows, bool(normalizer))
-    if any("first" in step.spec for step in cutting.steps[-1:]):
-        _check_first(file["pre_tokenizer"], normalizer, tokens)
+    if normalizer and any("first" in step.spec for step in cutting.steps[-1:]):
+        # tokenizers goes by offsets in the text as given: what a normalizer put before the rest of
+        # a text does not begin it, and of two parts of one character both may.
+        file["pre_tokenizer"].fail("the scheme first is not supported with a normalizer")
     if isinstance(model, PieceFile):
         encoder = _of_pieces(file, model, cutting, decoding, tokens, normalizer)
     else:
@@ -177,38 +178,6 @@ def _settings_in(field: JsonValue) -> dict[str, Any] | None:
 def _normalizer_of(steps: Iterable[Step], place: str) -> Normalizer:
     with errors_at(place):
         return Normalizer(steps)
-
-
-def _shortens(step: tuple[str, ...]) -> bool:
-    """Whether a step replaces several characters at once, so that offsets do not begin at 0."""
-    if step[0] == "Replace":
-        return len(step[1]) > 1 and step[2] != ""
-    return step[0] == "ReplaceRuns" and step[1].endswith(("+", "}")) and step[2] != ""
-
-
-def _check_first(part: JsonValue, normalizer: Normalizer, tokens: AddedTokens) -> None:
-    """Refuse Metaspace's scheme "first" where it is not about the beginning of the text.
-
-    tokenizers goes by offsets in the text as given. So what is after an added token begins the
-    text if both are parts of what one character became; and text put before the rest of a text
-    whose beginning was dropped does not begin it.
-    """
-    steps = normalizer.spec
-    grows = any(
-        step[0] not in _NO_LONGER or (step[0] == "Replace" and len(step[-1]) > 1) for step in steps
-    )
-    what = None
-    if grows and any(flags.normalized for flags in tokens.flags.values()):
-        what = (
-            "with added tokens that are normalized and a normalizer that makes several characters "
-            "of one"
-        )
-    elif any(step[0] == "Prepend" for step in steps[1:]):
-        what = "with Prepend after other normalizers"
-    elif any(_shortens(step) for step in steps):
-        what = "with Replace of several characters: what replaces them does not begin the text"
-    if what is not None:
-        part.fail(f"the scheme first is not supported {what}")
 
 
 def _first_texts(

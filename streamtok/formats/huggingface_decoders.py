@@ -101,7 +101,7 @@ def decoded_texts(
     decoding: Decoding,
     normalizer: Normalizer,
     made: Container[str] = (),
-) -> tuple[tuple[str, str], ...]:
+) -> tuple[tuple[str, bytes], ...]:
     """What special and added tokens decode to, where that is not their text, as the decoder has it;
     found_texts: what each is found as, by the file's normalizer. made: those in letters of bytes
     that merges make, too, of other text.
@@ -114,12 +114,12 @@ def decoded_texts(
     decoded = {}
     for text, found in found_texts.items():
         if text in made:
-            data = decoded_bytes(text, decoding, True, has_bytes)
+            decoded[text] = decoded_bytes(text, decoding, True, has_bytes)
         else:
             is_letters = writes_letters and found != text
-            data = decoded_bytes(found, decoding if is_letters else as_text, has_bytes=has_bytes)
-        decoded[text] = data.decode("utf-8", "surrogateescape")
-    return tuple((text, found) for text, found in decoded.items() if found != text)
+            how = decoding if is_letters else as_text
+            decoded[text] = decoded_bytes(found, how, has_bytes=has_bytes)
+    return tuple((text, data) for text, data in decoded.items() if data != text.encode())
 
 
 def first_texts(

@@ -208,9 +208,7 @@ def word_piece_encoding(
         special_tokens=special_tokens,
         rules=TextRules(
             normalizer=normalizer,
-            decoded_texts=tuple(
-                (text, decoded[id].decode()) for text, id in special_tokens.items()
-            ),
+            decoded_texts=tuple((text, decoded[id]) for text, id in special_tokens.items()),
             drops_first_space=drops,
             first_texts=first,
         ),

@@ -41,10 +41,8 @@ MIN_BYTES = 1 << 18  # smaller files load as fast without
 MAX_BYTES = 1 << 28  # of all entries: some dozens; those that were not used for longest go first
 _BLOCK = 1 << 18  # bytes of a file that are read at a time
 _VARIABLE = "STREAMTOK_CACHE"
-_SUFFIX, _PART = ".streamtok", ".part"
-_ENTRY_NAME = re.compile(r"[0-9a-f]{64}\.streamtok")
-_PART_NAME = re.compile(r"[0-9a-f]{64}\.streamtok\.\d+\.\d+\.part")
-_PART_SECONDS = 3600  # a part that is older belongs to a process that is no more
+_SUFFIX = ".streamtok"
+_NAME = re.compile(r"[0-9a-f]{64}\.streamtok(\.\d+\.\d+\.part)?")  # of entries and their parts
 
 
 def find_kept(source: str, name: str) -> Encoding | None:
@@ -147,7 +145,7 @@ def _store(path: str, data: bytes) -> None:
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     _check_folder(folder)
-    part = f"{path}.{os.getpid()}.{time.monotonic_ns()}{_PART}"
+    part = f"{path}.{os.getpid()}.{time.monotonic_ns()}.part"
     try:
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         with open(fd, "wb") as file:
@@ -163,7 +161,7 @@ def _store(path: str, data: bytes) -> None:
 def _remove_oldest(folder: str) -> None:
     """Remove entries, those that were not used for longest first, until MAX_BYTES are not exceeded.
 
-    Only files with the names of entries and of parts are touched.
+    A part that a dead process left is among them. Only files with such names are touched.
     """
     _check_folder(folder)
     found = []
@@ -171,15 +169,8 @@ def _remove_oldest(folder: str) -> None:
         for entry in entries:
             with contextlib.suppress(OSError):  # another process may have removed it
                 status = entry.stat(follow_symlinks=False)
-                if not stat.S_ISREG(status.st_mode):
-                    continue
-                if _ENTRY_NAME.fullmatch(entry.name):
+                if stat.S_ISREG(status.st_mode) and _NAME.fullmatch(entry.name):
                     found.append((status.st_mtime_ns, status.st_size, entry.path))
-                elif (
-                    _PART_NAME.fullmatch(entry.name)
-                    and status.st_mtime + _PART_SECONDS < time.time()
-                ):
-                    os.remove(entry.path)
     total = sum(size for _, size, _ in found)
     for _, size, path in sorted(found):
         if total <= MAX_BYTES:

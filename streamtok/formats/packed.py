@@ -38,7 +38,6 @@ __all__ = ["PACKED_MAGIC", "dumps_packed", "loads_packed", "save_packed"]
 
 PACKED_MAGIC = b"streamtok encoding 1\n"
 _WINDOWS_SIZE = 900
-_ESCAPE = "surrogateescape"
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]
 
@@ -48,7 +47,7 @@ class _Record(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Rules(_Record):
-    """The arguments of `TextRules`, with bytes for decoded texts: some are not UTF-8."""
+    """The arguments of `TextRules`."""
 
     added_tokens: tuple[tuple[str, int], ...] = ()
     normalizer: Normalizer | None = None
@@ -122,22 +121,12 @@ def dumps_packed(encoding: Encoding) -> bytes:
         _packed_pattern(encoding.pattern),
         vocabulary,
         definition.specials.special,
-        _packed_rules(definition.rules),
+        _Rules(**definition.rules._asdict()),
         definition.template,
         None if control is None else tuple(sorted(control)),
         *definition.model_settings,
     )
     return seal(PACKED_MAGIC, packed, _as_builtins)
-
-
-def _packed_rules(rules: TextRules) -> _Rules:
-    decoded = ((text, found.encode("utf-8", _ESCAPE)) for text, found in rules.decoded_texts)
-    return _Rules(**rules._asdict() | {"decoded_texts": tuple(decoded)})
-
-
-def _rules(packed: _Rules) -> TextRules:
-    decoded = ((text, found.decode("utf-8", _ESCAPE)) for text, found in packed.decoded_texts)
-    return TextRules(**msgspec.structs.asdict(packed) | {"decoded_texts": tuple(decoded)})
 
 
 def _packed_pattern(pattern: Pattern | None) -> _Pattern | None:
@@ -162,7 +151,7 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
             pat_str=_pattern(packed.source, packed.pattern),
             mergeable_ranks=Vocabulary(**msgspec.structs.asdict(packed.vocabulary)),
             special_tokens=packed.special_tokens,
-            rules=_rules(packed.rules),
+            rules=TextRules(**msgspec.structs.asdict(packed.rules)),
             template=Template(*packed.template),
             control_tokens=packed.control_tokens,
         )

@@ -319,28 +319,18 @@ _CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator")
 _ASYNC = ("encode", "encode_batch", "encode_batch_fast", "decode_batch")
 
 
-def _add_setting(name: str) -> None:
-    """The real tokenizer's method, which checks what is set, and this object after it."""
-
-    @functools.wraps(getattr(RealTokenizer, name))
-    def set_(self: Tokenizer, *args: Any, **kwargs: Any) -> None:
-        with self._lock:
-            getattr(self._real, name)(*args, **kwargs)
-            self._read_settings()
-
-    setattr(Tokenizer, name, set_)
-
-
 def _add_change(name: str) -> None:
-    """The real tokenizer's method, after which it is compiled again."""
+    """The real tokenizer's method, which checks what is set, and this object after it."""
 
     @functools.wraps(getattr(RealTokenizer, name))
     def change(self: Tokenizer, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
-            self._forget()
+            if name in _CHANGING:
+                self._forget()
             found = getattr(self._real, name)(*args, **kwargs)
             if name.startswith("train") and hasattr(self._real.model, "_clear_cache"):
                 self._real.model._clear_cache()  # the real model knows words by ids from before
+            self._read_settings()
             return found
 
     setattr(Tokenizer, name, change)
@@ -374,9 +364,7 @@ def _add_part(name: str) -> None:
 
 for _name in _PARTS:
     _add_part(_name)
-for _name in _SETTING:
-    _add_setting(_name)
-for _name in _CHANGING:
+for _name in (*_SETTING, *_CHANGING):
     _add_change(_name)
 for _name in _ASYNC:
     _add_async(_name)

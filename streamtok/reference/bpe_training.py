@@ -20,10 +20,11 @@ The tie rules are those of karpathy/rustbpe `src/lib.rs`, huggingface/tokenizers
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from ..vocabulary.byte_alphabet import BYTES_IN_ORDER
 from .bpe import split
@@ -31,6 +32,7 @@ from .bpe import split
 __all__ = ["next_merges", "replace_pair", "train", "train_pretokens"]
 
 Pair = tuple[int, int]
+Token = TypeVar("Token", bytes, str)
 
 
 def replace_pair(ids: list[int], pair: Pair, new: int) -> list[int]:
@@ -75,14 +77,17 @@ def train_pretokens(
 
 def next_merges(
     rows: list[list[int]],
-    tokens: Mapping[int, bytes],
+    tokens: Mapping[int, Token],
     new_ids: Iterable[int],
     *,
     min_frequency: int = 1,
     tie: str = "raw",
     max_token_length: int | None = None,
-) -> list[tuple[bytes, bytes]]:
+    join: Callable[[Token, Token], Token] = operator.add,
+) -> list[tuple[Token, Token]]:
     """The merges that give the new ids, in order, where training stands at these rows of ids.
+
+    join: what two tokens make.
 
     >>> next_merges([[256, 119], [256, 101]], {101: b"e", 119: b"w", 256: b"lo"}, [300])
     [(b'lo', b'e')]
@@ -91,7 +96,7 @@ def next_merges(
     order = {id: id for id in tokens}  # the place of each id where the smallest pair is looked for
     if tie == "hf":
         order |= {byte: place for place, byte in enumerate(BYTES_IN_ORDER)}
-    merges: list[tuple[bytes, bytes]] = []
+    merges: list[tuple[Token, Token]] = []
     for new in new_ids:
         counts = Counter(pair for ids in rows for pair in pairwise(ids))  # in text order
         if max_token_length is not None:
@@ -107,5 +112,5 @@ def next_merges(
         merges.append((tokens[best[0]], tokens[best[1]]))
         rows = [replace_pair(ids, best, new) for ids in rows]
         order[new] = new
-        tokens[new] = tokens[best[0]] + tokens[best[1]]
+        tokens[new] = join(tokens[best[0]], tokens[best[1]])
     return merges

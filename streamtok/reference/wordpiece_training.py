@@ -1,9 +1,8 @@
 """WordPiece training as tokenizers 0.23 has it, slow and obvious.
 
-It is that of BPE (`tokenizers/src/models/bpe/trainer.rs`) with another spelling: a word begins as
-its characters, of which all but the first have a prefix. Again and again, the most frequent pair of
-neighbours, of equally frequent ones the one with the smallest ids, becomes a piece: the left part,
-and the right one without its prefix. The pieces are the vocabulary.
+It is that of BPE (`bpe_training.py`) with another spelling: a word begins as its characters, of
+which all but the first have a prefix, and a merge makes the left part, and the right one without
+its prefix. The pieces are the vocabulary.
 
 Two things come out of hash tables there, and are arguments here: the order in which characters with
 a prefix get their ids, and which of equally frequent characters are kept.
@@ -11,11 +10,9 @@ a prefix get their ids, and which of equally frequent characters are kept.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 
-from .bpe_training import replace_pair
+from .bpe_training import next_merges
 
 __all__ = ["train_word_pieces"]
 
@@ -42,17 +39,15 @@ def train_word_pieces(
     pieces = list(dict.fromkeys([*pieces, *(prefix + character for character in inside)]))
     rows = [
         [pieces.index(prefix + c if at else c) for at, c in enumerate(word) if c in known]
-        for word in words
+        for word, often in words.items()
+        for _ in range(often)
     ]
-    while len(pieces) < vocab_size:
-        counts: Counter[tuple[int, int]] = Counter()
-        for ids, often in zip(rows, words.values(), strict=True):
-            for pair in pairwise(ids):
-                counts[pair] += often
-        most = max(counts.values(), default=0)
-        if most < max(min_frequency, 1):
-            break
-        left, right = min(pair for pair, count in counts.items() if count == most)
-        rows = [replace_pair(ids, (left, right), len(pieces)) for ids in rows]
-        pieces.append(pieces[left] + pieces[right].removeprefix(prefix))
-    return pieces
+
+    def join(left: str, right: str) -> str:
+        return left + right.removeprefix(prefix)
+
+    new_ids = range(len(pieces), vocab_size)
+    merges = next_merges(
+        rows, dict(enumerate(pieces)), new_ids, min_frequency=min_frequency, join=join
+    )
+    return pieces + [join(*pair) for pair in merges]

@@ -22,7 +22,7 @@ from .._core.encode import OneCall, check_policy, one_call
 from ..patterns.named import PATTERNS
 from ..patterns.pattern import Pattern
 from ..threads import check_threads, usable_cores
-from ..vocabulary.table import Vocabulary
+from ..vocabulary.table import Vocabulary, offsets_of
 from .counting import BLOCK, Counting
 from .merging import (
     SINGLE_BYTES,
@@ -227,7 +227,7 @@ class VocabularyTrainer(OneCall):
         )
         tokens = tokens_of(lefts, rights)
         check_apart(specials, tokens)
-        offsets = np.cumsum([0, *map(len, tokens)], dtype=np.uint32)
+        offsets = offsets_of(np.fromiter(map(len, tokens), np.int64, len(tokens)))
         ids = np.arange(len(tokens), dtype=np.uint32)
         ids_of_specials = {text: len(tokens) + i for i, text in enumerate(specials)}
         return Vocabulary(b"".join(tokens), offsets, ids), ids_of_specials

@@ -8,13 +8,8 @@ that token i is made of: its left part and its right part. A token that is not m
 tokens is spelled out: its left entry is 2**32 - 1, its right entry is its length, and its bytes
 follow the arrays. Ids are 0 … n - 1. The CRC covers everything after it, so a flipped bit is found.
 
-The core needs exactly these parts, so that loading neither decompresses nor searches. Version 2
-held the deflated tokens and the lengths of the left parts. This is the size of all three files,
-and the time to make a `Vocabulary` and its `TokenTable`:
-
-                all three    cl100k_base
-  version 2     1.74 MB       17.7 ms
-  version 3     2.80 MB        5.2 ms
+The core needs exactly these parts, so that loading neither decompresses nor searches: deflated
+tokens would have 1.74 MB instead of 2.80, and take 17.7 ms instead of 5.2 for cl100k_base.
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ from ..normalizers.characters import ByteLetters
 from ..normalizers.edges import MetaspaceText
 from ..normalizers.growth import MOST_GROWTH, Growth, growth_of, n_bytes
 from ..patterns.pattern import Pattern
+from .table import NO_ID, frozen, offsets_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["Pieces", "Stages", "symbol"]
 
-_NO_ID = 2**32 - 1  # of a byte or of unknown text that has none
 MOST_SYMBOLS = 0x10FFFD - 0xF0000
 
 Stages: TypeAlias = "tuple[tuple[Any, ...], ...]"
@@ -71,9 +71,9 @@ class Pieces:
         """
         self.kind, self.blob, self.unknown = kind, blob, unknown
         self.prefix, self.most_characters, self.stages = prefix, most_characters, stages
-        self.offsets, self.ids = _frozen(offsets, np.uint32), _frozen(ids, np.uint32)
-        self.scores = None if scores is None else _frozen(scores, np.float64)
-        self.byte_ids = None if byte_ids is None else _frozen(byte_ids, np.uint32)
+        self.offsets, self.ids = frozen(offsets, np.uint32), frozen(ids, np.uint32)
+        self.scores = None if scores is None else frozen(scores, np.float64)
+        self.byte_ids = None if byte_ids is None else frozen(byte_ids, np.uint32)
         self.core = PieceModel(
             kind, blob, self.offsets, self.ids, unknown, prefix.encode(), most_characters,
             self.scores, self.byte_ids, tuple(_core_stage(*stage) for stage in stages),
@@ -101,7 +101,7 @@ class Pieces:
         ids = {text: id for id, (text, _) in enumerate(pieces)}
         byte_ids = None
         if has_fallback:
-            known = [ids.get(f"<0x{byte:02X}>", _NO_ID) for byte in range(256)]
+            known = [ids.get(f"<0x{byte:02X}>", NO_ID) for byte in range(256)]
             byte_ids = np.array(known, np.uint32)
         scores = np.array([score for _, score in pieces], np.float64)
         return cls("Unigram", *_in_order(ids), unknown, scores=scores, byte_ids=byte_ids)
@@ -150,7 +150,7 @@ def _core_stage(kind: str, *settings: Any) -> tuple[Any, ...]:
     if kind == "Symbols":
         names, prefix, suffix, unknown, fuses, has_fallback = settings
         numbers = {name: number for number, name in enumerate(names)}
-        known = [numbers.get(f"<0x{byte:02X}>", _NO_ID) for byte in range(256)]
+        known = [numbers.get(f"<0x{byte:02X}>", NO_ID) for byte in range(256)]
         return (
             "symbols", *_in_order(numbers), prefix.encode(), suffix.encode(),
             numbers[unknown] if unknown else None, fuses,
@@ -181,19 +181,10 @@ def _scanner(pattern: str) -> Scanner:
     return Scanner(Pattern.compile(pattern), None)
 
 
-def _frozen(array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
-    if array.dtype != dtype or array.ndim != 1:
-        raise TypeError(f"expected a flat array of {np.dtype(dtype)}, found {array.dtype}")
-    copy = np.array(array)
-    copy.flags.writeable = False
-    return copy
-
-
 def _in_order(
     ids: Mapping[str, int],
 ) -> tuple[bytes, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     texts = sorted(ids)  # code points are in the order of their UTF-8
     parts = [text.encode() for text in texts]
-    offsets = np.zeros(len(parts) + 1, np.uint32)
-    np.cumsum([*map(len, parts)], dtype=np.uint32, out=offsets[1:])
+    offsets = offsets_of(np.array([*map(len, parts)], np.int64))
     return b"".join(parts), offsets, np.array([*map(ids.__getitem__, texts)], np.uint32)

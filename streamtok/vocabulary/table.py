@@ -93,21 +93,21 @@ class Vocabulary:
             "byte_ids": byte_ids,
             "ties": ties,
         }
-        frozen: dict[str, Any] = {
-            name: None if array is None else _frozen(array) for name, array in arrays.items()
+        fields: dict[str, Any] = {
+            name: None if array is None else frozen(array) for name, array in arrays.items()
         }
-        _check_arrays(tokens, frozen["offsets"], frozen["ids"], lefts is None and byte_ids is None)
+        _check_arrays(tokens, fields["offsets"], fields["ids"], lefts is None and byte_ids is None)
         if lefts is not None and len(lefts) != len(ids):
             raise VocabularyError(f"lefts has {len(lefts)} entries for {len(ids)} tokens")
         if ties is not None and (len(ties) != len(ids) or (ties[1:] < ties[:-1]).any()):
             raise VocabularyError("ties must be non-decreasing, with one entry for each token")
         if byte_ids is not None and len(byte_ids) != 256:
             raise VocabularyError(f"byte_ids must have 256 entries, not {len(byte_ids)}")
-        frozen["tokens"] = tokens
-        frozen["parts"] = None if parts is None else tuple(map(_frozen, parts))
-        frozen["decode_only"] = MappingProxyType(dict(decode_only))
-        frozen["model"] = model
-        for name, value in frozen.items():
+        fields["tokens"] = tokens
+        fields["parts"] = None if parts is None else tuple(map(frozen, parts))
+        fields["decode_only"] = MappingProxyType(dict(decode_only))
+        fields["model"] = model
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -222,14 +222,18 @@ class Vocabulary:
         raise AttributeError(f"a Vocabulary is immutable: cannot delete {name!r}")
 
 
-def _frozen(array: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """A read-only copy of a flat uint32 array, or the array itself if nobody can write to it."""
-    if array.dtype != np.uint32 or array.ndim != 1:
-        raise TypeError(f"expected a flat uint32 array, found {array.dtype} of shape {array.shape}")
+def frozen(array: NDArray[Any], dtype: Any = np.uint32) -> NDArray[Any]:
+    """A read-only copy of a flat array of this type, or the array itself if nobody can write to it.
+
+    Raises TypeError for another array.
+    """
+    if array.dtype != dtype or array.ndim != 1:
+        kind = np.dtype(dtype)
+        raise TypeError(f"expected a flat {kind} array, found {array.dtype} of shape {array.shape}")
     flags = array.flags
     if not flags.writeable and flags.aligned and (flags.owndata or isinstance(array.base, bytes)):
         return array
-    copy = np.array(array, np.uint32)
+    copy = np.array(array)
     copy.flags.writeable = False
     return copy
 

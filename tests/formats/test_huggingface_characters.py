@@ -156,7 +156,7 @@ def test_an_added_token_inside_a_character():
     theirs.add_tokens([AddedToken("1", normalized=True)])
     assert theirs.encode("½", add_special_tokens=False).tokens[:2] == ["1", "▁"]
     assert "▁" not in theirs.encode("1⁄2", add_special_tokens=False).tokens
-    refused(json.loads(theirs.to_str()), "the scheme first is not supported with added")
+    refused(json.loads(theirs.to_str()), "the scheme first is not supported with a normalizer")
     theirs.normalizer = None
     assert read(theirs).encode("1")
 

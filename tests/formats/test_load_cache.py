@@ -128,7 +128,7 @@ def test_the_oldest_go(file, monkeypatch):
         os.utime(other, (time.time() - 1000 * age - 1000,) * 2)
     old, new = (f"{names[0]}.1.{number}.part" for number in (1, 2))
     for name, age in ((old, 10_000), (new, 10)):
-        (folder / name).write_bytes(b"x")
+        (folder / name).write_bytes(b"")
         os.utime(folder / name, (time.time() - age,) * 2)
     not_ours = {"mine-v1.streamtok", "download.iso.part", f"{'a' * 63}.streamtok", "of another"}
     for name in not_ours:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._core.encode import bytes_of, text_bytes
 from ..text_settings import Settings
-from ..token_spans import encode_with_offsets
 from .markup import box_html, boxes_html
 from .merge_table import merge_table
 from .result import Result
@@ -138,8 +137,8 @@ def show_tokens(encoding: Defined, text: Text, **settings: Any) -> TextTokens:
     known = Settings(encoding, **settings)
     if not isinstance(text, str):
         text = bytes_of(text)
-    ids, in_bytes = encode_with_offsets(known, text, "byte")
-    in_characters = encode_with_offsets(known, text, "character")[1]
+    ids, in_bytes = known.encode_with_offsets(text, "byte")
+    in_characters = known.encode_with_offsets(text, "character")[1]
     tokens = [
         PlacedToken(token, *span, *characters)
         for token, span, characters in zip(

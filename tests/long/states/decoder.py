@@ -59,7 +59,7 @@ def bytes_by_id(encoding: streamtok.Encoding) -> dict[int, bytes]:
     rules = encoding.definition.rules
     texts = dict(rules.decoded_texts)
     named = [*rules.added_tokens, *encoding._special_tokens.items()]
-    return table | {id: texts.get(text, text).encode() for text, id in named}
+    return table | {id: texts.get(text, text.encode()) for text, id in named}
 
 
 RULES = {
