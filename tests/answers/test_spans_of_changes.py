@@ -14,16 +14,10 @@ import streamtok
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.engines.source_units import UNITS
 from streamtok.normalizers import (
-    PREFIX_SPACE,
-    BertAccents,
     BertChinese,
     BertClean,
     Form,
-    JoinedSpaces,
-    LongestMap,
     Lowercase,
-    MetaspaceText,
-    Nmt,
     Normalizer,
     Precompiled,
     Prepend,
@@ -31,28 +25,16 @@ from streamtok.normalizers import (
     ReplaceRuns,
     Strip,
     StripAccents,
-    UnknownRuns,
 )
 from streamtok.normalizers.charsmap import write_charsmap
 
 from ..encodings import make_encoding
 from ..normalizers.oracles import NORMALIZERS
-from ..normalizers.random_steps import random_text
+from ..normalizers.random_steps import STEPS, random_text
 
 CHARSMAP = write_charsmap(
     {"e\u0301": "é", "ﬁ": "fi", "\r": " ", "\n": " ", "ab": " x", "om": "", "\t": "", "é": "e"}
 )
-STEPS = [
-    *map(Form, ("NFC", "NFD", "NFKC", "NFKD")),
-    *map(Strip, (True, False, True), (True, True, False)),
-    *map(Replace, ("a", "b", "ab", "ba", " ", "  ", "\u2581", "aa"),
-         ("", "ab", "b", "bbc", "\u2581", " ", " ", "a")),
-    *map(ReplaceRuns, (r"\s+", " {2,}", "[ab]{2,}", "[a-f]"), (" ", " ", "<>", "")),
-    BertAccents(), BertChinese(), BertClean(), JoinedSpaces(), Lowercase(), Nmt(),
-    StripAccents(), Precompiled(CHARSMAP), LongestMap(CHARSMAP, ("ab",), False),
-    Prepend("\u2581"), PREFIX_SPACE, MetaspaceText("\u2581", "always"),
-    UnknownRuns("abef \u2581\u0301", "?"),
-]  # fmt: skip
 LETTERS = [
     *"abeé\u0301\u0316Aİﬁ\u2581漢\x00\t \n\u3000가\u11a8½\U0001d15e",
     "ab", "e\u0301", "  ", "\r\n", "<s>", "x<s> ", "om",
@@ -64,7 +46,9 @@ def random_encoding(rng: random.Random) -> streamtok.Encoding:
     """Each byte is a token, after steps and added tokens with all flags."""
     flags = {text: TokenFlags(*(rng.random() < 0.3 for _ in range(4))) for text in TOKENS}
     some = rng.sample(TOKENS, rng.randint(0, 3))
-    first, second = (rng.sample(STEPS, rng.randint(0, most)) for most in (4, 2))
+    first, second = (
+        [step(rng) for step in rng.sample(STEPS, rng.randint(0, most))] for most in (4, 2)
+    )
     rules = TextRules(
         tuple((text, 300 + n) for n, text in enumerate(some)),
         normalizer=Normalizer(first) if first else None,
