@@ -16,25 +16,19 @@ from streamtok import formats
 from streamtok.engines.rules import TextRules
 from streamtok.errors import VocabularyError
 from streamtok.normalizers import (
-    PREFIX_SPACE,
     BertAccents,
     BertChinese,
     BertClean,
     ByteLetters,
     Form,
-    JoinedSpaces,
     LongestMap,
     Lowercase,
-    MetaspaceText,
-    Nmt,
     Normalizer,
     Precompiled,
     Prepend,
     Replace,
     ReplaceRuns,
-    Strip,
     StripAccents,
-    UnknownRuns,
 )
 from streamtok.normalizers import normalizer as normalizer_module
 from streamtok.normalizers.charsmap import write_charsmap
@@ -45,19 +39,13 @@ from ..encodings import SINGLES, make_encoding
 from ..long.loader_fuzz import sound_files
 from ..packed_files import closed, opened
 from ..sentencepiece_models import field
+from .random_steps import STEPS
 
 CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
-MAP = write_charsmap({"a": "bb", "b\u0301": "long", "\xa0": " ", "é": "e\u0301x"})
-STEPS = [
-    ByteLetters(), BertAccents(), BertChinese(), BertClean(), JoinedSpaces(), Lowercase(),
-    Nmt(), LongestMap(MAP, ("ab",), True), MetaspaceText("\u2581", "always"), Precompiled(MAP),
-    PREFIX_SPACE, ReplaceRuns(r"\s", "  x"), ReplaceRuns("a{2,}", "abcde"), Strip(True, True),
-    StripAccents(), UnknownRuns("ab ", "\x01"),
-    *map(Form, ("NFC", "NFD", "NFKC", "NFKD")),
-]  # fmt: skip
 FEW = st.text("ab é\u0301\u2581\ufdfaİȺ中𝄞", max_size=8)
 REPLACE = st.builds(Replace, st.text("ab \u0301", min_size=1, max_size=3), FEW)
-STEP = st.one_of(REPLACE, st.builds(Prepend, FEW), st.sampled_from(STEPS))
+ANY = st.builds(lambda make, rng: make(rng), st.sampled_from(STEPS), st.randoms())
+STEP = st.one_of(REPLACE, st.builds(Prepend, FEW), st.just(ByteLetters()), ANY)
 
 
 @given(st.lists(STEP, max_size=4), FEW)
