@@ -16,7 +16,7 @@ import streamtok
 
 from ..encodings import SINGLES, make_encoding
 from ..tokenizer_files import random_file, random_piece_file, random_text
-from .slowly import any_encoding, any_text, with_rules
+from .slowly import any_encoding, any_text
 
 CL100K = streamtok.get_encoding("cl100k_base")
 SEEDS = st.integers(0, 1 << 40)
@@ -55,12 +55,6 @@ def test_special_ids_stay_what_they_are() -> None:
     assert CL100K.is_canonical([*spelled, end, *spelled])
     late = [*ids, end, *CL100K.encode("f"), *CL100K.encode("our")]
     assert CL100K.first_drift(late) == len(ids) + 1
-
-
-def test_an_encoding_that_puts_a_space_first() -> None:
-    encoding = with_rules(1, "spaces")
-    ids = encoding.encode("ab ab", **KEPT)
-    assert encoding.is_canonical(ids)
 
 
 def test_a_pattern_without_tables() -> None:

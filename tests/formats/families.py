@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Sequence
+from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, trainers
 from tokenizers import pre_tokenizers as pre
@@ -14,7 +16,6 @@ from tokenizers import pre_tokenizers as pre
 from streamtok import formats
 from streamtok.normalizers.charsmap import write_charsmap
 
-from ..hf.shapes import KINDS, as_bytes
 from ..oracles import PLAIN, corpus_texts
 
 MAP = write_charsmap(
@@ -22,10 +23,18 @@ MAP = write_charsmap(
      "\t": " ", "\n": " ", "\r": " ", "e\u0301": "é", "カ": "カ"}
 )  # fmt: skip
 PRECOMPILED = normalizers.Precompiled(MAP)
+SPECIAL = ["<unk>", "<s>", "</s>", "<pad>", "[CLS]", "[SEP]", "[UNK]"]
+MARKED = [*SPECIAL[:4], "[MASK]"]
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+TO_SPACES = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+WITHOUT_FIRST = decoders.Sequence([*TO_SPACES, decoders.Strip(" ", 1, 0)])
+# kind of model: how many tokens it has
+SIZES = {
+    "byte level": 900, "characters": 1400, "unknown": 1400, "Unigram": 2000, "WordPiece": 600,
+    "WordLevel": 500, "suffix": 900,
+}  # fmt: skip
 GPT2 = pre.ByteLevel(add_prefix_space=False)
 LAST = pre.ByteLevel(add_prefix_space=False, use_regex=False)
-
-
 DEEPSEEK = [
     r"\p{N}{1,3}",
     r"[一-龥぀-ゟ゠-ヿ]+",
@@ -117,47 +126,83 @@ WORD_PIECE = {
     "BERT cased, LaBSE, multilingual": normalizers.BertNormalizer(lowercase=False),
     "MPNet": normalizers.BertNormalizer(strip_accents=None),
 }
+CLIP = (
+    normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()]),
+    regex(r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+", "removed", invert=True),
+)
 FAMILIES = {
     **{name: ("byte level", *parts) for name, parts in BYTE_LEVEL.items()},
     **{name: ("characters", *parts) for name, parts in CHARACTERS.items()},
+    "CLIP": ("suffix", CLIP[0], pre.Sequence([CLIP[1], GPT2])),
     **{name: ("unknown", *parts) for name, parts in UNKNOWN.items()},
     **{name: ("Unigram", *parts) for name, parts in UNIGRAM.items()},
     **{name: ("WordPiece", one, pre.BertPreTokenizer()) for name, one in WORD_PIECE.items()},
 }
 
 
+def bytes_trainer(size: int, special: Sequence[str] = SPECIAL) -> trainers.BpeTrainer:
+    return trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(special),
+        initial_alphabet=pre.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+
+
 @functools.cache
-def trained(kind: str, size: int | None = None) -> str:
+def trained(kind: str, size: int, special: tuple[str, ...]) -> str:
     """A file with a model of this kind, and without what changes, cuts or completes a text."""
-    texts = [text[:4000] for text in (*PLAIN, *corpus_texts()) if text]
+    settings = {"vocab_size": size, "special_tokens": [*special], "show_progress": False}
+    normalizer: Any = normalizers.Sequence([])
     if kind == "byte level":
-        made = Tokenizer(models.BPE())
-        made.pre_tokenizer = GPT2
-        made.decoder = decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(
-            vocab_size=size or 900,
-            special_tokens=["<|endoftext|>"],
-            initial_alphabet=pre.ByteLevel.alphabet(),
-        )
-        made.train_from_iterator(texts, trainer)
+        model, splits, trainer = models.BPE(), GPT2, bytes_trainer(size, special)
+        decoder: Any = decoders.ByteLevel()
     elif kind in ("characters", "unknown"):
-        more = [f"<0x{byte:02X}>" for byte in range(256)] if kind == "characters" else []
-        made = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=bool(more)))
-        made.pre_tokenizer = MARKS
-        marks = decoders.Replace("▁", " ")
-        made.decoder = decoders.Sequence([marks, decoders.ByteFallback(), decoders.Fuse()])
-        if kind == "unknown":
-            made.decoder = decoders.Metaspace()
-        special = ["<unk>", "<s>", "</s>", "<pad>", "[MASK]"]
-        trainer = trainers.BpeTrainer(
-            vocab_size=1400, special_tokens=[*special, *more], limit_alphabet=500
-        )
-        made.train_from_iterator(texts, trainer)
-        made = as_bytes(made)
+        settings["special_tokens"] += BYTES if kind == "characters" else []
+        model = models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=kind == "characters")
+        splits, trainer = MARKS, trainers.BpeTrainer(limit_alphabet=500, **settings)
+        decoder = decoders.Sequence(TO_SPACES) if kind == "characters" else decoders.Metaspace()
+    elif kind == "WordPiece":
+        model, splits = models.WordPiece(unk_token="[UNK]"), pre.BertPreTokenizer()
+        trainer, decoder = trainers.WordPieceTrainer(**settings), decoders.WordPiece()
+        normalizer = normalizers.BertNormalizer()
+    elif kind == "suffix":
+        model = models.BPE(unk_token="[UNK]", end_of_word_suffix="</w>")
+        splits, decoder = GPT2, decoders.ByteLevel()
+        settings["initial_alphabet"] = pre.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(end_of_word_suffix="</w>", **settings)
+    elif kind == "WordLevel":
+        model, splits = models.WordLevel(unk_token="[UNK]"), pre.Whitespace()
+        trainer, decoder = trainers.WordLevelTrainer(**settings), None
     else:
-        made = KINDS["unigram" if kind == "Unigram" else "bert"]()
+        model, splits, decoder = models.Unigram(), MARKS, decoders.Metaspace()
+        trainer = trainers.UnigramTrainer(unk_token="<unk>", **settings)
+    made = Tokenizer(model)
+    made.pre_tokenizer, made.normalizer = splits, normalizer
+    texts = [text[:4000] for text in (*PLAIN, *corpus_texts()) if text]
+    made.train_from_iterator(texts, trainer)
     file = json.loads(made.to_str())
+    file["added_tokens"] = [one for one in file["added_tokens"] if one["content"] not in BYTES]
+    if decoder is not None:
+        made.decoder = decoder
+        file["decoder"] = json.loads(made.to_str())["decoder"]
     return json.dumps(file | {"normalizer": None, "pre_tokenizer": None, "post_processor": None})
+
+
+def of_kind(
+    kind: str,
+    normalizer: Any = None,
+    pre_tokenizer: Any = None,
+    size: int | None = None,
+    special: Sequence[str] = SPECIAL,
+    **parts: Any,
+) -> Tokenizer:
+    """A tokenizer with a model of this kind, and these parts where they are given."""
+    made = Tokenizer.from_str(trained(kind, size or SIZES[kind], tuple(special)))
+    for name, part in (parts | {"normalizer": normalizer, "pre_tokenizer": pre_tokenizer}).items():
+        if part is not None:
+            setattr(made, name, part)
+    return made
 
 
 def family(name: str, size: int | None = None) -> Tokenizer:
@@ -165,19 +210,13 @@ def family(name: str, size: int | None = None) -> Tokenizer:
     name, (kind, normalizer, pre_tokenizer) = next(
         row for row in FAMILIES.items() if row[0].startswith(name)
     )
-    made = Tokenizer.from_str(trained(kind, size))
-    if normalizer is not None:
-        made.normalizer = normalizer
-    if pre_tokenizer is not None:
-        made.pre_tokenizer = pre_tokenizer
+    special = {"byte level": ["<|endoftext|>"], "characters": MARKED, "unknown": MARKED}
+    made = of_kind(kind, normalizer, pre_tokenizer, size, special.get(kind, SPECIAL))
     if kind == "characters" and isinstance(pre_tokenizer, pre.Metaspace):
         marks = decoders.Metaspace(prepend_scheme=pre_tokenizer.prepend_scheme)
-        made.decoder = decoders.Sequence([marks, decoders.ByteFallback(), decoders.Fuse()])
+        made.decoder = decoders.Sequence([marks, *TO_SPACES[1:]])
     elif name.startswith("Llama 2"):
-        marks = decoders.Replace("▁", " ")
-        made.decoder = decoders.Sequence(
-            [marks, decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-        )
+        made.decoder = WITHOUT_FIRST
     if "NeoX" in name:  # rows of spaces, as these models have them
         made.add_tokens([AddedToken(" " * size, normalized=True) for size in range(24, 1, -1)])
     return made

@@ -199,6 +199,7 @@ NOT_WRITTEN: list[tuple[Callable[[], streamtok.Encoding], str]] = [
     (lambda: read(family("Qwen")), "has a normalizer"),
     (lambda: read(Tokenizer(WORD_LEVEL)), "has the pieces of WordLevel"),
     (lambda: read(Tokenizer(WORD_PIECES)), "other settings of WordPiece than training gives"),
+    (lambda: read(family("CLIP")), "keep the original file"),
     (lambda: like("gpt2", special={"caf\xe9": 60000}), "caf\xe9', which ByteLevel decodes to byte"),
     (lambda: like("gpt2", special={"<|a|>": 50257, "hello": 50258}), "one id for a text: 'hello'"),
 ]

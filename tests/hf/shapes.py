@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tokenizers import (
-    AddedToken,
-    Regex,
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
+from tokenizers import AddedToken, Tokenizer, normalizers, processors
+from tokenizers import pre_tokenizers as pre
 
-from ..conftest import LLAMA3_PATTERN
-from ..trained import some_text
+from ..formats.families import FAMILIES, GPT2, MARKS, WITHOUT_FIRST, of_kind
 
 TEXTS = [
     "", " ", "a", "Hello, world! How are you?", "  two  spaces and\ttabs\n\nlines  ",
@@ -31,151 +20,58 @@ TEXTS = [
     "def f(x):\n    return x + 1  # comment\n", "don't we'll THEY'RE \u2581 under \u00a0 nbsp",
     "a" * 60 + " " * 30 + "\r\n", "[CLS] it [SEP] <|im_start|>user\nhi<|im_end|>",
 ]  # fmt: skip
-_SPECIAL = ["<unk>", "<s>", "</s>", "<pad>", "[CLS]", "[SEP]", "[UNK]"]
+PREFIX = pre.ByteLevel(add_prefix_space=True)
+Template = processors.TemplateProcessing
+BEGUN = Template("<s> $A", "<s> $A <s>:1 $B:1", [("<s>", 1)])
+CLS, SEP = ("[CLS]", 4), ("[SEP]", 5)
+ENDS = Template("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", [CLS, SEP])
+LAST = Template("$A </s>", "$A </s> $B </s>", [("</s>", 2)])
+TRIMMING = processors.ByteLevel(trim_offsets=True, add_prefix_space=True)
 
 
-def _texts() -> list[str]:
-    return [line for text in some_text()[:25] for line in text.splitlines()[:200] if line] + TEXTS
-
-
-def _made(model: Any, trainer: Any, **parts: Any) -> Tokenizer:
-    tokenizer = Tokenizer(model)
-    for name, part in parts.items():
-        setattr(tokenizer, name, part)
-    tokenizer.train_from_iterator(_texts(), trainer)
-    return tokenizer
-
-
-def bytes_trainer(size: int = 600) -> Any:
-    return trainers.BpeTrainer(
-        vocab_size=size,
-        special_tokens=_SPECIAL,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-
-
-PREFIX = pre_tokenizers.ByteLevel(add_prefix_space=True)
-BEGUN = processors.TemplateProcessing("<s> $A", "<s> $A <s>:1 $B:1", [("<s>", 1)])
-
-
-def gpt2(model: Any = None, **parts: Any) -> Tokenizer:
-    usual = {
-        "pre_tokenizer": pre_tokenizers.ByteLevel(add_prefix_space=False),
-        "decoder": decoders.ByteLevel(),
-        "post_processor": processors.ByteLevel(trim_offsets=False),
-    }
-    return _made(model or models.BPE(), bytes_trainer(), **usual | parts)
+def gpt2(**parts: Any) -> Tokenizer:
+    usual = {"pre_tokenizer": GPT2, "post_processor": processors.ByteLevel(trim_offsets=False)}
+    return of_kind("byte level", size=600, **usual | parts)
 
 
 def roberta() -> Tokenizer:
-    processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 1))
-    made = gpt2(pre_tokenizer=PREFIX, post_processor=processor)
+    ends = processors.RobertaProcessing(("</s>", 2), ("<s>", 1))
+    made = gpt2(pre_tokenizer=PREFIX, post_processor=ends)
     made.add_special_tokens([AddedToken("<mask>", lstrip=True, special=True)])
     return made
 
 
 def llama3() -> Tokenizer:
-    letters = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    cut = pre_tokenizers.Split(Regex(LLAMA3_PATTERN), "isolated")
     trim = processors.ByteLevel(trim_offsets=True, add_prefix_space=False)
     made = gpt2(
-        models.BPE(ignore_merges=True),
-        pre_tokenizer=pre_tokenizers.Sequence([cut, letters]),
+        pre_tokenizer=FAMILIES["Llama 3, GLM-4"][2],
         post_processor=processors.Sequence([trim, BEGUN]),
     )
+    made.model.ignore_merges = True
     made.add_special_tokens(["<|im_start|>", "<|im_end|>"])
     made.add_tokens([AddedToken("under", normalized=False)])
     return made
 
 
-def trimmed() -> Tokenizer:
-    trim = processors.ByteLevel(trim_offsets=True, add_prefix_space=True)
-    return gpt2(pre_tokenizer=PREFIX, post_processor=trim)
-
-
-def nfc() -> Tokenizer:
-    return gpt2(normalizer=normalizers.NFC())
-
-
-def lower() -> Tokenizer:
-    ends = [("[CLS]", 4), ("[SEP]", 5)]
-    return gpt2(
-        normalizer=normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()]),
-        post_processor=processors.TemplateProcessing(
-            "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", ends
-        ),
-    )
-
-
-def _of_characters(**parts: Any) -> Tokenizer:
-    """Merges of characters, with bytes for all others."""
-    trainer = trainers.BpeTrainer(
-        vocab_size=900,
-        special_tokens=["<unk>", "<s>", "</s>", *[f"<0x{byte:02X}>" for byte in range(256)]],
-        show_progress=False,
-    )
-    steps = [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()]
-    decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)])
-    model = models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True)
-    return as_bytes(_made(model, trainer, decoder=decoder, **parts))
-
-
-def llama2() -> Tokenizer:
-    steps = [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
-    return _of_characters(normalizer=normalizers.Sequence(steps), post_processor=BEGUN)
-
-
-def metaspace() -> Tokenizer:
-    marks = pre_tokenizers.Metaspace("\u2581", prepend_scheme="first", split=False)
-    return _of_characters(pre_tokenizer=marks)
-
-
-def as_bytes(made: Tokenizer) -> Tokenizer:
-    """Without the added tokens that the trainer makes of bytes."""
-    value = json.loads(made.to_str())
-    value["added_tokens"] = [
-        token for token in value["added_tokens"] if not token["content"].startswith("<0x")
-    ]
-    return Tokenizer.from_str(json.dumps(value))
-
-
-def bert() -> Tokenizer:
-    return _made(
-        models.WordPiece(unk_token="[UNK]"),
-        trainers.WordPieceTrainer(vocab_size=600, special_tokens=_SPECIAL, show_progress=False),
-        normalizer=normalizers.BertNormalizer(),
-        pre_tokenizer=pre_tokenizers.BertPreTokenizer(),
-        decoder=decoders.WordPiece(),
-        post_processor=processors.BertProcessing(("[SEP]", 5), ("[CLS]", 4)),
-    )
-
-
-def unigram() -> Tokenizer:
-    trainer = trainers.UnigramTrainer(
-        vocab_size=500, special_tokens=_SPECIAL, unk_token="<unk>", show_progress=False
-    )
-    template = processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", 2)])
-    return _made(
-        models.Unigram(),
-        trainer,
-        normalizer=normalizers.NFKC(),
-        pre_tokenizer=pre_tokenizers.Metaspace(),
-        decoder=decoders.Metaspace(),
-        post_processor=template,
-    )
-
-
-def word_level() -> Tokenizer:
-    trainer = trainers.WordLevelTrainer(
-        vocab_size=500, special_tokens=_SPECIAL, show_progress=False
-    )
-    model = models.WordLevel(unk_token="[UNK]")
-    return _made(model, trainer, pre_tokenizer=pre_tokenizers.Whitespace())
-
-
-_KINDS = [gpt2, roberta, llama3, trimmed, nfc, lower, llama2, metaspace, bert, unigram, word_level]
-KINDS: dict[str, Callable[[], Tokenizer]] = {made.__name__: made for made in _KINDS}
+FOLDED = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+WITH_MARKS = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+FIRST = pre.Metaspace("▁", prepend_scheme="first", split=False)
+BERT = normalizers.BertNormalizer(), pre.BertPreTokenizer()
+KINDS: dict[str, Callable[[], Tokenizer]] = {
+    "gpt2": gpt2,
+    "roberta": roberta,
+    "llama3": llama3,
+    "trimmed": lambda: gpt2(pre_tokenizer=PREFIX, post_processor=TRIMMING),
+    "nfc": lambda: gpt2(normalizer=normalizers.NFC()),
+    "lower": lambda: gpt2(normalizer=FOLDED, post_processor=ENDS),
+    "llama2": lambda: of_kind(
+        "characters", WITH_MARKS, size=900, decoder=WITHOUT_FIRST, post_processor=BEGUN
+    ),
+    "metaspace": lambda: of_kind("characters", None, FIRST, 900, decoder=WITHOUT_FIRST),
+    "bert": lambda: of_kind("WordPiece", *BERT, post_processor=processors.BertProcessing(SEP, CLS)),
+    "unigram": lambda: of_kind("Unigram", normalizers.NFKC(), MARKS, post_processor=LAST),
+    "word_level": lambda: of_kind("WordLevel", None, pre.Whitespace()),
+}
 
 
 def told(encoding: Any) -> dict[str, Any]:

@@ -24,7 +24,8 @@ import streamtok.hf
 from streamtok import Control, errors
 from streamtok.hf import Tokenizer
 
-from .shapes import TEXTS, bytes_trainer, said, told
+from ..formats.families import bytes_trainer
+from .shapes import TEXTS, said, told
 from .test_matrix import written
 
 

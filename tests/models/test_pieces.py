@@ -19,8 +19,9 @@ from streamtok.vocabulary.pieces import Pieces
 from streamtok.vocabulary.table import Vocabulary
 
 from ..encodings import make_encoding
+from ..formats.families import family
+from ..formats.reading import both
 from ..tokenizer_files import random_pieces
-from .test_offsets import pair_of
 
 TWINS = {"WordPiece": word_piece, "WordLevel": word_level, "Unigram": unigram}
 LETTERS = "ab# ▁é\u0301日👍"
@@ -58,29 +59,6 @@ def test_ids_and_places_of_random_pretokens(kind: str) -> None:
             ids, spans = encoding.encode_with_offsets(text)
             assert ids.tolist() == [id for id, _, _ in expected]
             assert spans.tolist() == [[start, end] for _, start, end in expected], (model, text)
-
-
-def test_marks_before_words() -> None:
-    """A word may have more ids than bytes then, in the cache and out of it."""
-    rng = random.Random(4)
-    rows = [("<unk>", 0.0), ("a", -1.0), ("▁b", -1.5), ("▁", -2.0)]
-    rows += [(f"<0x{byte:02X}>", -9.0) for byte in range(256)]
-    model = {"type": "Unigram", "vocab": rows, "unk_id": 0, "byte_fallback": True}
-    pieces = Pieces.of_scores(rows, 0, True).with_stages((("MetaspaceText", "▁", "always"),))
-    encoding = encoding_of(pieces, r"\S+")
-    for letters, sizes in (("abx", [1]), ("x", [1, 15, 255, 257]), ("abxé▁", [1, 2, 9])):
-        words = ["".join(rng.choices(letters, k=rng.choice(sizes))) for _ in range(150)]
-        text = " ".join(words)
-        marked = [word if word[0] == "▁" else "▁" + word for word in words]
-        expected = [id for word in marked for id, _, _ in unigram(model, word)]
-        for _ in range(2):
-            assert encoding.encode(text) == expected
-        ids, spans = encoding.encode_with_offsets(text)
-        assert ids.tolist() == expected
-        assert (spans[:, 0] < spans[:, 1]).all()
-        assert (spans[1:, 0] >= spans[:-1, 0]).all()
-    spans = encoding.encode_with_offsets("x  ab b")[1]
-    assert spans.tolist() == [[0, 1], [0, 1], [3, 4], [3, 4], [4, 5], [6, 7]]
 
 
 @pytest.mark.parametrize("kind", ["Unigram", "SentencePiece unigram"])
@@ -168,36 +146,6 @@ def test_a_word_without_end_takes_no_memory(kind: str) -> None:
     limited.encode_with_offsets("a" * 4000)
     with pytest.raises(streamtok.PendingLimitExceeded):  # its place ends where the word does
         limited.encode_with_offsets("a" * 100)
-
-
-def test_an_open_pretoken_of_unigram() -> None:
-    """Where nothing cuts the text, ids come out as soon as all paths share them."""
-    rng = random.Random(6)
-    emitted = 0
-    for _ in range(8):
-        model = random_pieces(rng, "Unigram", rng.choice(["ab", "abé ", LETTERS]))
-        encoding = encoding_of(pieces_of(model), r"[\s\S]+")
-        known = [text for text, _ in model["vocab"]]
-        text = "".join(rng.choices([*known, *"ab", "日"], k=rng.choice([600, 3000])))
-        ids, spans = encoding.encode_with_offsets(text)
-        assert encoding.encode(text) == ids.tolist()
-        data = text.encode()
-        for size in (rng.randrange(1, 60), 1500, 2600):
-            stream, followed = encoding.stream_encoder(), encoding.stream_encoder()
-            found: list[int] = []
-            rows = []
-            for at in range(0, len(data), size):
-                found += stream.encode(data[at : at + size])
-                rows.append(followed.encode_with_offsets(data[at : at + size]))
-                if rng.random() < 0.2:
-                    state = stream.getstate()
-                    stream = encoding.stream_encoder()
-                    stream.setstate(state)
-            emitted += len(found)
-            assert found + stream.flush() == ids.tolist()
-            rows.append(followed.encode_with_offsets("", final=True))
-            assert np.concatenate([row for _, row in rows]).tolist() == spans.tolist()
-    assert emitted > 6_000
 
 
 def test_scores_go_on_where_a_stream_was_cut() -> None:
@@ -288,7 +236,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
 
 def test_a_long_word_with_a_mark_waits_in_a_stream() -> None:
     """Behind WhitespaceSplit, words are short; one that is not waits for its end."""
-    encoding, tokenizer = pair_of("t5")
+    tokenizer, encoding = both(family("T5"))
     text = "abc " + "zq" * 4000 + " foo " + "hello" * 1000 + " x"
     expected = tokenizer.encode(text, add_special_tokens=False).ids
     stream = encoding.stream_encoder()

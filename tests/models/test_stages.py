@@ -14,29 +14,6 @@ from streamtok.vocabulary.pieces import Pieces, symbol
 from ..oracles import write
 from .test_pieces import encoding_of
 
-PATTERNS = ["a+b|a|b", r"\s+", "ab", "a(?=b)", r" ?\p{L}+|\s+(?!\S)", "[ab]{1,3}", "é|日", "aab"]
-BEHAVIORS = {
-    "isolated": ("isolated", False), "removed": ("removed", False), "only": ("removed", True),
-    "with previous": ("merged_with_previous", False), "with next": ("merged_with_next", False),
-    "contiguous": ("contiguous", False),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("behavior", BEHAVIORS)
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_cut_as_in_tokenizers(pattern, behavior):
-    """The places of unknown words are the pieces."""
-    rng = random.Random(pattern + behavior)
-    pieces = Pieces.of_ids("WordLevel", {"unknown": 0}, 0)
-    encoding = encoding_of(pieces.with_stages((("Split", pattern, behavior),)), r"[\s\S]+")
-    name, invert = BEHAVIORS[behavior]
-    theirs = pre.Split(Regex(pattern), name, invert=invert)
-    for _ in range(40):
-        text = "".join(rng.choices("aabb é日\n", k=rng.choice([3, 9, 200])))
-        expected = [list(place) for _, place in theirs.pre_tokenize_str(text)]
-        assert encoding.encode_with_offsets(text)[1].tolist() == expected, text
-        assert encoding.count(text) == len(expected)
-
 
 def test_a_pretoken_is_remembered_with_all_its_ids():
     """There are more ids than bytes, in the cache and out of it."""

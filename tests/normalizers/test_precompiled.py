@@ -4,8 +4,6 @@ import random
 
 import pytest
 import sentencepiece
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tokenizers import normalizers as hf
 
 from streamtok.normalizers import Normalizer, Precompiled
@@ -14,7 +12,7 @@ from streamtok.normalizers.charsmap import read_charsmap, write_charsmap
 from streamtok.normalizers.clusters import ON_BORDER, advance
 
 from ..sentencepiece_models import charsmap_of
-from .cuts import check, check_all_cuts, waits
+from .cuts import check, waits
 
 KINDS = (
     *("control", "extend", "spacing", "prepend", "l", "v", "t", "flag", "picture"),
@@ -74,12 +72,6 @@ def test_characters_and_their_neighbours(name, context, charsmaps):
     lines = [context.format(char) for char in ALL if char in special or char in known]
     if ours.normalize("".join(lines)) != theirs.normalize_str("".join(lines)):
         assert [x for x in lines if ours.normalize(x) != theirs.normalize_str(x)] == []
-
-
-@given(st.text(st.sampled_from("abce\u0301\u0327\r\n\u0600\u200d©\udc80\u1100\u1161 "), max_size=7))
-@settings(max_examples=60)
-def test_every_cut(text):
-    check_all_cuts(Normalizer([Precompiled(SMALL)]), text)
 
 
 def test_what_a_short_cluster_loses():

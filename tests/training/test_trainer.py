@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import random
 import re
 from pathlib import Path
 
@@ -22,32 +21,6 @@ from streamtok.vocabulary.sealed import seal
 
 from ..doc_blocks import block_that_has, run_shell
 from ..trained import counted, rustbpe_tokens, some_text
-
-# Counting
-
-
-def large_text(size: int = 3_000_000) -> str:
-    rng = random.Random(3)
-    words = ["".join(rng.choices("abcdefé漢 \n.1", k=rng.randint(1, 30))) for _ in range(3000)]
-    return " ".join(rng.choices(words, k=size // 17))
-
-
-@pytest.mark.parametrize("pattern", ["cl100k", r"[\s\S]{1,40}"])
-def test_threads_count_the_same(pattern):
-    text = large_text()
-    one = counted([text], pattern, num_threads=1)
-    for num_threads in (2, 3, 8):
-        many = counted([text], pattern, num_threads=num_threads)
-        assert list(many.piece_counts().items()) == list(one.piece_counts().items())
-        assert many.bytes_in == one.bytes_in
-    # Chunks that begin and end inside pre-tokens, each shared between threads.
-    chunks = Trainer(pattern, num_threads=3)
-    data = text.encode()
-    for start in range(0, len(data), 1_100_003):
-        chunks.update(data[start : start + 1_100_003])
-    chunks.end_document()
-    assert list(chunks.piece_counts().items()) == list(one.piece_counts().items())
-
 
 # State
 
