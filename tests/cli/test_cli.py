@@ -167,36 +167,6 @@ def leftovers(folder: Path) -> list[str]:
 # encode
 
 
-def ids_in(path: Path, chosen: str) -> list[int]:
-    data = path.read_bytes()
-    if chosen == "text":
-        return [int(word) for word in data.split()]
-    if chosen == "npy":
-        found = np.load(io.BytesIO(data), allow_pickle=False)
-        return [int(one) for one in found]
-    return [int(one) for one in np.frombuffer(data, {"u16": "<u2", "u32": "<u4"}[chosen])]
-
-
-@pytest.mark.parametrize(
-    ("encoding", "chosen"),
-    [(SMALL, "u16"), (LARGE, "u32"), (SMALL, "npy"), (LARGE, "npy"), (LARGE, "text")],
-)
-def test_encode_and_decode_a_file(file: Path, tmp_path: Path, encoding: str, chosen: str) -> None:
-    out, back = tmp_path / "out", tmp_path / "back"
-    done = run("encode", str(file), "-e", encoding, "-o", str(out), "--format", chosen)
-    assert done.returncode == 0, done
-    assert done.stdout == b""
-    expected = streamtok.get_encoding(encoding).encode(TEXT)
-    assert ids_in(out, chosen) == expected
-    size = f"{len(file.read_bytes()):,} bytes, {len(expected):,} tokens"
-    assert size in done.stderr.decode()
-    assert done.stderr.count(b"\n") == 1
-    done = run("decode", str(out), "-e", encoding, "-o", str(back), "--format", chosen)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert back.read_bytes() == file.read_bytes()
-    assert leftovers(tmp_path) == []
-
-
 def test_standard_input_to_standard_output() -> None:
     done = spawn([*COMMAND, "encode"], input=b"hello world")
     assert done.stdout == b"15339\n1917\n"
@@ -255,16 +225,6 @@ def test_a_job_in_parts_says_what_was_done_before(file: Path, tmp_path: Path) ->
     assert found
     assert int(found[1]) == int(found[2]) // 2 > 0
     assert "continuing; " in run(*args, "--task", "0/1").stderr.decode()  # all are done
-
-
-def test_special_tokens(tmp_path: Path) -> None:
-    data = b"a<|endoftext|>b<|fim_prefix|>"
-    enc = streamtok.get_encoding(LARGE)
-    plain, allowed = enc.encode_ordinary(data), enc.encode(data, allowed_special="all")
-    for policy, ids in (("plain", plain), ("allow", allowed)):
-        done = run("encode", "--special", policy, stdin=data)
-        assert [int(x) for x in done.stdout.split()] == ids
-        assert int(run("count", "--special", policy, stdin=data).stdout) == len(ids)
 
 
 # As it comes

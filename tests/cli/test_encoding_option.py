@@ -105,39 +105,6 @@ def test_a_path_wins_over_a_model(file: Path, capsys: pytest.CaptureFixture[str]
     assert "No such file" in fails(capsys, "-e", "gpt-4-x.tiktoken@llama3")
 
 
-def test_special_tokens_around_documents(file: Path) -> None:
-    enc = saved(file.parent / "tokenizer.json")
-    assert encoded("-e", "tokenizer.json") == enc.encode("hello world")
-    asked = ("-e", "tokenizer.json", "--add-special-tokens")
-    whole = enc.encode("hello world", add_special_tokens=True)
-    assert whole[0] == 257
-    assert encoded(*asked) == whole
-    assert encoded(*asked, "--chunk-size", "1") == whole
-    file.write_text("he\nllo\n\n")
-    rows = enc.encode_batch(["he", "llo", ""], add_special_tokens=True)
-    assert encoded(*asked, "--lines") == [i for row in rows for i in row]
-    assert encoded(*asked, "--lines", "--skip-empty") == [i for row in rows[:2] for i in row]
-
-
-@pytest.mark.parametrize("threads", ["1", "2"])
-def test_several_special_tokens(threads: str, file: Path) -> None:
-    bert = processors.BertProcessing(("<s>", 257), ("<s>", 257))
-    begin = processors.TemplateProcessing(
-        single="two $A <s>",
-        special_tokens=[("<s>", 257), {"id": "two", "ids": [5, 257], "tokens": ["", ""]}],
-    )
-    enc = saved(file.parent / "tokenizer.json", processors.ByteLevel(), begin)
-    asked = ("-e", "tokenizer.json", "--add-special-tokens", "--threads", threads)
-    texts = ["he", "", "hello " * 60_000, "llo"]
-    file.write_text("".join(f"{text}\n" for text in texts))
-    rows = enc.encode_batch(texts, add_special_tokens=True)
-    assert encoded(*asked, "--lines") == [i for row in rows for i in row]
-    assert encoded(*asked) == enc.encode(file.read_text(), add_special_tokens=True)
-    enc = saved(file.parent / "tokenizer.json", bert)
-    rows = enc.encode_batch(texts, add_special_tokens=True)
-    assert encoded(*asked, "--lines") == [i for row in rows for i in row]
-
-
 def test_add_special_tokens_says_what_is_wrong(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -249,28 +249,3 @@ def test_the_fingerprint_of_a_file(size: int, tmp_path: Path) -> None:
         assert fingerprint(str(path)) != first
     path.write_bytes(data + b"x")
     assert fingerprint(str(path)) != first
-
-
-def test_an_input_may_be_given_twice(tmp_path: Path) -> None:
-    path = tmp_path / "input"
-    path.write_bytes(TEXT)
-    for size in ("9k", "1M"):
-        out = tmp_path / size
-        args = ["encode", "-e", "gpt2", str(path), str(path), "-q", "--lines"]
-        parts = [
-            *args,
-            "--part-size",
-            size,
-            "--task",
-            "0/1",
-            "-o",
-            str(out),
-            "--format",
-            "u16",
-        ]
-        assert main(parts) == 0
-        assert main(parts) == 0  # it is complete
-        whole = tmp_path / "whole.u16"
-        assert main([*args, "-o", str(whole), "--force"]) == 0
-        found = b"".join(one.read_bytes() for one in sorted(out.glob("part-*.u16")))
-        assert found == whole.read_bytes()

@@ -183,45 +183,6 @@ def test_an_odd_document_among_others(threads: int) -> None:
     encoder.release()
 
 
-def run_cli(folder: Path, *args: Any, out: str = "ids.bin") -> bytes:
-    target = folder / out
-    assert main(["encode", *map(str, args), "-o", str(target), "-q", "--force"]) == 0
-    return target.read_bytes()
-
-
-@pytest.mark.parametrize("kind", ["plain", "lines", "delimiter", "jsonl", "files"])
-def test_the_command_line_writes_the_same(kind: str, tmp_path: Path) -> None:
-    rng = random.Random(4)
-    lines = [nasty(rng, rng.choice([0, 5, 200, 4_000])).replace("\n", " ") for _ in range(300)]
-    ways: dict[str, tuple[list[str], list[str]]] = {
-        "plain": ([], ["\n".join(lines)]),
-        "lines": (["--lines", "--skip-empty"], ["\n".join(lines)]),
-        "delimiter": (["--delimiter", r"\n", "--append", "<|endoftext|>"], ["\n".join(lines)]),
-        "jsonl": (["--jsonl", "t"], ["\n".join(json.dumps({"t": line}) for line in lines)]),
-        "files": ([], lines[:40]),
-    }
-    options, contents = ways[kind]
-    names = []
-    for i, content in enumerate(contents):
-        names.append(tmp_path / f"{i}.txt")
-        names[-1].write_text(content, encoding="utf-8", newline="")
-    common = [*names, *options, "--special", "plain"]
-    expected = run_cli(tmp_path, *common, "--threads", 1, "--chunk-size", "64k")
-    for threads, size in ((1, "1M"), (4, "3k"), (3, "100k")):
-        found = run_cli(tmp_path, *common, "--threads", threads, "--chunk-size", size)
-        assert found == expected
-        if threads == 1:
-            continue
-        more = ["--threads", threads, "--chunk-size", size, "--resume", "--checkpoint-every", 0]
-        assert run_cli(tmp_path, *common, *more) == expected
-    text = "\n".join(lines) if kind in ("plain", "delimiter") else None
-    if kind == "plain":
-        assert text is not None
-        ids = CL100K.encode(text, disallowed_special=())
-        out = run_cli(tmp_path, *common, "--encoding", "cl100k_base", "--threads", 3, out="o.u32")
-        assert np.frombuffer(out, "<u4").tolist() == ids
-
-
 def test_ids_leave_before_a_pipe_is_waited_for(tmp_path: Path) -> None:
     """Two lines into a FIFO, far apart: the ids of the first come out before the second goes in."""
     fifo, out = tmp_path / "in", tmp_path / "out"

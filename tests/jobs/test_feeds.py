@@ -18,7 +18,6 @@ from ..cli.test_cli import ENV, FOREGROUND, POSIX, Live, fails, run, spawn, wrap
 
 CL100K = streamtok.get_encoding("cl100k_base")
 EOT = CL100K.eot_token
-DOCUMENTS = ["hello world", "", "naïve 日本語", "x == 1\n\n  y"]
 
 
 def ids_of(*args: str, stdin: bytes = b"") -> list[int]:
@@ -36,36 +35,12 @@ def rows_of(*args: str, stdin: bytes = b"") -> list[list[int]]:
 # Documents
 
 
-def test_documents_are_texts_of_their_own() -> None:
-    expected = [CL100K.encode(one) for one in DOCUMENTS]
-    data = "\x1e".join(DOCUMENTS).encode()
-    assert rows_of("--delimiter", r"\x1e", stdin=data) == expected
-    assert rows_of("--delimiter", r"\x1e", "--chunk-size", "1", stdin=data) == expected
-    rows = "".join(json.dumps({"a": {"text": one}}) + "\n" for one in DOCUMENTS)
-    assert rows_of("--jsonl", "a.text", stdin=rows.encode()) == expected
-    lines = "\n".join(DOCUMENTS[:3]).encode()
-    assert rows_of("--lines", stdin=lines) == expected[:3]
-    assert rows_of(stdin=lines) == [CL100K.encode(lines)]
-
-
 def test_documents_begin_and_end_with_a_special_token(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("one")
-    (tmp_path / "b").write_text("")
     names = [str(tmp_path / "a"), str(tmp_path / "b")]
-    ids = CL100K.encode("one")
-    assert ids_of(*names, "--append", "<|endoftext|>") == [*ids, EOT, EOT]
-    assert ids_of(*names, "--prepend", "<|endoftext|>") == [EOT, *ids, EOT]
-    assert ids_of(*names, "--bos", "<|fim_prefix|>", "--eos", "<|endoftext|>") == [
-        *[100258, *ids, EOT], *[100258, EOT]
-    ]  # fmt: skip
-    assert ids_of(*names, "--eos", "<|endoftext|>", "--skip-empty") == [*ids, EOT]
-    for size in ("1", "2", "64k"):
-        data = b"one\n\ntwo"
-        assert ids_of("--lines", "--eos", "<|endoftext|>", "--chunk-size", size, stdin=data) == [
-            *ids, EOT, EOT, *CL100K.encode("two"), EOT
-        ]  # fmt: skip
-        rows = rows_of("--lines", "--skip-empty", "--chunk-size", size, stdin=b"\n\none\n\n\n")
-        assert rows == [ids]
+    for name in names:
+        Path(name).write_text("one")
+    ids = [100258, *CL100K.encode("one"), EOT]
+    assert ids_of(*names, "--bos", "<|fim_prefix|>", "--eos", "<|endoftext|>") == [*ids, *ids]
     assert "neither a special token nor an id of cl100k_base" in fails("encode", "--eos", "</s>")
 
 

@@ -17,8 +17,6 @@ from ..cli.test_cli import fails, run
 TEXT = "one two three, naïve 日本語\n".encode() * 30
 GPT2 = streamtok.get_encoding("gpt2")
 CL100K = streamtok.get_encoding("cl100k_base")
-READ = [("a.npy", []), ("a.u16", []), ("a.u32", []), ("a.bin", []), ("a.txt", [])]
-READ += [("a", []), ("a.bin", ["--format", "megatron"]), ("a.ds", [])]
 
 
 def made(tmp_path: Path, name: str, *more: str, encoding: str = "gpt2") -> Path:
@@ -34,24 +32,8 @@ def sidecar(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(("name", "more"), READ)
-def test_decode_takes_the_encoding_from_the_sidecar(
-    tmp_path: Path, name: str, more: list[str]
-) -> None:
-    out = made(tmp_path, name, *more)
-    about = sidecar(out)
-    assert (about["encoding"], about["vocabulary_sha256"]) == ("gpt2", GPT2.digest)
-    assert about["tokens"] == GPT2.count(TEXT)
-    assert about["bytes"] == out.stat().st_size
-    assert run("decode", str(out)).stdout == TEXT
-    assert run("decode", str(out), "-e", "gpt2").stdout == TEXT
-
-
-@pytest.mark.parametrize(("name", "more"), READ)
-def test_another_encoding_is_an_error_that_names_both(
-    tmp_path: Path, name: str, more: list[str]
-) -> None:
-    out, back = made(tmp_path, name, *more), tmp_path / "back"
+def test_another_encoding_is_an_error_that_names_both(tmp_path: Path) -> None:
+    out, back = made(tmp_path, "a.npy"), tmp_path / "back"
     error = fails("decode", str(out), "-e", "cl100k_base", "-o", str(back))
     assert f"{out}.json says that the ids are of gpt2 ({GPT2.digest[:16]})" in error
     assert f"cl100k_base ({CL100K.digest[:16]})" in error
@@ -70,18 +52,6 @@ def test_a_vocabulary_of_the_same_name_is_another_encoding(tmp_path: Path) -> No
     Path(f"{out}.json").write_text(json.dumps(row))
     assert "(0000000000000000)" in fails("decode", str(out))
     assert "(0000000000000000)" in fails("decode", str(out), "-e", "gpt2")
-
-
-def test_ids_of_a_vocabulary_file(tmp_path: Path) -> None:
-    vocabulary = tmp_path / "mine.json"
-    assert run("convert", "gpt2", str(vocabulary), "--to", "huggingface", "-q").returncode == 0
-    out = made(tmp_path, "a.npy", encoding=str(vocabulary))
-    assert run("decode", str(out)).stdout == TEXT  # it is still there
-    moved = vocabulary.rename(tmp_path / "moved.json")
-    error = fails("decode", str(out))
-    assert f"of {vocabulary}" in error
-    assert "which is not here: give that vocabulary with -e" in error
-    assert run("decode", str(out), "-e", str(moved)).stdout == TEXT
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import os
@@ -90,18 +89,6 @@ def test_what_is_written_reads_back_at_every_cut(
 def test_text_is_one_id_a_line(ids: list[int]) -> None:
     expected = "".join(f"{one}\n" for one in ids).encode()
     assert format_text(np.array(ids, dtype=np.uint32)) == expected
-
-
-@pytest.mark.parametrize("count", [0, 1, 9, 10, 1000, 123_456])
-@pytest.mark.parametrize(("max_id", "dtype"), [(50_256, np.uint16), (100_276, np.uint32)])
-def test_numpy_loads_npy(count: int, max_id: int, dtype: Any) -> None:
-    ids = [(i * 7919) % (max_id + 1) for i in range(count)]
-    data = written(ids, "npy", max_id, step=5000)
-    loaded = np.load(io.BytesIO(data), allow_pickle=False)
-    assert loaded.dtype == dtype
-    assert loaded.shape == (count,)
-    assert loaded.tolist() == ids
-    assert len(data) == 128 + loaded.nbytes
 
 
 def test_text_takes_python_lists() -> None:

@@ -1,9 +1,11 @@
-"""`streamtok encode` on random inputs, against `Encoding.encode` of each document.
+"""`streamtok encode`, `count` and `train` on random inputs, against calls with each document.
 
 Every round picks a model of any family, documents of hostile text, a way to store them (files,
-lines, a delimiter, JSON lines, Parquet; compressed or not), options, a format of ids, shards, and a
-way to run (threads, sizes of chunks, checkpoints). What is in the files, read without streamtok,
-must be the ids of each document.
+lines, a delimiter, JSON lines, Parquet; compressed or not; in a folder or in memory by a URL),
+options, a format of ids, shards, and ways to run (threads, workers, parts, sizes of chunks,
+checkpoints). What is in the files, read without streamtok, must be the ids of each document;
+`verify` must find no fault, and `decode` must give the text of the ids. `count` and `train` must
+find the same documents.
 """
 
 from __future__ import annotations
@@ -21,23 +23,30 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
+from streamtok import Trainer, list_encoding_names, verify
 from streamtok.cli.main import main as streamtok_main
 from streamtok.jobs.sources import unit_ends
+from streamtok.jobs.stores import objects
+from streamtok.load import load_tiktoken_bpe
 
 from ..jobs.test_id_files import read_datatrove, read_megatron, read_table
 from ..nasty import MALFORMED
-from .calls.subjects import any_subject
+from .calls.hf_settings import template
+from .calls.subjects import any_subject, of_file
 from .calls.texts import random_size, random_text
 from .states.encodings import Subject
 
 FORMATS = ["u16", "u32", "npy", "text", "jsonl", "megatron", "datatrove", "parquet"]
 SUFFIXES = {"text": ".txt", "megatron": ".bin", "datatrove": ".ds"}
+STORE = "memory:///files"
 KEEPS_DOCUMENTS = {"jsonl", "megatron", "datatrove", "parquet"}
 PACK = {
     "": bytes,
@@ -53,12 +62,17 @@ class Job:
     """Documents in files, and what `streamtok encode` is told of them.
 
     documents: what is to be encoded. files: name and contents. skipped: records without a text.
+    times: how often each file is given.
     """
 
     args: list[str]
     documents: list[bytes]
     files: dict[str, bytes] = field(default_factory=dict)
     skipped: int = 0
+    times: int = 1
+
+    def paths(self, folder: str) -> list[str]:
+        return [f"{folder}/{file}" for file in self.files] * self.times
 
 
 def random_job(rng: random.Random, subject: Subject, errors: str) -> Job:
@@ -194,29 +208,32 @@ def read_output(path: Path, format: str) -> tuple[list[int], list[list[int]] | N
     return [one for ids in documents for one in ids], documents
 
 
-def outputs(out: Path, is_sharded: bool) -> list[Path]:
-    """The first file of each shard, in order."""
-    if not is_sharded:
-        return [out]
-    return sorted(out.parent.glob(f"{out.stem}_??????{out.suffix}"))
+def outputs(folder: Path) -> list[Path]:
+    """The first file of each output, shard or part, in order: those with a sidecar."""
+    return sorted(path for path in folder.iterdir() if Path(f"{path}.json").exists())
 
 
 def one_round(seed: int) -> collections.Counter[str]:
     """Run a job in several ways; count what was run. Raises AssertionError."""
     rng = random.Random(seed)
     subject = any_subject(rng)
-    while subject.file is None and subject.encoding.name not in (
-        "cl100k_base",
-        "o200k_base",
-        "gpt2",
-    ):
+    while subject.file is None and subject.encoding.name not in list_encoding_names():
         subject = any_subject(rng)
+    if subject.file is not None and rng.random() < 0.3:
+        file = {**subject.file, "post_processor": template(rng, subject.file)}
+        subject = of_file(subject.kind, file) or subject
     encoding = subject.encoding
     errors = rng.choice(["strict", "replace", "surrogateescape"])
     job = random_job(rng, subject, errors)
+    if not job.files:
+        return collections.Counter()
+    if rng.random() < 0.05:
+        job.times, job.documents, job.skipped = 2, job.documents * 2, job.skipped * 2
     is_allowed, is_short = rng.random() < 0.4, rng.random() < 0.3
     frame: list[Any] = [[], [], False]
-    args = [*job.args, "--errors", errors, "--special", "allow" if is_allowed else "plain"]
+    read = [*job.args, "--errors", errors]
+    special = ["--special", "allow" if is_allowed else "plain"]
+    args = [*read, *special]
     args += ["--skip-empty"] if is_short else []
     if rng.random() < 0.2:
         frame[2] = True
@@ -234,10 +251,9 @@ def one_round(seed: int) -> collections.Counter[str]:
     if encoding.max_token_value > 65535 and format == "u16":
         format = "u32"
     args += ["--format", format]
-    shard = None
-    if rng.random() < 0.3:
-        shard = rng.choice([1, 10, 1000, 50_000]) if len(flat) < 5000 else 10_000
-        args += ["--shard-tokens", str(shard)]
+    size = rng.choice([1, 10, 1000, 50_000]) if len(flat) < 5000 else 10_000
+    shards = ["--shard-tokens", str(size)] if rng.random() < 0.3 else []
+    counts: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, data in job.files.items():
@@ -246,49 +262,114 @@ def one_round(seed: int) -> collections.Counter[str]:
         if subject.file is not None:
             (folder / "tokenizer.json").write_text(subject.json)
             vocabulary = str(folder / "tokenizer.json")
-        files = [str(folder / file) for file in job.files]
-        if not files:
-            return collections.Counter()
         for number in range(3):
             out = folder / f"run{number}" / f"out{SUFFIXES.get(format, '.' + format)}"
             out.parent.mkdir()
-            how = _way_to_run(rng, sum(map(len, job.documents)))
-            command = ["encode", *files, "-e", vocabulary, *args, *how, "-o", str(out), "-q"]
+            in_parts, in_store = rng.random() < 0.25, rng.random() < 0.2
+            how = _way_to_run(rng, sum(map(len, job.documents)), in_parts, in_store)
+            how = how if in_parts else [*how, *shards]
+            source, target = str(folder), str(out)
+            if in_store:
+                source, target = STORE, f"{STORE}/out" + (f"/{out.name}" if not in_parts else "")
+                for file, data in job.files.items():
+                    objects.write(f"{source}/{file}", data)
+            files = job.paths(source)
+            command = ["encode", *files, "-e", vocabulary, *args, *how, "-o", target, "-q"]
             said = f"seed {seed}, {subject.kind}: {' '.join(map(repr, command))}"
             with contextlib.redirect_stderr(io.StringIO()) as noise:
-                code = streamtok_main(command)
+                unit = rng.choice([1 << 25, 40, 1000, 20_000])
+                with mock.patch.object(unit_ends, "UNIT", unit):
+                    code = streamtok_main(command)
+            if in_store:
+                copy = out if in_parts else out.parent
+                copy.mkdir(exist_ok=True)
+                for file in objects.names_in(f"{STORE}/out"):
+                    (copy / file).write_bytes(objects.read_whole(f"{STORE}/out/{file}"))
+                fsspec.filesystem("memory").store.clear()
             if job.skipped and not job.documents:  # nothing but bad lines
                 assert code == 1, said
                 assert "no document is left" in noise.getvalue(), said
                 continue
             assert code == 0, f"{said}: exit code {code}: {noise.getvalue()}"
-            found: list[int] = []
+            found: list[list[int]] = []
             documents: list[list[int]] = []
-            for one in outputs(out, shard is not None):
+            for one in (firsts := outputs(out if in_parts else out.parent)):
                 ids, rows = read_output(one, format)
-                found += ids
+                found.append(ids)
                 documents += rows or []
-            assert found == flat, f"{said}: other ids"
+            assert [one for ids in found for one in ids] == flat, f"{said}: other ids"
+            if shards and not in_parts:
+                assert found == in_shards(wanted, size), f"{said}: other shards"
             if format in KEEPS_DOCUMENTS:
                 kept = [ids for ids in wanted if ids] if format == "megatron" else wanted
                 assert documents == kept, f"{said}: other documents"
-            log = Path(f"{out}.skipped.jsonl")
+            log = out / "skipped.jsonl" if in_parts else Path(f"{out}.skipped.jsonl")
             n_skipped = len(log.read_text().splitlines()) if log.exists() else 0
             assert n_skipped == job.skipped, f"{said}: {n_skipped} skipped, not {job.skipped}"
-            assert not list(out.parent.glob(".*")), f"{said}: hidden files are left"
-    return collections.Counter({f"runs to {format}": 3})
+            assert not [*out.parent.glob(".*"), *out.glob(".*")], f"{said}: hidden files are left"
+            every = rng.choice([[out], [out / "job.json"]]) if in_parts else firsts
+            checked = every if in_parts else [path for path in out.parent.iterdir() if path != log]
+            report = verify(checked)
+            assert not report.faults, f"{said}: {report.faults}"
+            assert (report.documents, report.tokens) == (len(wanted), len(flat)), (
+                f"{said}: {report}"
+            )
+            back = folder / "back"
+            assert streamtok_main(["decode", *map(str, every), "--force", "-o", str(back)]) == 0
+            assert back.read_bytes() == encoding.decode_bytes(flat), f"{said}: decoded"
+            kinds = [name for name, is_so in (("parts", in_parts), ("URL", in_store)) if is_so]
+            counts[" ".join([format, *kinds])] += 1
+        if job.documents and not job.skipped:  # a file may have bad lines only
+            plain = expected(subject, job, errors, is_allowed, [[], [], False], False)
+            n_ids = sum(map(len, plain))
+            _same_documents(job, folder, [*read], [*special, "-e", vocabulary], n_ids)
+    return counts
 
 
-def _way_to_run(rng: random.Random, size: int) -> list[str]:
-    """Options that decide about no ids, and a size of units. size: bytes of text; many checkpoints
-    take long.
-    """
-    unit_ends.UNIT = rng.choice([1 << 25, max(size // 50, 40), max(size // 4, 1000)])
-    how = rng.choice([[], ["--threads", "1"], ["--threads", "2"], ["--workers", rng.choice("23")]])
+def in_shards(documents: list[list[int]], size: int) -> list[list[int]]:
+    """The rule: a shard ends with the document that brings it to the size."""
+    found: list[list[int]] = []
+    is_full = True
+    for document in documents:
+        if is_full:
+            found.append([])
+        found[-1] += document
+        is_full = len(found[-1]) >= size
+    return found or [[]]
+
+
+def _same_documents(
+    job: Job, folder: Path, read: list[str], options: list[str], n_ids: int
+) -> None:
+    """`count` and `train` read the documents of the job."""
+    files = job.paths(str(folder))
+    noise = contextlib.redirect_stderr(io.StringIO())  # notes about texts
+    with noise, contextlib.redirect_stdout(io.StringIO()) as out:
+        assert streamtok_main(["count", *files, *read, *options]) == 0
+    assert int(out.getvalue().split("\n")[-2].split()[0]) == n_ids, f"count {files} {read}"
+    trainer = Trainer("gpt2", errors=read[-1])
+    for text in job.documents:
+        trainer.update(text, final=True)
+    path = str(folder / "v.tiktoken")
+    train = ["train", *files, *read, "-q", "-o", path, "--vocab-size", "270", "--tie", "first"]
+    with noise:
+        assert streamtok_main([*train, "--pattern", "gpt2"]) == 0
+    ranks = trainer.train(270, tie="first")._mergeable_ranks
+    assert load_tiktoken_bpe(path) == ranks, f"train {files} {read}"
+
+
+def _way_to_run(rng: random.Random, size: int, in_parts: bool, in_store: bool) -> list[str]:
+    """Options that decide about no ids. size: bytes of text, for not too many parts and steps."""
+    if in_parts:
+        part_size = rng.choice([size // 40, size // 9, size]) + 1
+        return ["--task", "0/1", "--part-size", str(part_size)]
+    how = rng.choice([[], ["--threads", "1"], ["--threads", "2"]])
+    if not in_store and rng.random() < 0.25:  # memory is not that of other processes
+        how = ["--workers", rng.choice("23")]
     if rng.random() < 0.6:
         how = [*how, "--chunk-size", rng.choice(["1", "7", "100", "4k", "64k", "300k"])]
         if size > 1 << 11 and how[-1] in ("1", "7", "100"):
             how[-1] = "1k"
-    if rng.random() < 0.3:
+    if not in_store and rng.random() < 0.3:
         how = [*how, "--resume", "--checkpoint-every", rng.choice(["0", "0.01", "100"])]
     return how

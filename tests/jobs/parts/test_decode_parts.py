@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import streamtok
 from streamtok.cli.main import main
-from streamtok.jobs.sinks.by_name import FILE_FORMATS
 
 LINES = [f"line {i} of größere words 日本語\n" for i in range(200)]
 TEXT = "".join([*LINES[:60], "\n", "\n", *LINES[60:], "\n"])
-MARKED = ["--lines", "--append", "<|endoftext|>"]
 SUFFIXES = {"megatron": ".bin", "datatrove": ".ds", "text": ".txt"}
 
 
@@ -27,32 +24,6 @@ def encode(folder: Path, chosen: str, *args: str) -> tuple[Path, Path]:
     assert main([*command, "-o", str(job)]) == 0
     assert len(list(job.glob("part-*.json"))) > 3
     return job, one
-
-
-ROWS = ("jsonl", "megatron", "datatrove", "parquet")  # documents are not cut in these
-CASES = [(one, ["--lines"]) for one in FILE_FORMATS]
-CASES += [(one, MARKED) for one in ("npy", "parquet")]
-CASES += [(one, []) for one in FILE_FORMATS if one not in ROWS]
-
-
-@pytest.mark.parametrize(("chosen", "more"), CASES)
-def test_parts_decode_to_the_text(
-    tmp_path: Path, chosen: str, more: list[str], capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    job, one = encode(tmp_path, chosen, *more)
-    assert streamtok.verify([job]).faults == []
-    firsts = sorted(p for p in job.glob("part-*") if p.suffix == one.suffix)
-    if chosen in ("u16", "u32", "text", "jsonl"):
-        assert b"".join(path.read_bytes() for path in firsts) == one.read_bytes()
-    text = one.parent / "text"
-    if more == ["--lines"]:
-        expected_text = TEXT.replace("\n", "").encode()
-    else:
-        expected_text = text.read_bytes().replace(b"\n", b"<|endoftext|>" if more else b"\n")
-    capfdbinary.readouterr()
-    for given in ([job], firsts, [one], [job / "job.json"]):
-        assert main(["decode", *map(str, given)]) == 0
-        assert capfdbinary.readouterr().out == expected_text
 
 
 def test_a_vocabulary_file_is_found_again(

@@ -66,30 +66,6 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     assert streamtok.run_part(made, 0).tokens == 1
 
 
-def test_another_plan_is_refused(text: Path) -> None:
-    make(text).save()
-    with pytest.raises(
-        PlanError, match="another plan: it has other inputs, or parts of another size"
-    ):
-        make(text, part_size=400).save()
-    text.write_text("other text")
-    with pytest.raises(PlanError, match="it has other inputs"):
-        make(text).save()
-    other = text.with_name("other.txt")
-    other.write_text("x")
-    with pytest.raises(PlanError, match="it has other inputs"):
-        make(other).save()
-
-
-def test_a_folder_with_other_files_is_refused(text: Path) -> None:
-    folder = text.parent / "out"
-    folder.mkdir()
-    (folder / "mine").touch()
-    with pytest.raises(PlanError, match="holds other files"):
-        make(text).save()
-    assert [one.name for one in folder.iterdir()] == ["mine"]
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -13,17 +13,6 @@ import pytest
 from . import s3_server
 
 
-@pytest.fixture
-def memory() -> Iterator[str]:
-    """The URL of an empty folder in memory."""
-    store = fsspec.filesystem("memory")
-    store.store.clear()
-    store.pseudo_dirs[:] = [""]
-    yield "memory:///folder"
-    store.store.clear()
-    store.pseudo_dirs[:] = [""]
-
-
 @pytest.fixture(scope="session")
 def s3_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of an S3 server."""

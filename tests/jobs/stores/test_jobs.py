@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -86,43 +85,6 @@ def here(tmp_path: Path, inputs: str, **options: Any) -> str:
     return str(tmp_path / "out")
 
 
-@pytest.mark.parametrize("kind", ["cut", "jsonl", "gz", "parquet"])
-def test_inputs_in_memory(memory: str, tmp_path: Path, kind: str) -> None:
-    data = text_of(30_000)
-    options: dict[str, Any] = {"part_size": 7000}
-    if kind == "jsonl":
-        rows = [json.dumps({"text": line}) for line in data.decode().split("\n")]
-        data = "\n".join(rows).encode()
-        options["jsonl"] = "text"
-    elif kind == "gz":
-        data = gzip.compress(data)
-    elif kind == "parquet":
-        table = pa.table({"text": data.decode().split("\n")})
-        pq.write_table(table, tmp_path / "table", row_group_size=99)
-        data = (tmp_path / "table").read_bytes()
-        options |= {"parquet": "text", "part_size": 2000}
-    url, path = put(memory, "in", data, tmp_path)
-    made = plan(url, f"{memory}/out", encoding="gpt2", **options)
-    assert (len(made) == 1) == (kind == "gz")
-    for number in range(len(made)):
-        run_part(made, number)
-    folder = here(tmp_path, path, **options)
-    commit(made)
-    assert files_of(made.output) == files_of(folder)
-    assert rows_of(made.output) == rows_of(folder)
-
-
-def test_a_plan_is_made_once(memory: str, tmp_path: Path) -> None:
-    url, _ = put(memory, "in", text_of(1000), tmp_path)
-    made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
-    where = made.save()
-    assert made.save() == where
-    with pytest.raises(PlanError, match="holds the parts of another plan: "):
-        plan(url, f"{memory}/out", encoding="gpt2", part_size=400).save()
-    with pytest.raises(PlanError, match="holds other files"):
-        plan(url, memory, encoding="gpt2").save()
-
-
 def test_two_drivers_that_save_at_once(memory: str, tmp_path: Path, monkeypatch: Any) -> None:
     url, _ = put(memory, "in", text_of(1000), tmp_path)
     made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
@@ -138,26 +100,6 @@ def test_two_drivers_that_save_at_once(memory: str, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(places, "exists", late)
     with pytest.raises(PlanError, match="holds the parts of another plan"):
         made.save()
-
-
-def test_an_input_that_has_changed(memory: str, tmp_path: Path) -> None:
-    url, _ = put(memory, "in", text_of(1000), tmp_path)
-    made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
-    objects.write(url, text_of(1000)[::-1])  # of the same size
-    with pytest.raises(PlanError, match="has changed since the plan was made"):
-        run_part(made, 0)
-    objects.remove(url)
-    with pytest.raises(PlanError, match="is gone since the plan was made"):
-        run_part(made, 0)
-    assert files_of(made.output) == {}
-
-
-def test_bad_text_leaves_nothing(memory: str, tmp_path: Path) -> None:
-    url, _ = put(memory, "in", b"good " * 240 + b"\xff" + b" good" * 200, tmp_path)
-    made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
-    with pytest.raises(PlanError, match=r"in, part 2 \(bytes 1000 … 1500\): byte 1200 is not"):
-        run_part(made, 2)
-    assert places.names_in(made.output) == []
 
 
 def test_two_jobs_with_one_plan_at_once(s3: str, tmp_path: Path) -> None:
@@ -239,19 +181,6 @@ def test_the_ordinary_command(s3: str, tmp_path: Path, suffix: str) -> None:
     assert main([*args, url, "-o", f"{s3}/out.{suffix}"]) == 1
     assert objects.read_whole(f"{s3}/{made[0]}") == b"somebody's data"
     assert main([*args, url, "-o", f"{s3}/out.{suffix}", "--force"]) == 0
-
-
-def test_shards_in_a_store(memory: str, tmp_path: Path) -> None:
-    url, path = put(memory, "in.txt", text_of(30_000), tmp_path)
-    for size in ("500", "900"):  # fewer the second time
-        args = ["encode", "-q", "-e", "gpt2", "--lines", "--shard-tokens", size, "--force"]
-        assert main([*args, url, "-o", f"{memory}/out.npy"]) == 0
-        assert main([*args, path, "-o", str(tmp_path / "out.npy")]) == 0
-        names = sorted(one.name for one in tmp_path.glob("out_*"))
-        assert sorted(one for one in objects.names_in(memory) if one.startswith("out_")) == names
-        for name in names:
-            found = shown(name, objects.read_whole(f"{memory}/{name}"))
-            assert found == shown(name, (tmp_path / name).read_bytes())
 
 
 def test_a_run_that_fails_leaves_nothing(memory: str, tmp_path: Path) -> None:

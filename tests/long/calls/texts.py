@@ -27,7 +27,7 @@ LARGE = [
     1 << 20,  # a text in parts
     4 << 20,
 ]
-ODD = [*"é\u0301ÿß", *"日本\u2581\u3000あ", "😀", "👩\u200d👩", "\u00a0", "\r\n", "\x00"]
+ODD = [*"é\u0301ÿß", *"日本\u2581\u3000あ", "😀", "👩\u200d👩", "\u00a0", "\r\n", "\x00", "\ufeff"]
 
 
 def random_size(rng: random.Random, most: int) -> int:
