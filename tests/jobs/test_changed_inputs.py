@@ -8,19 +8,20 @@ names the file.
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow.parquet import write_table
 
-import streamtok
 from streamtok.cli.main import main
-from streamtok.jobs.parts.part import read_part, run_part
-from streamtok.jobs.parts.plan import plan
 from streamtok.jobs.sources.fingerprint import fingerprint
 from streamtok.jobs.sources.parquet_texts import ParquetTexts
 
@@ -112,117 +113,73 @@ class ChangeAtRead:
             self._change()
 
 
+def table(data: bytes) -> bytes:
+    file = io.BytesIO()
+    rows = pa.table({"text": data.decode().splitlines()})
+    write_table(rows, file, use_dictionary=False, compression=None)
+    return file.getvalue()
+
+
 KINDS: dict[str, tuple[Callable[[bytes], bytes], list[str]]] = {
     "text": (bytes, []),
     "lines": (bytes, ["--lines"]),
     "jsonl": (rows, ["--jsonl", "text"]),
     "gzip": (packed, ["--lines"]),
+    "parquet": (table, ["--parquet", "text"]),
+}
+DOORS = {
+    "encode": ["encode", "-q", "-o", "out/ids.u16", "--chunk-size", "1k"],
+    "count": ["count", "--chunk-size", "1k"],
+    "parts": ["encode", "-q", "-o", "out", "--task", "0/1", "--part-size", "50000"],
 }
 
 
-@pytest.mark.parametrize("at", [1, 5])
 @pytest.mark.parametrize("change", [*CHANGES, *HARMLESS])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("command", ["encode", "count"])
+@pytest.mark.parametrize(("door", "at"), [(one, 1) for one in DOORS] + [("encode", 5)])
 def test_a_file_that_changes_while_it_is_read(
-    command: str,
+    door: str,
+    at: int,
     kind: str,
     change: Callable[[Path, bytes], None],
-    at: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     make, more = KINDS[kind]
-    path, out = tmp_path / "input", tmp_path / "out.u32"
+    path, out = Path("input"), Path("out")
+
+    def run() -> tuple[int, str, bytes]:
+        """(the exit code, the message, what was written or printed)."""
+        out.mkdir()
+        code = main([*DOORS[door], "-e", "gpt2", str(path), *more])
+        said = capsys.readouterr()
+        ids = b"".join(one.read_bytes() for one in sorted(out.glob("*.u16")))
+        shutil.rmtree(out)
+        return code, said.err, ids or said.out.encode()
+
     path.write_bytes(make(TEXT))
-    args = [command, "-e", "gpt2", str(path), "--chunk-size", "1k", *more]
-    output = ["-q", "-o", str(out)] if command == "encode" else []
-    assert main([*args, *output]) == 0
-    good = out.read_bytes() if output else capsys.readouterr().out.encode()
-    if output:
-        out.unlink()
-    hook = ChangeAtRead(path, at, lambda: change(path, make(OTHER)))
+    good = run()
+    assert good[0] == 0
+    hook = ChangeAtRead(path, 1 if kind == "parquet" else at, lambda: change(path, make(OTHER)))
     with monkeypatch.context() as patch:
         hook.install(patch)
-        code = main([*args, *output])
-    said = capsys.readouterr()
+        found = run()
     assert hook.has_changed
     if change in HARMLESS:
-        assert (code, said.err) == (0, "")
-        assert (out.read_bytes() if output else said.out.encode()) == good
+        assert found == good
         return
-    assert code == 1
-    assert said.err.count("\n") == 1
-    assert f"{path}: it has changed while it was read: " in said.err
-    assert not out.exists()
-    if change is shrink:
+    code, said, ids = found
+    assert (code, ids) == (1, b"")
+    if door == "parts":
+        assert re.search("has changed|is gone|was removed", said)
+        return
+    assert said.count("\n") == 1
+    assert "input: it has changed while it was read: " in said
+    if change is shrink and kind != "parquet":
         before = len(make(TEXT))
-        assert f"it had {before:,} bytes, now {before // 2:,}" in said.err
-
-
-@pytest.mark.parametrize("change", [*CHANGES, *HARMLESS])
-@pytest.mark.parametrize("kind", ["lines", "gzip", "parquet"])
-def test_a_file_that_changes_while_a_part_is_read(
-    kind: str,
-    change: Callable[[Path, bytes], None],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    path = tmp_path / "input"
-    if kind == "parquet":
-        options: dict[str, Any] = {"parquet": "text"}
-        path.write_bytes(table(LINES))
-        other = table([line.replace("text", "copy") for line in LINES])
-    else:
-        options, make = {"lines": True}, KINDS[kind][0]
-        path.write_bytes(make(TEXT))
-        other = make(OTHER)
-    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=50_000, **options)
-    hook = ChangeAtRead(path, 1, lambda: change(path, other))
-    hook.install(monkeypatch)
-    if change in HARMLESS:
-        assert sum(run_part(made, i).documents for i in range(len(made))) == len(LINES)
-    else:
-        said = "has changed|is gone|was removed"
-        with pytest.raises((streamtok.StreamtokError, OSError), match=said):
-            run_part(made, 0)
-        assert read_part(made, 0) is None
-    assert hook.has_changed
-
-
-def table(texts: list[str]) -> bytes:
-    import io
-
-    import pyarrow as pa
-    from pyarrow.parquet import write_table
-
-    file = io.BytesIO()
-    write_table(pa.table({"text": texts}), file, use_dictionary=False, compression=None)
-    return file.getvalue()
-
-
-@pytest.mark.parametrize("change", [*CHANGES, *HARMLESS])
-@pytest.mark.parametrize("command", ["encode", "count"])
-def test_a_table_that_changes_while_it_is_read(
-    command: str,
-    change: Callable[[Path, bytes], None],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path, out = tmp_path / "input", tmp_path / "out.u32"
-    path.write_bytes(table(LINES))
-    other = table([line.replace("text", "copy") for line in LINES])
-    hook = ChangeAtRead(path, 1, lambda: change(path, other))
-    hook.install(monkeypatch)
-    output = ["-q", "-o", str(out)] if command == "encode" else []
-    code = main([command, "-e", "gpt2", str(path), "--parquet", "text", *output])
-    assert hook.has_changed
-    assert code == (change not in HARMLESS)
-    if code:
-        assert "it has changed while it was read" in capsys.readouterr().err
-        assert not out.exists()
+        assert f"it had {before:,} bytes, now {before // 2:,}" in said
 
 
 def test_files_of_the_kernel_have_no_size() -> None:
