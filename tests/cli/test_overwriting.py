@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -33,32 +33,47 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
 
 
-# The same file by another name.
-SPELLINGS: dict[str, Callable[[Path], str]] = {
-    "itself": str,
-    "dots": lambda path: str(path.parent / ".." / path.parent.name / path.name),
-    "relative": os.path.relpath,
-    "symbolic link": lambda path: _link(path, os.symlink),
-    "hard link": lambda path: _link(path, os.link),
-}
+def spelled(path: Path) -> Iterator[str]:
+    """Names of the same file."""
+    yield str(path)
+    yield str(path.parent / ".." / path.parent.name / path.name)
+    yield os.path.relpath(path)
+    other = path.parent / "other"
+    for make in (os.symlink, os.link):
+        make(path, other)
+        yield str(other)
+        other.unlink()
 
 
-def _link(path: Path, make: Callable[[Path, Path], None]) -> str:
-    other = path.parent / "other.txt"
-    make(path, other)
-    return str(other)
+TRAIN = ["train", "keep.txt", "--vocab-size", "300", "--to", "tiktoken", "-q"]
+INPUTS = [  # a file, and commands that read it and would write the file whose name follows
+    ("keep.txt", ["encode", "keep.txt", "-o"]),
+    ("keep.txt", ["encode", "keep.txt", "--format", "u32", "-o"]),
+    ("keep.txt", ["encode", "keep.txt", "--resume", "-o"]),
+    ("keep.txt", ["encode", "keep.txt", "--follow", "-o"]),
+    ("keep.txt", [*TRAIN, "-o"]),
+    ("keep.txt", [*TRAIN, "-o", "t", "--save-counts"]),
+    ("i.npy", ["decode", "i.npy", "-o"]),
+    ("i.npy.json", ["decode", "i.npy", "-o"]),
+    ("v.tiktoken", ["convert", "v.tiktoken", "--to", "tiktoken"]),
+    ("v.tiktoken", ["convert", "v.tiktoken@gpt2", "--to", "tiktoken"]),
+    ("v.tiktoken", ["encode", "-e", "v.tiktoken@gpt2", "--format", "text", "-o"]),
+    ("v.tiktoken", ["decode", "-e", "v.tiktoken@gpt2", "-o"]),
+]
 
 
 @POSIX
-@pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_encode_never_destroys_its_input(keep: Path, spelling: str, force: list[str]) -> None:
-    out = SPELLINGS[spelling](keep)
+def test_no_command_destroys_its_input(
+    keep: Path, monkeypatch: pytest.MonkeyPatch, force: list[str]
+) -> None:
+    monkeypatch.chdir(keep.parent)
+    assert run("encode", "-q", "keep.txt", "-o", "i.npy").returncode == 0
+    assert run("convert", "r50k_base", "v.tiktoken", "-q").returncode == 0
     before = contents(keep.parent)
-    for more in ([], ["--format", "u32"], ["--resume"]):
-        assert "is also an input" in fails("encode", str(keep), "-o", out, *more, *force)
-        assert contents(keep.parent) == before
-    assert "is also an input" in fails("encode", str(keep), "--follow", "-o", out, *force)
+    for source, command in INPUTS:
+        for name in spelled(keep.with_name(source)):
+            assert "is also an input" in fails(*command, name, *force), (command, name)
     assert contents(keep.parent) == before
 
 
@@ -103,44 +118,6 @@ def test_each_file_of_an_output_is_compared(
     (tmp_path / source).write_bytes(TEXT)
     assert "is also an input" in fails("encode", source, *args, "--force")
     assert contents(tmp_path) == {source: TEXT}
-
-
-def test_the_vocabulary_is_an_input_as_well(tmp_path: Path) -> None:
-    vocabulary = tmp_path / "tokenizer.json"
-    assert run("convert", "gpt2", str(vocabulary), "-q").returncode == 0
-    before = vocabulary.read_bytes()
-    args = ["-e", str(vocabulary), "-o", str(vocabulary), "--format", "text", "--force"]
-    assert "is also an input" in fails("encode", *args, stdin=b"hello")
-    assert "is also an input" in fails("decode", *args, stdin=b"1 2")
-    assert vocabulary.read_bytes() == before
-
-
-@POSIX
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_decode_never_destroys_its_input(keep: Path, spelling: str) -> None:
-    ids = keep.parent / "i.npy"
-    assert run("encode", "-q", str(keep), "-o", str(ids)).returncode == 0
-    before = ids.read_bytes()
-    out = SPELLINGS[spelling](ids)
-    assert "is also an input" in fails("decode", str(ids), "-o", out, "--force")
-    assert "is also an input" in fails("decode", str(ids), "-o", f"{ids}.json", "--force")
-    assert ids.read_bytes() == before
-
-
-@POSIX
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_convert_and_train_never_destroy_their_input(keep: Path, spelling: str) -> None:
-    vocabulary = keep.parent / "v.tiktoken"
-    assert run("convert", "r50k_base", str(vocabulary), "-q").returncode == 0
-    out = SPELLINGS[spelling](vocabulary)
-    before = contents(keep.parent)
-    to = ["--to", "tiktoken", "--force"]
-    assert "is also an input" in fails("convert", str(vocabulary), out, *to)
-    assert "is also an input" in fails("convert", f"{vocabulary}@gpt2", out, *to)
-    train = ["train", str(keep), "--vocab-size", "300", "--to", "tiktoken", "--force", "-q", "-o"]
-    assert "is also an input" in fails(*train, str(keep))
-    assert "is also an input" in fails(*train, str(keep.parent / "t"), "--save-counts", str(keep))
-    assert contents(keep.parent) == before
 
 
 def test_convert_into_its_own_folder(tmp_path: Path) -> None:
@@ -191,34 +168,40 @@ def test_a_finished_output_needs_force(
     assert contents(out.parent) != first
 
 
+SHARDS = ["--shard-tokens", "20"]
+
+
 @pytest.mark.parametrize(
     ("there", "args"),
     [
         ("out.npy", ["-o", "out.npy"]),
-        ("out.txt", ["-o", "out.txt"]),
         ("out.bin", ["-o", "out.bin"]),
-        ("out.u32", ["-o", "out.u32"]),
         ("out", ["-o", "out"]),
         ("out", ["-o", "out", "--resume"]),
-        ("out.jsonl", ["-o", "out.jsonl"]),
         ("out.parquet", ["-o", "out.parquet"]),
         ("out.idx", ["-o", "out", "--format", "megatron"]),
         ("out.bin", ["-o", "out", "--format", "megatron"]),
         ("out.ds.metadata", ["-o", "out.ds"]),
         ("out.json", ["-o", "out"]),
+        ("a_000000.npy", ["-o", "a.npy", *SHARDS]),
+        ("a_000007.npy", ["-o", "a.npy", *SHARDS, "--resume"]),
+        ("a_000007.npy.json", ["-o", "a.npy", *SHARDS]),
+        ("a_000007.parquet", ["-o", "a.parquet", *SHARDS]),
+        ("a_000007.idx", ["-o", "a.bin", *SHARDS, "--format", "megatron"]),
+        ("a_000007.bin", ["-o", "a.bin", *SHARDS, "--format", "megatron", "--resume"]),
     ],
 )
-def test_what_is_not_ours_needs_force(
+def test_what_is_not_ours_stays(
     keep: Path, monkeypatch: pytest.MonkeyPatch, there: str, args: list[str]
 ) -> None:
     monkeypatch.chdir(keep.parent)
-    data = b"somebody's only copy: 1, 2, 3!"  # no multiple of 4 bytes
-    Path(there).write_bytes(data)
+    Path(there).write_bytes(b"somebody's only copy: 1, 2, 3!")  # no multiple of 4 bytes
     before = contents(keep.parent)
-    assert fails("encode", str(keep), *args) == f"{there} exists; --force replaces it"
+    command = ["encode", "-q", "--lines", "keep.txt", *args]
+    assert fails(*command) == f"{there} exists; --force replaces it"
     assert contents(keep.parent) == before
-    assert run("encode", str(keep), *args, "--force").returncode == 0
-    assert Path(there).read_bytes() != data
+    Path(there).unlink()
+    assert run(*command).returncode == 0
 
 
 def test_a_sidecar_by_itself_holds_nothing(keep: Path) -> None:
@@ -235,54 +218,28 @@ def test_an_empty_file_holds_nothing_to_lose(keep: Path) -> None:
     assert np.load(out).tolist() == CL100K.encode(TEXT)
 
 
-def test_decode_replaces_nothing(keep: Path) -> None:
-    ids, back = keep.parent / "i.npy", keep.parent / "back"
-    assert run("encode", "-q", str(keep), "-o", str(ids)).returncode == 0
-    back.touch()  # holds nothing
-    assert run("decode", str(ids), "-o", str(back)).returncode == 0
-    for other in (TEXT, b"x"):
-        back.write_bytes(other)
-        assert "exists; --force replaces it" in fails("decode", str(ids), "-o", str(back))
-        assert back.read_bytes() == other
-    assert run("decode", str(ids), "-o", str(back), "--force").returncode == 0
-    assert back.read_bytes() == TEXT
+OTHERS = {  # commands, and the file that they write
+    "back": ["decode", "i.npy", "-o", "back"],
+    "v.tiktoken": ["convert", "gpt2", "v.tiktoken", "-q"],
+    "tokenizer.json": ["convert", "gpt2", "tokenizer.json", "-q"],
+    "g/encoder.json": ["convert", "gpt2", "g", "--to", "gpt2", "-q"],
+    "t.tiktoken": ["train", "keep.txt", "-q", "-o", "t.tiktoken", "--vocab-size", "260"],
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_exists_needs_force(keep: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(keep.parent)
+    assert run("encode", "-q", "keep.txt", "-o", "i.npy").returncode == 0
+    assert run(*OTHERS[name]).returncode == 0
+    good = Path(name).read_bytes()
+    for data in (good, b'{"name": "package"}', b"x"):
+        Path(name).write_bytes(data)
+        assert fails(*OTHERS[name]).endswith("exists; --force replaces it")
+        assert Path(name).read_bytes() == data
+    assert run(*OTHERS[name], "--force").returncode == 0
+    assert Path(name).read_bytes() == good
     assert not list(keep.parent.glob(".streamtok*"))
-
-
-@pytest.mark.parametrize(
-    ("name", "to"),
-    [
-        ("v.tiktoken", "tiktoken"),
-        ("tokenizer.json", "huggingface"),
-        ("g", "gpt2"),
-    ],
-)
-def test_convert_replaces_a_vocabulary_with_force_only(tmp_path: Path, name: str, to: str) -> None:
-    out = tmp_path / name
-    command = ["convert", "gpt2", str(out), "--to", to, "-q"]
-    assert run(*command).returncode == 0
-    file = out / "encoder.json" if out.is_dir() else out
-    before = file.read_bytes()
-    assert "exists; --force replaces it" in fails("convert", "cl100k_base", *command[2:])
-    assert file.read_bytes() == before
-    file.write_bytes(b'{"name": "package"}')
-    assert "exists; --force replaces it" in fails(*command)
-    assert file.read_bytes() == b'{"name": "package"}'
-    assert run(*command, "--force").returncode == 0
-    assert file.read_bytes() == before
-
-
-def test_train_replaces_a_vocabulary_with_force_only(keep: Path) -> None:
-    out = keep.parent / "v.tiktoken"
-    command = ["train", str(keep), "-q", "-o", str(out), "--vocab-size"]
-    assert run(*command, "260").returncode == 0
-    before = out.read_bytes()
-    for data in (before, b"my notes"):
-        out.write_bytes(data)
-        assert f"{out} exists; --force replaces it" in fails(*command, "261")
-        assert out.read_bytes() == data
-    assert run(*command, "260", "--force").returncode == 0
-    assert out.read_bytes() == before
 
 
 # Devices, pipes and descriptors
@@ -342,38 +299,6 @@ def test_a_shorter_run_with_force_removes_the_shards_behind_it(
     names = {"a_000000.npy", "a_000000.npy.json", "a_notes.npy"}
     assert {one.name for one in tmp_path.iterdir()} == names
     assert run(*command, *more, stdin=TEXT).returncode == 0
-
-
-@pytest.mark.parametrize("more", [[], ["--resume"]])
-@pytest.mark.parametrize(
-    ("name", "chosen"),
-    [
-        ("a_000000.npy", "npy"),
-        ("a_000007.npy", "npy"),
-        ("a_000007.npy.json", "npy"),
-        ("a_000007.npy", "parquet"),
-        ("a_000007.idx", "megatron"),
-        ("a_000007.bin", "megatron"),
-    ],
-)
-def test_a_file_with_the_name_of_a_shard_is_refused_and_stays(
-    tmp_path: Path, name: str, chosen: str, more: list[str]
-) -> None:
-    if chosen == "parquet":
-        pytest.importorskip("pyarrow")
-    suffix = {"megatron": "bin"}.get(chosen, "npy")
-    command = ["encode", "-q", "--lines", "-o", str(tmp_path / f"a.{suffix}"), *more]
-    command += ["--format", chosen, "--shard-tokens", "20"]
-    mine = tmp_path / name
-    mine.write_bytes(b'{"not": "ours"}')
-    text = tmp_path / "text"
-    text.write_bytes(TEXT)
-    before = contents(tmp_path)
-    said = fails(*command, str(text))
-    assert f"{name} exists; --force" in said
-    assert contents(tmp_path) == before
-    mine.unlink()
-    assert run(*command, str(text)).returncode == 0
 
 
 def test_force_removes_no_shard_without_a_sidecar(tmp_path: Path) -> None:

@@ -322,7 +322,7 @@ def one_round(seed: int) -> collections.Counter[str]:
         if job.documents and not job.skipped:  # a file may have bad lines only
             plain = expected(subject, job, errors, is_allowed, [[], [], False], False)
             n_ids = sum(map(len, plain))
-            _same_documents(job, folder, [*read], [*special, "-e", vocabulary], n_ids)
+            _same_documents(job, folder, read, [*special, "-e", vocabulary], n_ids)
     return counts
 
 
@@ -342,7 +342,9 @@ def _same_documents(
     job: Job, folder: Path, read: list[str], options: list[str], n_ids: int
 ) -> None:
     """`count` and `train` read the documents of the job."""
-    files = job.paths(str(folder))
+    for file, data in job.files.items():
+        objects.write(f"{STORE}/{file}", data)
+    files = job.paths(STORE)
     noise = contextlib.redirect_stderr(io.StringIO())  # notes about texts
     with noise, contextlib.redirect_stdout(io.StringIO()) as out:
         assert streamtok_main(["count", *files, *read, *options]) == 0
