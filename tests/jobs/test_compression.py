@@ -44,14 +44,6 @@ def test_a_skippable_frame_that_is_cut_off() -> None:
             list(unpack(iter(chunked(data[:end], 5)), "x"))
 
 
-def test_compressed_bytes_are_never_counted(tmp_path: Path) -> None:
-    path = tmp_path / "a.zst"
-    path.write_bytes(skippable(b"1234") + FRAME)
-    assert run("count", str(path), "--errors", "replace").stdout.split()[0] == b"400"
-    done = run("count", "--errors", "replace", stdin=path.read_bytes())
-    assert done.stdout.split()[0] == b"400"
-
-
 def xz(data: bytes, dictionary: int) -> bytes:
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": dictionary}]
     return lzma.compress(data, filters=filters)

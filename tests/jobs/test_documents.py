@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import select
 import threading
 import time
@@ -22,8 +20,6 @@ from streamtok.jobs.documents import DocumentEncoder
 from streamtok.jobs.ordered_pool import OrderedPool
 from streamtok.jobs.sources.records import Places
 
-from ..api.test_threads import SPECIALS, nasty, texts, with_specials
-
 CL100K = streamtok.get_encoding("cl100k_base")
 NAMED = Places("this one {}".format)
 THREADS = [1, 2, 4]
@@ -33,97 +29,6 @@ THREADS = [1, 2, 4]
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "TASK", 300)
     monkeypatch.setattr(documents, "SPREAD_FROM", 64)
-
-
-def in_parts(rng: random.Random, text: bytes, size: int) -> list[tuple[bytes, bool]]:
-    parts = []
-    at = 0
-    while at < len(text):
-        step = rng.randrange(1, size)
-        parts.append((text[at : at + step], False))
-        at += step
-    end = b"" if rng.random() < 0.5 or not parts else parts.pop()[0]
-    return [*parts, (end, True)]
-
-
-def encoded(encoder: DocumentEncoder, parts: list[tuple[bytes, bool]], rng: random.Random) -> Any:
-    """(ids, ends) of parts in groups, some of which are taken late."""
-    ids: list[int] = []
-    ends: list[int] = []
-
-    def take(left: int) -> None:
-        while encoder.n_tasks > left:
-            one = encoder.take()
-            ends.extend(len(ids) + end for end in one.ends)
-            ids.extend(one.ids.tolist())
-
-    at = 0
-    while at < len(parts):
-        step = rng.choice([1, 1, 2, 9])
-        encoder.add(parts[at : at + step])
-        at += step
-        take(rng.choice([0, 3, 100]))
-    take(0)
-    encoder.release()
-    return ids, ends
-
-
-@pytest.mark.parametrize("threads", THREADS)
-@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
-def test_documents_in_parts_have_the_ids_of_whole_ones(threads: int, errors: str) -> None:
-    rng = random.Random(threads)
-    enc = with_specials()
-    for round_ in range(12):
-        prepend = rng.choice([None, 7])
-        append = rng.choice([None, SPECIALS["a b"]])
-        skip = rng.random() < 0.5
-        whole = [text.encode() for text in texts(round_, 3)]
-        whole += [b"", b"x", nasty(rng, 40).encode(), b"", b"<|end of text|>" * 30, b"\n\n" * 200]
-        if errors != "strict":
-            whole += [b"ab \xff cd " * 60, b"\xe6\x97", "日本".encode()[:-1] + b" x" * 90]
-        rng.shuffle(whole)
-        settings: dict[str, Any] = {"allowed_special": "all", "errors": errors}
-        encoder = DocumentEncoder(
-            enc.stream_encoder(**settings),
-            prepend=prepend,
-            append=append,
-            skip_empty=skip,
-            num_threads=threads,
-        )
-        parts = []
-        expected: list[int] = []
-        ends = []
-        for text in whole:
-            one = [(text, True)] if rng.random() < 0.4 else in_parts(rng, text, 900)
-            parts += one
-            if text or not skip:
-                expected += [] if prepend is None else [prepend]
-                expected += enc.encode(text, **settings)
-                expected += [] if append is None else [append]
-                ends.append(len(expected))
-        assert encoded(encoder, parts, rng) == (expected, ends)
-        assert encoder.documents == len(ends)
-        assert encoder.bytes == sum(map(len, whole))
-        assert not encoder.is_open
-
-
-def test_a_state_goes_on_elsewhere() -> None:
-    rng = random.Random(8)
-    text = "".join(texts(2, 3)).encode()
-    expected = CL100K.encode(text, disallowed_special=())
-    for _ in range(10):
-        cut = rng.randrange(len(text))
-        ids: list[int] = []
-        state = None
-        for part, threads in ((text[:cut], 3), (text[cut:], 1)):
-            stream = CL100K.stream_encoder(disallowed_special=())
-            encoder = DocumentEncoder(stream, num_threads=threads)
-            if state is not None:
-                encoder.setstate(json.loads(state))
-            ids += encoder.encode([(part, state is not None)])[0].tolist()
-            state = json.dumps(encoder.getstate())
-            encoder.release()
-        assert ids == expected
 
 
 def add_all(encoder: DocumentEncoder, parts: list[bytes]) -> None:

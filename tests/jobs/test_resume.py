@@ -1,6 +1,6 @@
 """Runs that die and are resumed produce the same files as uninterrupted runs.
 
-`python -m tests.long kills` does the same with more and harder deaths.
+`python -m tests.long kills` and `jobs` do the same with more and harder deaths.
 """
 
 from __future__ import annotations
@@ -11,16 +11,13 @@ import os
 import random
 import re
 import signal
-import tempfile
 import time
 import zlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from streamtok import CheckpointError, verify
-from streamtok.jobs.rows import Row, Totals
+from streamtok import CheckpointError
 from streamtok.jobs.sinks.by_name import Family
 from streamtok.jobs.sinks.flat import About
 from streamtok.jobs.sinks.shards import Files
@@ -28,11 +25,8 @@ from streamtok.jobs.sources import unit_ends
 
 from ..cli.test_cli import FOREGROUND, POSIX, Live, fails, only_error, run, spawn, wrapped
 from ..long import crash
-from ..system_calls import at_most
 
 pytestmark = POSIX
-SCENARIOS = {one.name: one for one in crash.scenarios(6_000)}
-FORKED = [name for name, one in SCENARIOS.items() if one.stdin is None]
 UNIT = 4096
 SMALL = f"""from streamtok.jobs.sources import unit_ends
 unit_ends.UNIT = {UNIT}"""
@@ -47,45 +41,7 @@ def _small_units(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unit_ends, "UNIT", UNIT)
 
 
-@pytest.fixture(scope="module")
-def good() -> dict[str, dict[str, bytes]]:
-    found = {}
-    for name in FORKED:
-        with tempfile.TemporaryDirectory() as folder:
-            SCENARIOS[name].prepare(Path(folder))
-            assert crash.die_at_step(SCENARIOS[name], Path(folder), None, resume=False) == 0
-            found[name] = crash.results(Path(folder), SCENARIOS[name])
-    return found
-
-
-@pytest.mark.parametrize("name", FORKED)
-def test_death_in_the_middle_of_a_system_call(
-    name: str, good: dict[str, dict[str, bytes]], tmp_path: Path
-) -> None:
-    """At moments all over the run; the one that goes on dies as well, once."""
-    scenario = SCENARIOS[name]
-    rng = random.Random(name)
-    step, deaths, is_over = rng.randrange(4), 0, False
-    while not is_over:
-        folder = tmp_path / str(step)
-        folder.mkdir()
-        scenario.prepare(folder)
-        code = crash.die_at_step(scenario, folder, step)
-        if is_over := code == 0:
-            break
-        assert code == 137
-        deaths += 1
-        if rng.random() < 0.5:
-            code = crash.die_at_step(scenario, folder, rng.randrange(25))
-            assert code in (0, 137)
-        if code:
-            assert crash.die_at_step(scenario, folder, None) == 0
-        crash.compare(crash.results(folder, scenario), good[name], scenario)
-        step = step * 2 + rng.randrange(1, 6)
-    assert deaths > 2
-
-
-@pytest.mark.parametrize("name", ["npy in shards, of packed files", "text, of standard input"])
+@pytest.mark.parametrize("name", ["large blocks on two threads", "text, of standard input"])
 def test_kill_9_of_a_real_process(name: str) -> None:
     """Standard input comes slowly, and again from its beginning after each kill."""
     scenario = next(one for one in crash.scenarios(9_000) if one.name == name)
@@ -337,35 +293,6 @@ def test_what_appeared_since_is_not_replaced(text: Path, tmp_path: Path) -> None
     assert out.read_bytes() == whole(text)
 
 
-def test_shards_that_were_complete_are_published(tmp_path: Path) -> None:
-    """What was complete and not yet published when the process died is, with its sidecar."""
-    family = Family("npy", About("none", "", 100))
-    path = str(tmp_path / "a.npy")
-
-    def opened() -> Files:
-        return Files(path, family, shard_tokens=3, is_resumable=True)
-
-    files = opened()
-    files.begin()
-    ids = np.arange(7, dtype=np.uint32)
-    files.append(family.form(ids[:5], np.array([5])))
-    shard, sizes, pieces = files.end_unit()
-    assert (shard, sizes, pieces) == (1, None, ())
-    row = Row(shard=1, totals=Totals(documents=1, tokens=5))
-    files.append(family.form(ids[5:], np.array([], np.int64)))  # in no row
-    files.close()
-    assert not list(tmp_path.glob("a_*"))
-    again = opened()
-    again.go_on(row)
-    assert np.load(tmp_path / "a_000000.npy").tolist() == list(range(5))
-    assert verify(tmp_path / "a_000000.npy").is_ok
-    again.append(family.form(ids[5:], np.array([2])))
-    again.finish()
-    again.publish()
-    assert np.load(tmp_path / "a_000001.npy").tolist() == [5, 6]
-    assert not list(tmp_path.glob(".streamtok*"))
-
-
 def test_the_files_of_a_finished_run_must_be_there(tmp_path: Path) -> None:
     family = Family("npy", About("none", "", 100))
     files = Files(str(tmp_path / "a.npy"), family, is_resumable=True)
@@ -414,17 +341,3 @@ def test_standard_input_must_come_again(tmp_path: Path) -> None:
     packed = gzip.compress(TEXT)  # the text counts, not how it is packed
     assert run(*resumed(Path("-"), out), stdin=packed).returncode == 0
     assert run("decode", str(out)).stdout == TEXT
-
-
-def test_a_full_disk_says_that_the_same_command_continues(text: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.bin"
-    command = resumed(text, out, "-q", "--checkpoint-every", "0")
-    error = only_error(spawn(wrapped(f"{at_most(50_000)}\n{SMALL}", *command)))
-    assert error.startswith(str(out))
-    assert error.endswith(f"File too large; then the same command continues {out}")
-    assert run(*command).returncode == 0
-    whole = tmp_path / "whole.bin"
-    plain = ["encode", str(text), "-q", "-o", str(whole)]
-    assert "continues" not in only_error(spawn(wrapped(at_most(50_000), *plain)))
-    assert run(*plain).returncode == 0
-    assert out.read_bytes() == whole.read_bytes()

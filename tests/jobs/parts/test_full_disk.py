@@ -14,7 +14,6 @@ import fsspec
 import pytest
 
 from streamtok import commit, plan, run_part
-from streamtok.jobs.stores.new_object import NewObject
 
 from ...cli.test_cli import POSIX, only_error, run, spawn, wrapped
 from ...system_calls import at_most, check_each_call, contents
@@ -120,19 +119,6 @@ def test_each_call_of_uploads(tmp_path: Path, temporary: Path, still: bool) -> N
     assert check_uploads(job, name, temporary, still) > 20
 
 
-@pytest.mark.parametrize("still", [False, True])
-def test_each_call_of_an_object(temporary: Path, still: bool) -> None:
-    name = f"object-{temporary.parent.name}-{still}"
-
-    def job() -> None:
-        with NewObject(f"memory:///{name}/x") as made:
-            made.write(b"____" + b"some bytes " * 1000)
-            made.patch(b"head")
-            made.write(memoryview(b"more"))
-
-    assert check_uploads(job, name, temporary, still) > 4
-
-
 # The command line, with processes whose files cannot grow beyond a size
 
 
@@ -174,18 +160,6 @@ def test_the_command_line(tmp_path: Path, command: list[str], target: str) -> No
     done = run(*command)
     assert (done.returncode, done.stderr) == (0, b"")
     assert contents(out) == whole
-
-
-@POSIX
-def test_a_part_that_found_no_room_is_named(tmp_path: Path, command: list[str]) -> None:
-    error = only_error(spawn(wrapped(at_most(20), *command)))
-    assert error == f"{tmp_path / 'out' / 'job.json'}: File too large"
-    plan(tmp_path / "in.txt", tmp_path / "out", encoding="gpt2", part_size=150, format="u16",
-         ).save()  # fmt: skip
-    error = only_error(spawn(wrapped(at_most(20), *command)))
-    place = f"{tmp_path}/out/part-000000-of-000002.u16"
-    assert error == f"{place}: File too large; then the same command continues {tmp_path / 'out'}"
-    assert [one for one in contents(tmp_path / "out") if "part" in one] == []
 
 
 @POSIX

@@ -129,8 +129,9 @@ def in_documents(ask: Ask) -> None:
     enc, n, rng = ask.subject.encoding, ask.threads, ask.rng
     texts = [ask.text, *cut(rng, ask.text, 12)]
     frame = {name: rng.choice([None, 7]) for name in ("prepend", "append")}
+    skip = rng.random() < 0.3
     stream = enc.stream_encoder(**ask.options)
-    encoder = DocumentEncoder(stream, **frame, num_threads=n)
+    encoder = DocumentEncoder(stream, **frame, skip_empty=skip, num_threads=n)
     parts: list[Any] = []
     for text in texts:
         *some, last = cut(rng, text, 3) if rng.random() < 0.3 else [text]
@@ -139,7 +140,9 @@ def in_documents(ask: Ask) -> None:
         found = encoder.encode(parts)
     finally:
         encoder.release()
-    _same_documents(ask, f"documents, {n} threads", found, texts, frame)
+    kept = [text for text in texts if text or not skip]
+    _same_documents(ask, f"documents, {n} threads", found, kept, frame)
+    assert encoder.documents == len(kept), "documents"
     if rng.random() < 0.5:
         how = stream.matcher, ask.options["errors"], n
         flat = enc.definition.texts.encode_flat(texts, *how)

@@ -1,9 +1,9 @@
 """The documents' pipeline and its checkpoint, against the bytes of a run that nothing disturbs.
 
 The model is only the inputs and the settings: whatever has failed before, a run that says it is
-complete has left these files and nothing else, and one that says it is not has left each file as
-it was or whole. `step` does one of: a run in which a system call fails, a run that goes on, a
-change of the inputs, and a run during which another one begins.
+complete has left these files and nothing else, and one that says it is not, or that died, has left
+each file as it was or whole. `step` does one of: a run in which a system call fails or is the last,
+a run that goes on, a change of the inputs, and a run during which another one begins.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -28,10 +29,10 @@ from streamtok.cli.stop_signals import Signals
 from streamtok.jobs.sources import unit_ends
 
 from ...system_calls import Act, Calls, at_call, no_space
-from ..crash import Scenario, contents, make_text, scenarios
+from ..crash import Scenario, contents, die_at_step, make_text, scenarios
 from ..steps import Machine
 
-_FAILURES = ("full", "still full", "broken", "interrupted", "signal")
+_FAILURES = ("full", "still full", "broken", "interrupted", "signal", "killed", "killed")
 _SIZE = 3000  # characters of the inputs
 _UNIT = 300  # bytes
 _EXISTS = "exists; --force"  # what a run says after another has finished
@@ -51,7 +52,7 @@ class PipelineMachine(Machine):
             made = scenarios(_SIZE, rng.randrange(1000))
             fitting = [one for one in made if one.stdin is None and "large" not in one.name]
             scenario = rng.choice(fitting)
-        self.scenario = scenario
+        self.scenario = replace(scenario, files=dict(scenario.files), unit=_UNIT)
         self.settings = scenario.name
         self._root = tempfile.TemporaryDirectory()
         self._folder = Path(self._root.name) / "real"
@@ -81,9 +82,13 @@ class PipelineMachine(Machine):
         kind = self.rng.choice(_FAILURES)
         at = self.rng.randrange(self.rng.choice([5, 20, _STEPS]))
         self._allow()
-        with _failing(at, kind) as calls:
-            code, said = self._run()
-        what = f"{kind} at call {at}" + (f", {calls[at]}" if calls.is_reached else ", not reached")
+        if kind == "killed":
+            code, said, reached = die_at_step(self.scenario, self._folder, at), "", ""
+        else:
+            with _failing(at, kind) as calls:
+                code, said = self._run()
+            reached = f", {calls[at]}" if calls.is_reached else ", not reached"
+        what = f"{kind} at call {at}{reached}"
         self.story.append(what)
         if code == 0:
             self._check_complete(what)
@@ -192,7 +197,7 @@ class PipelineMachine(Machine):
         self._forget()
 
     def _check_refused(self, code: int, said: str, what: str) -> None:
-        assert code in (1, 130), f"after {what}: exit code {code}: {said}"
+        assert code in (1, 130, 137), f"after {what}: exit code {code}: {said}"
         assert said.count("\n") <= 1, f"after {what}: {said}"
         assert "Traceback" not in said, f"after {what}: {said}"
         for name, data in contents(self._folder, self._inputs.keys()).items():
