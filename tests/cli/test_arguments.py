@@ -317,13 +317,15 @@ def test_a_byte_order_mark_is_said(tmp_path: Path) -> None:
 # list, bench
 
 
-def test_list_in_json() -> None:
+def test_list() -> None:
     rows = [json.loads(line) for line in run("list", "--json").stdout.splitlines()]
     assert [row["name"] for row in rows] == streamtok.list_encoding_names()
     for row in rows:
         enc = streamtok.get_encoding(row["name"])
         special = len(enc.special_tokens_set)
         assert row == {"name": enc.name, "n_vocab": enc.n_vocab, "n_special": special}
+    lines = run("list").stdout.decode().splitlines()[1:]
+    assert [line.split() for line in lines] == [[*map(str, row.values())] for row in rows]
 
 
 def test_bench_of_nothing_and_of_little(tmp_path: Path) -> None:

@@ -121,13 +121,6 @@ def test_truncate_does_not_wait_for_the_end() -> None:
 # count
 
 
-def test_count_takes_special_tokens_for_text() -> None:
-    assert run("count", stdin=DATA).stdout == b"%d\n" % CL100K.count(DATA, disallowed_special=())
-    allowed = CL100K.count(DATA, allowed_special="all")
-    assert run("count", "--special", "allow", stdin=DATA).stdout == b"%d\n" % allowed
-    assert "at byte 14" in fails("count", "--special", "refuse", stdin=DATA)
-
-
 def test_count_of_each_document(tmp_path: Path) -> None:
     lines = TEXT.splitlines()
     expected = [CL100K.count(line, disallowed_special=()) for line in lines]

@@ -16,6 +16,7 @@ from streamtok.jobs.sinks.by_name import Family
 from streamtok.jobs.sinks.flat import About
 from streamtok.jobs.sinks.shards import Files
 
+from ..system_calls import contents
 from .test_cli import COMMAND, ENV, POSIX, fails, run
 
 TEXT = b"one two three\nfour five\n" * 20
@@ -27,10 +28,6 @@ def keep(tmp_path: Path) -> Path:
     path = tmp_path / "keep.txt"
     path.write_bytes(TEXT)
     return path
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
 
 
 def spelled(path: Path) -> Iterator[str]:

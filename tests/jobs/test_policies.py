@@ -19,6 +19,7 @@ from streamtok.cli.main import main
 from streamtok.jobs.sources import unit_ends
 
 from ..cli.test_cli import only_error, run
+from ..system_calls import contents
 
 ENC = ["-e", "gpt2"]
 TOKEN = "<|endoftext|>"
@@ -39,10 +40,6 @@ def instead(options: list[str], asked: list[str]) -> list[str]:
         return [*options, *asked]
     at = options.index(asked[0])
     return [*options[:at], *asked, *options[at + 2 :]]
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
 
 
 def rows(*texts: Any) -> bytes:
@@ -84,51 +81,39 @@ GOING_ON: dict[str, tuple[bytes, list[str], list[str], str]] = {
 }  # fmt: skip
 
 
+RESUME = ["--resume", "--checkpoint-every", "0", "--chunk-size", "512"]
+PARTS = ["--part-size", "4k", "--task", "0/1"]
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
 @pytest.mark.parametrize("kind", GOING_ON)
 def test_what_the_message_asks_for_lets_the_run_go_on(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, in_parts: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And the files are those of a run that had the option from the beginning."""
     data, options, asked, said = GOING_ON[kind]
+    if in_parts:  # an error names the place in the part
+        said = f"(line|bytes?) [0-9]+.*: .*{said.rpartition(': ')[2]}"
     path, one, other = tmp_path / "input", tmp_path / "one", tmp_path / "other"
     path.write_bytes(data)
-    one.mkdir()
-    other.mkdir()
-    args = [path, *options, "--format", "u16", "--chunk-size", "512"]
-    then = [path, *instead(options, asked), "--format", "u16", "--chunk-size", "512"]
-    resume = ["-o", one / "out", "--resume", "--checkpoint-every", "0"]
-    assert encode(*args, *resume) == 1
-    assert re.search(said, capsys.readouterr().err)
-    assert (one / "out.checkpoint").exists()
-    assert encode(*args, *resume) == 1  # nothing has changed
-    assert re.search(said, capsys.readouterr().err)
-    assert main(["encode", *ENC, *map(str, [*then, *resume])]) == 0
-    assert "continuing after" in capsys.readouterr().err
-    assert encode(*then, "-o", other / "out") == 0
-    assert files_of(one) == files_of(other)
-
-
-@pytest.mark.parametrize("kind", GOING_ON)
-def test_what_the_message_asks_for_lets_the_parts_go_on(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data, options, asked, said = GOING_ON[kind]
-    path, one, other = tmp_path / "input", tmp_path / "one", tmp_path / "other"
-    path.write_bytes(data)
-    parts = ["--format", "u16", "--part-size", "4k", "--task", "0/1"]
-    then = [path, *instead(options, asked), *parts]
-    assert encode(path, *options, *parts, "-o", one) == 1
-    what = said.rpartition(": ")[2]
-    assert re.search(f"(line|bytes?) [0-9]+.*: .*{what}", capsys.readouterr().err)
-    parts_done = [name for name in files_of(one) if name.endswith((".u16", ".u16.json"))]
-    done = {name: (one / name).stat() for name in parts_done}
-    assert encode(*then, "-o", one) == 0
-    for name, status in done.items():
-        assert (one / name).stat().st_mtime_ns == status.st_mtime_ns, f"{name} was made again"
-    assert encode(*then, "-o", other) == 0
-    found, expected = files_of(one), files_of(other)
+    name = "" if in_parts else "out"
+    for folder in (one, other):
+        folder.mkdir()
+    args = ["--format", "u16", *(PARTS if in_parts else RESUME)]
+    for _ in range(2):  # the second time, nothing has changed
+        assert encode(path, *options, *args, "-o", one / name) == 1
+        assert re.search(said, capsys.readouterr().err)
+    done = {each: each.stat().st_mtime_ns for each in one.glob("part-*")}
+    assert (one / "out.checkpoint").exists() or done
+    then = [path, *instead(options, asked), *args]
+    assert main(["encode", *ENC, *map(str, [*then, "-o", one / name])]) == 0
+    assert "continuing" in capsys.readouterr().err
+    assert all(each.stat().st_mtime_ns == when for each, when in done.items()), "made again"
+    assert encode(*then, "-o", other / name) == 0
+    found, expected = contents(one), contents(other)
     for files in (found, expected):  # these have the digest of the plan, which has the folder
-        del files["job.json"], files["manifest.jsonl"]
+        for each in ("job.json", "manifest.jsonl"):
+            files.pop(each, None)
     assert found == expected
 
 
@@ -150,8 +135,7 @@ def test_what_ids_depend_on_is_refused_by_name(
     args = [str(path), *args]
     args += [] if name == "format" else ["--format", "u16"]
     command = ["encode", "-q", *([] if name == "encoding" else ENC)]
-    resume = ["-o", tmp_path / "out", "--resume", "--checkpoint-every", "0", "--chunk-size", "512"]
-    parts = ["-o", tmp_path / "parts", "--task", "0/1", "--part-size", "4k"]
+    resume, parts = ["-o", tmp_path / "out", *RESUME], ["-o", tmp_path / "parts", *PARTS]
     assert encode(*args, *resume) == 1
     assert encode(*args, *parts) == 1
     args += asked

@@ -18,6 +18,8 @@ from streamtok.cli.main import main
 from streamtok.jobs import worker_pool
 from streamtok.jobs.sources import unit_ends
 
+from ..system_calls import contents
+
 UNIT = 3000
 
 
@@ -41,10 +43,6 @@ def encode(path: Path, out: Path, *more: str) -> int:
     return main(["encode", "-q", "-e", "gpt2", str(path), "-o", str(out), *more])
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in sorted(folder.iterdir())}
-
-
 def children() -> list[int]:
     """The processes that are workers of this one."""
     # -ww: else COLUMNS cuts the lines.
@@ -57,7 +55,7 @@ def made(tmp_path: Path, path: Path, name: str, *more: str) -> dict[str, bytes]:
     folder = tmp_path / name
     folder.mkdir()
     assert encode(path, folder / "out.npy", *more) == 0
-    return files(folder)
+    return contents(folder)
 
 
 def test_workers_that_are_killed(

@@ -129,52 +129,33 @@ def check_file_text(
 def decodes_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> bool:
     """Whether decoding should be equal.
 
-    It is not where there is no decoder; where added tokens have letters that stand for bytes in
-    ByteLevel: tokenizers decodes them as these bytes, and streamtok decodes an added token to
-    its content; and where they are normalized: tokenizers decodes them to the normalized content. A
-    decoder that makes spaces of the marks for them is compared where all spaces, and nothing else,
-    become such marks.
+    It is not where added tokens have letters that stand for bytes in ByteLevel: tokenizers decodes
+    them as these bytes, and streamtok decodes an added token to its content; and where they are
+    normalized: tokenizers decodes them to the normalized content. Of BPE, it is not without a
+    decoder; a decoder that makes spaces of the marks for them is compared where all spaces, and
+    nothing else, become such marks. Of pieces, it is not where bytes are not UTF-8.
     """
-    if file["model"]["type"] != "BPE":
-        return pieces_decode_alike(file, tokenizer, ids)
-    if file["decoder"] is None:  # tokenizers puts spaces between tokens
-        return False
-    kind = file["decoder"]["type"]
-    if kind == "BPEDecoder":  # it leaves <0x41> as it is
-        names = [tokenizer.id_to_token(id) for id in ids]
-        return not any(re.fullmatch("<0x..>", name) for name in names)
+    decoder = file["decoder"] or {"type": None}
+    kind, is_bpe = decoder["type"], file["model"]["type"] == "BPE"
+    names = [tokenizer.id_to_token(id) for id in ids]
+    has_bytes = any(re.fullmatch("<0x..>", name) for name in names)
+    if is_bpe and kind in (None, "BPEDecoder"):  # it puts spaces between tokens; leaves <0x41>
+        return kind is not None and not has_bytes
     added = [token["content"] for token in file["added_tokens"] if token["id"] in ids]
     if any(tokenizer.id_to_token(tokenizer.token_to_id(content)) != content for content in added):
         return False
+    is_utf8 = is_bpe or "\ufffd" not in tokenizer.decode(ids, skip_special_tokens=False)
     if kind == "ByteLevel":
-        return not any(c in SYMBOLS and c > "\x7f" for content in added for c in content)
+        return is_utf8 and not any(c in SYMBOLS and c > "\x7f" for c in "".join(added))
+    if not is_bpe:
+        return kind != "Sequence" or is_utf8 or not has_bytes
     replace = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
     prepend = {"type": "Prepend", "prepend": MARK}
     usual = (replace, {"type": "Sequence", "normalizers": [prepend, replace]})
     vocab = file["model"]["vocab"]
     is_folded = MARK in vocab and not any(" " in token for token in vocab)
     is_usual = file["normalizer"] in usual and file["pre_tokenizer"] is None
-    return is_usual and is_folded and not any(MARK in content for content in added)
-
-
-def pieces_decode_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> bool:
-    """The same for models of pieces.
-
-    It is not where an added token is normalized or has letters of bytes, and where bytes are no
-    UTF-8; and where a sequence
-    of decoders takes a space off, which tokenizers finds in the first token alone.
-    """
-    added = [token["content"] for token in file["added_tokens"] if token["id"] in ids]
-    if any(tokenizer.id_to_token(tokenizer.token_to_id(content)) != content for content in added):
-        return False
-    decoded = tokenizer.decode(ids, skip_special_tokens=False)
-    if file["decoder"] is not None and file["decoder"]["type"] == "ByteLevel":
-        letters = any(c in SYMBOLS and c > "\x7f" for content in added for c in content)
-        return "\ufffd" not in decoded and not letters
-    if file["decoder"] is None or file["decoder"]["type"] != "Sequence":
-        return True
-    names = [tokenizer.id_to_token(id) for id in ids]
-    return not ("\ufffd" in decoded and any(re.fullmatch("<0x..>", name) for name in names))
+    return is_usual and is_folded and MARK not in "".join(added)
 
 
 def attempt(action: Any) -> Any:
