@@ -15,7 +15,7 @@ import pytest
 
 import streamtok
 
-from .test_cli import COMMAND, ENV, FOREGROUND, POSIX, Live, fails, run, wrapped
+from .test_cli import COMMAND, ENV, FOREGROUND, POSIX, Live, fails, run, spawn, wrapped
 from .test_signals import IN_READ
 
 CL100K = streamtok.get_encoding("cl100k_base")
@@ -72,9 +72,7 @@ def test_split_says_what_is_wrong() -> None:
         (["-n", "0"], b"must be a positive number"),
         (["-n", "3", "--regex", "("], b"--regex does not compile"),
     ]:
-        done = subprocess.run(
-            [*COMMAND, "split", *args], env=ENV, capture_output=True, check=False, input=b""
-        )
+        done = spawn([*COMMAND, "split", *args], input=b"")
         assert done.returncode == 2
         assert match in done.stderr
 
@@ -147,10 +145,7 @@ def test_count_follows_a_file_until_a_signal(tmp_path: Path) -> None:
         live.process.send_signal(signal.SIGINT)
         assert live.process.wait(60) == 0
         assert (live.stdout.read(), live.stderr.read()) == (b"3\n", b"")
-    done = subprocess.run(
-        wrapped(IN_READ, "count", "--follow", str(log)),
-        env=ENV, timeout=60, capture_output=True, check=False,
-    )  # fmt: skip
+    done = spawn(wrapped(IN_READ, "count", "--follow", str(log)))
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.split()[0] == b"%d" % CL100K.count(log.read_text())
 

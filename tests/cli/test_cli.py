@@ -140,6 +140,23 @@ class Live:
         return data.split(b"\n")[:-1]
 
 
+def on_terminal(stream: str, *args: str, stdin: bytes = b"") -> bytes:
+    """What a real process writes to its output or its errors if that is a terminal."""
+    mine, theirs = os.openpty()
+    others = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, stream: theirs}
+    with subprocess.Popen([*COMMAND, *args], env=ENV, **others) as process:
+        os.close(theirs)
+        process.stdin.write(stdin)
+        process.stdin.close()
+        shown = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while block := os.read(mine, 1 << 16):
+                shown += block
+    os.close(mine)
+    assert process.returncode == 0
+    return shown
+
+
 def make_text(size: int, seed: int = 1) -> str:
     rng = random.Random(seed)
     words = ["the", "Quick", "naïve", "日本語", "🙂", "don't", "x" * 30, "12345", "\n\n", "\t", "—"]
@@ -316,31 +333,11 @@ def test_the_last_id_is_whole_after_ctrl_c(file: Path) -> None:
 
 @POSIX
 def test_progress_on_a_terminal_only(file: Path, tmp_path: Path) -> None:
-    import pty
-
-    def seen(*args: str) -> bytes:
-        mine, theirs = pty.openpty()
-        try:
-            process = subprocess.Popen(
-                [*COMMAND, "encode", str(file), "-o", str(tmp_path / "out.bin"), "--force", *args],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=theirs,
-                env=ENV,
-            )
-            assert process.wait(30) == 0
-            data = b""
-            while select.select([mine], [], [], 0.1)[0]:
-                data += os.read(mine, 1 << 16)
-            return data
-        finally:
-            os.close(mine)
-            os.close(theirs)
-
-    shown = seen()
+    args = ["encode", str(file), "-o", str(tmp_path / "out.bin"), "--force"]
+    shown = on_terminal("stderr", *args)
     assert b"B/s" in shown
     assert b"bytes per token" in shown
-    assert seen("--quiet") == b""
+    assert on_terminal("stderr", *args, "--quiet") == b""
 
 
 # Memory

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from streamtok.jobs.sinks.flat import About
 from streamtok.jobs.sinks.shards import Files
 
 from ..system_calls import contents
-from .test_cli import COMMAND, ENV, POSIX, fails, run
+from .test_cli import COMMAND, POSIX, fails, only_error, run, spawn
 
 TEXT = b"one two three\nfour five\n" * 20
 CL100K = streamtok.get_encoding("cl100k_base")
@@ -76,24 +75,13 @@ def test_no_command_destroys_its_input(
 
 @POSIX
 def test_standard_input_is_an_input_as_well(keep: Path) -> None:
-    assert "is also an input (standard input)" in _with_files(keep, "encode", "-o", str(keep))
-    command = ["encode", str(keep), "-o", "-"]
+    with keep.open("rb") as file:
+        said = only_error(spawn([*COMMAND, "encode", "-o", str(keep)], stdin=file))
+    assert "is also an input (standard input)" in said
     with keep.open("ab") as file:
-        done = subprocess.run(
-            [*COMMAND, *command], env=ENV, stdout=file, stderr=subprocess.PIPE, check=False
-        )
-    assert done.returncode == 1
-    assert b"standard output is also an input" in done.stderr
+        said = only_error(spawn([*COMMAND, "encode", str(keep), "-o", "-"], stdout=file))
+    assert "standard output is also an input" in said
     assert keep.read_bytes() == TEXT
-
-
-def _with_files(stdin: Path, *args: str) -> str:
-    with stdin.open("rb") as file:
-        done = subprocess.run(
-            [*COMMAND, *args], env=ENV, stdin=file, capture_output=True, check=False
-        )
-    assert done.returncode == 1
-    return done.stderr.decode()
 
 
 @pytest.mark.parametrize(
@@ -251,7 +239,7 @@ def test_an_open_descriptor_is_written_not_replaced(keep: Path, name: str) -> No
     log.write_bytes(b"before\n")
     command = [*COMMAND, "encode", "-q", str(keep), "-o", name, "--format", "text"]
     with log.open("ab") as file:
-        assert subprocess.run(command, env=ENV, stdout=file, check=False).returncode == 0
+        assert spawn(command, stdout=file).returncode == 0
     ids = "".join(f"{one}\n" for one in CL100K.encode(TEXT)).encode()
     assert log.read_bytes() == b"before\n" + ids
     assert sorted(contents(keep.parent)) == ["keep.txt", "log"]

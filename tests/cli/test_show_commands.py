@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
-import os
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,7 +18,7 @@ from streamtok.answers.views.visible import width
 from streamtok.cli.paint import Paint, columns
 
 from .test_arguments import usage
-from .test_cli import COMMAND, ENV, POSIX, Live, fails, run, spawn
+from .test_cli import COMMAND, POSIX, Live, fails, on_terminal, run, spawn
 
 CL100K = streamtok.get_encoding("cl100k_base")
 O200K = streamtok.get_encoding("o200k_base")
@@ -201,19 +198,7 @@ def test_columns_of_a_narrow_terminal(
     ],
 )
 def test_tables_fit_80_columns(args: list[str]) -> None:
-    master, slave = os.openpty()
-    command = [*COMMAND, *args]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=slave, env=ENV) as process:
-        os.close(slave)
-        assert process.stdin is not None
-        process.stdin.write(TEXT.encode())
-        process.stdin.close()
-        printed = b""
-        with contextlib.suppress(OSError):  # the other end is closed
-            while block := os.read(master, 1 << 16):
-                printed += block
-    os.close(master)
-    assert process.returncode == 0
+    printed = on_terminal("stdout", *args, stdin=TEXT.encode())
     lines = COLOUR.sub("", printed.decode()).replace("\r", "").splitlines()
     assert len(lines) > 5
     assert max(map(width, lines)) <= 80

@@ -14,7 +14,7 @@ import pytest
 import streamtok
 from streamtok.cli.stop_signals import Signals
 
-from .test_cli import ENV, FOREGROUND, POSIX, wrapped
+from .test_cli import ENV, FOREGROUND, POSIX, spawn, wrapped
 
 pytestmark = POSIX
 CL100K = streamtok.get_encoding("cl100k_base")
@@ -35,8 +35,7 @@ os.read = read_and_signal
 def test_a_signal_between_a_read_and_its_use_loses_nothing(tmp_path: Path) -> None:
     log, out = tmp_path / "app.log", tmp_path / "out.jsonl"
     log.write_text("one\ntwo\nthree\n")
-    command = wrapped(IN_READ, "encode", "--follow", str(log), "--lines", "-o", str(out))
-    done = subprocess.run(command, env=ENV, timeout=60, capture_output=True, check=False)
+    done = spawn(wrapped(IN_READ, "encode", "--follow", str(log), "--lines", "-o", str(out)))
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line)["input_ids"] for line in out.read_text().splitlines()]
     assert rows == CL100K.encode_batch(["one", "two", "three"])
@@ -112,10 +111,7 @@ def test_count_of_several_files_stops_with_a_total(tmp_path: Path) -> None:
     (tmp_path / "c").write_text("never read")
     names = [str(tmp_path / name) for name in "abc"]
     for args in ([], ["--json"]):
-        done = subprocess.run(
-            wrapped(IN_READ, "count", *args, *names),
-            env=ENV, timeout=60, capture_output=True, check=False,
-        )  # fmt: skip
+        done = spawn(wrapped(IN_READ, "count", *args, *names))
         assert done.returncode == 128 + signal.SIGTERM
         lines = done.stdout.decode().splitlines()
         if args:

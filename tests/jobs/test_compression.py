@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import lzma
 import struct
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import zstandard
 from streamtok.errors import ArchiveError
 from streamtok.jobs.sources.compression import unpack
 
-from ..cli.test_cli import ENV, fails, run
+from ..cli.test_cli import fails, run
 from ..conftest import chunked
 
 TEXT = b"one two three\n" * 100
@@ -77,27 +75,3 @@ def test_a_zstd_window_has_a_limit(tmp_path: Path) -> None:
     assert error.startswith(
         f"{path}: decompressing this zstd data needs more than 128 MiB of memory"
     )
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
-def test_memory_of_a_large_dictionary(tmp_path: Path) -> None:
-    """A run of zeros with a dictionary of 1 GiB, in a process that may have 700 MB more."""
-    path = tmp_path / "a.xz"
-    made = xz(bytes(1000), 1 << 24)
-    header = bytearray(made[12:20])
-    header[4] = 36
-    path.write_bytes(made[:12] + header + zlib.crc32(header).to_bytes(4, "little") + made[24:])
-    code = f"""
-import resource
-from streamtok.jobs.sources.compression import unpack
-from streamtok.errors import ArchiveError
-size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + 700_000_000
-resource.setrlimit(resource.RLIMIT_AS, (size, size))
-try:
-    list(unpack(iter([open({str(path)!r}, "rb").read()]), "x"))
-except ArchiveError as error:
-    print(error)
-"""
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=ENV, capture_output=True, check=True, timeout=60)
-    assert b"needs more than 128 MiB of memory" in done.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import random
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from streamtok.errors import DocumentError
 from streamtok.jobs.sources.json_lines import JsonLines
 from streamtok.jobs.sources.records import BadRecord
-from streamtok.jobs.sources.splitters import Documents, Part, Start
+from streamtok.jobs.sources.splitters import Documents, Part
 
 from ..conftest import chunked
 
@@ -58,33 +57,6 @@ def test_a_line_is_too_long_however_it_comes(size: int) -> None:
                 read(data, size, max_line=most, on_bad=skipped.append)
     assert skipped == []
     assert read(row + b"\n" + row, size, max_line=most)[0] == ["x" * 80] * 2
-
-
-@pytest.mark.parametrize("size", [7, 64, 1 << 16])
-def test_going_on_amid_bad_lines(size: int) -> None:
-    """A position is a line's begin, with the CRC of all before, also of what was skipped."""
-    rng = random.Random(39)
-    lines = [
-        json.dumps({rng.choice("ttu"): "x" * rng.choice([3, 300])}).encode() for _ in range(40)
-    ]
-    data = b"\n".join(lines)
-    whole_bad: list[BadRecord] = []
-    whole, last = read(data, size, on_bad=whole_bad.append)
-    first_bad: list[BadRecord] = []
-    first = JsonLines("t", "rows", on_bad=first_bad.append)
-    found: list[str | bytes] = []
-    for block in chunked(data, size):
-        found += texts_in(first.split(block))
-        bad: list[BadRecord] = []
-        start = Start(first.consumed, first.records, first.crc)
-        second = JsonLines("t", "rows", start=start, on_bad=bad.append)
-        rest = texts_in(second.split(data[first.consumed :])) + texts_in(second.finish())
-        assert found + rest == whole
-        assert (second.consumed, second.records, second.crc) == (
-            last.consumed, last.records, last.crc
-        )  # fmt: skip
-        places = [one.place for one in first_bad + bad]
-        assert places == [one.place for one in whole_bad]
 
 
 # Bytes that are not UTF-8

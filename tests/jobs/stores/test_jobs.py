@@ -177,18 +177,10 @@ def test_commands_that_read(s3: str, tmp_path: Path) -> None:
     text = text_of(20_000)
     url, path = put(s3, "in.txt", text, tmp_path)
     objects.write(f"{s3}/in.txt.gz", gzip.compress(text))
-    for args in (["count"], ["split", "-n", "50"], ["truncate", "-q", "-n", "50"]):
-        expected = run(*args, path)
-        assert expected.returncode == 0
-        for one in (url, f"{url}.gz"):
-            found = run(*args, one)
-            assert found.returncode == 0, found
-            if args == ["count"]:  # which names the input
-                assert found.stdout.split()[0] == expected.stdout.split()[0]
-            else:
-                assert found.stdout == expected.stdout
+    expected = run("split", "-n", "50", path).stdout
+    assert expected == run("split", "-n", "50", url).stdout
+    assert expected == run("split", "-n", "50", f"{url}.gz").stdout
     assert main(["encode", "-q", url, "-o", f"{s3}/ids.npy"]) == 0
-    assert run("decode", f"{s3}/ids.npy").stdout == text
     assert run("count", f"{s3}/ids.npy").returncode == 1  # holds ids, as its sidecar says
     counted = run("count", "--glob", f"{s3}/in.*", "--json")
     assert len(counted.stdout.splitlines()) == 3
