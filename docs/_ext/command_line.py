@@ -34,7 +34,9 @@ class CommandLine(SphinxDirective):
     def _section(self, name: str, parser: argparse.ArgumentParser) -> nodes.section:
         section = nodes.section(ids=[f"streamtok-{name}"], names=[f"streamtok {name}"])
         section += nodes.title("", f"streamtok {name}")
-        section += nodes.paragraph("", parser.description or "")
+        text, *columns = (parser.description or "").split("\n\n")
+        section += nodes.paragraph("", text)
+        section += [nodes.literal_block(one, one) for one in columns]
         if parser.epilog:
             text = "\n".join(line.strip() for line in parser.epilog.splitlines()[1:])
             section += nodes.literal_block(text, text, language="sh")

@@ -10,7 +10,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,8 +31,9 @@ from ..jobs.stores import places
 from ..jobs.stores.urls import is_url
 from . import encoding_options, options, overwriting
 from .encoding_options import DEFAULT_ENCODING
-from .messages import Misused, Refused, input_name, shown
+from .messages import Misused, Refused, input_name, is_terminal, shown
 from .options import add_option
+from .progress import counted, read_bar
 from .vocabulary_output import vocabulary_files
 
 
@@ -99,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
     overwriting.refuse_inputs([args.output], dict.fromkeys(read))
     overwriting.refuse_existing([args.output], args.force)
     with contextlib.ExitStack() as stack:
+        is_quiet = args.output == "-" and is_terminal(sys.stdout)
+        add = stack.enter_context(read_bar(is_quiet, "decoding", args.files))
         output = None
         decoder: StreamDecoder | None = None
         first: Encoding | None = None
@@ -115,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
                     f"{input_name(given[0])} of {first.name}: decode them one by one"
                 )
             assert output is not None
-            for data in _decoded(args, source, encoding, chosen, decoder):
+            for data in _decoded(args, source, encoding, chosen, decoder, add):
                 output.write(data)
     return 0
 
@@ -151,6 +155,7 @@ def _decoded(
     encoding: Encoding,
     chosen: str,
     decoder: StreamDecoder,
+    add: Callable[[int], None],
 ) -> Iterator[bytes]:
     name, before = input_name(source.file), decoder.tokens_in
     is_known = source.about is not None or args.encoding is not None
@@ -158,7 +163,7 @@ def _decoded(
         rows: Iterator[Any] = read_table(source.file, args.signals.heard)
     else:
         blocks = open_blocks(source.file, name, size=options.CHUNK_SIZE, waiting=args.signals.heard)
-        rows = read_ids(blocks, chosen)
+        rows = read_ids(counted(blocks, add), chosen)
     while True:
         try:
             ids = next(rows, None)

@@ -45,8 +45,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
-    with one_text.errors_of(args.file):
-        _Feed(args, encoding, Paint(args.color)).run()
+    with one_text.open_text(args, args.file) as blocks:
+        _Feed(args, encoding, Paint(args.color)).run(blocks)
     return 0
 
 
@@ -65,11 +65,11 @@ class _Feed:
         if args.table:
             write_lines([_line("byte", "id", "rank", "bytes", "text")])
 
-    def run(self) -> None:
-        """Show all of the input. A signal ends it: what is pending is shown first."""
+    def run(self, blocks: Iterator[bytes]) -> None:
+        """Show the blocks of a text. A signal ends it: what is pending is shown first."""
         stopped: Signals.Paused | None = None
         try:
-            for block in one_text.blocks_of(self._args, self._args.file):
+            for block in blocks:
                 self._feed(block, False)
         except Signals.Paused as stop:
             stopped = stop

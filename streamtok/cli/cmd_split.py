@@ -68,8 +68,7 @@ def run(args: argparse.Namespace) -> int:
             raise Misused(f"--regex does not compile: {error}") from None
     names = given_names(args.files)
     for name in names:
-        with one_text.errors_of(name):
-            blocks = one_text.blocks_of(args, name)
+        with one_text.open_text(args, name) as blocks:
             for chunk in encoding.split(
                 blocks, args.max_tokens, args.overlap, boundary, **settings
             ):

@@ -40,10 +40,8 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
     settings = one_text.budget_settings(args)
-    with one_text.errors_of(args.file):
-        text: Any = one_text.blocks_of(args, args.file)
-        if args.side == "left":
-            text = b"".join(text)
+    with one_text.open_text(args, args.file) as blocks:
+        text: Any = b"".join(blocks) if args.side == "left" else blocks
         kept = encoding.truncate(text, args.max_tokens, args.side, **settings)
     if args.json:
         text = one_text.written(kept.text, args.errors)

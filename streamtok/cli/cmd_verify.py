@@ -10,6 +10,7 @@ from ..jobs.parts.verify import verify
 from . import options
 from .messages import say, shown
 from .options import add_option
+from .progress import read_bar
 
 
 def add_parser(subparsers: Any) -> None:
@@ -32,7 +33,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each fault. The exit code is 1 if there are any."""
-    report = verify(args.outputs)
+    files = [*args.outputs, *(f"{one}.bin" for one in args.outputs)]  # or Megatron's prefix
+    with read_bar(args.quiet, "verifying", files) as add:
+        report = verify(args.outputs, add)
     if args.json:
         row = {
             "files": report.files,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..answers.views.visible import visible, width
 from ..jobs.argument_types import parse_natural
 from . import encoding_options, options
-from .messages import Misused, Refused, say, shown
+from .messages import Misused, say, shown
 from .options import add_option
 from .paint import columns, write_lines
 
@@ -35,12 +35,13 @@ def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
         subparsers, "vocab", run, "look up tokens, and list odd ones", _EXAMPLES
     )
+    parser.set_defaults(failure_code=2)  # as for grep: 1 says that there is no such token
     encoding_options.add_encoding(parser)
-    kinds = parser.add_argument_group("which tokens (one of these)")
-    kind = kinds.add_mutually_exclusive_group(required=True)
-    add_option(
-        kind, "--search TEXT", "tokens that contain this text; exit code 1 if there are none"
+    kinds = parser.add_argument_group(
+        "which tokens (one of these; exit code 0: found, 1: none, 2: an error)"
     )
+    kind = kinds.add_mutually_exclusive_group(required=True)
+    add_option(kind, "--search TEXT", "tokens that contain this text")
     add_option(kind, "--bytes HEX", "tokens that contain these bytes, such as 'e6 9d'")
     add_option(kind, "--id N", "all about one token, with its merges", parse_natural)
     for name, text in (
@@ -60,8 +61,13 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
     found = _find(args, encoding)
-    if not found and args.list is None:  # as grep
-        say(f"no token of {shown(encoding.name)} contains that")
+    if not found and args.list is None:
+        name = shown(encoding.name)
+        say(
+            f"no token of {name} contains that"
+            if args.id is None
+            else f"{name} has no id {args.id}"
+        )
         return 1
     kept = found[: args.limit or len(found)]
     if len(kept) < len(found):
@@ -82,7 +88,7 @@ def _find(args: argparse.Namespace, encoding: Encoding) -> Sequence[Any]:
         try:
             return [vocabulary_view.token_page(encoding, args.id)]
         except (KeyError, OverflowError):
-            raise Refused(f"{shown(encoding.name)} has no id {args.id}") from None
+            return []
     if args.search is not None:
         if not args.search:
             raise Misused("--search needs a text")

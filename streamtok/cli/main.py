@@ -3,7 +3,8 @@
 Commands read standard input and write standard output unless files are named. An expected failure
 prints one line on standard error. Exit codes: 1 for a failure; 2 for wrong usage, including options
 that cannot be combined; 130 after Ctrl-C; 141 when the reader of the output has closed it, as for
-any Unix filter. This module parses arguments and sets exit codes; each command has its own module.
+any Unix filter. For `vocab` they are grep's: 1 if there is no such token, 2 for any error. This
+module parses arguments and sets exit codes; each command has its own module.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..errors import PlanError, StreamtokError
+from .help import did_you_mean
 from .messages import (
     Misused,
     Refused,
@@ -50,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     anything that a user can cause.
     """
     given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["help"]:
+        given = [*given[1:2], "--help"]
     # Numpy comes with the command. OpenBLAS, which it brings along, starts a thread for each core,
     # each of which keeps one busy for 0.05 s; nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -58,7 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # while modules are imported
         return 130
     if rest:  # reported by the parser of the command, so that its help is recommended
-        args.parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        options = (one.partition("=")[0] for one in rest if one.startswith("-"))
+        hint = did_you_mean(next(options, ""), args.parser._option_string_actions)
+        args.parser.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
     # If pyarrow gets imported, it uses the allocator that returns memory to the system.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with Signals() as signals:
@@ -92,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             complain("not enough memory" + _then(args))
         with contextlib.suppress(OSError):  # at the exit, it would be another error
             flush_stdout()
-        return 1
+        return int(args.failure_code)
 
 
 def _then(args: argparse.Namespace) -> str:
@@ -134,6 +140,14 @@ class _Parser(argparse.ArgumentParser):
             return value
         return super()._get_values(action, arg_strings)
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError:
+            if hint := did_you_mean(str(value), map(str, action.choices or ())):
+                raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}") from None
+            raise
+
     def error(self, message: str) -> NoReturn:
         complain(f"{message} (try: {self.prog} --help)")
         raise SystemExit(2)
@@ -165,7 +179,9 @@ def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
         prog="streamtok",
         usage="%(prog)s COMMAND [OPTIONS] ...",
         description="Exact BPE token ids of files, pipes and sockets, as the text arrives.",
-        epilog="streamtok COMMAND --help describes the options of a command.",
+        epilog="streamtok COMMAND -h shows the options used most and an example; --help, or\n"
+        "streamtok help COMMAND, describes everything.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"streamtok {_version()}")
@@ -180,7 +196,7 @@ def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
     for name in given[:1] if given and given[0] in _COMMANDS else _COMMANDS:
         importlib.import_module(f".cmd_{name}", __package__).add_parser(subparsers)
     for one in subparsers.choices.values():
-        one.set_defaults(parser=one)
+        one.set_defaults(parser=one, failure_code=one.get_default("failure_code") or 1)
     return parser
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import operator
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from ..encoding import Encoding
 from ..errors import StreamtokError, VocabularyError
 from ..registry import get_encoding, list_encoding_names
 from .paint import columns
+from .progress import show_bar
 
 DEFAULT_CHUNK_SIZES = (256, 4096, 65536)
 _MAX_BYTES = 8 << 20  # of the file; more do not improve the figures
@@ -67,25 +68,32 @@ def measure(
     chunk_sizes: Sequence[int] = DEFAULT_CHUNK_SIZES,
     *,
     rounds: int = 5,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Row]:
     """Measure each way on `data`, which must be UTF-8.
 
     Each timed pass begins with empty caches. The ways run in interleaved rounds, and the median
-    counts. Raises UnicodeDecodeError, and ValueError before timing if ids differ but must not.
+    counts. progress: called with the passes that are done, and their number. Raises
+    UnicodeDecodeError, and ValueError before timing if ids differ but must not.
     """
     data.decode()
     if not data or any(size < 1 for size in chunk_sizes):
         raise ValueError("data must not be empty, and chunk sizes must be positive")
     ways = _ways(data, encoding, chunk_sizes)
-    errors = _errors(data, encoding, ways)
+    passes = (1 + rounds) * len(ways)
+    errors = []
+    for wrong in _errors(data, encoding, ways):
+        errors.append(wrong)
+        progress(len(errors), passes)
     seconds: list[list[float]] = [[] for _ in ways]
     begin = time.monotonic()
-    for round_number in range(rounds):
-        if round_number and time.monotonic() - begin > _SECONDS:
+    for turn in range(rounds * len(ways)):
+        round_number, i = divmod(turn, len(ways))
+        if round_number and not i and time.monotonic() - begin > _SECONDS:
             break
-        for i in range(len(ways)):
-            i = (i + round_number) % len(ways)
-            seconds[i].append(_time(ways[i], data))
+        i = (i + round_number) % len(ways)
+        seconds[i].append(_time(ways[i], data))
+        progress(len(errors) + turn + 1, passes)
     rows = []
     for way, samples, wrong in zip(ways, seconds, errors, strict=True):
         chunks, median = -(-len(data) // way.chunk_size), statistics.median(samples)
@@ -116,11 +124,10 @@ def _ways(data: bytes, encoding: Encoding, chunk_sizes: Sequence[int]) -> list[_
     return ways
 
 
-def _errors(data: bytes, encoding: Encoding, ways: Sequence[_Way]) -> list[dict[str, int]]:
-    """What each way gets wrong. Raises ValueError if ids differ but must not."""
+def _errors(data: bytes, encoding: Encoding, ways: Sequence[_Way]) -> Iterator[dict[str, int]]:
+    """Yield what each way gets wrong. Raises ValueError if ids differ but must not."""
     whole, spans = encoding.encode_with_offsets(data, "byte", disallowed_special=())
     starts = spans[:, 0]
-    found = []
     for way in ways:
         chunks = way.chunks(data)
         results = list(map(way.start(), chunks))
@@ -140,16 +147,13 @@ def _errors(data: bytes, encoding: Encoding, ways: Sequence[_Way]) -> list[dict[
         if not np.array_equal(ids, expected):
             raise ValueError(f"{way.name}, {way.chunk_size} bytes: ids differ from streamtok's")
         cuts = np.arange(way.chunk_size, len(data), way.chunk_size)
-        found.append(
-            {
-                "tokens": len(ids),
-                "wrong_tokens": wrong,
-                "cuts": len(cuts),
-                "cuts_inside_tokens": int(np.count_nonzero(~np.isin(cuts, starts))),
-                "broken_chunks": broken,
-            }
-        )
-    return found
+        yield {
+            "tokens": len(ids),
+            "wrong_tokens": wrong,
+            "cuts": len(cuts),
+            "cuts_inside_tokens": int(np.count_nonzero(~np.isin(cuts, starts))),
+            "broken_chunks": broken,
+        }
 
 
 def _time(way: _Way, data: bytes) -> float:
@@ -205,6 +209,7 @@ def main(
     print(f"{name}: {len(data):,} bytes{note}, {encoding_name}")
     if len(data) < _LITTLE:
         print("too small for reliable figures: use a file of 1 MB or more")
-    print()
-    print("\n".join(_table(measure(text, encoding, chunk_sizes))))
+    with show_bar(False, "measuring", None, "pass") as advance:
+        rows = measure(text, encoding, chunk_sizes, progress=advance)
+    print("", *_table(rows), sep="\n")
     return 0

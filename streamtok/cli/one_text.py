@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,9 +12,10 @@ from ..errors import StreamtokError
 from ..jobs.sources.blocks import open_blocks
 from ..jobs.sources.compression import unpack
 from .encoding_options import add_template, add_text_options, text_settings
-from .messages import input_name, write_bytes
+from .messages import input_name, is_terminal, write_bytes
 from .open_inputs import explain, refuse_ids
 from .options import FILE_HELP, add_chunk_size, add_option
+from .progress import counted, read_bar
 
 
 def add_file(parser: argparse.ArgumentParser) -> None:
@@ -46,21 +48,20 @@ def budget_settings(args: argparse.Namespace) -> dict[str, Any]:
     return text_settings(args) | {"add_special_tokens": args.add_special_tokens}
 
 
-def blocks_of(args: argparse.Namespace, path: str) -> Iterator[bytes]:
-    """The text of a file, decompressed, in blocks as they come. Raises Refused, OSError."""
-    refuse_ids(path)
-    name = input_name(path)
-    blocks = open_blocks(path, name, size=args.chunk_size, waiting=args.signals.heard)
-    return unpack(blocks, name)
-
-
 @contextlib.contextmanager
-def errors_of(path: str) -> Iterator[None]:
-    """Turn what is wrong with the text of a file into Refused, with its place."""
+def open_text(args: argparse.Namespace, path: str) -> Iterator[Iterator[bytes]]:
+    """The text of a file, decompressed, in blocks as they come.
+
+    Raises Refused, with the place, for what is wrong with the text; OSError.
+    """
+    name = input_name(path)
     try:
-        yield
+        refuse_ids(path)
+        with read_bar(is_terminal(sys.stdout), "reading", [path]) as add:
+            blocks = open_blocks(path, name, size=args.chunk_size, waiting=args.signals.heard)
+            yield unpack(counted(blocks, add), name)
     except (StreamtokError, ValueError) as error:
-        raise explain(error, input_name(path)) from None
+        raise explain(error, name) from None
 
 
 def written(text: Any, errors: str) -> str:

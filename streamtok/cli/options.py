@@ -13,6 +13,7 @@ from typing import Any
 
 from ..jobs.argument_types import parse_chunk_size
 from ..jobs.option_fields import T, option_of
+from .help import ShortHelp
 from .messages import Misused
 
 UNPACKED = "gzip, zstd, xz and bzip2 are decompressed"
@@ -39,7 +40,10 @@ def add_command(
         epilog=f"examples:\n{lines}" if lines else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        add_help=False,
     )
+    made.add_argument("-h", action=ShortHelp, help="the options used most, and an example")
+    made.add_argument("--help", action="help", help="all options")
     made.set_defaults(command=function)
     return made
 

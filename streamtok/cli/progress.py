@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..jobs.rows import Totals
@@ -160,3 +161,31 @@ def show_bar(
     finally:
         if bar is not None:
             bar.close()
+
+
+@contextlib.contextmanager
+def read_bar(is_quiet: bool, what: str, paths: Iterable[str]) -> Iterator[Callable[[int], None]]:
+    """Give add(size), to be called with the bytes that were read of these files and folders."""
+    done, total = 0, sum(map(_size, paths))
+    with show_bar(is_quiet, what, total or None, "B") as advance:
+
+        def add(size: int) -> None:
+            nonlocal done
+            done += size
+            advance(done, total)
+
+        yield add
+
+
+def counted(blocks: Iterator[bytes], add: Callable[[int], None]) -> Iterator[bytes]:
+    """The blocks, of which `add` gets the sizes."""
+    for block in blocks:
+        add(len(block))
+        yield block
+
+
+def _size(path: str) -> int:
+    """The bytes of a file, or of all files in a folder; 0 if unknown, as for a pipe or a URL."""
+    if os.path.isdir(path):
+        return sum(one.stat().st_size for one in os.scandir(path) if one.is_file())
+    return os.path.getsize(path) if os.path.isfile(path) else 0

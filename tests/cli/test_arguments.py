@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import streamtok
+from streamtok.cli.help import MOST_USED
 from streamtok.cli.main import _COMMANDS, _parser, main
 from streamtok.jobs import argument_types
 
@@ -237,6 +238,27 @@ def test_unknown_options_name_the_command() -> None:
         assert line.endswith(f" (try: streamtok {command} --help)")
 
 
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (["encod", "x"], "argument COMMAND: invalid choice: 'encod'; did you mean encode?"),
+        (["encode", "--apend", "x"], "unrecognized arguments: --apend; did you mean --append?"),
+        (["count", "--folow=x"], "unrecognized arguments: --folow=x; did you mean --follow?"),
+        (["split", "--boundary", "lin"], "invalid choice: 'lin'; did you mean line?"),
+        (["help", "vocabb"], "invalid choice: 'vocabb'; did you mean vocab?"),
+        (
+            ["Count"],
+            "argument COMMAND: invalid choice: 'Count'; did you mean count? (try: streamtok -",
+        ),
+        (["enc"], "did you mean encode?"),
+        (["a\x1bb"], r"invalid choice: 'a\x1bb' (choose from 'encode'"),
+        (["count", "--qqq"], "unrecognized arguments: --qqq (try"),
+    ],
+)
+def test_what_is_mistyped_gets_a_suggestion(args: list[str], hint: str) -> None:
+    assert hint in usage(*args)
+
+
 def test_examples_are_understood() -> None:
     for command in COMMANDS:
         parser = _parser()
@@ -406,14 +428,6 @@ def test_all_commands_know_the_same_policies(
 # Help
 
 
-@pytest.mark.parametrize("given", ["encod", "Count", "enc", "help", "a\x1bb"])
-def test_mistyped_commands(given: str) -> None:
-    said = usage(given)
-    assert said.startswith(f"argument COMMAND: invalid choice: {given!r}")
-    assert "encode" in said
-    assert said.endswith("(try: streamtok --help)")
-
-
 def printed(capsys: pytest.CaptureFixture[str], *args: str) -> str:
     with pytest.raises(SystemExit) as stop:
         main(args)
@@ -421,9 +435,25 @@ def printed(capsys: pytest.CaptureFixture[str], *args: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_short_help_and_long(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    short, long = printed(capsys, command, "-h"), printed(capsys, command, "--help")
+    assert printed(capsys, "help", command) == long
+    assert COMMANDS[command].description in short
+    assert f"example: streamtok {command}" in short or "| streamtok" in short
+    options = re.findall(r"^  (-.*?)(?:  |$)", short, re.M)
+    assert 1 <= len(options) <= 5
+    for names in options:
+        assert re.search(rf"^  {re.escape(names)}", long, re.M)
+
+
 def test_help_names_each_command_in_a_group(capsys: pytest.CaptureFixture[str]) -> None:
     said = printed(capsys, "--help")
-    assert said == printed(capsys, "-h")
+    assert said == printed(capsys, "-h") == printed(capsys, "help")
     listed = re.findall(r"^  ([a-z]+) +[a-z]", said, re.MULTILINE)
     assert sorted(listed) == sorted(_COMMANDS)
+    assert set(MOST_USED) <= set(_COMMANDS)
     assert said.index("\nvocabularies:\n") < said.index("\n  train ")

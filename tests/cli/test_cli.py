@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 import streamtok
+from streamtok.cli import progress
 from streamtok.cli.main import main
 
 ROOT = str(Path(streamtok.__file__).parent.parent)
@@ -332,12 +333,48 @@ def test_the_last_id_is_whole_after_ctrl_c(file: Path) -> None:
 
 
 @POSIX
-def test_progress_on_a_terminal_only(file: Path, tmp_path: Path) -> None:
-    args = ["encode", str(file), "-o", str(tmp_path / "out.bin"), "--force"]
-    shown = on_terminal("stderr", *args)
-    assert b"B/s" in shown
-    assert b"bytes per token" in shown
-    assert on_terminal("stderr", *args, "--quiet") == b""
+def test_progress_on_a_terminal_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    monkeypatch.setattr(progress, "_SOON", -1.0)
+    text, ids = str(tmp_path / "text"), str(tmp_path / "ids.npy")
+    Path(text).write_text("a line of text\n" * 20_000)
+
+    def seen(*args: str) -> str:
+        mine, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+        try:
+            with (
+                open(theirs, "w") as terminal,
+                contextlib.redirect_stderr(terminal),
+                contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())),
+            ):
+                assert main(args) == 0
+            data = b""
+            with contextlib.suppress(OSError):  # the other side is closed
+                while select.select([mine], [], [], 0.1)[0]:
+                    data += os.read(mine, 1 << 16)
+            return data.decode()
+        finally:
+            os.close(mine)
+
+    for args in (
+        ["encode", text, "-o", ids],
+        ["verify", ids],
+        ["decode", ids, "-o", str(tmp_path / "again")],
+        ["count", text],
+        ["split", "-n", "500", text],
+        ["truncate", "-n", "9", "--side", "left", text],
+        ["show", text],
+        ["bench", text, "--chunk-sizes", "100k"],
+    ):
+        assert re.search(r"\d%\|.*\[\d\d:\d\d<", seen(*args)), args
+    assert "bytes per token" in seen("encode", text, "-o", ids, "--force")
+    assert seen("encode", text, "-o", ids, "--force", "--quiet") == ""
+    assert seen("verify", ids, "--quiet") == ""
 
 
 # Memory

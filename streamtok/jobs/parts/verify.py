@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ...errors import PlanError
 from ..sinks.checked import Fault, Report, check_output
@@ -16,16 +16,20 @@ from .plan import PLAN_FILE, Plan, find_plan
 __all__ = ["Fault", "Report"]  # of another module
 
 
-def verify(outputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Report:
+def verify(
+    outputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    on_read: Callable[[int], None] = lambda size: None,
+) -> Report:
     """Check finished outputs against what was recorded when they were made.
 
     outputs: files of ids, their sidecars or indexes, or the folders of jobs in parts; paths or
     URLs. Compares sizes and SHA-256 with the sidecars, and parts with the plan and the manifest.
     Returns a report whose `faults` name each file and what is wrong where. Nothing is raised for
-    damage or for unreadable files. Reads every file once, in the memory of a few blocks.
+    damage or for unreadable files. Reads every file once, in the memory of a few blocks, and calls
+    `on_read` with the size of each block.
     """
     given = [outputs] if isinstance(outputs, (str, os.PathLike)) else outputs
-    report = Report()
+    report = Report(on_read=on_read)
     seen: set[str] = set()
     for output in given:
         one = os.fspath(output)

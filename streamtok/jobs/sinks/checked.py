@@ -6,6 +6,7 @@ So neither ids nor indexes have to be understood. Everything is read once, block
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...errors import SidecarError
@@ -33,13 +34,14 @@ class Report:
     """What `verify` found.
 
     files: how many files were read. tokens, documents: in them, as their sidecars say. faults: what
-    is wrong.
+    is wrong. on_read: called with the bytes of each block that is read.
     """
 
     files: int = 0
     tokens: int = 0
     documents: int = 0
     faults: list[Fault] = field(default_factory=list)
+    on_read: Callable[[int], None] = field(default=lambda size: None, repr=False, compare=False)
 
     @property
     def is_ok(self) -> bool:
@@ -101,6 +103,7 @@ def _check_file(path: str, recorded: Digests, report: Report) -> None:
                 while left and (block := file.read(min(_BLOCK, left))):
                     digest.update(block)
                     left -= len(block)
+                    report.on_read(len(block))
                 if (found := digest.hexdigest()) != expected:
                     report.add(
                         path,
