@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from benchmarks import headline
+from streamtok.cli.main import _parser
 
 from ..cli.test_cli import POSIX
 from ..doc_blocks import load_tool, run_shell
 
 TOP = Path(__file__).resolve().parents[2]
 README = (TOP / "README.md").read_text("utf-8")
+FIGURES = headline.FIGURES.read_text("utf-8")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -25,6 +28,38 @@ def test_the_first_example_prints_what_it_shows(tmp_path: Path) -> None:
     assert len(found[1].splitlines()) <= 8
     (tmp_path / "first.py").write_text(found[1], "utf-8")
     assert run_shell("python first.py", tmp_path) == found[2]
+
+
+def test_commands_are_understood() -> None:
+    """Those of the README's first shell block; recipes and guides run the same ones."""
+    found = re.search(r"```sh\n(streamtok .*?)```", README, re.S)
+    assert found
+    for line in found[1].splitlines():
+        _, *words = shlex.split(line, comments=True)
+        assert _parser(words).parse_known_args(words)[1] == []
+
+
+def test_figures_about_others_are_those_of_the_tables() -> None:
+    page = (TOP / "docs" / "explanation" / "which_tokenizer.md").read_text("utf-8")
+
+    def row(tier: str, name: str) -> list[float]:
+        (line,) = (
+            x for x in headline.part_of(FIGURES, tier).splitlines() if x.startswith(f"| {name} |")
+        )
+        return [float(x) for x in line.split("|")[2:9]]  # five kinds of text, cold, warm
+
+    ratios = row("avx512", "**`encode_to_numpy` ÷ tiktoken**")[:5]
+    assert "10 to 40 times" in page
+    assert 9.5 < min(ratios) < max(ratios) < 42
+    new, old = (
+        row("avx512", "tokenizers 1.0 `encode().ids_array`"),
+        row("avx512", "tokenizers `encode_batch_fast`"),
+    )
+    assert "14 times as fast" in page
+    assert min(a / b for a, b in zip(new, old, strict=True)) > 14
+    ours, rival = (row("plain", x) for x in ("streamtok `encode_to_numpy`", "gigatoken `encode`"))
+    assert "without SIMD (1.4 times)" in page
+    assert 1.3 < rival[-1] / ours[-1] < 1.45
 
 
 def test_picture_of_cuts_is_current() -> None:
@@ -39,9 +74,6 @@ def test_picture_of_cuts_says_what_is_true() -> None:
     right = tool.placed(rows["the whole text"])
     wrong = len(tool.placed(rows["naive chunks"]) - right)
     assert (wrong, len(rows["naive chunks"])) == (6, 9)
-
-
-FIGURES = headline.FIGURES.read_text("utf-8")
 
 
 def test_sentence_is_current() -> None:
