@@ -24,7 +24,7 @@ import operator
 import re
 import string
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, SupportsIndex, Union
 
 __all__ = ["Control", "Prompt", "is_inside_text", "prompt_of"]
@@ -32,9 +32,8 @@ __all__ = ["Control", "Prompt", "is_inside_text", "prompt_of"]
 Span = tuple[str, bool]  # a text, and whether it is control
 Part = Union[str, "Prompt"]  # or a t-string
 
-_FIELD = re.compile(  # a conversion of `str % values`
-    r"%(?:\((?P<key>[^)]*)\))?[#0\- +]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[hlL]?(?P<kind>.)", re.DOTALL
-)
+# A conversion of `str % values`
+_FIELD = re.compile(r"%(?:\((?P<key>[^)]*)\))?[#0\- +]*\d*(?:\.\d*)?[hlL]?(?P<kind>.)", re.DOTALL)
 
 
 class Prompt:
@@ -55,11 +54,10 @@ class Prompt:
         """parts: a str is text, a Control is control, a Prompt or a t-string may have both."""
         return _made(span for part in parts for span in _spans_of(part))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, *_: Any) -> None:
         raise AttributeError("a Prompt cannot be changed: make another one")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError("a Prompt cannot be changed: make another one")
+    __delattr__ = __setattr__
 
     def __str__(self) -> str:
         """str: the text, in which nothing is control any more."""
@@ -126,7 +124,7 @@ class Prompt:
         return _made(spans)
 
     def _span_ends(self) -> list[int]:
-        """Where each span ends, added up once: whoever cuts a long prompt asks again and again."""
+        """Where each span ends, added up once: cutting a long prompt asks again and again."""
         try:
             return self._ends
         except AttributeError:
@@ -179,17 +177,34 @@ class Control(Prompt):
         """Prompt: as `str.format`. What is put in is text; a Control, a Prompt or a t-string keeps
         its spans in a field without conversion and format specification.
         """
-        return _made(_Fields(args, kwargs).filled(str(self)))
+        return _Fields().filled(str(self), args, kwargs)
 
     def format_map(self, values: Any, /) -> Prompt:
         """Prompt: as `str.format_map`; see `format`."""
-        return _made(_Fields((), values).filled(str(self)))
+        return _Fields().filled(str(self), (), values)
 
     def __mod__(self, values: Any) -> Prompt:
         """Prompt: as `str % values`. What is put in is text; a Control, a Prompt or a t-string
-        keeps its spans where the conversion is a bare `%s`.
+        keeps its spans where the conversion is a bare `%s`. No `*` for a width.
         """
-        return _made(_percent_spans(str(self), values))
+        template, spans, last = str(self), [], 0
+        template % values  # raises what is wrong
+        given = iter(values if isinstance(values, tuple) else (values,))
+        for found in _FIELD.finditer(template):
+            spans.append((template[last : found.start()] % (), True))
+            last, field, key = found.end(), found[0], found["key"]
+            if found["kind"] == "*":
+                raise ValueError(f"{field!r} takes its width from the values: write a number")
+            if found["kind"] == "%":
+                spans.append((field % (), True))
+                continue
+            value = next(given) if key is None else values[key]
+            prompt = prompt_of(value) if field in ("%s", f"%({key})s") else None
+            if prompt is None:
+                spans += _spans_of(field % ((value,) if key is None else values))
+            else:
+                spans += prompt.spans
+        return _made((*spans, (template[last:] % (), True)))
 
 
 def prompt_of(value: object) -> Prompt | None:
@@ -207,7 +222,8 @@ def prompt_of(value: object) -> Prompt | None:
         if isinstance(part, str):
             spans.append((part, True))
         else:
-            spans += _field_spans(part.value, part.conversion, part.format_spec)
+            value = string.Formatter().convert_field(part.value, part.conversion)
+            spans += _field_spans(value, part.format_spec)
     return _made(spans)
 
 
@@ -259,80 +275,47 @@ def _restored(spans: tuple[Span, ...]) -> Prompt:
     return _made((str(text), bool(control)) for text, control in spans)
 
 
-def _field_spans(value: Any, conversion: str | None, spec: str) -> tuple[Span, ...]:
+def _field_spans(value: Any, spec: str) -> tuple[Span, ...]:
     """What a field of a template becomes."""
-    prompt = prompt_of(value)
-    if prompt is not None and not conversion and not spec:
-        return prompt.spans
-    if conversion:
-        value = str(value) if conversion == "s" else (repr if conversion == "r" else ascii)(value)
-    return _spans_of(format(value, spec))
+    prompt = None if spec else prompt_of(value)
+    return _spans_of(format(value, spec)) if prompt is None else prompt.spans
 
 
 class _Fields(string.Formatter):
-    """Fills the fields of a template, as `str.format`, and keeps kinds apart."""
+    """Fills the fields of a template, once, as `str.format`, and keeps kinds apart."""
 
-    def __init__(self, args: tuple[Any, ...], kwargs: Any) -> None:
-        self._values = args, kwargs
-        self._next: int | None = 0  # the number of the next field; None: fields have numbers
+    def filled(self, template: str, args: tuple[Any, ...], kwargs: Any) -> Prompt:
+        self._spans: list[Span] = []
+        self._depth = 0  # of templates in each other: format specifications have fields, too
+        self._numbers = itertools.count()
+        self._is_numbered: bool | None = None  # by the template itself; None: no field says it
+        self.vformat(template, args, kwargs)
+        return _made(self._spans)
 
-    def filled(self, template: str, depth: int = 2) -> list[Span]:
-        """The spans. depth: how deep fields may be nested in format specifications."""
-        if depth == 0:
-            raise ValueError("Max string recursion exceeded")
-        spans: list[Span] = []
-        for literal, name, spec, conversion in self.parse(template):
-            spans.append((literal, True))
-            if name is None:
-                continue
-            value, _ = self.get_field(self._numbered(name), *self._values)
-            if conversion not in (None, "s", "r", "a"):
-                raise ValueError(f"Unknown conversion specifier {conversion!r}")
-            if spec:
-                spec = "".join([text for text, _ in self.filled(spec, depth - 1)])
-            spans += _field_spans(value, conversion, spec or "")
-        return spans
+    def parse(self, template: str) -> Iterator[Any]:
+        self._depth += 1
+        for literal, name, spec, conversion in super().parse(template):
+            if self._depth == 1:
+                self._spans.append((literal, True))
+            if name is not None:
+                name = self._numbered(name)
+            yield literal, name, spec, conversion
+        self._depth -= 1
+
+    def format_field(self, value: Any, spec: str) -> str:
+        spans = _field_spans(value, spec)
+        if self._depth == 1:
+            self._spans += spans
+        return "".join([text for text, _ in spans])
 
     def _numbered(self, name: str) -> str:
         """The name of a field, with the number that it has by its place."""
-        first = re.split(r"[.\[]", name, maxsplit=1)[0]
-        if first == "":
-            if self._next is None:
-                raise ValueError(
-                    "cannot switch from manual field specification to automatic field numbering"
-                )
-            self._next += 1
-            return f"{self._next - 1}{name}"
-        if first.isdecimal():
-            if self._next:
-                raise ValueError(
-                    "cannot switch from automatic field numbering to manual field specification"
-                )
-            self._next = None
+        first = name[:1]
+        is_numbered = first.isdecimal()
+        if is_numbered or first in ("", ".", "["):
+            if self._is_numbered not in (None, is_numbered):
+                raise ValueError("fields have numbers, or none of them has: this template has both")
+            self._is_numbered = is_numbered
+            if not is_numbered:
+                return f"{next(self._numbers)}{name}"
         return name
-
-
-def _percent_spans(template: str, values: Any) -> list[Span]:
-    """The spans of `template % values`. What is wrong raises as with str."""
-    spans: list[Span] = []
-    given = iter(values if isinstance(values, tuple) else (values,))
-    last, takes_keys = 0, False
-    for found in _FIELD.finditer(template):
-        spans.append((template[last : found.start()] % (), True))
-        last, field, key = found.end(), found[0], found["key"]
-        if found["kind"] == "%":
-            spans.append((field % (), True))
-            continue
-        if key is not None:
-            takes_keys = True
-            arguments, value, bare = values, values[key], f"%({key})s"
-        else:
-            arguments = tuple(itertools.islice(given, 1 + field.count("*")))
-            value, bare = arguments[-1] if arguments else None, "%s"
-        prompt = prompt_of(value) if field == bare else None
-        spans += _spans_of(field % arguments) if prompt is None else prompt.spans
-    spans.append((template[last:] % (), True))
-    # A mapping may have more than is asked for.
-    if not takes_keys and not hasattr(values, "keys") and [*given]:
-        raise TypeError("not all arguments converted during string formatting")
-    return spans

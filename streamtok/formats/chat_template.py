@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingLibraryError, VocabularyError
 from ..prompts import Control, Prompt
-from .marked_text import Marked, as_prompt, formatting, joined, with_prompts
+from .marked_text import Marked, unmarked, with_prompts
 from .model_folder import read_chat_template
 
 try:
@@ -48,6 +49,7 @@ _ROLES = {"system", "developer", "user", "assistant", "model", "tool", "function
 _ROLES |= {"ipython", "environment"}
 _REASONING = ("reasoning_content", "thinking", "reasoning")  # names of one field
 _TAG = "CONTINUE_FINAL_MESSAGE_TAG "  # transformers' own; a template may strip the space
+_SIMPLE = re.compile(r"(?:[^{}]|\{\w*\})*")  # a template for `format` that reads no attribute
 
 
 class ChatTemplate:
@@ -72,7 +74,7 @@ class ChatTemplate:
         )
         others = control - self._control
         self._others = {encoding.encode_single_token(text): text for text in others}
-        self._encodings: dict[frozenset[str], Encoding] = {}
+        self._with_control = functools.lru_cache(maxsize=8)(encoding.with_control_tokens)
 
     @staticmethod
     def from_folder(folder: str, encoding: Encoding) -> ChatTemplate:
@@ -111,20 +113,21 @@ class ChatTemplate:
             messages = [*map(_with_all_names, messages)]
         data["messages"] = [_with_role(message) for message in messages]
         data["add_generation_prompt"] = add_generation_prompt
-        tag = ""
-        if continue_final_message:
-            tag = _TAG
-            field = "content" if continue_final_message is True else continue_final_message
-            data["messages"][-1:] = [_tagged(data["messages"][-1], field)]
         if expected is None:
-            expected = _before(self._plain.render(with_prompts(data, str)), tag)
-        rendered = _before(self._marking.render(with_prompts(data, Marked)), tag)
-        if rendered != expected:
-            raise ValueError(_difference(rendered, expected))
-        return as_prompt(rendered)
+            plain = with_prompts(data, str)
+            if continue_final_message:
+                plain["messages"][-1:] = map(_tagged, plain["messages"][-1:])
+            expected = self._plain.render(plain)
+            if continue_final_message:
+                expected = _before_tag(expected)
+        prompt: Prompt = unmarked(self._marking.render(with_prompts(data, Marked)))
+        if continue_final_message:
+            prompt = prompt[: len(expected)]
+        _check_same(prompt, expected)
+        return prompt
 
-    def encode(self, prompt: Prompt) -> list[int]:
-        """list[int]: the ids of what the template made.
+    def encode(self, prompt: Prompt, errors: str = "strict") -> list[int]:
+        """list[int]: the ids of what the template made; errors: as for `Encoding.encode`.
 
         Control tokens are the special ones, and those added ones that the template writes. So a tag
         of HTML that is an added token is one in a content as well, and `<think>` may not be.
@@ -132,13 +135,8 @@ class ChatTemplate:
         # The template may have put a token together of parts.
         control = [Control(text) for text, is_control in prompt.spans if is_control]
         ids = self._encoding.encode(Prompt("").join(control)) if self._others else ()
-        found = self._others.keys() & ids
-        texts = self._control.union([self._others[id] for id in found])
-        if texts not in self._encodings:
-            if len(self._encodings) == 8:
-                self._encodings.clear()
-            self._encodings[texts] = self._encoding.with_control_tokens(texts)
-        return self._encodings[texts].encode(prompt)
+        found = [self._others[id] for id in self._others.keys() & ids]
+        return self._with_control(self._control.union(found)).encode(prompt, errors=errors)
 
 
 def _with_all_names(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,37 +165,33 @@ def _is_in(token: str, literals: str) -> bool:
     return any(all(half and half in literals for half in pair) for pair in halves)
 
 
-def _tagged(message: dict[str, Any], field: str) -> dict[str, Any]:
-    """A message that ends with the tag, in this field."""
-    text = message.get(field)
-    if isinstance(text, list):
-        at = max((i for i, part in enumerate(text) if "text" in part), default=-1)
-        if at >= 0:
-            part = text[at]
-            text = [*text[:at], {**part, "text": part["text"] + _TAG}, *text[at + 1 :]]
-            return {**message, field: text}
-        text = None
-    if text is None:
-        raise ValueError(f"the final message has no {field} to continue")
-    names = [field, *(name for name in _REASONING if field in _REASONING)]
-    return {**message, **{name: text + _TAG for name in names if message.get(name) == text}}
+def _tagged(message: dict[str, Any]) -> dict[str, Any]:
+    """A message whose content ends with the tag."""
+    content = message.get("content")
+    if isinstance(content, list) and content and "text" in content[-1]:
+        last = {**content[-1], "text": content[-1]["text"] + _TAG}
+        return {**message, "content": [*content[:-1], last]}
+    if not isinstance(content, str):
+        raise ValueError("the final message has no content to continue")
+    return {**message, "content": content + _TAG}
 
 
-def _before(rendered: str, tag: str) -> str:
-    """What is rendered before the tag, the last one; all of it if there is no tag to look for."""
+def _before_tag(rendered: str) -> str:
+    """What is rendered before the tag, the last one."""
+    text, tag, rest = rendered.rpartition(_TAG.strip())
     if not tag:
-        return rendered
-    at = rendered.rfind(tag.strip())
-    if at < 0:
         raise ValueError("the template does not render the end of the final message")
-    is_whole = rendered.startswith(tag, at)  # or else the template has stripped the content
-    return rendered[:at] if is_whole else rendered[:at].rstrip()
+    return text if rest.startswith(" ") else text.rstrip()  # the template has stripped the content
 
 
-def _difference(rendered: str, expected: str) -> str:
+def _check_same(prompt: Prompt, expected: str) -> None:
+    """Raise ValueError where the texts differ."""
+    rendered = str(prompt)
+    if rendered == expected:
+        return
     pairs = enumerate(zip(rendered, expected, strict=False))
     at = next((i for i, (a, b) in pairs if a != b), min(len(rendered), len(expected)))
-    return (
+    raise ValueError(
         "the chat template renders another text when its literals are marked, so what it writes "
         f"cannot be told from contents: at character {at} {rendered[at : at + 40]!r}, expected "
         f"{expected[at : at + 40]!r}"
@@ -316,33 +310,25 @@ def _join(context: Any, value: Any, separator: str = "", attribute: Any = None) 
     return do_join(context, value, Marked(separator), attribute)  # type: ignore[no-any-return]
 
 
-def _indent(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
-    margin = width if isinstance(width, str) else _literal(" " * width)
-    begin, *lines = Marked(text).split("\n")
-    lines = [margin + line if line or blank else line for line in lines]
-    return _literal("\n").join([margin + begin if first else begin, *lines])
-
-
 class _Marking(_Plain):
     """The environment in which literals are control."""
 
     code_generator_class = _MarkedLiterals
-    concat = staticmethod(joined)  # of all that a template, a macro or a block writes
+    concat = staticmethod(
+        lambda parts: Marked(*parts)
+    )  # what a template, a macro or a block writes
     literal = staticmethod(_literal)
 
     def __init__(self) -> None:
         super().__init__()
-        # Jinja's own join with a str, which is text.
-        self.filters["join"] = _join
-        self.filters["indent"] = _indent
+        self.filters["join"] = _join  # Jinja's own joins with a str, which is text
 
     def wrap_str_format(self, value: Any) -> Any:
         """What a template gets for the attribute `format` of a str."""
-        template = getattr(value, "__self__", None)
-        if isinstance(template, Marked) and value.__name__ == "format":
-            found = formatting(template)
-            if found is not None:
-                return found
+        control = unmarked(getattr(value, "__self__", None))
+        is_format = isinstance(control, Control) and value.__name__ == "format"
+        if is_format and _SIMPLE.fullmatch(str(control)):
+            return value
         return super().wrap_str_format(value)
 
 

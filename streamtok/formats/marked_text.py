@@ -3,18 +3,19 @@
 A template is a program that cuts, joins and strips strings. Its literals and what it makes of them
 are `Marked` here, so that the rendered text can say what of it is control. Marks get lost but never
 arise: a method of str that is not redefined here returns a plain str, and a plain str is text. So
-what is forgotten here costs a control token of the template, and lets no content forge one.
+what is forgotten here costs a control token of the template, and lets no content forge one. Here is
+what real templates do to literals with tokens in them.
 """
 
 from __future__ import annotations
 
-import string
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, SupportsIndex
 
 from ..prompts import Control, Prompt, prompt_of
 
-__all__ = ["Marked", "as_prompt", "formatting", "joined", "with_prompts"]
+__all__ = ["Marked", "unmarked", "with_prompts"]
 
 
 class Marked(str):
@@ -22,36 +23,29 @@ class Marked(str):
 
     # Templates are programs of strangers. Jinja's sandbox hides names with an underscore from them.
     __slots__ = ("_parts",)
-    _parts: Prompt | tuple[Any, ...]  # or parts of it, of which a Prompt is made if it is asked for
+    _parts: tuple[Any, ...]  # of a Prompt, which is made if it is asked for
 
-    def __new__(cls, value: str | Prompt = "") -> Marked:
-        """value: a Prompt and a Marked keep their spans; any other str is text."""
-        self = super().__new__(cls, str(value))
-        self._parts = as_prompt(value)
+    def __new__(cls, *parts: str | Prompt) -> Marked:
+        """parts: a Prompt and a Marked keep their spans; any other str is text."""
+        self = super().__new__(cls, "".join(map(str, parts)))
+        known = [part._parts if isinstance(part, Marked) else (part,) for part in parts]
+        self._parts = tuple(itertools.chain.from_iterable(known))
         return self
 
     @property
     def _prompt(self) -> Prompt:
-        if isinstance(self._parts, tuple):
-            found: list[Any] = []
-            stack: list[Any] = [self._parts]
-            while stack:
-                part = stack.pop()
-                if isinstance(part, tuple):
-                    stack += reversed(part)
-                else:
-                    found.append(part)
-            self._parts = Prompt(*found)
-        return self._parts
+        prompt = Prompt(*self._parts)
+        self._parts = (prompt,)
+        return prompt
 
     def __str__(self) -> str:
         return self  # compiled templates call str() of all that they write
 
     def __add__(self, other: str) -> Marked:
-        return joined((self, other)) if isinstance(other, str) else NotImplemented
+        return Marked(self, other) if isinstance(other, str) else NotImplemented
 
     def __radd__(self, other: str) -> Marked:
-        return joined((other, self)) if isinstance(other, str) else NotImplemented
+        return Marked(other, self) if isinstance(other, str) else NotImplemented
 
     def __mul__(self, count: SupportsIndex) -> Marked:
         return Marked(self._prompt * count)
@@ -61,7 +55,7 @@ class Marked(str):
     def __mod__(self, values: Any) -> str:
         if not isinstance(self._prompt, Control):
             return super().__mod__(values)
-        values = tuple(map(_kept, values)) if isinstance(values, tuple) else _kept(values)
+        values = tuple(map(unmarked, values)) if isinstance(values, tuple) else unmarked(values)
         return Marked(self._prompt % values)
 
     def __getitem__(self, key: SupportsIndex | slice) -> str:
@@ -95,32 +89,13 @@ class Marked(str):
         return Marked(new).join(self.split(old, count))
 
     def join(self, parts: Iterable[str], /) -> Marked:
-        return Marked(self._prompt.join(map(_kept, parts)))
+        return Marked(self._prompt.join(map(unmarked, parts)))
 
-    def upper(self) -> str:
-        return self._changed(str.upper)
-
-    def lower(self) -> str:
-        return self._changed(str.lower)
-
-    def _changed(self, change: Callable[[str], str]) -> str:
-        """With other letters, which may depend on their neighbours: of control and text, text."""
-        text = change(self)
-        return Marked(Control(text)) if isinstance(self._prompt, Control) else text
-
-
-def as_prompt(value: str | Prompt) -> Prompt:
-    """Prompt: the spans of this text."""
-    kept = _kept(value)
-    return kept if isinstance(kept, Prompt) else Prompt(kept)
-
-
-def joined(parts: Iterable[str]) -> Marked:
-    """Marked: one after another. In time of the text, not of the spans: templates do this a lot."""
-    parts = [*parts]
-    self = str.__new__(Marked, "".join(parts))
-    self._parts = tuple([p._parts if isinstance(p, Marked) else str.__str__(p) for p in parts])
-    return self
+    def format(self, *args: Any, **kwargs: Any) -> Marked:
+        """Only of what is control throughout."""
+        assert isinstance(self._prompt, Control)
+        kept = {name: unmarked(value) for name, value in kwargs.items()}
+        return Marked(self._prompt.format(*map(unmarked, args), **kept))
 
 
 def with_prompts(value: Any, change: Callable[[Prompt], Any]) -> Any:
@@ -135,24 +110,6 @@ def with_prompts(value: Any, change: Callable[[Prompt], Any]) -> Any:
     return value
 
 
-def formatting(template: Marked) -> Callable[..., Marked] | None:
-    """`template.format`, with marks. None where text is in the template, or where a field reads an
-    attribute or an item, which only Jinja's sandbox may do.
-    """
-    control = as_prompt(template)
-    if not isinstance(control, Control):
-        return None
-    for _, name, spec, _ in string.Formatter().parse(template):
-        if {*".["} & {*(name or "")} or "{" in (spec or ""):
-            return None
-
-    def format(*args: Any, **kwargs: Any) -> Marked:
-        kept = {name: _kept(value) for name, value in kwargs.items()}
-        return Marked(control.format(*map(_kept, args), **kept))
-
-    return format
-
-
-def _kept(value: Any) -> Any:
-    """What a Prompt keeps the spans of."""
+def unmarked(value: Any) -> Any:
+    """The Prompt of a Marked; any other value as it is."""
     return value._prompt if isinstance(value, Marked) else value

@@ -62,11 +62,9 @@ def encode_chat(
         chat_template = tokenizer.get_chat_template(chat_template, tools)
         render = functools.partial(_rendered, tokenizer)
         settings = options | with_prompts(variables, str)
-        expected = render(with_prompts(data, str), chat_template, **settings)
+        expected = render(with_prompts(data, str), template=chat_template, **settings)
         # What it gives to a template: functions as tools, and messages that are objects, as JSON.
-        data = _as_json(
-            data, lambda data: render(data, "{{ [messages, tools, documents] | tojson }}")
-        )
+        data = _as_json(data, functools.partial(render, template=_DATA))
         variables = tokenizer.special_tokens_map | variables
     else:
         kind = type(tokenizer).__name__

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import is_normalized
 
@@ -117,7 +118,7 @@ class Compiled:
         self.decodes_pieces = self.decodes_bytes or self.decodes_spaces
         self.drops_space = self.decodes_spaces and len(decoder["decoders"]) == 4
         self._pieces: tuple[dict[int, Piece], dict[int, Piece]] = {}, {}
-        self._chat_templates: dict[str, ChatTemplate] = {}
+        self.chat_template = lru_cache(maxsize=8)(self._chat_template)
 
     def frame(self, add_special_tokens: bool) -> Frame:
         return self.framed if add_special_tokens else self.plain
@@ -154,15 +155,11 @@ class Compiled:
             self._copy = RealTokenizer.from_str(self._json)
         return self._copy
 
-    def chat_template(self, source: str) -> ChatTemplate:
+    def _chat_template(self, source: str) -> ChatTemplate:
         """A chat template, compiled once. Raises MissingLibraryError without jinja2."""
         from ..formats.chat_template import ChatTemplate
 
-        if source not in self._chat_templates:
-            if len(self._chat_templates) == 8:
-                self._chat_templates.clear()
-            self._chat_templates[source] = ChatTemplate(source, self.encoding)
-        return self._chat_templates[source]
+        return ChatTemplate(source, self.encoding)
 
     def piece(self, id: int, skip_special_tokens: bool) -> Piece:
         """What an id gives to a text, where `decodes_pieces`."""

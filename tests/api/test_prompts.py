@@ -133,7 +133,6 @@ PERCENT: list[tuple[str, Any]] = [
     ("<a>%s<b>", "<b>"),
     ("%s%s", ("", "")),
     ("%d%%%5.1f|%-4s|%r%a%c", (1, 2.25, "x", "y", "é", 65)),
-    ("%*d%.*f", (5, 3, 2, 1.5)),
     ("%(k)s%(k)5s%(n)03d", {"k": "v", "n": 7, "more": 1}),
     ("%s", {"a": 1}),
     ("%s", [1, 2]),
@@ -203,6 +202,9 @@ def test_spans_that_are_put_in_stay() -> None:
     assert (Control("%10s") % inner).spans == (("      <t>x", False),)
     with pytest.raises(TypeError, match="lose what is control"):
         Control("{:>9}").format(inner)
+    for template in ("%*d", "%.*f"):
+        with pytest.raises(ValueError, match="write a number"):
+            Control(template) % (5, 3)
 
 
 NOT_DEFINED: dict[str, Callable[[Any], Any]] = {

@@ -177,6 +177,17 @@ def test_arguments_of_transformers(source: str, arguments: dict[str, Any]) -> No
         assert encode_chat(model.tokenizer, messages, **arguments) == wanted
 
 
+def test_reasoning_that_is_continued() -> None:
+    model = model_of(CHATML)
+    messages = [{"role": "user", "content": "Tea?"}, {"role": "assistant", "reasoning": "Hm, "}]
+    arguments: dict[str, Any] = {
+        "continue_final_message": "reasoning",
+        "chat_template": "<|im_start|>{{ messages[1].reasoning_content | trim }}<|im_end|>",
+    }
+    wanted = model.tokenizer.apply_chat_template(messages, return_dict=False, **arguments)
+    assert encode_chat(model.tokenizer, messages, **arguments) == wanted
+
+
 def test_a_tokenizer_of_streamtok() -> None:
     model = model_of(MACROS)
     ours = streamtok.hf.Tokenizer(model.real)
