@@ -19,7 +19,7 @@ AllowedSpecial: TypeAlias = "Literal['all'] | AbstractSet[str]"
 DisallowedSpecial: TypeAlias = "Literal['all'] | Collection[str] | None"
 
 
-AnyText: TypeAlias = "Text | Prompt | Iterable[Text] | SupportsRead"  # also in chunks
+AnyText: TypeAlias = "Text | Prompt | Iterable[Text | Prompt] | SupportsRead"  # also in chunks
 
 
 class SupportsRead(Protocol):

@@ -618,7 +618,7 @@ class Encoding(FastEncoding):
 
     def fits(self, text: AnyText, max_tokens: int, **settings: Any) -> bool:
         """bool: whether the text, a Prompt, or an iterable of a text's chunks has at most
-        `max_tokens` ids.
+        `max_tokens` ids. Chunks may be Prompts if the first one is.
 
         Reads no further than it takes to know. max_tokens: 0 or more. settings: allowed_special,
         disallowed_special, errors, add_special_tokens (counts the template's ids, too).

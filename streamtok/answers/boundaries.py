@@ -108,7 +108,7 @@ class Boundaries:
                 found.append((self._start + first, self._start + last))
         if prompts is None:
             return found
-        control = self._source.control_places(prompts.finder)
+        control = self._source.control_places(prompts.finder, stop)
         start, end = (bisect.bisect_left(control, (at,)) for at in (self._start, stop))
         return sorted(found + control[max(start - 1, 0) : end])
 

@@ -10,11 +10,11 @@ from ..engines.texts import check_budget
 from .boundaries import Boundaries, levels_of
 from .prefixes import Prefixes
 from .suffixes import longest_suffix
-from .text_window import TextWindow
 
 if TYPE_CHECKING:
     from .._types import AnyText
     from .text_settings import Settings
+    from .text_window import TextWindow
 
 __all__ = ["Chunk", "split"]
 
@@ -49,8 +49,7 @@ def split(
             f"overlap must be less than max_tokens, which is {max_tokens}{ids}, not {overlap}: "
             "each chunk has to bring something new"
         )
-    settings, source = settings.of(source)
-    text = TextWindow(source)
+    settings, text = settings.opened(source)
     levels = levels_of(boundary, text.is_str)
     return _Splitting(settings, text, budget, overlap, levels).chunks()
 

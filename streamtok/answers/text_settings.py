@@ -12,6 +12,7 @@ from ..engines.template import NO_TEMPLATE, Template
 from ..engines.texts import check_budget
 from ..engines.trace import BEGINNING
 from ..prompts import Prompt, prompt_of
+from .text_window import TextWindow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,6 +68,11 @@ class Settings:
         twin.prompts = self.definition.prompts
         twin.matcher = twin.prompts.matcher
         return twin, prompt
+
+    def opened(self, source: Any) -> tuple[Settings, TextWindow]:
+        """As `of`, of a text or chunks, which are those of a prompt if the first is one."""
+        text = TextWindow(source)
+        return self.of(text.at(0, 0))[0], text
 
     def encode(self, text: Text | Prompt, output: Output[Result]) -> Result:
         """The ids of a whole text, without those of the template. Raises as `Encoding.encode`."""

@@ -13,7 +13,7 @@ from .._core.encode import repaired
 from ..engines.prompt_encoder import repaired_prompt
 from ..engines.texts import text_view
 from ..files import read_chunks
-from ..prompts import Prompt
+from ..prompts import Prompt, prompt_of
 
 if TYPE_CHECKING:
     from ..engines.control_finder import ControlFinder
@@ -25,7 +25,8 @@ class TextWindow:
     """A text that is cut and read from the left. `is_str`: positions are characters."""
 
     def __init__(self, source: Any) -> None:
-        """source: str, Prompt, bytes-like, an iterable of chunks, or a file. Surrogates in a str
+        """source: str, Prompt, bytes-like, an iterable of chunks, or a file. Chunks may be
+        Prompts, and str is text then, if the first one is a Prompt. Surrogates in a str
         that are no escaped bytes are repaired, so that no place is inside a pair.
 
         Raises TypeError for anything else, and later for chunks of two kinds.
@@ -33,11 +34,13 @@ class TextWindow:
         self._chunks: Iterator[Any] = iter(())
         self._base = 0  # the position of the held text
         self._control: list[tuple[int, int]] | None = None
-        self.is_whole = self.is_given_whole = isinstance(source, str | Prompt) or is_buffer(source)
+        prompt = prompt_of(source)
+        is_given = prompt is not None or isinstance(source, str) or is_buffer(source)
+        self.is_whole = self.is_given_whole = is_given
         if isinstance(source, str):
             self._held: Any = repaired(text_view(source), "surrogateescape")
-        elif isinstance(source, Prompt):
-            self._held = repaired_prompt(source, "surrogateescape")
+        elif prompt is not None:
+            self._held = repaired_prompt(prompt)
         elif self.is_whole:
             self._held = text_view(source)
         elif isinstance(source, Iterable) or hasattr(source, "read"):
@@ -53,9 +56,14 @@ class TextWindow:
         self.is_str = isinstance(self._held, str | Prompt)
 
     def _next(self) -> Any:
-        """One chunk more, as str or bytes; None: there is none."""
+        """One chunk more, as str, bytes or Prompt; None: there is none."""
         for chunk in self._chunks:
-            if isinstance(chunk, str):
+            prompt = prompt_of(chunk)
+            if isinstance(chunk, str) and isinstance(self._held, Prompt):
+                prompt = Prompt(chunk) if chunk else Prompt()  # an empty chunk is no border
+            if prompt is not None:
+                chunk = repaired_prompt(prompt)
+            elif isinstance(chunk, str):
                 chunk = repaired(str.__str__(chunk), "surrogateescape")
             else:
                 if not is_buffer(chunk):
@@ -63,8 +71,12 @@ class TextWindow:
                         f"a chunk must be str or bytes-like, not {type(chunk).__name__}"
                     )
                 chunk = bytes(chunk)
-            if self._held is not None and isinstance(chunk, str) != self.is_str:
-                raise TypeError("all chunks must be str, or all bytes-like: these are mixed")
+            kinds = {Prompt if isinstance(x, Prompt) else type(x) for x in (self._held, chunk)}
+            if self._held is not None and len(kinds) > 1:
+                raise TypeError(
+                    "all chunks must be str, or all bytes-like, and Prompts come after a first "
+                    "one, such as Prompt(): these are mixed"
+                )
             return chunk
         self.is_whole = True
         return None
@@ -84,6 +96,7 @@ class TextWindow:
                     parts.append(chunk)
                     size += len(chunk)
             finally:
+                self._control = None
                 self._held = self._held[:0].join([self._held, *parts])
         return self.known_end >= position
 
@@ -103,15 +116,18 @@ class TextWindow:
         part = self.at(start, stop)
         return str(part) if isinstance(part, Prompt) else part
 
-    def control_places(self, finder: ControlFinder) -> list[tuple[int, int]]:
-        """Where the control tokens of a Prompt are, in order; found once."""
+    def control_places(self, finder: ControlFinder, stop: int) -> list[tuple[int, int]]:
+        """Where the control tokens of a Prompt are, in order: all those before `stop`."""
+        self.reaches(stop + finder.reach)
         if self._control is None:
-            self._control = finder.places(self._held)
+            found = finder.places(self._held)
+            self._control = [(self._base + start, self._base + end) for start, end in found]
         return self._control
 
     def drop(self, before: int) -> None:
         """Forget the text before this position, if it came in chunks."""
         if not self.is_given_whole:
+            self._control = None
             self._held = self._held[before - self._base :]
             self._base = before
 

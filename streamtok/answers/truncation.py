@@ -11,7 +11,6 @@ from .._core.encode import COUNT
 from ..engines.texts import check_budget
 from .prefixes import Prefixes, feed
 from .suffixes import longest_suffix
-from .text_window import TextWindow
 
 if TYPE_CHECKING:
     from .._types import AnyText
@@ -33,8 +32,7 @@ class Truncated(NamedTuple):
 def fits(settings: Settings, text: AnyText, max_tokens: int) -> bool:
     """Whether the text has at most `max_tokens` ids."""
     left = check_budget("max_tokens", max_tokens) - settings.template.size
-    settings, text = settings.of(text)
-    source = TextWindow(text)
+    settings, source = settings.opened(text)
     tail = settings.tail()
     position = 0
     while left >= 0:
@@ -56,10 +54,9 @@ def truncate(
 ) -> Truncated:
     """As much of a side of the text as has at most `max_tokens` ids, with those of the template."""
     budget, added = settings.budget(max_tokens), settings.template.size
-    settings, text = settings.of(text)
+    settings, source = settings.opened(text)
     if side not in ("left", "right"):
         raise ValueError(f'side must be "right" or "left", not {side!r}')
-    source = TextWindow(text)
     if side == "left":
         if not source.is_given_whole:
             raise TypeError(

@@ -8,6 +8,8 @@ more, in text and control together.
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,8 +92,12 @@ class ControlFinder:
     def __init__(self, tokens: Sequence[Sought], normalized: Sequence[Sought]) -> None:
         """tokens: those that are found first, and those that are found between these."""
         self._first, self._second = _Search(tokens), _Search(normalized)
-        self.known: dict[str, list[_Part]] = {}  # whole runs,
-        self._begun: dict[str, tuple[list[_Part], Run | None]] = {}  # and those that may go on
+        # The characters after a place that may belong to a token before it, or touch one.
+        self.reach = max([len(token.text) for token in (*tokens, *normalized)], default=0) + 1
+        self.known: dict[str, list[_Part]] = {}  # whole runs; the core looks here first
+        self._begin = functools.lru_cache(_RUNS_KEPT)(
+            lambda text: self._searched(Run(), text, False)
+        )
 
     def parts(
         self, chunk: Any, run: Run | None, final: bool
@@ -104,25 +110,20 @@ class ControlFinder:
         # An empty chunk of text is no border, as in codecs.
         spans = (((chunk, False),) if len(chunk) else ()) if prompt is None else prompt.spans
         parts: list[_Part] = []
+        if run is not None and not (spans[0][1] if spans else not final):
+            parts, run = self._searched(run, "", True)
         for at, (text, is_control) in enumerate(spans):
             if not is_control:
-                if run is not None:
-                    parts += self._searched(run, "", True)[0]
-                    run = None
                 parts.append(text)
                 continue
             if run is None and at == 0:
                 parts.append(None)
-            if at + 1 == len(spans) and not final:
-                found, run = self._begin(text) if run is None else self._searched(run, text, False)
-            elif run is None:
-                found = self.of_run(text)
+            ends = final or at + 1 < len(spans)
+            if run is not None or len(text) > _LONGEST_KEPT:
+                found, run = self._searched(run or Run(), text, ends)
             else:
-                found, run = self._searched(run, text, True)
+                found, run = (self.of_run(text), None) if ends else self._begin(text)
             parts += found
-        if final and run is not None:
-            parts += self._searched(run, "", True)[0]
-            run = None
         return parts, run, 0 if run is None else len(run.held)
 
     def places(self, prompt: Prompt) -> list[tuple[int, int]]:
@@ -140,43 +141,33 @@ class ControlFinder:
 
     def packed(self, run: Run | None) -> bytes:
         """A run as bytes, for saved states."""
-        if run is None:
-            return b""
-        before = run.before.encode()
-        numbers = run.searched.to_bytes(4, "little") + bytes([1 + run.in_stretch, len(before)])
-        return numbers + before + run.held
+        return b"" if run is None else json.dumps([run.held.decode(), *run[1:]]).encode()
 
     def unpacked(self, data: bytes) -> tuple[Run | None, int]:
         """(run, its bytes that are held). Raises StateError for damaged bytes."""
         if not data:
             return None, 0
-        searched = int.from_bytes(data[:4], "little")
         try:
-            begun, size = data[4:6]
-            before, held = data[6 : 6 + size].decode(), data[6 + size :]
-            held.decode()
-            if begun not in (1, 2) or len(before) > 1 or searched > len(held):
+            held, searched, before, in_stretch = json.loads(data)
+            run = Run(held.encode(), searched, before, bool(in_stretch))
+            range(len(run.held) + 1)[searched]
+            if not isinstance(before, str) or len(before) > 1 or searched < 0:
                 raise ValueError
-        except ValueError:
+        except (ValueError, TypeError, AttributeError, IndexError, RecursionError):
             raise StateError(
                 "the saved stream state is damaged: it holds control that no stream has"
             ) from None
-        return Run(held, searched, before, begun == 2), len(held)
+        return run, len(run.held)
 
     def of_run(self, text: str) -> list[_Part]:
         """The parts of a whole run of control."""
         found = self.known.get(text)
         if found is None:
             found, _ = self._searched(Run(), text, True)
-            _keep(self.known, text, found)
-        return found
-
-    def _begin(self, text: str) -> tuple[list[_Part], Run | None]:
-        """The parts of a run of control that begins with this text, and the run then."""
-        found = self._begun.get(text)
-        if found is None:
-            found = self._searched(Run(), text, False)
-            _keep(self._begun, text, found)
+            if len(text) <= _LONGEST_KEPT:
+                if len(self.known) >= _RUNS_KEPT:
+                    self.known.clear()
+                self.known[text] = found
         return found
 
     def _searched(self, run: Run, text: str, ends: bool) -> tuple[list[_Part], Run | None]:
@@ -209,10 +200,3 @@ class ControlFinder:
         in_stretch = stop > begin or (begin == 0 and run.in_stretch)
         before = data[max(0, stop - 4) : stop].decode("utf-8", "ignore")[-1:] or run.before
         return parts, Run(data[stop:], open_from - stop, before, in_stretch)
-
-
-def _keep(cache: dict[str, Any], text: str, found: Any) -> None:
-    if len(text) <= _LONGEST_KEPT:
-        if len(cache) >= _RUNS_KEPT:
-            cache.clear()
-        cache[text] = found

@@ -24,7 +24,6 @@ from .._core.encode import (
     PromptRules,
     SpecialMatcher,
     check_policy,
-    has_surrogate,
     repaired,
     text_bytes,
 )
@@ -148,7 +147,7 @@ class PromptEncoder(PlainTexts):
         if max_tokens is None:
             return template.around(self.encode(prompt, errors, output))
         budget = check_budget("max_tokens", max_tokens)
-        return first_ids(repaired_prompt(prompt, errors), self.tail(errors, template), budget)
+        return first_ids(repaired_prompt(prompt), self.tail(errors, template), budget)
 
     def tail(self, errors: str, template: Template = NO_TEMPLATE) -> Tail:
         """What a stream of prompts is in the core; a chunk may be text, too.
@@ -195,17 +194,10 @@ def is_blank(text: str) -> bool:
     return not text.strip(_BLANKS)
 
 
-def repaired_prompt(prompt: Prompt, errors: str) -> Prompt:
-    """The prompt as it is encoded: without lone surrogates, but for bytes that are kept."""
-    if not any(has_surrogate(text, 0, len(text)) for text, _ in prompt.spans):
-        return prompt
-    how = "surrogateescape" if errors == "surrogateescape" else "replace"
-    return Prompt(
-        *[
-            Control(repaired(text, "replace")) if control else repaired(text, how)
-            for text, control in prompt.spans
-        ]
-    )
+def repaired_prompt(prompt: Prompt) -> Prompt:
+    """The prompt without surrogates but for escaped bytes, so that no place is inside a pair."""
+    parts = [(repaired(text, "surrogateescape"), control) for text, control in prompt.spans]
+    return Prompt(*[Control(text) if control else text for text, control in parts])
 
 
 def _check_normalized(tokens: Iterable[Sought], normalizer: Normalizer) -> None:

@@ -194,10 +194,25 @@ class Tokenizer:
         made.__setstate__(json.dumps(state).encode())
         return self._real.post_process(made, None, add_special_tokens)
 
+    def _encode_prompts(self, input: Sequence[Any], add_special_tokens: bool) -> list[Any]:
+        """list[tokenizers.Encoding]: of Prompts and texts, padded to one length if asked."""
+        rows = [
+            real_encoding(self.encode(one, add_special_tokens=add_special_tokens)) for one in input
+        ]
+        padding = self._real.padding
+        if padding is not None:
+            names = ("direction", "pad_id", "pad_type_id", "pad_token")
+            for row in rows:
+                row.pad(max(map(len, rows)), **{name: padding[name] for name in names})
+        return rows
+
     def encode_batch(
         self, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Any]:
-        """list[Encoding]: `encode` of each; a pair is a tuple. Padded to one length, if asked."""
+        """list[Encoding]: `encode` of each; a pair is a tuple. Padded to one length, if asked.
+
+        A batch with Prompts has no pairs.
+        """
         return self._batch(input, is_pretokenized, add_special_tokens, True)
 
     def encode_batch_fast(
@@ -216,6 +231,8 @@ class Tokenizer:
             or now.is_refused
             or not all(type(text) is str for text in input)
         ):
+            if isinstance(input, list | tuple) and any(prompt_of(one) is not None for one in input):
+                return self._encode_prompts(input, add_special_tokens)
             real = self._real
             encode = real.encode_batch if has_offsets else real.encode_batch_fast
             return encode(input, is_pretokenized, add_special_tokens)  # type: ignore[no-any-return]

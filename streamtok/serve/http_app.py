@@ -233,7 +233,7 @@ class HttpApp:
             )
         except Exception as error:  # a template is a program, which may fail in any way
             raise Refused(f"messages: {message_of(error)}") from None
-        return str(prompt), template.encode(prompt)
+        return str(prompt), template.encode(prompt, self._text["errors"])
 
     def _detokenize(self, asked: _Detokenize) -> dict[str, Any]:
         """DetokenizeResponse, to a DetokenizeRequest."""

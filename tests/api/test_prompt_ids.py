@@ -65,7 +65,7 @@ def test_prompts_follow_the_law(name: str) -> None:
     assert 5 < equal < 60
 
 
-class Leaking(ControlFinder):
+class NoBorder(ControlFinder):
     """Joins two pieces of control where the text between them is empty."""
 
     def parts(self, chunk: Any, run: Any, final: bool) -> Any:
@@ -74,12 +74,39 @@ class Leaking(ControlFinder):
         return super().parts(chunk, run, final)
 
 
-def test_a_border_that_leaks_is_found() -> None:
-    enc = make_encoding(PATTERN, RANKS, SPECIAL)
+class LooksBack(ControlFinder):
+    """Looks over the end of a run of control: what it ended with may begin a token of the next."""
+
+    last = ""
+
+    def of_run(self, text: str) -> Any:
+        whole, self.last = self.last + text, text[-3:]
+        self.known.clear()  # or else the core would not ask again
+        parts = super().of_run(whole)
+        self.known.clear()
+        size = len(whole) - len(text)
+        if type(parts[0]) is GivenToken and len(parts[0].text) > size > 0:
+            return parts
+        return super().of_run(text)
+
+
+class SeesText(ControlFinder):
+    """Searches the text between two pieces of control like control."""
+
+    def parts(self, chunk: Any, run: Any, final: bool) -> Any:
+        if isinstance(chunk, Prompt) and len(chunk.spans) > 2:
+            chunk = C(str(chunk))
+        return super().parts(chunk, run, final)
+
+
+@pytest.mark.parametrize("mutant", [NoBorder, LooksBack, SeesText])
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "cl100k"])
+def test_a_border_that_leaks_is_found(name: str, mutant: type[ControlFinder]) -> None:
+    enc = pickle.loads(pickle.dumps(FAMILIES[name]))
     law, rng = Law(enc), random.Random(1)
-    enc.definition.prompts.finder.__class__ = Leaking
-    prompts = [random_spans(rng, law.tokens) for _ in range(2000)]
-    with pytest.raises(AssertionError, match="a stream"):
+    enc.definition.prompts.finder.__class__ = mutant
+    prompts = (random_spans(rng, law.tokens) for _ in range(2000))
+    with pytest.raises((AssertionError, ValueError)):  # other ids, or offsets outside of the text
         all(check_prompt(law, prompt, rng) is not None for prompt in prompts)
 
 
@@ -285,12 +312,19 @@ def test_saved_states() -> None:
     stream.setstate(plain.getstate())
     assert stream.encode("t>", final=True) == [311]
     finder = enc.definition.prompts.finder
+
     for damaged in (
-        b"\x01",
-        b"\x01\0\0\0\x01\0",
-        b"\0\0\0\0\x03\0<",
-        b"\0\0\0\0\x01\x02ab<",
-        b"\0\0\0\0\x01\0\xff",
+        b"\xff",
+        b"[",
+        b"{}",
+        b'["<", 2, "", false]',
+        b'["<", -1, "", false]',
+        b'["<", 0.5, "", false]',
+        b'["<", 0, "ab", false]',
+        b'["<", 0, 1, false]',
+        b'[1, 0, "", false]',
+        b'["\\ud800", 0, "", false]',
+        b"[" * 100_000,
     ):
         with pytest.raises(streamtok.StateError):
             finder.unpacked(damaged)
@@ -342,6 +376,68 @@ def test_answers(name: str) -> None:
             assert n_tokens == len(law.encode(text)) <= budget
             assert text == prompt[start:stop]
         edit(enc, law, rng, prompt)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_budgets_of_prompts_that_come_in_chunks(name: str) -> None:
+    enc, rng = FAMILIES[name], random.Random(5)
+    tokens = Law(enc).tokens
+    for _ in range(12):
+        prompt = random_spans(rng, tokens)
+        chunks = [Prompt()]
+        at = 0
+        while at < len(prompt) or (not at and prompt.spans):
+            size = rng.randint(1, 5)
+            chunks.append(prompt[at : at + size])
+            at += size
+        mixed = [
+            str(one) if [kind for _, kind in one.spans] == [False] and len(one) else one
+            for one in chunks[1:]
+        ]
+        n = rng.randint(0, enc.count(prompt))
+        for source in (chunks, [chunks[0], *mixed, ""]):
+            assert enc.fits(iter(source), n) == enc.fits(prompt, n)
+            assert enc.truncate(iter(source), n) == enc.truncate(prompt, n)
+            for boundary in ("character", "pretoken"):
+                try:
+                    wanted = [*enc.split(prompt, 9, 2, boundary)]
+                except ValueError:
+                    assert name == "normalizer"
+                    continue
+                assert [*enc.split(iter(source), 9, 2, boundary)] == wanted
+
+
+def test_chunks_of_a_prompt_and_of_text() -> None:
+    for source in (["x", Prompt("y")], [b"x", C("y")], [Prompt(), b"x"]):
+        with pytest.raises(TypeError, match="these are mixed"):
+            CHAT.fits(source, 9)
+    with pytest.raises(TypeError, match="join the chunks"):
+        CHAT.truncate([Prompt("x")], 1, "left")
+    with pytest.raises(ValueError, match="must be the default"):
+        CHAT.fits([Prompt("x")], 1, allowed_special={"<s>"})
+    assert CHAT.truncate([Prompt(), "<|im_end|>", C("<s>")], 99).text == "<|im_end|>" + C("<s>")
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+def test_lone_surrogates_in_what_is_kept_of_a_prompt(errors: str) -> None:
+    """A part of a prompt has the characters that a part of its text has: U+FFFD for a lone
+    surrogate, one character for a pair, and escaped bytes as they are.
+    """
+    source = "\ud800a\udcff\ud83d\ude00"
+    kept = "\ufffda\udcff😀"
+    n = CHAT.count(source, errors=errors)
+    for side in ("right", "left"):
+        assert CHAT.truncate(source, n, side, errors=errors).text == kept
+        for prompt in (Prompt(source), C(source), Prompt("") + C(source)):
+            found = CHAT.truncate(prompt, 99, side, errors=errors)
+            assert str(found.text) == kept
+            assert found.n_tokens == CHAT.count(prompt, errors=errors)
+            for most in range(found.n_tokens):
+                part = CHAT.truncate(prompt, most, side, errors=errors)
+                assert str(part.text) in kept
+                assert part.n_tokens == CHAT.count(part.text, errors=errors) <= most
+        # Escaped bytes in control cannot complete those of a text, so they count as U+FFFD.
+        assert CHAT.count(C("\udcff"), errors=errors) == 3
 
 
 def edit(enc: streamtok.Encoding, law: Law, rng: random.Random, prompt: Prompt) -> None:

@@ -177,6 +177,26 @@ def test_arguments_of_transformers(source: str, arguments: dict[str, Any]) -> No
         assert encode_chat(model.tokenizer, messages, **arguments) == wanted
 
 
+def test_lone_surrogates_in_contents() -> None:
+    """U+FFFD, as in `Encoding.encode`; a pair in two parts is two of them."""
+    model = model_of(MACROS)
+    for content, text in (
+        ("a\udce9 \ud800<|end|>", "a\ufffd \ufffd<|end|>"),
+        ([{"text": "\ud83d"}, {"text": "\ude00"}], [{"text": "\ufffd"}] * 2),
+    ):
+        made, wanted = (
+            encode_chat(
+                streamtok.hf.Tokenizer(model.real),
+                [{"role": "user", "content": one}],
+                chat_template=MACROS,
+                bos_token="<s>",
+            )
+            for one in (content, text)
+        )
+        assert made == wanted
+        assert made.count(model.real.token_to_id("<|end|>")) == 1
+
+
 def test_reasoning_that_is_continued() -> None:
     model = model_of(CHATML)
     messages = [{"role": "user", "content": "Tea?"}, {"role": "assistant", "reasoning": "Hm, "}]

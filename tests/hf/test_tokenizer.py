@@ -69,6 +69,22 @@ def test_prompts() -> None:
         for wrong in ({"pair": "x"}, {"is_pretokenized": True}):
             with pytest.raises(TypeError):
                 ours.encode(hostile, **wrong)
+        ours.no_truncation()
+        for padding in (None, {"pad_id": 9, "direction": "left"}, {"pad_to_multiple_of": 8}):
+            for tokenizer in (ours, real):
+                tokenizer.no_padding()
+                if padding is not None:
+                    tokenizer.enable_padding(**padding)
+            batch = [benign, "hi", control, ""]
+            for encode in ("encode_batch", "encode_batch_fast"):
+                rows = getattr(ours, encode)(batch)
+                wanted = getattr(real, encode)([*map(str, batch)])
+                for name in ("ids", "tokens", "attention_mask", "special_tokens_mask"):
+                    assert [getattr(row, name) for row in rows] == [
+                        getattr(row, name) for row in wanted
+                    ]
+        rows = ours.encode_batch([hostile, "x"], add_special_tokens=False)
+        assert rows[0].ids.count(id) == 1
     refused = Tokenizer(models.BPE(dropout=0.5))
     assert refused.engine == "tokenizers"
     with pytest.raises(errors.UnsupportedPromptError, match="tokenizers encodes here"):

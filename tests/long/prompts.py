@@ -1,9 +1,10 @@
 """Random prompts of control and text against the law of `streamtok.reference.renaming`.
 
-    python -m tests.long.prompts FOLDER [--prompts N]
+    python -m tests.long.prompts FOLDER [ENCODING...] [--prompts N]
 
-checks so many prompts of each `tokenizer.json` below FOLDER, also against the law on top of
-tokenizers, which knows nothing of prompts. `python -m tests.long prompts` makes rounds.
+checks so many prompts of each bundled ENCODING, and of each `tokenizer.json` below FOLDER, these
+also against the law on top of tokenizers, which knows nothing of prompts.
+`python -m tests.long prompts` makes rounds.
 
 A round takes an encoding: bundled, of random tokens, with normalizers and flags of tokens, or a
 model of pieces. It makes prompts of tokens, parts of them, blanks and marks that compose, encodes
@@ -281,23 +282,25 @@ def one_round(seed: int) -> collections.Counter[str]:
     return counts
 
 
-def check_file(path: Path, n_prompts: int) -> collections.Counter[str]:
-    """Check prompts of a file."""
-    encoding = streamtok.load(path)
+def check_many(
+    encoding: streamtok.Encoding, path: Path | None, n_prompts: int
+) -> collections.Counter[str]:
+    """Check prompts of an encoding. path: of its file."""
     law, rng = Law(encoding), random.Random(1)
     counts: collections.Counter[str] = collections.Counter()
     try:
         encoding.encode(Prompt())
     except UnsupportedPromptError as error:
         assert law.is_refused
-        print(f"{path}: refused: {error}")
+        print(f"refused: {error}")
         return counts
-    real = FileLaw(path)
+    real = law if path is None else FileLaw(path)
     for _ in range(n_prompts):
         prompt = random_spans(rng, law.tokens)
         counts["as their text"] += check_prompt(law, prompt, rng)
         counts["prompts"] += 1
-        assert real.encode(prompt) == encoding.encode(prompt), f"tokenizers: {prompt!r}"
+        if path is not None:
+            assert real.encode(prompt) == encoding.encode(prompt), f"tokenizers: {prompt!r}"
     return counts
 
 
@@ -308,10 +311,16 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path)
+    parser.add_argument("encodings", nargs="*", default=[])
     parser.add_argument("--prompts", type=int, default=1000, help="of each file; default: 1000")
     options = parser.parse_args()
+    for name in options.encodings:
+        found = check_many(streamtok.get_encoding(name), None, options.prompts)
+        print(f"{name}: {dict(found)}", flush=True)
     for path in sorted(options.folder.rglob("tokenizer.json")):
-        print(f"{path}: {dict(check_file(path, options.prompts))}", flush=True)
+        print(
+            f"{path}: {dict(check_many(streamtok.load(path), path, options.prompts))}", flush=True
+        )
     return 0
 
 

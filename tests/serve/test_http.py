@@ -104,6 +104,26 @@ def test_bytes_that_are_not_utf8(errors: Any) -> None:
                 assert response.json()["tokens"] == wanted
 
 
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+def test_messages_that_are_not_utf8(errors: Any) -> None:
+    """The bytes are those of contents: text, whatever they are beside."""
+    with served(HARMONY, errors=errors, chat_template=TEMPLATE) as client:
+        for text in (b"caf\xe9", b"\xff<|end|>", b"<|end|\xc3>"):
+            body = b'{"messages": [{"role": "user", "content": "' + text + b'"}]}'
+            response = client.post("/tokenize", content=body)
+            if errors == "strict":
+                assert response.status_code == 400
+                at = len(text[: text.index(max(text))]) + body.index(text)
+                assert f"byte {at} of the body" in response.json()["error"]["message"]
+                continue
+            prompt = Control("<|startoftext|><|start|>user<|message|>")
+            prompt += text.decode("utf-8", errors) + Control("<|end|><|start|>assistant")
+            ids = response.json()["tokens"]
+            assert ids == HARMONY.encode(prompt, errors=errors)
+            if errors == "surrogateescape":
+                assert text in HARMONY.decode_bytes(ids)
+
+
 def test_token_strings_and_special_tokens() -> None:
     with served(BERT_LIKE) as client:
         for add in (True, False):
