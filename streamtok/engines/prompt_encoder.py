@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.encode import (
-    ARRAY,
+    LIST,
     GivenToken,
     PromptRules,
     SpecialMatcher,
@@ -131,7 +131,7 @@ class PromptEncoder(PlainTexts):
         prompt: Prompt,
         template: Template,
         allowed_special: AllowedSpecial,
-        disallowed_special: DisallowedSpecial,
+        _: DisallowedSpecial,
         errors: str,
         output: Output[Any],
         add_special_tokens: bool = False,
@@ -167,14 +167,14 @@ class PromptEncoder(PlainTexts):
     def _by_stretches(self, prompt: Prompt | Text, errors: str) -> Any:
         """The ids, where the pattern cuts whole texts only: what is between tokens, each."""
         parts, _, _ = self.finder.parts(prompt, None, True)
-        rows = [np.empty(0, np.uint32)]
+        ids: list[int] = []
         for is_token, group in itertools.groupby(parts, lambda part: type(part) is GivenToken):
             if is_token:
-                rows.append(np.array([token.id for token in group], np.uint32))
+                ids += [token.id for token in group]
                 continue
             text = b"".join([text_bytes(part, errors) for part in group if part is not None])
-            rows.append(self.engine.encode(text, self.matcher, errors, ARRAY))
-        return np.concatenate(rows)
+            ids.extend(self.engine.encode(text, self.matcher, errors, LIST))
+        return np.array(ids, np.uint32)
 
 
 def check_allowed(allowed_special: AllowedSpecial) -> None:

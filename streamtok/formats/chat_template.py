@@ -53,7 +53,7 @@ _SIMPLE = re.compile(r"(?:[^{}]|\{\w*\})*")  # a template for `format` that read
 
 
 class ChatTemplate:
-    """A chat template and the encoding of its model."""
+    """A chat template and the encoding of its model. Immutable, but for a cache."""
 
     def __init__(
         self, source: str, encoding: Encoding, tokens: Mapping[str, Control] | None = None
@@ -66,7 +66,11 @@ class ChatTemplate:
         self._plain, self._marking = plain.from_string(source), marking.from_string(source)
         self._tokens = {**(tokens or {})}
         self._encoding = encoding
-        literals = "\0".join(_literals(plain.parse(source)))
+        nodes_found = plain.parse(source).find_all((nodes.TemplateData, nodes.Const))
+        written = [
+            getattr(node, "data", None) or getattr(node, "value", "") for node in nodes_found
+        ]
+        literals = "\0".join(text for text in written if isinstance(text, str))
         control = encoding.control_tokens
         is_special = encoding.special_tokens_set.__contains__
         self._control = frozenset(
@@ -198,14 +202,6 @@ def _check_same(prompt: Prompt, expected: str) -> None:
     )
 
 
-def _literals(template: nodes.Template) -> Iterable[str]:
-    """The texts that are written in a template."""
-    for node in template.find_all((nodes.TemplateData, nodes.Const)):
-        text = getattr(node, "data", None) or getattr(node, "value", None)
-        if isinstance(text, str):
-            yield text
-
-
 class _Generation(Extension):
     """`{% generation %}`, which transformers knows: it has no effect on the text."""
 
@@ -284,9 +280,6 @@ class _MarkedLiterals(CodeGenerator):
             self.write(f"environment.literal({node.value!r})")
         else:
             super().visit_Const(node, frame)
-
-    def visit_TemplateData(self, node: nodes.TemplateData, frame: Any) -> None:
-        self.write(f"environment.literal({node.data!r})")
 
     def _output_const_repr(self, group: Iterable[Any]) -> str:
         return f"environment.literal({''.join(map(str, group))!r})"
