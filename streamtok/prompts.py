@@ -4,12 +4,10 @@ A prompt is a template, whose special tokens are meant, and content from users, 
 whatever it says. A `Prompt` is a sequence of spans of control and of text; a `Control` is a Prompt
 that is control throughout: what the author of a program wrote.
 
-    Control("<|im_start|>user\\n{}<|im_end|>\\n").format(user)
-
-Neither is a str, and a str is text, always. So nothing makes control of text but the call
-`Control(...)`. If they were derived from str, `"".join` and f-strings would lose what is control
-without an error, other libraries would find control tokens in the content, and `Control("x")` would
-be the same key of a cache as the text "x". Methods that are not defined here raise.
+Neither is a str, and a str is text, always: nothing makes control of text but `Control(...)`. If
+they were derived from str, `"".join` and f-strings would lose what is control without an error,
+other libraries would find control tokens in the content, and `Control("x")` would be the same key
+of a cache as the text "x". Methods that are not defined here raise.
 
 Spans are canonical: neighbours of one kind are one span, and an empty span of control is left out.
 An empty span of text stays, because it is a border: control before and after it is two pieces,
@@ -174,8 +172,8 @@ class Control(Prompt):
         return f"Control({str(self)!r})"
 
     def format(self, /, *args: Any, **kwargs: Any) -> Prompt:
-        """Prompt: as `str.format`. What is put in is text; a Control, a Prompt or a t-string keeps
-        its spans in a field without conversion and format specification.
+        """Prompt: as `str.format`. What is put in is text, but for a Control, a Prompt or a t-string
+        in a field without conversion and format specification.
         """
         return _Fields().filled(str(self), args, kwargs)
 
@@ -184,9 +182,7 @@ class Control(Prompt):
         return _Fields().filled(str(self), (), values)
 
     def __mod__(self, values: Any) -> Prompt:
-        """Prompt: as `str % values`. What is put in is text; a Control, a Prompt or a t-string
-        keeps its spans where the conversion is a bare `%s`. No `*` for a width.
-        """
+        """Prompt: as `str % values`; see `format`. No `*` for a width."""
         template, spans, last = str(self), [], 0
         template % values  # raises what is wrong
         given = iter(values if isinstance(values, tuple) else (values,))

@@ -1,9 +1,8 @@
 """Where control tokens are in a prompt: in each run of control by itself.
 
-As the crate `tokenizers` finds added tokens in a text: those that are not `normalized` first, then
-the others in the stretches between these, and of those that begin at one place the one preferred.
-Other added tokens are looked for, too, since they may hide control tokens; the core finds them once
-more, in text and control together.
+Step 1 of `reference/renaming.py`, also for runs that come in chunks. Other added tokens are looked
+for, too, since they may hide control tokens; the core finds them once more, in text and control
+together.
 """
 
 from __future__ import annotations

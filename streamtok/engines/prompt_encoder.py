@@ -1,13 +1,8 @@
-"""Prompts to ids: which tokens are control, where they are found, and what is encoded between them.
+"""Prompts to ids, by the law of `reference/renaming.py`.
 
-The law is `reference/renaming.py`, in short:
-
-1. Control tokens are found in each run of control by itself.
-2. All else is encoded as if these were the only control tokens. So other added tokens, normalizers,
-   pre-tokens and merges go across the borders of spans.
-
-A `ControlFinder` does the first step. The core does the second: it takes texts and tokens in a row
-(`Tail.encode`), and finds added tokens that are not control, but no others.
+A `ControlFinder` finds the control tokens in each run of control. The core does the rest: it takes
+texts and tokens in a row (`Tail.encode`), and finds added tokens that are not control, but no
+others. So these, normalizers, pre-tokens and merges go across the borders of spans.
 """
 
 from __future__ import annotations
@@ -173,15 +168,13 @@ class PromptEncoder(PlainTexts):
                 ids += [token.id for token in group]
                 continue
             text = b"".join([text_bytes(part, errors) for part in group if part is not None])
-            ids.extend(self.engine.encode(text, self.matcher, errors, LIST))
+            made: list[int] = self.engine.encode(text, self.matcher, errors, LIST)
+            ids += made
         return np.array(ids, np.uint32)
 
 
 def check_allowed(allowed_special: AllowedSpecial) -> None:
-    """Raise ValueError for a setting that a prompt contradicts, which says itself what is control.
-
-    Both `disallowed_special` and the default of `allowed_special` do not matter for it.
-    """
+    """Raise ValueError for a setting that a prompt contradicts."""
     if allowed_special != "all" and allowed_special:
         raise ValueError(
             'of a Prompt, allowed_special must be the default or "all", not '

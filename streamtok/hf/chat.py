@@ -33,10 +33,9 @@ def encode_chat(
 
     The arguments are those of transformers' `apply_chat_template`, and so are the ids, unless the
     text of a control token is in a content, a name, a tool or a variable: there it is text, and
-    ends no turn. Control are the special tokens, the added tokens that the template writes, the
-    usual names of roles, and variables that are named after tokens, as `bos_token`. A
-    `streamtok.Control` or `Prompt` in place of a str keeps what it says: `<think>` of the model's
-    own, for example.
+    ends no turn. Control is what the template writes, with the usual names of roles and variables
+    named after tokens, as `bos_token`. A `streamtok.Control` or `Prompt` in place of a str keeps
+    what it says: `<think>` of the model's own, for example.
 
     tokenizer: a fast one of transformers, which gets streamtok's engine as by `accelerate`; or a
     `streamtok.hf.Tokenizer`, with `chat_template` and the variables that it needs. Raises

@@ -8,10 +8,10 @@
    and encode with the names in place of all control tokens.
 3. Put the ids back.
 
-So text makes no control token, since a name stands only where step 1 put it, and step 1 has not
-seen the text. For the same reason text destroys none. And where the plain search finds the same
-control tokens at the same places, the ids are those of the plain text: no part of an encoder reads
-a token's name, only where it is, and whether its first and its last character belong to a word.
+So text makes no control token and destroys none: a name stands only where step 1 put it, and step 1
+has not seen the text. And where the plain search finds the same control tokens at the same places,
+the ids are those of the plain text: no part of an encoder reads a token's name, only where it is,
+and whether its first and its last character belong to a word.
 """
 
 from __future__ import annotations

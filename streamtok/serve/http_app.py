@@ -7,8 +7,8 @@
     GET  /health
 
 Unlike in vLLM, the text of a special token is plain text unless the service is told otherwise: a
-prompt may be that of a user. In a list of parts, an object has text whose tokens are meant, and a
-string is text; messages are encoded by a chat template in the same way. A long text is encoded on
+prompt may be that of a user. In a list of parts, only {"control": …} has tokens that are meant;
+messages are encoded by a chat template in the same way. A long text is encoded on
 another thread, as many at once as there are processors, in the order in which they came; a short
 one is encoded at once, so it does not wait for long ones. The requests under way, their bytes and
 their time are limited; `/health` is answered whatever the others do. Errors are those of OpenAI's
