@@ -172,8 +172,8 @@ class Control(Prompt):
         return f"Control({str(self)!r})"
 
     def format(self, /, *args: Any, **kwargs: Any) -> Prompt:
-        """Prompt: as `str.format`. What is put in is text, but for a Control, a Prompt or a t-string
-        in a field without conversion and format specification.
+        """Prompt: as `str.format`. What is put in is text, but for a Control, a Prompt or a
+        t-string in a field without conversion and format specification.
         """
         return _Fields().filled(str(self), args, kwargs)
 

@@ -220,19 +220,15 @@ class _Namespace(Namespace):
     """Jinja's, without names that lead to Python's internals."""
 
     def __init__(*args: Any, **kwargs: Any) -> None:  # so that `self` may be a name
-        attributes = dict(*args[1:], **kwargs)
-        for name in attributes:
-            _check_name(name)
-        Namespace.__init__(args[0], attributes)
+        self: Any = args[0]
+        Namespace.__init__(self)
+        for name, value in dict(*args[1:], **kwargs).items():
+            self[name] = value
 
     def __setitem__(self, name: str, value: Any) -> None:
-        _check_name(name)
+        if isinstance(name, str) and name.startswith("_"):
+            raise jinja2.exceptions.SecurityError(f"a namespace has no attribute {name!r}")
         super().__setitem__(name, value)
-
-
-def _check_name(name: Any) -> None:
-    if isinstance(name, str) and name.startswith("_"):
-        raise jinja2.exceptions.SecurityError(f"a namespace has no attribute {name!r}")
 
 
 def _to_json(

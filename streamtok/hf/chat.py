@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -59,11 +58,18 @@ def encode_chat(
     elif hasattr(tokenizer, "backend_tokenizer"):
         backend = accelerate(tokenizer).backend_tokenizer
         chat_template = tokenizer.get_chat_template(chat_template, tools)
-        render = functools.partial(_rendered, tokenizer)
+
+        def render(data: Any, template: Any = _DATA, **settings: Any) -> str:
+            given = {**dict(zip(("tools", "documents"), data[1:], strict=True)), **settings}
+            text: str = tokenizer.apply_chat_template(
+                data[0], chat_template=template, tokenize=False, **given
+            )
+            return text
+
         settings = options | with_prompts(variables, str)
-        expected = render(with_prompts(data, str), template=chat_template, **settings)
+        expected = render(with_prompts(data, str), chat_template, **settings)
         # What it gives to a template: functions as tools, and messages that are objects, as JSON.
-        data = _as_json(data, functools.partial(render, template=_DATA))
+        data = _as_json(data, render)
         variables = tokenizer.special_tokens_map | variables
     else:
         kind = type(tokenizer).__name__
@@ -78,18 +84,6 @@ def encode_chat(
     template = compiled.chat_template(chat_template)
     variables |= {"tools": tools, "documents": documents}
     return template.encode(template.prompt(messages, variables, expected=expected, **options))
-
-
-def _rendered(tokenizer: Any, data: list[Any], template: str, **options: Any) -> str:
-    messages, tools, documents = data
-    return tokenizer.apply_chat_template(  # type: ignore[no-any-return]
-        messages,
-        tools=tools,
-        documents=documents,
-        chat_template=template,
-        tokenize=False,
-        **options,
-    )
 
 
 def _as_json(value: Any, write: Callable[[Any], str]) -> Any:
