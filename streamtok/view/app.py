@@ -69,6 +69,7 @@ def make_app(
         "text": text if given is None else given.text,
         "longest_stream": tab_answers.LONGEST_STREAM,
         "longest_text": tab_answers.LONGEST_TEXT,
+        "longest_merges": tab_answers.LONGEST_MERGES,
         "given": None
         if given is None
         else {"name": given.name, "is_whole": given.is_whole, "is_utf8": given.is_utf8},

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import functools
+import itertools
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
 
 from .._core.encode import text_bytes
+from ..answers.views import vocabulary_view
 from ..answers.views.comparison import MOST_ENCODINGS, compare_encodings
 from ..answers.views.lanes import make_lanes
+from ..answers.views.merges import pretokens, trace_merges
 from ..answers.views.tokens import describe_ids
+from ..answers.views.visible import visible
 from ..encoding import Encoding
+from ..registry import get_encoding
 from ..special_tokens import special_settings
+from .chat import template_of
 from .questions import Answer, Question, Refused
 
 LONGEST_TEXT = 1 << 20  # characters: the page sends all of them with each key
 LONGEST_STREAM = 1 << 14  # characters: each step of the stream is sent to the page
+LONGEST_MERGES = 1000  # characters: the beginning of a text, of which one pre-token is chosen
+LONGEST_PRETOKEN = 128  # bytes: each merge is sent with all that is left to merge
 MOST_BOXES = 3000  # tokens of a text that are drawn; the totals are of all
+_MOST_CANDIDATES = 12  # pairs that are shown before a merge
+_MOST_ODD = 16  # tokens of a list of odd ones
+_MOST_FOUND = 60  # tokens of a search
+_MOST_NODES = 600  # of a tree of merges that is drawn
+_CHAT = "o200k_harmony"  # for encodings without tokens for turns
 
 
 class _OfText(Struct):
@@ -32,6 +46,7 @@ class TextQuestion(_OfText):
     """Counts, and the tokens around an offset. at: the cursor, in UTF-16 as JavaScript counts."""
 
     at: Annotated[int, Meta(ge=0)]
+    beside: Encoding | None = None  # its tokens are counted, too
 
     def answer(self) -> Answer:
         """`first` is the number of the first token; `start` of a token is in UTF-16, too."""
@@ -44,6 +59,7 @@ class TextQuestion(_OfText):
         tokens = describe_ids(self.encoding, ids[drawn])
         return {
             "n_tokens": len(ids),
+            "n_beside": None if self.beside is None else self.beside.count(text, **how),
             "characters": len(text),
             "bytes": len(text_bytes(text, "strict")),
             "first": first,
@@ -60,6 +76,83 @@ class IdsQuestion(_OfText):
     def answer(self) -> Answer:
         text = _within(self.text, LONGEST_TEXT)
         return {"ids": self.encoding.encode(text, **special_settings(self.special))}
+
+
+class CountQuestion(Struct):
+    """How many tokens each text has in each encoding. Special tokens are plain text."""
+
+    encodings: Annotated[list[Encoding], Meta(min_length=1, max_length=MOST_ENCODINGS)]
+    texts: Annotated[list[str], Meta(max_length=100)]
+
+    def answer(self) -> Answer:
+        _within("".join(self.texts), LONGEST_TEXT)
+        return {
+            "counts": [
+                [one.count(text, **special_settings("plain")) for text in self.texts]
+                for one in self.encodings
+            ]
+        }
+
+
+class Turn(Struct):
+    """What one side of a chat says. A role that the form has not is the user's."""
+
+    role: str
+    content: str
+
+
+class ChatQuestion(Struct):
+    """A chat as a `Prompt`, and what it would be as one str with special tokens allowed.
+
+    turns: None for an example, in which the user forges a turn.
+    """
+
+    encoding: Encoding
+    turns: Annotated[list[Turn], Meta(max_length=50)] | None = None
+
+    def answer(self) -> Answer:
+        """The tokens of both ways. `kind` is "control", "text", or "both" where a token joins the
+        two; "forged" in the second way is a control token that a content wrote.
+        """
+        encoding = self.encoding if template_of(self.encoding) else get_encoding(_CHAT)
+        template = template_of(encoding)
+        assert template is not None  # _CHAT has one
+        user = template.roles[1]
+        turns = [
+            Turn(turn.role if turn.role in template.roles else user, turn.content)
+            for turn in self.turns or []
+        ] or [
+            Turn(template.roles[0], "You sell tea."),
+            Turn(user, template.forged_turn()),
+        ]
+        _within("".join(turn.content for turn in turns), LONGEST_STREAM)
+        prompt = template.prompt((turn.role, turn.content) for turn in turns)
+        kinds = np.repeat(
+            [is_control for _, is_control in prompt.spans], [len(text) for text, _ in prompt.spans]
+        )
+
+        def tokens(ids: Any, spans: Any) -> list[Answer]:
+            described = zip(describe_ids(encoding, ids), spans.tolist(), strict=True)
+            return [
+                {**token.as_json(), "kind": kind_of(token.bytes, kinds[start:stop])}
+                for token, (start, stop) in described
+            ]
+
+        def kind_of(token: bytes, of_characters: Any) -> str:
+            if of_characters.all():
+                return "control"
+            if token.decode("utf-8", "replace") in encoding.control_tokens:
+                return "forged"
+            return "both" if of_characters.any() else "text"
+
+        return {
+            "encoding": encoding.name,
+            "template": template.name,
+            "roles": template.roles,
+            "turns": [{"role": turn.role, "content": turn.content} for turn in turns],
+            "prompt": tokens(*encoding.encode_with_offsets(prompt)),
+            "str": tokens(*encoding.encode_with_offsets(str(prompt), allowed_special="all")),
+        }
 
 
 class StreamQuestion(Struct):
@@ -105,12 +198,148 @@ class CompareQuestion(Struct):
         }
 
 
+class MergesQuestion(Struct):
+    """The pre-tokens of a text, and the merges of one of them.
+
+    chosen: its number; None for the first that becomes several tokens.
+    """
+
+    encoding: Encoding
+    text: str
+    chosen: Annotated[int, Meta(ge=0)] | None = None
+
+    def answer(self) -> Answer:
+        """`states` are what is left to merge before each merge, and at last the result."""
+        parts = pretokens(self.encoding, _within(self.text, LONGEST_MERGES))
+        pieces = [part.encode() for part in parts]
+        chosen = self.chosen
+        if chosen is None:
+            several = (
+                at
+                for at, piece in enumerate(pieces)
+                if len(piece) <= LONGEST_PRETOKEN
+                and len(self.encoding.definition.encoder.encode_pretoken(piece)) > 1
+            )
+            chosen = next(several, 0)
+        shown = [{"shown": visible(piece), "bytes": piece.hex()} for piece in pieces]
+        if not pieces:
+            return {"pretokens": shown, "chosen": None, "states": []}
+        if chosen >= len(pieces):
+            raise Refused(f"the text has {len(pieces)} pre-tokens, not {chosen + 1}")
+        if len(pieces[chosen]) > LONGEST_PRETOKEN:
+            raise Refused(
+                f"the pre-token has {len(pieces[chosen])} bytes: at most {LONGEST_PRETOKEN} can be "
+                "followed step by step"
+            )
+        trace = trace_merges(self.encoding, pieces[chosen])
+        states = []
+        for before, step in itertools.pairwise(trace.steps):
+            if step.kind == "merged":
+                candidates = sorted(
+                    (one.rank, one.left, one.right) for one in before.heap if not one.is_stale
+                )
+                states.append(
+                    {
+                        "parts": [part.as_json() for part in before.parts],
+                        "candidates": candidates[:_MOST_CANDIDATES],
+                        "n_candidates": len(candidates),
+                    }
+                )
+        result = []
+        at = 0
+        for token in describe_ids(self.encoding, trace.ids):
+            result.append({**token.as_json(), "at": at})
+            at += len(token.bytes)
+        states.append({"parts": result, "candidates": [], "n_candidates": 0})
+        return {
+            "pretokens": shown,
+            "chosen": chosen,
+            "states": states,
+            "is_whole_token": trace.is_whole_token,
+        }
+
+
+class OddQuestion(Struct):
+    """Lists of tokens that are odd in some way: how many there are, and the first."""
+
+    encoding: Encoding
+
+    def answer(self) -> Answer:
+        return {"lists": _odd_tokens(self.encoding)}
+
+
+@functools.lru_cache(maxsize=8)
+def _odd_tokens(encoding: Encoding) -> dict[str, Answer]:
+    """Costs about a second for 100,000 tokens."""
+    unreachable = vocabulary_view.unreachable(encoding)
+    halves = vocabulary_view.half_characters(encoding)
+    halves.sort(key=lambda token: -len(token.bytes))
+    specials = sorted(encoding.definition.specials.ids)
+    longest = vocabulary_view.longest(encoding, _MOST_ODD)
+    return {
+        "unreachable": _listed(unreachable),
+        "longest": {"n_tokens": None, "tokens": [one.as_json() for one in longest]},
+        "special": {
+            "n_tokens": len(specials),
+            "tokens": [one.as_json() for one in describe_ids(encoding, specials[:_MOST_ODD])],
+        },
+        "half": _listed(halves),
+    }
+
+
+class SearchQuestion(Struct):
+    """The tokens that contain a text, or that have this id."""
+
+    encoding: Encoding
+    query: Annotated[str, Meta(min_length=1, max_length=1000)]
+
+    def answer(self) -> Answer:
+        found = vocabulary_view.find_text(self.encoding, self.query)
+        if self.query.isdecimal() and len(self.query) < 10:
+            with_id = [one for one in _known(self.encoding, int(self.query)) if one not in found]
+            found = [*with_id, *found]
+        return _listed(found, _MOST_FOUND)
+
+
+class TokenQuestion(Struct):
+    """`TokenPage.as_json`; of a token of very many merges without its tree."""
+
+    encoding: Encoding
+    id: Annotated[int, Meta(ge=0)]
+
+    def answer(self) -> Answer:
+        if not _known(self.encoding, self.id):
+            raise Refused(f"{self.encoding.name} has no id {self.id}", 422)
+        page = vocabulary_view.token_page(self.encoding, self.id)
+        size = len(page.merge_tree)
+        tree = page.merge_tree if size <= _MOST_NODES else []
+        return {**page.as_json(), "merge_tree": [node.as_json() for node in tree], "n_nodes": size}
+
+
 QUESTIONS: dict[str, type[Question]] = {
     "text": TextQuestion,
     "ids": IdsQuestion,
+    "count": CountQuestion,
+    "chat": ChatQuestion,
     "stream": StreamQuestion,
     "compare": CompareQuestion,
+    "merges": MergesQuestion,
+    "odd": OddQuestion,
+    "search": SearchQuestion,
+    "token": TokenQuestion,
 }
+
+
+def _listed(tokens: list[Any], most: int = _MOST_ODD) -> Answer:
+    return {"n_tokens": len(tokens), "tokens": [one.as_json() for one in tokens[:most]]}
+
+
+def _known(encoding: Encoding, id: int) -> list[Any]:
+    """The token of an id, or nothing if there is none."""
+    try:
+        return list(describe_ids(encoding, [id]))
+    except (KeyError, OverflowError):
+        return []
 
 
 def _within(text: str, limit: int) -> str:

@@ -23,8 +23,8 @@ LATE: dict[str, tuple[str, Do, Do, str]] = {
         "document.querySelector('#text-tokens .t')?.token.id === 13225"),
     "stream": ("stream", lambda page: set_size(page, 1), lambda page: set_size(page, 5),
         "document.querySelector('#stream-feed').textContent === '0 of 8 chunks'"),
-    "compare": ("compare", select("#compare-1", "gpt2"), select("#compare-1", "p50k_base"),
-        "document.querySelectorAll('#compare-columns h2')[1].textContent === 'p50k_base'"),
+    "compare": ("compare", select("#compare-2", "gpt2"), select("#compare-2", "p50k_base"),
+        "document.querySelectorAll('#compare-columns h2')[2].textContent === 'p50k_base'"),
 }  # fmt: skip
 
 

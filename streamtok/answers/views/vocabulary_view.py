@@ -150,11 +150,14 @@ def half_characters(encoding: Encoding) -> list[Token]:
     return list(describe_ids(encoding, [id for id, text in _texts(encoding) if text is None]))
 
 
-def longest(encoding: Encoding) -> list[Token]:
-    """list[Token]: the longest first, special ones not; of equals the smaller id first."""
+def longest(encoding: Encoding, limit: int | None = None) -> list[Token]:
+    """list[Token]: the longest first, special ones not; of equals the smaller id first.
+
+    limit: how many, where it is not all of them.
+    """
     ids = _ordinary_ids(encoding)
     ids.sort(key=lambda id: (-len(encoding.decode_single_token_bytes(id)), id))
-    return list(describe_ids(encoding, ids))
+    return list(describe_ids(encoding, ids[:limit]))
 
 
 def duplicates(encoding: Encoding) -> list[Duplicates]:

@@ -10,22 +10,23 @@ const MOST = 4;
 export class CompareTab extends Tab {
   constructor(page) {
     super(page, "compare");
-    const start = ["r50k_base", "cl100k_base", "o200k_base"].filter((name) => name !== page.about.first);
-    for (let i = 1; i < MOST; i += 1) {
+    const start = ["r50k_base", "cl100k_base"].filter((name) => ![page.encoding, page.beside].includes(name));
+    // The first two are the page's.
+    for (let i = 2; i < MOST; i += 1) {
       const choice = make("select", { id: `compare-${i}` }, make("option", { value: "" }, "none"));
       for (const name of page.about.encodings) choice.append(make("option", { value: name }, name));
-      choice.value = start[i - 1] ?? "";
+      choice.value = start[i - 2] ?? "";
       choice.addEventListener("change", () => this.load());
-      $("compare-choices").append(make("label", {}, i === 1 ? "with " : "and ", choice));
+      $("compare-choices").append(make("label", {}, "also ", choice));
     }
   }
 
   load() {
     const chosen = [...$("compare-choices").querySelectorAll("select")].map((one) => one.value);
-    const encodings = [...new Set([this.page.encoding, ...chosen.filter((name) => name)])];
+    const encodings = [...new Set([this.page.encoding, this.page.beside, ...chosen])].filter((name) => name);
     const [text, cut] = this.beginning(this.page.about.longest_text);
     const question = { encodings, text, special: this.page.special };
-    $("compare-note").textContent = `The text of the tab Text${cut} in ${this.page.encoding} and up to three others. ` +
+    $("compare-note").textContent = `The text of the tab Text${cut} in ${encodings.join(", ")}. ` +
       "Underlined: tokens that differ." + (text ? "" : " Type a text in the tab Text to compare.");
     return this.asking(async (isLast) => {
       const found = await post("compare", question);
@@ -33,17 +34,14 @@ export class CompareTab extends Tab {
     });
   }
 
-  clear() {
-    for (const id of ["compare-columns", "compare-counts", "compare-detail"]) $(id).replaceChildren();
-  }
-
   show(found) {
     $("compare-columns").replaceChildren(...found.columns.map((column, i) => {
       const title = make("h2", { id: `compare-title-${i}` }, column.encoding);
       const list = make("div", { class: "tokens small", "aria-labelledby": title.id });
-      new TokenList(list, $("compare-detail")).set(wholeCharacters(column.tokens.map((token, at) => (
+      const tokens = new TokenList(list, $("compare-detail"));
+      tokens.set(wholeCharacters(column.tokens.map((token, at) => (
         token.is_same ? tokenBox(token, at, "", "the same token in each encoding")
-          : tokenBox(token, at, "differs", "not a token here in each encoding")))));
+          : tokenBox(token, at, "differs", "not a token here in each encoding"))), tokens));
       const cut = column.tokens.length < column.n_tokens
         ? `, first ${whole(column.tokens.length)} shown` : "";
       const about = `${whole(column.n_tokens)} tokens, ` +

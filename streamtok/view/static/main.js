@@ -1,30 +1,57 @@
 // Starts the page: what the server says about itself, the tabs, and what all of them share.
 
 import { get } from "./api.js";
-import { $, make } from "./elements.js";
+import { ChatTab } from "./chat_tab.js";
 import { CompareTab } from "./compare_tab.js";
+import { $, make, onClick } from "./elements.js";
+import { saveHtml, saveImage } from "./export.js";
+import { LanguagesTab } from "./languages_tab.js";
+import { MergesTab } from "./merges_tab.js";
 import { StreamTab } from "./stream_tab.js";
 import { TextTab } from "./text_tab.js";
+import { VocabularyTab } from "./vocabulary_tab.js";
 
 class Page {
   constructor(about) {
     this.about = about;
-    for (const name of about.encodings) $("encoding").append(make("option", { value: name }, name));
+    for (const id of ["encoding", "beside"]) {
+      $(id).append(...about.encodings.map((name) => make("option", { value: name }, name)));
+    }
     $("encoding").value = about.first;
+    $("beside").value = about.first === "o200k_base" ? "cl100k_base" : "o200k_base";
     this.text = new TextTab(this);
     this.tabs = {
       text: this.text,
+      chat: new ChatTab(this),
       stream: new StreamTab(this),
       compare: new CompareTab(this),
+      merges: new MergesTab(this),
+      vocabulary: new VocabularyTab(this),
+      languages: new LanguagesTab(this),
     };
-    for (const id of ["encoding", "special"]) {
+    for (const id of ["encoding", "beside", "special"]) {
       $(id).addEventListener("change", () => this.onSettings());
     }
     window.addEventListener("hashchange", () => this.onHash());
+    for (const [id, save] of [["save-html", saveHtml], ["save-image", saveImage]]) {
+      onClick(id, () => this.save(save));
+    }
+    const nav = document.querySelector("nav");
+    // Which sides have more tabs than fit.
+    const sayMore = () => {
+      const rest = nav.scrollWidth - nav.clientWidth - nav.scrollLeft;
+      nav.dataset.more = `${nav.scrollLeft > 1 ? "left" : ""} ${rest > 1 ? "right" : ""}`;
+    };
+    nav.addEventListener("scroll", sayMore);
+    new ResizeObserver(sayMore).observe(nav);
   }
 
   get encoding() {
     return $("encoding").value;
+  }
+
+  get beside() {
+    return $("beside").value;
   }
 
   get special() {
@@ -42,6 +69,7 @@ class Page {
       $(`panel-${one}`).hidden = one !== name;
       $(`tab-${one}`).ariaCurrent = one === name ? "page" : null;
     }
+    $(`tab-${name}`).scrollIntoView({ block: "nearest", inline: "center" });
     this.shown.onShow();
   }
 
@@ -49,6 +77,15 @@ class Page {
     this.settle();
     this.text.load();
     if (this.shown !== this.text) this.shown.load();
+  }
+
+  async save(save) {
+    try {
+      await save(this.shown.panel, `${$("encoding").value}, special tokens: ${$("special").selectedOptions[0].text}`);
+      this.settle();
+    } catch (error) {
+      this.fail(`Nothing was saved: ${error.message}`);
+    }
   }
 
   fail(message) {
@@ -65,8 +102,8 @@ async function start() {
   // The token in the URL has become a cookie. It need not stay in the history.
   if (location.search) history.replaceState(null, "", location.pathname + location.hash);
   try {
-    const page = new Page(await get("about"));
-    page.text.setGiven(page.about.given, page.about.text);
+    const page = new Page(await get("api/about"));
+    page.text.open(page.about.given, page.about.text);
     page.onHash();
     if (!page.shown) location.hash = "text";
     document.documentElement.dataset.ready = "true";

@@ -17,8 +17,8 @@ const REASONS = {
 export class StreamTab extends Tab {
   constructor(page) {
     super(page, "stream");
-    this.naive = new TokenList($("naive-tokens"), $("stream-detail"));
-    this.exact = new TokenList($("exact-tokens"), $("stream-detail"));
+    this.naive = new TokenList($("naive-tokens"), $("stream-detail"), undefined, true);
+    this.exact = new TokenList($("exact-tokens"), $("stream-detail"), undefined, true);
     this.timer = null;
     onClick("stream-play", () => (this.timer ? this.pause() : this.play()));
     onClick("stream-step", () => this.go(this.at + 1));
@@ -26,7 +26,7 @@ export class StreamTab extends Tab {
     onClick("stream-end", () => this.go(this.last));
     $("stream-size").addEventListener("input", () => this.sayBytes());
     $("stream-size").addEventListener("change", () => this.load());
-    this.clear();
+    this.show({ chunks: [], tokens: 0 });
   }
 
   sayBytes() {
@@ -52,10 +52,6 @@ export class StreamTab extends Tab {
         (text ? "" : " Type a text in the tab Text first.");
       this.show(lanes);
     });
-  }
-
-  clear() {
-    this.show({ chunks: [], tokens: 0 });
   }
 
   show(lanes) {
@@ -88,19 +84,19 @@ export class StreamTab extends Tab {
     const exact = seen.flatMap((one) => one.exact.map((token) => ({ token, chunk: one })));
     // What belongs to the last chunk is new.
     const isNew = (one) => (one.chunk === chunk ? "new" : "");
-    const drawn = (lane, box) => {
+    const draw = (list, lane, box) => {
       const first = Math.max(lane.length - MOST, 0);
-      return wholeCharacters(lane.slice(first).map((one, i) => box(one, first + i)));
+      list.set(wholeCharacters(lane.slice(first).map((one, i) => box(one, first + i)), list));
     };
-    this.naive.set(drawn(naive, (one, i) => {
+    draw(this.naive, naive, (one, i) => {
       const isEdge = one.chunk !== seen[0] && one.token === one.chunk.naive[0];
       const classes = `${isNew(one)} ${one.token.is_wrong ? "wrong" : ""} ${isEdge ? "edge" : ""}`;
       return tokenBox(one.token, i, classes, one.token.is_wrong ? "wrong: the whole text does not have this id here" : "");
-    }));
-    this.exact.set(drawn(exact, (one, i) => {
+    });
+    draw(this.exact, exact, (one, i) => {
       const { reason } = one.token;
       return tokenBox(one.token, i, `${isNew(one)} ${reason}`, REASONS[reason]);
-    }));
+    });
     if (chunk?.pending) {
       const title = `${chunk.pending} bytes are held back`;
       this.exact.list.append(make("span", { class: "pending", title }, chunk.pending_shown));

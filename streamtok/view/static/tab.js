@@ -2,7 +2,7 @@
 
 import { $, whole } from "./elements.js";
 
-// A tab has load(), which asks anew, and clear(), which shows nothing.
+// A tab has load(), which asks anew.
 export class Tab {
   constructor(page, name) {
     this.page = page;
@@ -28,10 +28,11 @@ export class Tab {
       if (!isLast()) return;
       this.page.settle();
       this.setState("ready");
+      delete this.panel.dataset.failed;
     } catch (error) {
       if (!isLast()) return;
-      this.clear();
       this.setState("failed");
+      this.panel.dataset.failed = "true"; // until there is an answer again
       this.page.fail(error.message);
     }
   }

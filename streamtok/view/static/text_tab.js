@@ -3,6 +3,7 @@
 
 import { post } from "./api.js";
 import { $, decimal, make, onClick, showCounts, whole } from "./elements.js";
+import { GENERAL, SAMPLES } from "./samples.js";
 import { Tab } from "./tab.js";
 import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
@@ -14,6 +15,12 @@ export class TextTab extends Tab {
     this.box.addEventListener("input", () => this.onInput());
     for (const name of ["keyup", "click"]) this.box.addEventListener(name, () => this.followCursor());
     onClick("text-copy", () => this.copyIds());
+    $("text-ids").addEventListener("change", () => this.list.list.classList.toggle("with-ids", $("text-ids").checked));
+    for (const sample of SAMPLES) {
+      const button = make("button", { type: "button" }, sample.name);
+      button.addEventListener("click", () => this.set(sample.text));
+      $("text-samples").append(button);
+    }
   }
 
   // The text of all tabs.
@@ -27,8 +34,22 @@ export class TextTab extends Tab {
   }
 
   onInput() {
-    $("text-note").hidden = true;
+    this.explain();
     this.load();
+  }
+
+  // Say what one sees: of a sample, or in general.
+  explain() {
+    const at = SAMPLES.findIndex((sample) => sample.text === this.box.value);
+    $("text-note").textContent = SAMPLES[at]?.says ?? GENERAL;
+    [...$("text-samples").children].forEach((button, i) => { button.ariaPressed = String(i === at); });
+  }
+
+  set(text) {
+    this.box.value = text;
+    this.box.setSelectionRange(0, 0);
+    this.box.scrollTop = 0;
+    this.onInput();
   }
 
   goTo(offset) {
@@ -41,49 +62,41 @@ export class TextTab extends Tab {
   // It has asked when the text or a setting changed.
   onShow() {}
 
-  // Show the text that the server was given, and say where it is not what its file has.
-  setGiven(file, text) {
-    this.box.value = text;
-    this.box.setSelectionRange(0, 0);
-    this.load();
+  // Show the text that the server was given, or a sample, and say where a text is not what its file
+  // has.
+  open(file, text) {
+    this.set(file || text ? text : SAMPLES[0].text);
     if (!file) return;
     const changes = file.is_whole ? [] : ["only the start is shown; streamtok count reads all of it"];
     if (!file.is_utf8) changes.push("invalid UTF-8 became U+FFFD");
     if (text.includes("\r")) changes.push("CR LF became LF");
-    $("text-note").hidden = !changes.length;
-    $("text-note").textContent = `${file.name}: ${changes.join("; ")}. The counts are those of the text below.`;
+    if (changes.length) {
+      $("text-note").textContent = `${file.name}: ${changes.join("; ")}. The counts are those of the text below.`;
+    }
   }
 
   load() {
-    const question = { ...this.question, at: this.box.selectionStart };
+    const question = { ...this.question, at: this.box.selectionStart, beside: this.page.beside || null };
     return this.asking(async (isLast) => {
       const answer = await post("text", question);
-      if (isLast()) this.show(answer);
+      if (isLast()) this.show(answer, question.beside);
     });
   }
 
-  clear() {
-    this.answer = null;
-    this.list.set([]);
-    $("text-ids").textContent = $("text-where").textContent = "";
-    showCounts($("text-counts"), []);
-  }
-
-  show(answer) {
+  show(answer, beside) {
     this.answer = answer;
-    const { n_tokens: count, characters, tokens, first } = answer;
-    this.list.set(makeRows(tokens, first));
+    const { n_tokens: count, n_beside: other, characters, tokens, first } = answer;
+    this.list.set(makeRows(tokens, first, this.list));
     const isAll = tokens.length === count;
     $("text-where").textContent = isAll ? ""
       : `Tokens ${whole(first)} to ${whole(first + tokens.length - 1)} are shown: those around the cursor.`;
     showCounts($("text-counts"), [
       ["tokens", whole(count)],
-      ["characters (code points)", whole(characters)],
+      ...(beside ? [[`in ${beside}`, `${whole(other)}${percent(other, count)}`]] : []),
+      ["characters", whole(characters)],
       ["bytes", whole(answer.bytes)],
-      ["tokens per character", decimal(count / characters)],
-      ["characters per token", decimal(characters / count)],
+      ["characters per token", decimal(characters / count, 2)],
     ]);
-    $("text-ids").textContent = tokens.map((token) => token.id).join(", ");
     this.followCursor();
   }
 
@@ -101,7 +114,8 @@ export class TextTab extends Tab {
     const box = this.list.boxes().findLast((one) => one.token.start <= at);
     if (!box) return;
     const { list } = this.list;
-    const [place, view] = [box.getBoundingClientRect(), list.getBoundingClientRect()];
+    const seen = box.closest("[hidden]") ? box.closest(".whole") : box;
+    const [place, view] = [seen.getBoundingClientRect(), list.getBoundingClientRect()];
     if (place.top < view.top || place.bottom > view.bottom) {
       list.scrollTop += place.top - view.top - list.clientHeight / 3;
     }
@@ -119,12 +133,19 @@ export class TextTab extends Tab {
   }
 }
 
+// How much more or less than in the chosen encoding: " (+12 %)".
+function percent(other, count) {
+  if (!count) return "";
+  const more = Math.round((100 * (other - count)) / count);
+  return ` (${more > 0 ? "+" : more < 0 ? "−" : "±"}${Math.abs(more)} %)`;
+}
+
 // A row for each line; a token is in the row in which it starts.
-function makeRows(tokens, first) {
+function makeRows(tokens, first, list) {
   const lines = [[]];
   tokens.forEach((token, i) => {
     lines.at(-1).push(tokenBox(token, first + i));
     if (token.bytes.endsWith("0a")) lines.push([]);
   });
-  return lines.map((boxes) => make("div", { class: "row" }, ...wholeCharacters(boxes)));
+  return lines.map((boxes) => make("div", { class: "row" }, ...wholeCharacters(boxes, list)));
 }

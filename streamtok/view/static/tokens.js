@@ -5,30 +5,50 @@ import { make } from "./elements.js";
 const HINT = "Point at a token, or walk through the tokens with the arrow keys.";
 const MOST_JOINED = 64; // tokens that are tried as one character
 
-// token: what `Token.as_json` of the library has, {id, shown, bytes, rank, is_special}; at: its
-// number in its text; why: what is said of it, too.
+// token: what `Token.as_json` of the library has, {id, shown, bytes, rank, is_special}, or a
+// pre-token, {shown, bytes}; at: its number in its text; why: what is said of it, too.
 export function tokenBox(token, at, classes = "", why = "") {
   const special = token.is_special ? "special" : "";
+  const id = token.id ?? "";
   const box = make("span", {
     class: `t c${at % 5} ${special} ${classes}`, role: "option", "aria-selected": "false", tabindex: "-1",
-    "aria-label": `${token.shown}, id ${token.id}`,
+    "aria-label": id === "" ? token.shown : `${token.shown}, id ${id}`, "data-id": id,
   }, token.shown);
   return Object.assign(box, { token, at, why });
 }
 
 function sayToken({ token, at, why }) {
   const rank = token.is_special ? "special token" : token.rank === null ? "no rank" : `rank ${token.rank}`;
-  const size = token.bytes.length / 2;
-  const spaced = token.bytes.replace(/..(?=.)/g, "$& "); // "e6 97 a5"
+  const name = token.id === undefined ? `pre-token ${at}` : `token ${at}: id ${token.id}`;
   return [
-    make("b", {}, `token ${at}: id ${token.id}`), `, ${rank}`, make("br"),
-    `“${token.shown}”, ${size} ${size === 1 ? "byte" : "bytes"}: ${spaced}`,
+    make("b", {}, name), ...(token.rank === undefined ? [] : [`, ${rank}`]), make("br"),
+    `“${token.shown}”, ${sizeOf(token.bytes)}: ${spaced(token.bytes)}`,
     ...(why ? [make("br"), why] : []),
   ];
 }
 
-// Boxes of tokens that share a character go together under that character.
-export function wholeCharacters(boxes) {
+// bytes are hexadecimal digits.
+export const spaced = (bytes) => bytes.replace(/..(?=.)/g, "$& "); // "e6 97 a5"
+export const sizeOf = (bytes) => (bytes.length === 2 ? "1 byte" : `${bytes.length / 2} bytes`);
+
+// Boxes of tokens that share a character go together into one box, which opens. list: the TokenList.
+export function wholeCharacters(boxes, list) {
+  return characters(boxes).map(({ text, pieces }) => {
+    if (pieces.length === 1) return pieces[0];
+    // What is said of one of the pieces is said of all of them.
+    const marks = new Set(pieces.flatMap((box) => [...box.classList].filter((name) => !/^(t|c\d)$/.test(name))));
+    const sign = make("span", {
+      class: `sign c${pieces[0].at % 5} ${[...marks].join(" ")}`, role: "option", "aria-selected": "false",
+      tabindex: "-1", "aria-label": `${signs(text)}, ${pieces.length} tokens`,
+    }, signs(text), make("small", {}, ` · ${pieces.length} tokens`));
+    const inside = make("span", { class: "pieces" }, ...pieces);
+    inside.hidden = !list.isOpen(text);
+    return make("span", { class: "whole" }, Object.assign(sign, { text, inside, pieces }), inside);
+  });
+}
+
+// The smallest groups of boxes that are whole characters, as a reader counts them.
+function characters(boxes) {
   const made = [];
   for (let i = 0; i < boxes.length;) {
     let [bytes, stop, text] = ["", i, null];
@@ -38,12 +58,27 @@ export function wholeCharacters(boxes) {
       stop += 1;
     }
     if (text === null) stop = i + 1; // not text
-    made.push(stop === i + 1 ? boxes[i] : make("span", { class: "whole" },
-      make("span", { class: "sign", "aria-hidden": "true" }, signs(text)),
-      make("span", { class: "pieces" }, ...boxes.slice(i, stop))));
+    const pieces = boxes.slice(i, stop);
+    const last = made.at(-1);
+    if (text && last?.text && isOneCharacter(last.text, text)) {
+      last.text += text;
+      last.pieces.push(...pieces);
+    } else {
+      made.push({ text, pieces });
+    }
     i = stop;
   }
   return made;
+}
+
+const clusters = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+// Whether a character of several code points, such as a family or a letter with its accent, reaches
+// from the one text into the other.
+function isOneCharacter(before, after) {
+  if (after.charCodeAt(0) < 0x300) return false;
+  const end = before.slice(-32);
+  return clusters.segment(end + after).containing(end.length).index !== end.length;
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -58,19 +93,23 @@ function decoded(hex) {
 }
 
 // Hover and focus say what a token is; arrows walk; `onChosen` is called by Enter and clicks.
+// startsOpen: whether characters of several tokens are open until they are closed.
 export class TokenList {
-  constructor(list, detail, onChosen = () => {}) {
+  constructor(list, detail, onChosen = () => {}, startsOpen = false) {
     this.list = list;
     this.detail = detail;
+    this.onChosen = onChosen;
+    this.startsOpen = startsOpen;
+    this.turned = new Set(); // texts of the characters that were opened, or closed
     this.said = null; // the box that the detail is of
     const on = (name, act) => list.addEventListener(name, (event) => {
-      const box = event.target.closest(".t");
+      const box = event.target.closest(".t, .sign");
       if (box) act(box, event);
     });
     on("mouseover", (box) => this.say(box));
     on("focusin", (box) => this.choose(box));
-    on("click", onChosen);
-    on("keydown", (box, event) => this.onKey(box, event, onChosen));
+    on("click", (box) => this.press(box));
+    on("keydown", (box, event) => this.onKey(box, event));
     this.set([]);
   }
 
@@ -78,10 +117,19 @@ export class TokenList {
     return [...this.list.querySelectorAll(".t")];
   }
 
+  // What the arrows walk through: tokens, and characters of several tokens.
+  stops() {
+    return [...this.list.querySelectorAll(".t, .sign")].filter((box) => !box.closest("[hidden]"));
+  }
+
+  isOpen(text) {
+    return this.startsOpen !== this.turned.has(text);
+  }
+
   // Show these elements, which have the boxes. The first box is the one that Tab reaches.
   set(elements) {
     this.list.replaceChildren(...elements);
-    const [first] = this.boxes();
+    const [first] = this.stops();
     this.list.role = first ? "listbox" : "group";
     if (first) first.tabIndex = 0;
     if (this.said?.isConnected) return;
@@ -91,12 +139,22 @@ export class TokenList {
 
   say(box) {
     this.said = box;
-    this.detail.replaceChildren(...sayToken(box));
+    this.detail.replaceChildren(...(box.pieces ? this.sayCharacter(box) : sayToken(box)));
+  }
+
+  sayCharacter({ text, inside, pieces }) {
+    const bytes = pieces.map((box) => box.token.bytes).join("");
+    const last = pieces.length - 1 + pieces[0].at;
+    return [
+      make("b", {}, `tokens ${pieces[0].at} to ${last}`), ` are “${signs(text)}”, ${sizeOf(bytes)}`, make("br"),
+      `ids ${pieces.map((box) => box.token.id).join(", ")}`, make("br"),
+      `Enter or a click ${inside.hidden ? "opens" : "closes"} it`,
+    ];
   }
 
   choose(box) {
     this.say(box);
-    for (const one of this.list.querySelectorAll(".t[tabindex='0']")) {
+    for (const one of this.list.querySelectorAll("[tabindex='0']")) {
       one.ariaSelected = "false";
       one.tabIndex = -1;
     }
@@ -104,14 +162,24 @@ export class TokenList {
     box.tabIndex = 0;
   }
 
-  onKey(box, event, onChosen) {
-    const boxes = this.boxes();
-    const at = boxes.indexOf(box);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: boxes.length - 1 }[event.key];
-    const isChosen = event.key === "Enter" || event.key === " ";
-    if (to === undefined && !isChosen) return;
+  press(box) {
+    if (!box.pieces) {
+      this.onChosen(box);
+      return;
+    }
+    if (!this.turned.delete(box.text)) this.turned.add(box.text);
+    box.inside.hidden = !this.isOpen(box.text);
+    this.choose(box);
+  }
+
+  onKey(box, event) {
+    const stops = this.stops();
+    const at = stops.indexOf(box);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: stops.length - 1 }[event.key];
+    const isPressed = event.key === "Enter" || event.key === " ";
+    if (to === undefined && !isPressed) return;
     event.preventDefault();
-    if (isChosen) onChosen(box);
-    else boxes[to]?.focus();
+    if (isPressed) this.press(box);
+    else stops[to]?.focus();
   }
 }

@@ -1,0 +1,93 @@
+// The tab Languages: one sentence in many languages, and what it costs in the chosen encodings.
+
+import { get, post } from "./api.js";
+import { $, decimal, make, whole } from "./elements.js";
+import { Tab } from "./tab.js";
+
+export class LanguagesTab extends Tab {
+  constructor(page) {
+    super(page, "languages");
+    this.order = { column: 2, isUp: false }; // what costs most beside English first
+    this.rows = [];
+    $("languages-filter").addEventListener("input", () => this.show());
+  }
+
+  load() {
+    const encodings = [...new Set([this.page.encoding, this.page.beside])].filter((name) => name);
+    return this.asking(async (isLast) => {
+      this.texts ??= await get("languages.json");
+      const { counts } = await post("count", { encodings, texts: this.texts.map((one) => one.text) });
+      if (!isLast()) return;
+      const english = this.texts.findIndex((one) => one.code === "en");
+      this.encodings = encodings;
+      this.rows = this.texts.map((one, i) => ({
+        ...one,
+        characters: [...one.text].length,
+        tokens: counts.map((column) => column[i]),
+        times: counts.map((column) => column[i] / column[english]),
+      }));
+      this.most = Math.max(...this.rows.flatMap((row) => row.times));
+      this.order.column = Math.min(this.order.column, this.columns().length - 1);
+      this.show();
+    });
+  }
+
+  // The columns of the table: a title, the value of a row, and its cell.
+  columns() {
+    return [
+      ["Language", (row) => row.name, (row) => this.opener(row)],
+      ...this.encodings.flatMap((name, i) => [
+        [`Tokens in ${name}`, (row) => row.tokens[i], (row) => whole(row.tokens[i])],
+        ["× English", (row) => row.times[i], (row) => this.bar(row.times[i])],
+      ]),
+      ["Characters", (row) => row.characters, (row) => whole(row.characters)],
+    ];
+  }
+
+  // The name of a language opens its sentence in the tab Text.
+  opener(row) {
+    const button = make("button", { type: "button", title: "Open in the tab Text" }, row.name);
+    button.addEventListener("click", () => {
+      this.page.text.set(row.text);
+      location.hash = "text";
+    });
+    return button;
+  }
+
+  bar(times) {
+    const length = make("span", { class: "length" });
+    length.style.setProperty("--share", times / this.most);
+    return make("span", { class: "bar-of" }, length, decimal(times, 2));
+  }
+
+  show() {
+    if (!this.rows.length) return;
+    const columns = this.columns();
+    const { column, isUp } = this.order;
+    const [, value] = columns[column];
+    const wanted = $("languages-filter").value.trim().toLowerCase();
+    const rows = this.rows.filter((row) => `${row.name} ${row.code}`.toLowerCase().includes(wanted));
+    rows.sort((a, b) => {
+      const [x, y] = [value(a), value(b)];
+      const order = typeof x === "string" ? x.localeCompare(y) : x - y;
+      return isUp ? order : -order;
+    });
+    const head = columns.map(([title], i) => {
+      const sort = i === column ? (isUp ? "ascending" : "descending") : "none";
+      const button = make("button", { type: "button" }, `${title}${{ none: "", ascending: " ▲", descending: " ▼" }[sort]}`);
+      button.addEventListener("click", () => this.sort(i));
+      return make("th", { scope: "col", "aria-sort": sort }, button);
+    });
+    $("languages-table").tHead.rows[0].replaceChildren(...head);
+    $("languages-table").tBodies[0].replaceChildren(...rows.map((row) => make("tr", {},
+      ...columns.map(([, , cell], i) => (i ? make("td", {}, cell(row)) : make("th", { scope: "row" }, cell(row)))))));
+    $("languages-shown").textContent = `${rows.length} of ${this.rows.length} languages`;
+  }
+
+  sort(column) {
+    const { order } = this;
+    this.order = { column, isUp: order.column === column ? !order.isUp : column === 0 };
+    this.show();
+    $("languages-table").tHead.querySelectorAll("button")[column].focus();
+  }
+}
