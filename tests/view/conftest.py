@@ -67,7 +67,8 @@ def open_page(browser: Any, serve: Serve) -> Iterator[Open]:
             wrong.append(f"console: {message.text}")
 
     def on_request(request: Any) -> None:
-        if urlsplit(request.url).hostname != "127.0.0.1":
+        url = urlsplit(request.url)
+        if url.scheme != "data" and url.hostname != "127.0.0.1":
             wrong.append(f"a request to {request.url}")
 
     def opened(url: str, **settings: Any) -> Any:

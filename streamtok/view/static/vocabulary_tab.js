@@ -5,7 +5,7 @@ import { $, make, whole } from "./elements.js";
 import { Tab } from "./tab.js";
 import { sizeOf, spaced } from "./tokens.js";
 
-const LONGEST_SHOWN = 24; // characters of a token in a list
+const LONGEST_SHOWN = 18; // characters of a token in a list
 const LISTS = {
   unreachable: ["Tokens that no text becomes", "Their own text is encoded as other tokens, given after the arrow."],
   longest: ["The longest tokens", "A model reads each of them as one number."],
