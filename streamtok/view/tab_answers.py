@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
+import json
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -25,12 +28,11 @@ from .questions import Answer, Question, Refused
 LONGEST_TEXT = 1 << 20  # characters: the page sends all of them with each key
 LONGEST_STREAM = 1 << 14  # characters: each step of the stream is sent to the page
 LONGEST_MERGES = 1000  # characters: the beginning of a text, of which one pre-token is chosen
-LONGEST_PRETOKEN = 128  # bytes: each merge is sent with all that is left to merge
 MOST_BOXES = 3000  # tokens of a text that are drawn; the totals are of all
 _MOST_CANDIDATES = 12  # pairs that are shown before a merge
 _MOST_ODD = 16  # tokens of a list of odd ones
 _MOST_FOUND = 60  # tokens of a search
-_MOST_NODES = 600  # of a tree of merges that is drawn
+_LANGUAGES = Path(__file__).with_name("static") / "languages.json"
 _CHAT = "o200k_harmony"  # for encodings without tokens for turns
 
 
@@ -78,18 +80,16 @@ class IdsQuestion(_OfText):
         return {"ids": self.encoding.encode(text, **special_settings(self.special))}
 
 
-class CountQuestion(Struct):
-    """How many tokens each text has in each encoding. Special tokens are plain text."""
+class LanguagesQuestion(Struct):
+    """One sentence in many languages, and how many tokens it has in each encoding."""
 
     encodings: Annotated[list[Encoding], Meta(min_length=1, max_length=MOST_ENCODINGS)]
-    texts: Annotated[list[str], Meta(max_length=100)]
 
     def answer(self) -> Answer:
-        _within("".join(self.texts), LONGEST_TEXT)
         return {
-            "counts": [
-                [one.count(text, **special_settings("plain")) for text in self.texts]
-                for one in self.encodings
+            "rows": [
+                {**row, "tokens": [one.count(row["text"]) for one in self.encodings]}
+                for row in json.loads(_LANGUAGES.read_text("utf-8"))
             ]
         }
 
@@ -214,23 +214,11 @@ class MergesQuestion(Struct):
         pieces = [part.encode() for part in parts]
         chosen = self.chosen
         if chosen is None:
-            several = (
-                at
-                for at, piece in enumerate(pieces)
-                if len(piece) <= LONGEST_PRETOKEN
-                and len(self.encoding.definition.encoder.encode_pretoken(piece)) > 1
-            )
-            chosen = next(several, 0)
+            sizes = (self.encoding.count(part, disallowed_special=()) for part in parts)
+            chosen = next((at for at, size in enumerate(sizes) if size > 1), 0)
         shown = [{"shown": visible(piece), "bytes": piece.hex()} for piece in pieces]
         if not pieces:
             return {"pretokens": shown, "chosen": None, "states": []}
-        if chosen >= len(pieces):
-            raise Refused(f"the text has {len(pieces)} pre-tokens, not {chosen + 1}")
-        if len(pieces[chosen]) > LONGEST_PRETOKEN:
-            raise Refused(
-                f"the pre-token has {len(pieces[chosen])} bytes: at most {LONGEST_PRETOKEN} can be "
-                "followed step by step"
-            )
         trace = trace_merges(self.encoding, pieces[chosen])
         states = []
         for before, step in itertools.pairwise(trace.steps):
@@ -242,7 +230,6 @@ class MergesQuestion(Struct):
                     {
                         "parts": [part.as_json() for part in before.parts],
                         "candidates": candidates[:_MOST_CANDIDATES],
-                        "n_candidates": len(candidates),
                     }
                 )
         result = []
@@ -250,7 +237,7 @@ class MergesQuestion(Struct):
         for token in describe_ids(self.encoding, trace.ids):
             result.append({**token.as_json(), "at": at})
             at += len(token.bytes)
-        states.append({"parts": result, "candidates": [], "n_candidates": 0})
+        states.append({"parts": result, "candidates": []})
         return {
             "pretokens": shown,
             "chosen": chosen,
@@ -265,81 +252,68 @@ class OddQuestion(Struct):
     encoding: Encoding
 
     def answer(self) -> Answer:
-        return {"lists": _odd_tokens(self.encoding)}
+        return _odd_tokens(self.encoding)
 
 
 @functools.lru_cache(maxsize=8)
-def _odd_tokens(encoding: Encoding) -> dict[str, Answer]:
+def _odd_tokens(encoding: Encoding) -> Answer:
     """Costs about a second for 100,000 tokens."""
-    unreachable = vocabulary_view.unreachable(encoding)
     halves = vocabulary_view.half_characters(encoding)
     halves.sort(key=lambda token: -len(token.bytes))
-    specials = sorted(encoding.definition.specials.ids)
-    longest = vocabulary_view.longest(encoding, _MOST_ODD)
     return {
-        "unreachable": _listed(unreachable),
-        "longest": {"n_tokens": None, "tokens": [one.as_json() for one in longest]},
-        "special": {
-            "n_tokens": len(specials),
-            "tokens": [one.as_json() for one in describe_ids(encoding, specials[:_MOST_ODD])],
-        },
-        "half": _listed(halves),
+        "unreachable": _listed(vocabulary_view.unreachable(encoding), _MOST_ODD),
+        "longest": _listed(vocabulary_view.longest(encoding, _MOST_ODD), _MOST_ODD),
+        "half": _listed(halves, _MOST_ODD),
     }
 
 
 class SearchQuestion(Struct):
-    """The tokens that contain a text, or that have this id."""
+    """The tokens that contain a text, after the one that has this id."""
 
     encoding: Encoding
     query: Annotated[str, Meta(min_length=1, max_length=1000)]
 
     def answer(self) -> Answer:
         found = vocabulary_view.find_text(self.encoding, self.query)
-        if self.query.isdecimal() and len(self.query) < 10:
-            with_id = [one for one in _known(self.encoding, int(self.query)) if one not in found]
-            found = [*with_id, *found]
+        with contextlib.suppress(ValueError, KeyError, OverflowError):
+            found = [*describe_ids(self.encoding, [int(self.query)]), *found]
         return _listed(found, _MOST_FOUND)
 
 
 class TokenQuestion(Struct):
-    """`TokenPage.as_json`; of a token of very many merges without its tree."""
+    """A token, the two that merge into it, and its neighbours by id."""
 
     encoding: Encoding
-    id: Annotated[int, Meta(ge=0)]
+    id: Annotated[int, Meta(ge=0, lt=1 << 32)]
 
     def answer(self) -> Answer:
-        if not _known(self.encoding, self.id):
-            raise Refused(f"{self.encoding.name} has no id {self.id}", 422)
         page = vocabulary_view.token_page(self.encoding, self.id)
-        size = len(page.merge_tree)
-        tree = page.merge_tree if size <= _MOST_NODES else []
-        return {**page.as_json(), "merge_tree": [node.as_json() for node in tree], "n_nodes": size}
+        tree = page.merge_tree
+        parts = tree[0].parts if tree else None
+        return {
+            "token": page.token.as_json(),
+            "parts": [tree[at].as_json() for at in parts or ()],
+            "neighbours": [one.as_json() for one in page.neighbours],
+            "is_utf8": page.is_utf8,
+        }
 
 
 QUESTIONS: dict[str, type[Question]] = {
     "text": TextQuestion,
     "ids": IdsQuestion,
-    "count": CountQuestion,
     "chat": ChatQuestion,
     "stream": StreamQuestion,
     "compare": CompareQuestion,
     "merges": MergesQuestion,
+    "languages": LanguagesQuestion,
     "odd": OddQuestion,
     "search": SearchQuestion,
     "token": TokenQuestion,
 }
 
 
-def _listed(tokens: list[Any], most: int = _MOST_ODD) -> Answer:
+def _listed(tokens: list[Any], most: int) -> Answer:
     return {"n_tokens": len(tokens), "tokens": [one.as_json() for one in tokens[:most]]}
-
-
-def _known(encoding: Encoding, id: int) -> list[Any]:
-    """The token of an id, or nothing if there is none."""
-    try:
-        return list(describe_ids(encoding, [id]))
-    except (KeyError, OverflowError):
-        return []
 
 
 def _within(text: str, limit: int) -> str:

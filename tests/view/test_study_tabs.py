@@ -6,7 +6,6 @@ import json
 from importlib import resources
 
 import httpx
-import pytest
 
 import streamtok
 from streamtok.answers.views import vocabulary_view
@@ -51,21 +50,11 @@ def test_merges_begin_before_the_first(open_page: Open, url: str) -> None:
     assert token_ids(page, "#merges-parts .t") == ENC.encode(" 語")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"chosen": 9}, "2 pre-tokens, not 10"),
-        ({"chosen": 0, "text": "x" * 200}, "200 bytes: at most 128"),
-        ({"text": "x " * 1000}, "more than the 1,000"),
-    ],
-)
-def test_pretokens_that_are_not_followed(
-    client: httpx.Client, change: dict[str, object], message: str
-) -> None:
-    question = {"encoding": "gpt2", "text": "a bc", **change}
-    response = client.post("api/merges", json=question)
-    assert response.status_code in (400, 413)
-    assert message in response.json()["error"]
+def test_pretokens_that_are_not_followed(client: httpx.Client) -> None:
+    question = {"encoding": "gpt2", "chosen": 0}
+    for text, message in (("x" * 500, "500 bytes; at most 400"), ("x " * 1000, "than the 1,000")):
+        answer = client.post("api/merges", json={**question, "text": text})
+        assert message in answer.json()["error"]
 
 
 def test_odd_tokens_are_shown_at_once(open_page: Open, url: str) -> None:
@@ -73,8 +62,7 @@ def test_odd_tokens_are_shown_at_once(open_page: Open, url: str) -> None:
     titles = page.locator("#vocabulary-lists h2").all_inner_texts()
     assert titles == [
         f"Tokens that no text becomes: {len(vocabulary_view.unreachable(ENC))}",
-        "The longest tokens",
-        f"Special tokens: {len(ENC.special_tokens_set)}",
+        "The longest tokens: 16",
         f"Partial UTF-8: {len(vocabulary_view.half_characters(ENC))}",
     ]
     longest = vocabulary_view.longest(ENC, 1)[0]
@@ -82,8 +70,10 @@ def test_odd_tokens_are_shown_at_once(open_page: Open, url: str) -> None:
     ready(page, "vocabulary")
     about = page.inner_text("#vocabulary-token")
     assert f"id {longest.id}, rank {longest.rank}, {len(longest.bytes)} bytes" in about
-    page.click("#vocabulary-lists > :nth-child(3) button >> nth=0")
-    ready(page, "vocabulary")
+    # Down to a byte, which nothing makes.
+    while page.locator("#vocabulary-token .list").count() == 2:
+        page.click("#vocabulary-token .list >> nth=0 >> button >> nth=0")
+        ready(page, "vocabulary")
     assert "No merge makes it." in page.inner_text("#vocabulary-token")
 
 
@@ -96,21 +86,22 @@ def test_a_search(open_page: Open, url: str) -> None:
     assert page.locator("#vocabulary-lists code").all_inner_texts() == found
     page.click("#vocabulary-lists button >> nth=0")
     ready(page, "vocabulary")
-    tree = page.locator("#vocabulary-token .tree code").all_inner_texts()
-    assert tree[0] == found[0]
-    assert page.locator("#vocabulary-token .list button").count() == 8  # neighbours by id
+    assert page.inner_text("#vocabulary-token h2") == found[0]
+    parts = page.locator("#vocabulary-token .list >> nth=0 >> code").all_inner_texts()
+    assert "".join(parts) == found[0]
+    assert page.locator("#vocabulary-token .list >> nth=1 >> button").count() == 8
     page.fill("#vocabulary-query", "1917")
     page.keyboard.press("Enter")
     until(page, "document.querySelector('#vocabulary-lists h2').textContent.includes('1917')")
     assert page.locator("#vocabulary-lists code").first.inner_text() == "·world"
     page.fill("#vocabulary-query", "")
-    until(page, "document.querySelectorAll('#vocabulary-lists h2').length === 4")
+    until(page, "document.querySelectorAll('#vocabulary-lists h2').length === 3")
 
 
 def test_no_such_id(client: httpx.Client) -> None:
     for id in (100_256 + 500, 1 << 40):
         response = client.post("api/token", json={"encoding": "cl100k_base", "id": id})
-        assert response.json() == {"error": f"cl100k_base has no id {id}"}
+        assert response.status_code in (400, 422)
 
 
 def test_languages_are_sorted_and_filtered(open_page: Open, url: str) -> None:

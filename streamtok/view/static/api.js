@@ -3,11 +3,11 @@
 async function ask(path, options) {
   let response;
   try {
-    response = await fetch(path, { credentials: "same-origin", ...options });
+    response = await fetch(`api/${path}`, { credentials: "same-origin", ...options });
   } catch {
     throw new Error("the server does not answer: is streamtok view still running?");
   }
-  if (response.ok) return response;
+  if (response.ok) return response.json();
   const text = await response.text();
   let message = text.trim() || response.statusText;
   try {
@@ -16,10 +16,8 @@ async function ask(path, options) {
   throw new Error(message);
 }
 
-export const get = async (path) => (await ask(path, {})).json();
+export const get = (path) => ask(path, {});
 
-export const getText = async (path) => (await ask(path, {})).text();
-
-export const post = async (path, question) => (await ask(`api/${path}`, {
+export const post = (path, question) => ask(path, {
   method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(question),
-})).json();
+});

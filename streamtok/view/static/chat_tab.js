@@ -1,7 +1,6 @@
 // The tab Chat: turns as a Prompt, beside what they would be as one str.
 
-import { post } from "./api.js";
-import { $, make, onClick, showCounts, whole } from "./elements.js";
+import { $, make, makeButton, onClick, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
 import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
@@ -39,10 +38,7 @@ export class ChatTab extends Tab {
 
   load() {
     const question = { encoding: this.page.encoding, turns: this.isExample ? null : this.turns };
-    return this.asking(async (isLast) => {
-      const answer = await post("chat", question);
-      if (isLast()) this.show(answer);
-    });
+    return this.ask("chat", question, (answer) => this.show(answer));
   }
 
   show(answer) {
@@ -80,15 +76,14 @@ export class ChatTab extends Tab {
     roles.value = role;
     const box = make("textarea", { rows: "2", "aria-label": "Content", spellcheck: "false" });
     box.value = content;
-    const remove = make("button", { type: "button" }, "Remove");
-    const turn = make("div", { class: "turn" }, roles, box, remove);
-    for (const one of [roles, box]) one.addEventListener("input", () => this.onChange());
-    remove.addEventListener("click", () => {
+    const remove = makeButton(() => {
       if ($("chat-turns").children.length === 1) return; // the last one stays
       turn.remove();
       $("chat-add").focus();
       this.onChange();
-    });
+    }, "Remove");
+    const turn = make("div", { class: "turn" }, roles, box, remove);
+    turn.addEventListener("input", () => this.onChange());
     $("chat-turns").append(turn);
     return turn;
   }

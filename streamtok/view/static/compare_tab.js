@@ -1,6 +1,5 @@
 // The tab Compare: one text in up to four encodings.
 
-import { post } from "./api.js";
 import { $, decimal, make, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
 import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
@@ -28,10 +27,7 @@ export class CompareTab extends Tab {
     const question = { encodings, text, special: this.page.special };
     $("compare-note").textContent = `The text of the tab Text${cut} in ${encodings.join(", ")}. ` +
       "Underlined: tokens that differ." + (text ? "" : " Type a text in the tab Text to compare.");
-    return this.asking(async (isLast) => {
-      const found = await post("compare", question);
-      if (isLast()) this.show(found);
-    });
+    return this.ask("compare", question, (found) => this.show(found));
   }
 
   show(found) {

@@ -13,6 +13,12 @@ export function onClick(id, act) {
   $(id).addEventListener("click", act);
 }
 
+export function makeButton(act, ...children) {
+  const button = make("button", { type: "button" }, ...children);
+  button.addEventListener("click", act);
+  return button;
+}
+
 export function showCounts(list, pairs) {
   list.replaceChildren(
     ...pairs.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))),

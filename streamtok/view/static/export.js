@@ -1,14 +1,13 @@
 // Saves what a tab shows, as one HTML file or as an image, without its controls.
 
-import { getText } from "./api.js";
 import { make } from "./elements.js";
 
 const SCALE = 2; // pixels of the image for a pixel of the page
 const LONGEST = 8000; // pixels of the page: browsers limit the size of a canvas
 
-export async function saveHtml(panel, about) {
+export function saveHtml(panel, about) {
   const shown = copyOf(panel, about);
-  const head = `<meta charset="utf-8"><title>streamtok view</title><style>${await styles()}</style>`;
+  const head = `<meta charset="utf-8"><title>streamtok view</title><style>${styles()}</style>`;
   const text = new XMLSerializer().serializeToString(shown);
   save(new Blob([`<!doctype html><html lang="en"><head>${head}</head><body>${text}</body></html>`], { type: "text/html" }), panel, "html");
 }
@@ -23,7 +22,7 @@ export async function saveImage(panel, about) {
   shown.remove();
   // An image has no setting of its own for light and dark.
   const scheme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  shown.prepend(make("style", {}, `${await styles()} :root { color-scheme: ${scheme}; }`));
+  shown.prepend(make("style", {}, `${styles()} :root { color-scheme: ${scheme}; }`));
   const inside = new XMLSerializer().serializeToString(shown);
   const image = new Image();
   image.src = `data:image/svg+xml,${encodeURIComponent(
@@ -35,7 +34,7 @@ export async function saveImage(panel, about) {
   save(await new Promise((done) => { canvas.toBlob(done); }), panel, "png");
 }
 
-const styles = async () => (await Promise.all(["page.css", "tokens.css"].map(getText))).join("\n");
+const styles = () => [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText)).join("\n");
 
 // A copy of a panel that needs no script: texts in place of boxes to type in, and no buttons.
 function copyOf(panel, about) {
@@ -44,9 +43,6 @@ function copyOf(panel, about) {
     const copies = copy.querySelectorAll(what);
     return [...panel.querySelectorAll(what)].map((one, i) => [one, copies[i]]);
   };
-  for (const [box, copied] of both(".t")) {
-    if (box.token?.id !== undefined) copied.title = `id ${box.token.id}`;
-  }
   for (const [box, copied] of both("textarea")) {
     copied.replaceWith(make("pre", { class: "typed" }, box.value.toWellFormed()));
   }

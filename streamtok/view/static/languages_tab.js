@@ -1,7 +1,6 @@
 // The tab Languages: one sentence in many languages, and what it costs in the chosen encodings.
 
-import { get, post } from "./api.js";
-import { $, decimal, make, whole } from "./elements.js";
+import { $, decimal, make, makeButton, whole } from "./elements.js";
 import { Tab } from "./tab.js";
 
 export class LanguagesTab extends Tab {
@@ -14,18 +13,10 @@ export class LanguagesTab extends Tab {
 
   load() {
     const encodings = [...new Set([this.page.encoding, this.page.beside])].filter((name) => name);
-    return this.asking(async (isLast) => {
-      this.texts ??= await get("languages.json");
-      const { counts } = await post("count", { encodings, texts: this.texts.map((one) => one.text) });
-      if (!isLast()) return;
-      const english = this.texts.findIndex((one) => one.code === "en");
+    return this.ask("languages", { encodings }, ({ rows }) => {
+      const english = rows.find((row) => row.code === "en").tokens;
       this.encodings = encodings;
-      this.rows = this.texts.map((one, i) => ({
-        ...one,
-        characters: [...one.text].length,
-        tokens: counts.map((column) => column[i]),
-        times: counts.map((column) => column[i] / column[english]),
-      }));
+      this.rows = rows.map((row) => ({ ...row, times: row.tokens.map((count, i) => count / english[i]) }));
       this.most = Math.max(...this.rows.flatMap((row) => row.times));
       this.order.column = Math.min(this.order.column, this.columns().length - 1);
       this.show();
@@ -38,26 +29,23 @@ export class LanguagesTab extends Tab {
       ["Language", (row) => row.name, (row) => this.opener(row)],
       ...this.encodings.flatMap((name, i) => [
         [`Tokens in ${name}`, (row) => row.tokens[i], (row) => whole(row.tokens[i])],
-        ["× English", (row) => row.times[i], (row) => this.bar(row.times[i])],
+        ["× English", (row) => row.times[i], (row) => this.share(row.times[i])],
       ]),
-      ["Characters", (row) => row.characters, (row) => whole(row.characters)],
+      ["Characters", (row) => [...row.text].length, (row) => whole([...row.text].length)],
     ];
   }
 
   // The name of a language opens its sentence in the tab Text.
   opener(row) {
-    const button = make("button", { type: "button", title: "Open in the tab Text" }, row.name);
-    button.addEventListener("click", () => {
+    return makeButton(() => {
       this.page.text.set(row.text);
       location.hash = "text";
-    });
-    return button;
+    }, row.name);
   }
 
-  bar(times) {
-    const length = make("span", { class: "length" });
-    length.style.setProperty("--share", times / this.most);
-    return make("span", { class: "bar-of" }, length, decimal(times, 2));
+  share(times) {
+    const bar = make("progress", { value: times, max: this.most, "aria-hidden": "true" });
+    return make("span", { class: "share" }, bar, decimal(times, 2));
   }
 
   show() {
@@ -74,9 +62,8 @@ export class LanguagesTab extends Tab {
     });
     const head = columns.map(([title], i) => {
       const sort = i === column ? (isUp ? "ascending" : "descending") : "none";
-      const button = make("button", { type: "button" }, `${title}${{ none: "", ascending: " ▲", descending: " ▼" }[sort]}`);
-      button.addEventListener("click", () => this.sort(i));
-      return make("th", { scope: "col", "aria-sort": sort }, button);
+      const arrow = { none: "", ascending: " ▲", descending: " ▼" }[sort];
+      return make("th", { scope: "col", "aria-sort": sort }, makeButton(() => this.sort(i), title + arrow));
     });
     $("languages-table").tHead.rows[0].replaceChildren(...head);
     $("languages-table").tBodies[0].replaceChildren(...rows.map((row) => make("tr", {},

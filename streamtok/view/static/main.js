@@ -89,8 +89,7 @@ class Page {
   }
 
   fail(message) {
-    $("error").textContent = message;
-    $("error").hidden = false;
+    showError(message);
   }
 
   settle() {
@@ -98,18 +97,22 @@ class Page {
   }
 }
 
+function showError(message) {
+  $("error").textContent = message;
+  $("error").hidden = false;
+}
+
 async function start() {
   // The token in the URL has become a cookie. It need not stay in the history.
   if (location.search) history.replaceState(null, "", location.pathname + location.hash);
   try {
-    const page = new Page(await get("api/about"));
+    const page = new Page(await get("about"));
     page.text.open(page.about.given, page.about.text);
     page.onHash();
     if (!page.shown) location.hash = "text";
     document.documentElement.dataset.ready = "true";
   } catch (error) {
-    $("error").textContent = error.message;
-    $("error").hidden = false;
+    showError(error.message);
     throw error;
   }
 }

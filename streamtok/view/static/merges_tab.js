@@ -1,7 +1,6 @@
 // The tab Merges: how a pre-token of the text is merged. What comes next is for the reader to guess:
 // the result is hidden until the last step.
 
-import { post } from "./api.js";
 import { $, make, onClick, whole } from "./elements.js";
 import { Tab } from "./tab.js";
 import { TokenList, tokenBox } from "./tokens.js";
@@ -9,7 +8,7 @@ import { TokenList, tokenBox } from "./tokens.js";
 export class MergesTab extends Tab {
   constructor(page) {
     super(page, "merges");
-    this.pretokens = new TokenList($("merges-pretokens"), $("merges-detail"), (box) => this.ask(box.at));
+    this.pretokens = new TokenList($("merges-pretokens"), $("merges-detail"), (box) => this.follow(box.at));
     this.parts = new TokenList($("merges-parts"), $("merges-detail"));
     onClick("merges-step", () => this.go(this.at + 1));
     onClick("merges-back", () => this.go(this.at - 1));
@@ -18,17 +17,15 @@ export class MergesTab extends Tab {
   }
 
   load() {
-    return this.ask(null);
+    return this.follow(null);
   }
 
   // chosen: the number of a pre-token; null: the first that is several tokens.
-  ask(chosen) {
+  follow(chosen) {
     const [text, cut] = this.beginning(this.page.about.longest_merges);
     $("merges-note").textContent = `The pattern cuts the text of the tab Text${cut} into pre-tokens; in each of them ` +
       "the pair with the lowest rank is merged, again and again. Guess what is left in the end.";
-    return this.asking(async (isLast) => {
-      const answer = await post("merges", { encoding: this.page.encoding, text, chosen });
-      if (!isLast()) return;
+    return this.ask("merges", { encoding: this.page.encoding, text, chosen }, (answer) => {
       this.pretokens.set(answer.pretokens.map((one, i) => tokenBox(one, i, i === answer.chosen ? "chosen" : "")));
       this.show(answer);
       if (chosen !== null) this.pretokens.boxes()[chosen].focus();
@@ -44,15 +41,14 @@ export class MergesTab extends Tab {
 
   go(to) {
     this.at = Math.max(0, Math.min(to, this.last));
-    const { parts = [], candidates = [], n_candidates: count = 0 } = this.states[this.at] ?? {};
+    const { parts = [], candidates = [] } = this.states[this.at] ?? {};
     const before = this.states[this.at - 1];
     const [rank, left] = before?.candidates[0] ?? [];
     this.parts.set(parts.map((part, i) => tokenBox(part, i, part.at === left ? "new" : "", `at byte ${part.at}`)));
     const name = (all, start) => `“${all.find((part) => part.at === start).shown}”`;
     const pair = (all, [, first, second]) => `${name(all, first)} + ${name(all, second)}`;
     $("merges-pairs").replaceChildren(...candidates.map((one) => make("li", {}, `rank ${one[0]}: ${pair(parts, one)}`)));
-    if (!count) $("merges-pairs").append(make("li", {}, "none"));
-    if (count > candidates.length) $("merges-pairs").append(make("li", {}, `and ${count - candidates.length} more`));
+    if (!candidates.length) $("merges-pairs").append(make("li", {}, "none"));
     const isEnd = this.at === this.last;
     const said = [];
     if (before) said.push(`Merge ${this.at}: ${pair(before.parts, before.candidates[0])}, rank ${rank}.`);

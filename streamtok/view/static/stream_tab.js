@@ -1,17 +1,17 @@
 // The tab Stream: the same text in chunks, naive chunking beside the exact stream, step by step. All
 // steps come from the server at once.
 
-import { post } from "./api.js";
 import { $, decimal, make, onClick, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
 import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
 const PACE = 250; // milliseconds between two steps
 const MOST = 1500; // tokens of a lane that are drawn: the last ones
+// Why ids are emitted: of several ids, and of one of them.
 const REASONS = {
-  closed: "its pre-token is complete: later text cannot change it",
-  certificate: "its pre-token is open, but a certificate shows that later text cannot change it",
-  end: "end of the stream",
+  closed: ["pre-token complete", "its pre-token is complete: later text cannot change it"],
+  certificate: ["certificate of an open pre-token", "its pre-token is open, but a certificate shows that later text cannot change it"],
+  end: ["end of the text", "end of the stream"],
 };
 
 export class StreamTab extends Tab {
@@ -44,9 +44,7 @@ export class StreamTab extends Tab {
     const question = {
       encoding: this.page.encoding, text, chunk_size: Number($("stream-size").value),
     };
-    return this.asking(async (isLast) => {
-      const lanes = await post("stream", question);
-      if (!isLast()) return;
+    return this.ask("stream", question, (lanes) => {
       $("stream-note").textContent =
         `The text of the tab Text${cut} in chunks. Special tokens are plain text here.` +
         (text ? "" : " Type a text in the tab Text first.");
@@ -95,7 +93,7 @@ export class StreamTab extends Tab {
     });
     draw(this.exact, exact, (one, i) => {
       const { reason } = one.token;
-      return tokenBox(one.token, i, `${isNew(one)} ${reason}`, REASONS[reason]);
+      return tokenBox(one.token, i, `${isNew(one)} ${reason}`, REASONS[reason][1]);
     });
     if (chunk?.pending) {
       const title = `${chunk.pending} bytes are held back`;
@@ -124,13 +122,10 @@ export class StreamTab extends Tab {
 }
 
 function whyOf(chunk) {
-  const words = {
-    closed: ", pre-token complete", certificate: " of an open pre-token, by a certificate", end: ", end of the text",
-  };
   const parts = [];
-  for (const [reason, said] of Object.entries(words)) {
+  for (const [reason, [said]] of Object.entries(REASONS)) {
     const count = chunk.exact.filter((token) => token.reason === reason).length;
-    if (count) parts.push(`${count} ${count === 1 ? "id" : "ids"}${said}`);
+    if (count) parts.push(`${count} ${count === 1 ? "id" : "ids"}, ${said}`);
   }
   const held = chunk.pending ? ` ${chunk.pending} bytes wait for later text.` : "";
   return parts.length ? `Emitted: ${parts.join("; ")}.${held}` : `Nothing emitted yet.${held}`;

@@ -1,5 +1,6 @@
 // What the tabs share: each asks about the text, and shows the answer.
 
+import { post } from "./api.js";
 import { $, whole } from "./elements.js";
 
 // A tab has load(), which asks anew.
@@ -16,16 +17,17 @@ export class Tab {
 
   onHide() {}
 
-  // work(isLast) asks, and shows the answers as long as nothing else was asked: answers may come in
-  // another order than their questions.
-  async asking(work) {
+  // Ask, and show the answer unless something else was asked meanwhile: answers may come in another
+  // order than their questions.
+  async ask(path, question, show) {
     this.lastQuestion += 1;
     const mine = this.lastQuestion;
     const isLast = () => mine === this.lastQuestion;
     this.setState("busy");
     try {
-      await work(isLast);
+      const answer = await post(path, question);
       if (!isLast()) return;
+      show(answer);
       this.page.settle();
       this.setState("ready");
       delete this.panel.dataset.failed;

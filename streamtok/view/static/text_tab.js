@@ -2,7 +2,7 @@
 // to the server; the answer has the counts and the tokens around the cursor.
 
 import { post } from "./api.js";
-import { $, decimal, make, onClick, showCounts, whole } from "./elements.js";
+import { $, decimal, make, makeButton, onClick, showCounts, whole } from "./elements.js";
 import { GENERAL, SAMPLES } from "./samples.js";
 import { Tab } from "./tab.js";
 import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
@@ -16,11 +16,7 @@ export class TextTab extends Tab {
     for (const name of ["keyup", "click"]) this.box.addEventListener(name, () => this.followCursor());
     onClick("text-copy", () => this.copyIds());
     $("text-ids").addEventListener("change", () => this.list.list.classList.toggle("with-ids", $("text-ids").checked));
-    for (const sample of SAMPLES) {
-      const button = make("button", { type: "button" }, sample.name);
-      button.addEventListener("click", () => this.set(sample.text));
-      $("text-samples").append(button);
-    }
+    $("text-samples").append(...SAMPLES.map((sample) => makeButton(() => this.set(sample.text), sample.name)));
   }
 
   // The text of all tabs.
@@ -77,10 +73,7 @@ export class TextTab extends Tab {
 
   load() {
     const question = { ...this.question, at: this.box.selectionStart, beside: this.page.beside || null };
-    return this.asking(async (isLast) => {
-      const answer = await post("text", question);
-      if (isLast()) this.show(answer, question.beside);
-    });
+    return this.ask("text", question, (answer) => this.show(answer, question.beside));
   }
 
   show(answer, beside) {

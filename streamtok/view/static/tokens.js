@@ -10,12 +10,14 @@ const MOST_JOINED = 64; // tokens that are tried as one character
 export function tokenBox(token, at, classes = "", why = "") {
   const special = token.is_special ? "special" : "";
   const id = token.id ?? "";
-  const box = make("span", {
-    class: `t c${at % 5} ${special} ${classes}`, role: "option", "aria-selected": "false", tabindex: "-1",
-    "aria-label": id === "" ? token.shown : `${token.shown}, id ${id}`, "data-id": id,
-  }, token.shown);
+  const box = option(`t c${at % 5} ${special} ${classes}`, id === "" ? token.shown : `${token.shown}, id ${id}`, token.shown);
+  box.dataset.id = id;
   return Object.assign(box, { token, at, why });
 }
+
+const option = (classes, label, ...children) => make("span", {
+  class: classes, role: "option", "aria-selected": "false", tabindex: "-1", "aria-label": label,
+}, ...children);
 
 function sayToken({ token, at, why }) {
   const rank = token.is_special ? "special token" : token.rank === null ? "no rank" : `rank ${token.rank}`;
@@ -37,10 +39,9 @@ export function wholeCharacters(boxes, list) {
     if (pieces.length === 1) return pieces[0];
     // What is said of one of the pieces is said of all of them.
     const marks = new Set(pieces.flatMap((box) => [...box.classList].filter((name) => !/^(t|c\d)$/.test(name))));
-    const sign = make("span", {
-      class: `sign c${pieces[0].at % 5} ${[...marks].join(" ")}`, role: "option", "aria-selected": "false",
-      tabindex: "-1", "aria-label": `${signs(text)}, ${pieces.length} tokens`,
-    }, signs(text), make("small", {}, ` · ${pieces.length} tokens`));
+    const size = `${pieces.length} tokens`;
+    const sign = option(`sign c${pieces[0].at % 5} ${[...marks].join(" ")}`, `${signs(text)}, ${size}`,
+      signs(text), make("small", {}, ` · ${size}`));
     const inside = make("span", { class: "pieces" }, ...pieces);
     inside.hidden = !list.isOpen(text);
     return make("span", { class: "whole" }, Object.assign(sign, { text, inside, pieces }), inside);
