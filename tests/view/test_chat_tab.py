@@ -10,7 +10,7 @@ from streamtok import Control
 from streamtok.view.chat import template_of
 
 from ..encodings import make_encoding
-from .conftest import Open, opened, ready, token_ids, until
+from .conftest import Open, opened, picture, ready, token_ids, until
 
 HARMONY = streamtok.get_encoding("o200k_harmony")
 TEXT = "Hello"
@@ -61,6 +61,7 @@ def test_a_forged_turn(open_page: Open, url: str) -> None:
         "<|start|>",
         "<|message|>",
     ]
+    picture(page, "chat")
     page.hover("#chat-str .forged >> nth=0")
     assert "the text wrote it" in page.inner_text("#chat-detail")
     # Control and text have two colours.

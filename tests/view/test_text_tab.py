@@ -6,7 +6,7 @@ import json
 
 import streamtok
 
-from .conftest import Open, Serve, counts, excuse, picture, ready, token_ids, until
+from .conftest import Open, Serve, counts, excuse, ready, token_ids, until
 from .page_server import served
 
 ENC = streamtok.get_encoding("cl100k_base")
@@ -47,7 +47,6 @@ def test_typed_text(open_page: Open, url: str) -> None:
         page.keyboard.press("Delete")
     ready(page, "text")
     assert token_ids(page, BOXES) == ENC.encode(page.input_value("#text-box"))
-    picture(page, "text")
 
 
 def test_every_edit_of_nasty_texts(open_page: Open, url: str) -> None:

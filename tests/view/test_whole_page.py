@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Open, Serve, excuse, opened, ready, violations
+from .conftest import Open, Serve, excuse, opened, picture, ready, violations
 
 TEXT = "Naïve café, 日本語 🎉\n\n  <b>not bold</b>\tend" + "x" * 200
 TABS = ["text", "chat", "stream", "compare", "merges", "vocabulary", "languages"]
@@ -64,6 +64,10 @@ def test_it_opens_on_a_sample(open_page: Open, serve: Serve) -> None:
             ready(page, "text")
         assert samples.nth(i).get_attribute("aria-pressed") == "true"
         assert page.locator("#text-tokens .t").count() > 20
+        if not i:
+            page.check("#text-ids")
+            picture(page, "text")
+            page.uncheck("#text-ids")
         seen.add((page.input_value("#text-box"), page.inner_text("#text-note")))
     assert len(seen) == 3
     page.fill("#text-box", "x")
