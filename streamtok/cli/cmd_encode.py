@@ -9,7 +9,6 @@ import functools
 from typing import Any
 
 from .._core.encode import set_cache_limit
-from ..jobs.argument_types import parse_seconds
 from ..jobs.job import CHUNK_SIZE, EncodeJob
 from ..jobs.record import Record, record_path
 from ..jobs.rows import Row
@@ -47,6 +46,7 @@ def add_parser(subparsers: Any) -> None:
     )
     options.add_files(parser)
     encoding_options.add_text_options(parser, special="refuse")
+    parser.set_defaults(encoding=None)  # a model's own for --chat
     groups = options.add_options(parser, EncodeJob)
     options.add_glob(groups["inputs and documents (default: each input is one document)"])
     output = groups["output"]
@@ -56,16 +56,10 @@ def add_parser(subparsers: Any) -> None:
     messages = parser.add_argument_group("messages")
     add_option(messages, "-q --quiet", "do not print progress, summary or warnings")
     add_option(messages, "--json", "the summary as one line of JSON")
-    add_option(
-        messages,
-        "--log-every SECONDS",
-        "print the progress at this interval if there is no terminal; 0: never (default: 30)",
-        parse_seconds,
-        30.0,
-    )
 
 
 def run(args: argparse.Namespace) -> int:
+    args.encoding = args.encoding or args.chat or encoding_options.DEFAULT_ENCODING
     job = options.read_options(args, EncodeJob)
     if job.is_in_parts:
         from . import encode_parts  # a tenth of the time that a command takes to start

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..encoding import Encoding
 from ..engines.template import NO_TEMPLATE
-from ..errors import SidecarError
+from ..errors import SidecarError, StreamtokError
 from ..jobs.job import EncodeJob
 from ..jobs.record import Record, record_path
 from ..jobs.sinks.by_name import make_sink
@@ -29,7 +29,7 @@ def resolve(job: EncodeJob, encoding: Encoding, output: str) -> EncodeJob:
     """`EncodeJob.resolve` for an output. Raises Refused."""
     try:
         return job.resolve(encoding, output)
-    except LookupError as error:
+    except (LookupError, StreamtokError) as error:
         raise Refused(str(error)) from None
     except ValueError as error:
         raise Misused(str(error)) from None
@@ -58,6 +58,8 @@ class Output:
         is_stdout = self._path == "-"
         if is_stdout and chosen in ("u16", "u32") and is_terminal(sys.stdout):
             raise Refused(f"{chosen} cannot go to a terminal: use -o FILE, a pipe or --format text")
+        if job.chat is not None and not self.is_file and chosen != "jsonl":
+            raise Misused("--chat writes masks to a second file: give one with -o, or use jsonl")
         if job.resume and is_url(self._path):
             raise Misused(
                 "--resume keeps unfinished files, which stores cannot: --task writes parts to "

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..jobs.rows import Totals
 from .messages import is_terminal, say, shown
 
+EVERY = 30.0  # seconds between lines where there is no terminal
 _SOON = 0.1  # seconds
 
 
@@ -44,7 +45,7 @@ class Progress:
         is_shared = args.output == "-" and is_terminal(sys.stdout)  # ids go to the same screen
         is_silent = args.quiet or is_shared
         self._has_bar = not (is_silent or args.json) and is_terminal(sys.stderr)
-        self._every = 0.0 if is_silent or self._has_bar else args.log_every
+        self._has_lines = not (is_silent or self._has_bar)
         known = [size for size in sizes if size is not None]
         self._total = sum(known) if sizes and len(known) == len(sizes) else None
         self._before = before
@@ -67,7 +68,7 @@ class Progress:
         if self._has_bar:
             rate = self._rate(totals.tokens - self._before.tokens)
             self._move_bar(read, self._total or 0, f"{totals.tokens:,} tokens, {rate}")
-        elif self._every and time.perf_counter() - self._said >= self._every:
+        elif self._has_lines and time.perf_counter() - self._said >= EVERY:
             self._said = time.perf_counter()
             self._log(read, totals)
 

@@ -8,6 +8,9 @@ what is rendered. All strings of messages, tools and documents are text, but for
 It is run plainly, too. Where the two texts differ, as where `safe` escapes what it is joined with,
 that is an error.
 
+A third run tells which characters are the assistant's (`conversation`): there its contents, or what
+`{% generation %}` encloses, are marked, and literals are not.
+
 Templates come from strangers: both environments are Jinja's sandbox for immutable data, without
 what transformers takes away from it.
 """
@@ -19,7 +22,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ..errors import MissingLibraryError, VocabularyError
 from ..prompts import Control, Prompt
@@ -40,9 +45,12 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace, pass_eval_context
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .._types import IdArray
     from ..encoding import Encoding
 
-__all__ = ["ChatTemplate"]
+__all__ = ["ChatTemplate", "Conversation"]
 
 # These are control, because templates put them between the halves of a token: '<|' + role + '|>'.
 _ROLES = {"system", "developer", "user", "assistant", "model", "tool", "function", "observation"}
@@ -50,6 +58,13 @@ _ROLES |= {"ipython", "environment"}
 _REASONING = ("reasoning_content", "thinking", "reasoning")  # names of one field
 _TAG = "CONTINUE_FINAL_MESSAGE_TAG "  # transformers' own; a template may strip the space
 _SIMPLE = re.compile(r"(?:[^{}]|\{\w*\})*")  # a template for `format` that reads no attribute
+
+
+class Conversation(NamedTuple):
+    """A rendered conversation. assistant: where the assistant speaks, in characters."""
+
+    prompt: Prompt
+    assistant: tuple[tuple[int, int], ...]
 
 
 class ChatTemplate:
@@ -62,13 +77,17 @@ class ChatTemplate:
 
         Raises jinja2.TemplateSyntaxError.
         """
-        plain, marking = _environments()
+        plain, marking, assistant = _environments()
         self._plain, self._marking = plain.from_string(source), marking.from_string(source)
+        self._assistant = assistant.from_string(source)
+        tree = plain.parse(source)
+        called = tree.find_all(nodes.ExtensionAttribute)
+        self._has_generation = any(one.identifier == _Generation.identifier for one in called)
         self._tokens = {**(tokens or {})}
         self._encoding = encoding
-        nodes_found = plain.parse(source).find_all((nodes.TemplateData, nodes.Const))
         written = [
-            getattr(node, "data", None) or getattr(node, "value", "") for node in nodes_found
+            getattr(node, "data", None) or getattr(node, "value", "")
+            for node in tree.find_all((nodes.TemplateData, nodes.Const))
         ]
         literals = "\0".join(text for text in written if isinstance(text, str))
         control = encoding.control_tokens
@@ -78,7 +97,7 @@ class ChatTemplate:
         )
         others = control - self._control
         self._others = {encoding.encode_single_token(text): text for text in others}
-        self._with_control = functools.lru_cache(maxsize=8)(encoding.with_control_tokens)
+        self._with_control = functools.lru_cache(maxsize=8)(_with_control)
 
     @staticmethod
     def from_folder(folder: str, encoding: Encoding) -> ChatTemplate:
@@ -111,8 +130,7 @@ class ChatTemplate:
         template knows. expected: the text that the Prompt must have; None: the one that is rendered
         plainly. Raises ValueError if it has another, and jinja2.TemplateError.
         """
-        data: dict[str, Any] = {"tools": None, "documents": None, **self._tokens, **variables}
-        data["strftime_now"] = datetime.now().strftime
+        data = self._data(variables)
         if expected is None:
             messages = [*map(_with_all_names, messages)]
         data["messages"] = [_with_role(message) for message in messages]
@@ -130,8 +148,66 @@ class ChatTemplate:
         _check_same(prompt, expected)
         return prompt
 
+    def _data(self, variables: Mapping[str, Any]) -> dict[str, Any]:
+        known = {"tools": None, "documents": None, "strftime_now": datetime.now().strftime}
+        return {**known, **self._tokens, **variables}
+
+    def conversation(
+        self, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]
+    ) -> Conversation:
+        """Conversation: `prompt`, and what of it the assistant says: what `{% generation %}`
+        encloses if the template has such blocks, else the contents of its messages.
+
+        Raises as `prompt`, and ValueError if the template changes contents beyond recognition.
+        """
+        prompt = self.prompt(messages, variables)
+        data = with_prompts(self._data(variables), str)
+        messages = [*map(_with_all_names, messages)]
+        data["add_generation_prompt"] = False
+        data["messages"] = messages if self._has_generation else [*map(_with_speech, messages)]
+        said: Prompt = unmarked(self._assistant.render(data))
+        _check_same(said, str(prompt))
+        spans, at = [], 0
+        for text, is_said in said.spans:
+            if is_said:
+                spans.append((at, at + len(text)))
+            at += len(text)
+        if not spans and not self._has_generation and any(map(_speaks, messages)):
+            raise ValueError(
+                "the chat template renders no content of the assistant as it is: expected "
+                "{% generation %} … {% endgeneration %} around what the assistant says"
+            )
+        return Conversation(prompt, tuple(spans))
+
+    def encode_with_mask(self, conversation: Conversation) -> tuple[IdArray, npt.NDArray[np.uint8]]:
+        """(ids, mask): the ids of a conversation; 1 for those that have text of the assistant.
+
+        Where no `{% generation %}` decides, so has the control token that ends its message.
+        """
+        encoding, control = self._encoding_for(conversation.prompt)
+        ids, spans = encoding.encode_with_offsets(conversation.prompt)
+        starts, stops = spans[:, 0], spans[:, 1]
+        mask = np.zeros(len(ids), np.uint8)
+        text = str(conversation.prompt)
+        for start, stop in conversation.assistant:
+            last = int(np.searchsorted(starts, stop))
+            mask[np.searchsorted(stops, start, "right") : last] = 1
+            closing = last
+            while not self._has_generation and closing < len(ids):
+                if int(ids[closing]) in control:
+                    mask[last : closing + 1] = 1
+                elif text[starts[closing] : stops[closing]].isspace():
+                    closing += 1
+                    continue
+                break
+        return ids, mask
+
     def encode(self, prompt: Prompt, errors: str = "strict") -> list[int]:
-        """list[int]: the ids of what the template made; errors: as for `Encoding.encode`.
+        """list[int]: the ids of what the template made; errors: as for `Encoding.encode`."""
+        return self._encoding_for(prompt)[0].encode(prompt, errors=errors)
+
+    def _encoding_for(self, prompt: Prompt) -> tuple[Encoding, frozenset[int]]:
+        """The encoding for what the template made, and the ids of its control tokens.
 
         Control tokens are the special ones, and those added ones that the template writes. So a tag
         of HTML that is an added token is one in a content as well, and `<think>` may not be.
@@ -140,7 +216,13 @@ class ChatTemplate:
         control = [Control(text) for text, is_control in prompt.spans if is_control]
         ids = self._encoding.encode(Prompt("").join(control)) if self._others else ()
         found = [self._others[id] for id in self._others.keys() & ids]
-        return self._with_control(self._control.union(found)).encode(prompt, errors=errors)
+        return self._with_control(self._encoding, self._control.union(found))
+
+
+def _with_control(encoding: Encoding, control: frozenset[str]) -> tuple[Encoding, frozenset[int]]:
+    """The encoding with these control tokens, and their ids."""
+    encoding = encoding.with_control_tokens(control)
+    return encoding, frozenset(map(encoding.encode_single_token, encoding.control_tokens))
 
 
 def _with_all_names(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,6 +241,35 @@ def _with_role(message: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(role, str) and role in _ROLES:
         return {**message, "role": Control(role)}
     return {**message}
+
+
+def _with_speech(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message in which what the assistant says is marked."""
+    if message.get("role") != "assistant":
+        return message
+    marked: dict[str, Any] = {}
+    for name in ("content", *_REASONING):
+        value = message.get(name)
+        if isinstance(value, str):
+            marked[name] = _said(value)
+        elif isinstance(value, list):
+            marked[name] = [
+                {**part, "text": _said(part["text"])}
+                if isinstance(part, dict) and isinstance(part.get("text"), str)
+                else part
+                for part in value
+            ]
+    return {**message, **marked}
+
+
+def _said(text: str) -> Marked:
+    return Marked(Control(str.__str__(text)))
+
+
+def _speaks(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    is_text = isinstance(content, str) and not content.isspace()
+    return message.get("role") == "assistant" and is_text and bool(content)
 
 
 def _is_in(token: str, literals: str) -> bool:
@@ -203,7 +314,7 @@ def _check_same(prompt: Prompt, expected: str) -> None:
 
 
 class _Generation(Extension):
-    """`{% generation %}`, which transformers knows: it has no effect on the text."""
+    """`{% generation %}`, as transformers knows it: around what the assistant says."""
 
     tags = {"generation"}  # noqa: RUF012  # as in Jinja's class
 
@@ -213,7 +324,7 @@ class _Generation(Extension):
         return nodes.CallBlock(self.call_method("_written"), [], [], body).set_lineno(line)
 
     def _written(self, caller: Callable[[], str]) -> str:
-        return caller()
+        return self.environment.generated(caller())  # type: ignore[attr-defined, no-any-return]
 
 
 class _Namespace(Namespace):
@@ -255,6 +366,11 @@ def _raise_exception(message: str) -> None:
 class _Plain(ImmutableSandboxedEnvironment):
     """The environment that transformers gives to chat templates."""
 
+    @staticmethod
+    def generated(text: str) -> str:
+        """The text of `{% generation %}`, with marks if it has some."""
+        return text
+
     def __init__(self) -> None:
         super().__init__(
             trim_blocks=True,
@@ -294,6 +410,9 @@ def _literal(text: str) -> Marked:
     return Marked(Control(text))
 
 
+_text = functools.lru_cache(maxsize=10_000)(Marked)
+
+
 @pass_eval_context
 def _join(context: Any, value: Any, separator: str = "", attribute: Any = None) -> str:
     return do_join(context, value, Marked(separator), attribute)  # type: ignore[no-any-return]
@@ -321,6 +440,16 @@ class _Marking(_Plain):
         return super().wrap_str_format(value)
 
 
+class _MarkingAssistant(_Marking):
+    """The environment in which only what the assistant says is marked as control."""
+
+    literal = staticmethod(_text)
+
+    @staticmethod
+    def generated(text: str) -> str:
+        return _said(text)
+
+
 @functools.cache
-def _environments() -> tuple[_Plain, _Marking]:
-    return _Plain(), _Marking()
+def _environments() -> tuple[_Plain, _Marking, _MarkingAssistant]:
+    return _Plain(), _Marking(), _MarkingAssistant()

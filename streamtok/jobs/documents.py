@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .sources.splitters import Part
 
     EndArray = npt.NDArray[np.int64]
+    EncodeConversation = Callable[[Any], tuple[IdArray, npt.NDArray[np.uint8]]]
 
 TASK = 1 << 18  # characters or bytes in a task, about
 SPREAD_FROM = 1 << 17  # bytes of a part that is worth cutting for several threads
@@ -46,11 +47,15 @@ _NO_END: EndArray = np.empty(0, np.int64)
 
 
 class Encoded(NamedTuple):
-    """ids: uint32 [n]; ends: int64, the positions in them where documents end; bytes: of text."""
+    """ids: uint32 [n]; ends: int64, the positions in them where documents end; bytes: of text.
+
+    mask: of conversations, a byte for each id: 1 if it is the assistant's, else 0.
+    """
 
     ids: IdArray
     ends: EndArray
     bytes: int
+    mask: Any = None
 
 
 Result: TypeAlias = "Encoded | Callable[[], Encoded]"
@@ -65,7 +70,8 @@ class DocumentEncoder:
 
     prepend, append: ids to put before and after each document; several on one side make documents
     go one by one. skip_empty: documents without text produce no ids, not even these. num_threads:
-    threads that encode, including the caller's.
+    threads that encode, including the caller's. encode_conversation: gives ids and mask of each
+    document, which are conversations then.
     """
 
     def __init__(
@@ -76,8 +82,10 @@ class DocumentEncoder:
         append: int | Sequence[int] | None = None,
         skip_empty: bool = False,
         num_threads: int = 1,
+        encode_conversation: EncodeConversation | None = None,
     ):
         self._stream = stream
+        self._encode_conversation = encode_conversation
         self._before, self._after = _ids(prepend), _ids(append)
         self._frame = _first(self._before), _first(self._after)
         self._skip_empty = skip_empty
@@ -89,7 +97,8 @@ class DocumentEncoder:
         has_simple_frame = max(len(self._before), len(self._after)) < 2
         self._matcher = stream.matcher
         texts = encoding.definition.texts
-        self._takes_whole = has_simple_frame and texts.is_direct  # documents can be tasks
+        # Documents can be tasks.
+        self._takes_whole = has_simple_frame and texts.is_direct and encode_conversation is None
         self._rules = encoding.definition.engine.rules(self._matcher)
         self._cuts = texts.cuts if has_simple_frame else None
         self._places = _NOWHERE  # of the documents of the parts that were added together
@@ -247,11 +256,24 @@ class DocumentEncoder:
     def _add_part(self, text: str | bytes, is_end: bool) -> None:
         """Encode a part of the open document, or begin a document with it."""
         try:
-            self._encode_part(text, is_end)
+            if self._encode_conversation is None:
+                self._encode_part(text, is_end)
+            else:
+                self._add_conversation(text, self._encode_conversation)
         except Exception:
             self.failed_place = self._places.name(self._index)
             raise
         self._index += is_end
+
+    def _add_conversation(self, conversation: Any, encode: EncodeConversation) -> None:
+        text = str(conversation.prompt)
+        if self._skip_empty and not text:
+            return
+        ids, mask = encode(conversation)
+        ids = np.concatenate([self._before, ids, self._after])
+        frame = bytes(len(self._before)), bytes(len(self._after))
+        found = Encoded(ids, _end(ids), utf8_size(text), mask.tobytes().join(frame))
+        self._pool.add_done(found, (self._places, self._index))
 
     def _encode_part(self, text: str | bytes, is_end: bool) -> None:
         if not self.is_open and not text and (self._skip_empty or not is_end):

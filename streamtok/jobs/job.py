@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -30,11 +31,16 @@ from .documents import DocumentEncoder
 from .option_fields import IDS, UNREAD, from_json, in_words, said, said_fields, to_json
 from .sinks.by_name import FILE_FORMATS, FILE_SUFFIXES, Family, choose_format
 from .sinks.flat import About
+from .sinks.format_table import MASKED
+from .sources.json_lines import JsonLines
 from .sources.reading import LiveReading
 
 if TYPE_CHECKING:
     from ..chunker import StreamEncoder
     from ..encoding import Encoding
+    from .sources.conversations import Conversations
+    from .sources.records import OnBad
+    from .sources.splitters import Splitter, Start
 
 CHUNK_SIZE = 1 << 19  # bytes to read at a time
 
@@ -88,6 +94,14 @@ class EncodeJob(LiveReading):
         decides=IDS,
         group=_OUTPUT,
         choices=FILE_FORMATS,
+    )
+    chat: str | None = said(
+        "--chat FOLDER",
+        "FIELD of --jsonl holds the messages of a conversation, which the chat template of this "
+        "model's folder renders; also writes which ids are the assistant's: beside the ids to "
+        "OUTPUT.mask.npy, as assistant_masks of JSON lines; -e is FOLDER by default",
+        decides=IDS,
+        group=_OUTPUT,
     )
     shard_tokens: int | None = said(
         "--shard-tokens N",
@@ -152,6 +166,13 @@ class EncodeJob(LiveReading):
             raise ValueError(f"format must be one of {formats}, not {self.format!r}")
         if self.add_special_tokens and (self.prepend is not None or self.append is not None):
             raise ValueError("give --add-special-tokens, or --prepend and --append, not both")
+        if self.chat is not None:
+            if self.jsonl is None:
+                raise ValueError("--chat needs --jsonl FIELD, which holds lists of messages")
+            if self.add_special_tokens:
+                raise ValueError("--chat: the template writes special tokens: not the vocabulary")
+            if self.errors == "surrogateescape":
+                raise ValueError("--chat needs text: give --errors strict or replace")
         if self.is_in_parts:
             for name in ("follow", "resume", "workers", "shard_tokens"):
                 if getattr(self, name):
@@ -180,10 +201,14 @@ class EncodeJob(LiveReading):
         prepend, append = (special_id(one, loaded) for one in (self.prepend, self.append))
         if self.add_special_tokens:
             prepend, append = (tuple(ids) or None for ids in loaded.definition.template)
+        chosen = choose_format(self.format, output, loaded.max_token_value)
+        if self.chat is not None and chosen not in MASKED:
+            known = ", ".join(MASKED)
+            raise ValueError(f"--chat cannot write {chosen}: expected --format with one of {known}")
         return replace(
             self,
-            digest=loaded.digest,
-            format=choose_format(self.format, output, loaded.max_token_value),
+            digest=self._digest_of(loaded),
+            format=chosen,
             prepend=prepend,
             append=append,
             add_special_tokens=False,
@@ -216,7 +241,8 @@ class EncodeJob(LiveReading):
                 return in_words(option.flag, before), in_words(option.flag, now)
         if saved.get("digest") != self.digest:
             then, now = (str(one)[:16] for one in (saved.get("digest"), self.digest))
-            return in_words("--encoding", then), in_words("--encoding", now)
+            flags = "--encoding" if self.chat is None else "--encoding and --chat"
+            return in_words(flags, then), in_words(flags, now)
         return None
 
     # What the options mean
@@ -236,17 +262,39 @@ class EncodeJob(LiveReading):
             vocabulary_of(self.encoding),
             digest,
         )
-        return Family(self.chosen, about)
+        return Family(self.chosen, about, self.chat is not None)
 
     def open_encoding(self) -> Encoding:
         """The encoding, loaded once in a process. Raises PlanError if it is another one here."""
         found = _opened(self.encoding)
-        if self.digest and found.digest != self.digest:
+        digest = self._digest_of(found)
+        if self.digest and digest != self.digest:
+            what = "" if self.chat is None else f" or the chat template of {self.chat!r}"
             raise PlanError(
-                f"the encoding {self.encoding!r} is another one here: its digest is "
-                f"{found.digest[:16]}…, in the plan {self.digest[:16]}…"
+                f"the encoding {self.encoding!r}{what} is another one here: its digest is "
+                f"{digest[:16]}…, in the plan {self.digest[:16]}…"
             )
         return found
+
+    def _digest_of(self, loaded: Encoding) -> str:
+        """The digest of the encoding, and of the chat template if there is one."""
+        if self.chat is None:
+            return loaded.digest
+        return hashlib.sha256(f"{loaded.digest} {self._conversations.digest}".encode()).hexdigest()
+
+    @property
+    def _conversations(self) -> Conversations:
+        assert self.chat is not None
+        return _opened_chat(self.chat, self.encoding)
+
+    def splitter(
+        self, name: str, start: Start, *, on_bad: OnBad | None = None, ends: bool = True
+    ) -> Splitter:
+        made = super().splitter(name, start, on_bad=on_bad, ends=ends)
+        if self.chat is not None:
+            assert isinstance(made, JsonLines)
+            made.convert = self._conversations.read
+        return made
 
     def open_stream(self, loaded: Encoding) -> StreamEncoder:
         """A stream with these settings."""
@@ -266,12 +314,22 @@ class EncodeJob(LiveReading):
             append=self.append,
             skip_empty=self.skip_empty,
             num_threads=num_threads,
+            encode_conversation=(
+                None if self.chat is None else self._conversations.template.encode_with_mask
+            ),
         )
 
 
 @functools.lru_cache(_OPEN)
 def _opened(name: str) -> Encoding:
     return open_encoding(name)
+
+
+@functools.lru_cache(_OPEN)
+def _opened_chat(folder: str, encoding: str) -> Conversations:
+    from .sources.conversations import Conversations  # jinja2 is not always there
+
+    return Conversations(folder, _opened(encoding))
 
 
 def special_id(

@@ -254,4 +254,4 @@ class SpanEncoder:
         yield from self._take_bad()
 
     def _ids(self, found: Encoded) -> Ids:
-        return Ids(self._family.form(found.ids, found.ends), found.bytes)
+        return Ids(self._family.form(found.ids, found.ends, found.mask), found.bytes)

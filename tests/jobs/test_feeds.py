@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import streamtok
+from streamtok.cli import progress
 
 from ..cli.test_cli import FOREGROUND, POSIX, Live, fails, only_error, run, spawn, wrapped
 
@@ -59,10 +60,13 @@ def test_summary_of_documents() -> None:
     assert row["skipped_because"] == {"invalid JSON": 1}
 
 
-def test_log_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
+def test_log_lines_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     path = tmp_path / "text"
     path.write_text("hello world\n" * 50_000)
-    args = ["encode", str(path), "-o", str(tmp_path / "out.bin"), "--log-every", "0.00001"]
+    args = ["encode", str(path), "-o", str(tmp_path / "out.bin")]
+    monkeypatch.setattr(progress, "EVERY", 0.00001)
     args += ["--force", "--chunk-size", "64k"]
     lines = run(*args).stderr.decode().splitlines()
     assert len(lines) > 3
@@ -107,7 +111,7 @@ def test_a_signal_is_the_end_of_a_followed_file(tmp_path: Path) -> None:
 else:
     assert not os.path.exists({str(out)!r})
     {SIGNAL}"""
-    args = ["encode", "--follow", str(log), "-o", str(out), "--log-every", "0"]
+    args = ["encode", "--follow", str(log), "-o", str(out)]
     done = spawn(wrapped(when_all_is_read(then), *args))
     assert done.returncode == 0
     assert b"1 input, 13 bytes" in done.stderr

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..stores import places
 from .flat import About, Sink, fitting_width
-from .format_table import TABLE, Format
+from .format_table import MASKED, TABLE, Format
 from .outputs import Output
 from .sidecar import sidecar_path
 
@@ -29,16 +29,18 @@ class Family:
     """The files that one output in a format consists of: their names, and how to make their sink.
 
     A sidecar describes them. The last `scratch` names are temporary files of the sink, removed when
-    it has finished.
+    it has finished. has_mask: with the masks of conversations, which only the formats of MASKED
+    can have.
     """
 
     chosen: str
     about: About
+    has_mask: bool = False
 
     @property
     def format(self) -> Format:
         """What there is to know of the format."""
-        return TABLE[self.chosen]
+        return (MASKED if self.has_mask else TABLE)[self.chosen]
 
     @property
     def scratch(self) -> int:
@@ -60,9 +62,9 @@ class Family:
         del names[len(names) - self.scratch - 1]
         return names
 
-    def form(self, ids: IdArray, ends: EndArray) -> Formed:
-        """The ids as the files have them."""
-        return self.format.form(ids, ends, self.format.id_width(self.about))
+    def form(self, ids: IdArray, ends: EndArray, mask: bytes | None = None) -> Formed:
+        """The ids, and perhaps a mask of them, as the files have them."""
+        return self.format.form(ids, ends, self.format.id_width(self.about), mask)
 
     def in_order(self, files: Sequence[_T]) -> list[_T]:
         """The kept files in the order in which they are published: the sidecar comes first.

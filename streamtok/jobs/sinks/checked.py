@@ -77,7 +77,7 @@ def check_output(path: str, report: Report) -> Sidecar | None:
         report.add(path, error)
         return None
     _check_file(first, about.digests, report)
-    for suffix in TABLE[about.format].further:
+    for suffix in dict.fromkeys([*TABLE[about.format].further, *about.files]):
         if suffix in about.files:
             _check_file(further_file(first, about, suffix), about.files[suffix], report)
         else:

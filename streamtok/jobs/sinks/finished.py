@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
 from ..sources.blocks import Waiting
 from ..stores import places
-from .format_table import TABLE
+from .format_table import MASK_SUFFIX, TABLE
 from .sidecar import Sidecar, sidecar_path
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ROWS = 1 << 16
 _MOST_IN_GROUP = 1 << 28  # bytes; ParquetSink's groups have 1 MiB
-_INDEXES = tuple(suffix for one in TABLE.values() for suffix in one.further)
+_INDEXES = (MASK_SUFFIX, *(suffix for one in TABLE.values() for suffix in one.further))
 
 
 def first_file(path: str) -> str:

@@ -52,7 +52,7 @@ class About:
 
 
 class Formed(NamedTuple):
-    """Ids as a file has them. data: the bytes, of so many ids.
+    """Ids as a file has them. data: the bytes, of so many ids; mask: a byte of each, or none.
 
     ends: the positions in the ids at which documents end, in ascending order: i for a document that
     ends before ids[i], n_ids for one that ends after the last id. places: those in `data`.
@@ -62,22 +62,25 @@ class Formed(NamedTuple):
     n_ids: int
     ends: EndArray
     places: EndArray
+    mask: bytes | None = None
 
 
-def form_raw(ids: IdArray, ends: EndArray, width: int) -> Formed:
+def form_raw(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = None) -> Formed:
     """Ids as u16 or u32, little-endian."""
     data = ids.astype(np.dtype(f"<u{width}"), copy=False).view(np.uint8).data
-    return Formed(data, len(ids), ends, ends * width)
+    return Formed(data, len(ids), ends, ends * width, mask)
 
 
-def form_text(ids: IdArray, ends: EndArray, width: int) -> Formed:
+def form_text(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = None) -> Formed:
     """Decimal, one id a line."""
     data, places = format_rows(ids, ends)
     return Formed(data, len(ids), ends, np.array(places, np.int64))
 
 
-def form_rows(ids: IdArray, ends: EndArray, width: int) -> Formed:
+def form_rows(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = None) -> Formed:
     """Lines of JSON. What begins the first one is left to the sink."""
+    if mask is not None:
+        return _form_masked_rows(ids, ends, mask)
     text, places = format_rows(ids, ends)
     text = text.replace(b"\n", b",")
     parts: list[bytes] = []
@@ -94,6 +97,18 @@ def form_rows(ids: IdArray, ends: EndArray, width: int) -> Formed:
     return Formed(b"".join(parts), len(ids), ends, found)
 
 
+def _form_masked_rows(ids: IdArray, ends: EndArray, mask: bytes) -> Formed:
+    """Lines of JSON that have a mask, too: of whole documents, as conversations are."""
+    rows, start = [], 0
+    for end in ends:
+        in_row = format_text(ids[start:end])[:-1].replace(b"\n", b",")
+        marks = ",".join(map(str, mask[start:end])).encode()
+        rows.append(b'%s],"assistant_masks":[%s]}\n' % (in_row, marks))
+        start = end
+    places = np.cumsum([len(JSONL_BEGIN) + len(row) for row in rows]) - len(JSONL_BEGIN)
+    return Formed(JSONL_BEGIN.join(rows), len(ids), ends, places)
+
+
 def divide(found: Formed, end: int) -> tuple[Formed, Formed]:
     """What is before the document end with this number, and with it, and what is after it."""
     n_ends, at, place = end + 1, int(found.ends[end]), int(found.places[end])
@@ -101,10 +116,12 @@ def divide(found: Formed, end: int) -> tuple[Formed, Formed]:
     rest = view[place:]
     if rest[: len(JSONL_BEGIN)] == JSONL_BEGIN:
         rest = rest[len(JSONL_BEGIN) :]  # as `form_rows` has it
-    before = Formed(bytes(view[:place]), at, found.ends[:n_ends], found.places[:n_ends])
+    masks = (None, None) if found.mask is None else (found.mask[:at], found.mask[at:])
+    begin = bytes(view[:place]), at, found.ends[:n_ends], found.places[:n_ends]
     cut = len(view) - len(rest)
     ends, places = found.ends[n_ends:] - at, found.places[n_ends:] - cut
-    return before, Formed(bytes(rest), found.n_ids - at, ends, places)
+    rest_of = bytes(rest), found.n_ids - at, ends, places
+    return Formed(*begin, masks[0]), Formed(*rest_of, masks[1])
 
 
 class Sink:
@@ -152,10 +169,30 @@ class NpySink(Sink):
     """Raw ids after the header of numpy, which is rewritten when their count is known."""
 
     def begin(self) -> None:
-        self._files[0].write(npy_header(self._about.width, 0))
+        self._files[0].write(npy_header(f"<u{self._about.width}", 0))
 
     def finish(self) -> None:
-        self._files[0].patch(npy_header(self._about.width, self.tokens))
+        self._files[0].patch(npy_header(f"<u{self._about.width}", self.tokens))
+
+
+class MaskedSink(Sink):
+    """Raw ids, and in a second file their mask: an array of numpy with a byte for each id."""
+
+    def begin(self) -> None:
+        super().begin()
+        self._files[1].write(npy_header("|u1", 0))
+
+    def _write_index(self, found: Formed) -> None:
+        assert found.mask is not None
+        self._files[1].write(found.mask)
+
+    def finish(self) -> None:
+        super().finish()
+        self._files[1].patch(npy_header("|u1", self.tokens))
+
+
+class MaskedNpySink(MaskedSink, NpySink):
+    """The same with the ids of an `NpySink`."""
 
 
 class JsonlSink(Sink):
@@ -169,9 +206,9 @@ class JsonlSink(Sink):
         self._files[0].write(found.data)
 
 
-def npy_header(width: int, count: int) -> bytes:
-    """The header of numpy's format 1.0 for an array of `count` ids of `width` bytes each."""
-    shape = f"{{'descr': '<u{width}', 'fortran_order': False, 'shape': ({count},)}}"
+def npy_header(dtype: str, count: int) -> bytes:
+    """The header of numpy's format 1.0 for an array of `count` numbers of this type."""
+    shape = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({count},)}}"
     room = NPY_HEADER - 10
     return (
         b"\x93NUMPY\x01\x00" + room.to_bytes(2, "little") + shape.encode().ljust(room - 1) + b"\n"

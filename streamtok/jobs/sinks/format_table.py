@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .flat import (
     NPY_HEADER,
     About,
     JsonlSink,
+    MaskedNpySink,
+    MaskedSink,
     NpySink,
     Sink,
     form_raw,
@@ -29,8 +31,10 @@ Make: TypeAlias = "Callable[[Sequence[Any], About, int], Sink]"
 """Makes a sink of the files, in the order of `Family.names` without the sidecar; of the facts that
 they record; and of the number of the first document."""
 
-Form: TypeAlias = "Callable[[IdArray, EndArray, int], Formed]"
-"""The bytes of ids, of which each has so many bytes."""
+Form: TypeAlias = "Callable[[IdArray, EndArray, int, bytes | None], Formed]"
+"""The bytes of ids, of which each has so many bytes; and of their mask, if there is one."""
+
+MASK_SUFFIX = ".mask.npy"
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,20 @@ TABLE: dict[str, Format] = {
         keeps_documents=True,
     ),
 }
+
+
+def _masked(name: str, make: Make) -> Format:
+    mask = {"further": (MASK_SUFFIX,), "index_header": NPY_HEADER, "is_single": False}
+    return replace(TABLE[name], make=make, **mask)  # type: ignore[arg-type]
+
+
+MASKED = {
+    "npy": _masked("npy", MaskedNpySink),
+    "u16": _masked("u16", MaskedSink),
+    "u32": _masked("u32", MaskedSink),
+    "jsonl": TABLE["jsonl"],
+}
+"""The formats that can have the masks of conversations: beside the ids or, jsonl, in each line."""
 
 
 def read_ids(blocks: Iterable[bytes | memoryview], chosen: str) -> Iterator[Ids]:

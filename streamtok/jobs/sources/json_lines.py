@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import json
+from collections.abc import Callable
 from typing import Any
 
 from ..._core.encode import has_surrogate, text_bytes
@@ -20,7 +21,7 @@ _BLANKS = " \t\r"  # what JSON allows around a value, within a line
 _parse = json.JSONDecoder().raw_decode  # as json.loads, but it does not skip white space
 
 
-class _BadLine(ValueError):
+class BadLine(ValueError):
     """Why a line has no text: see BadRecord. hint: what else helps than to skip it."""
 
     def __init__(self, kind: str, detail: str = "", hint: str = ""):
@@ -56,6 +57,8 @@ class JsonLines(Splitter):
         "surrogateescape" keeps them. An escape that is half of a surrogate pair is U+FFFD.
         """
         super().__init__(start)
+        # Makes the document of the field's value and the whole line, if that is not a text.
+        self.convert: Callable[[Any, Any], Any] | None = None
         self._begins_text = start.at == 0
         self._errors = errors
         self._field = field
@@ -78,9 +81,10 @@ class JsonLines(Splitter):
         data = b"".join([*self._rest, block[:end]])
         self._rest, self._size = [], 0
         self._data, self._found = data, (self.records + 1, 0)
-        texts: list[str | bytes] = []
+        texts: list[Any] = []
         try:
-            lines = data[:-1].decode() if len(data) <= self._max_line else None
+            is_short = len(data) <= self._max_line and self.convert is None
+            lines = data[:-1].decode() if is_short else None
         except UnicodeDecodeError:
             lines = None
         if lines is not None:
@@ -121,7 +125,7 @@ class JsonLines(Splitter):
                 "takes it"
             )
 
-    def _refuse(self, line: int, why: _BadLine, offset: int = 0) -> None:
+    def _refuse(self, line: int, why: BadLine, offset: int = 0) -> None:
         """Skip a line, or raise DocumentError."""
         bad = BadRecord(self.name, {"offset": offset}, why.kind, why.detail)
         if self._on_bad is None:
@@ -136,7 +140,7 @@ class JsonLines(Splitter):
         data = b"".join(self._rest)
         self._rest, self._size = [], 0
         self._found = self.records + 1, 0
-        texts: list[str | bytes] = []
+        texts: list[Any] = []
         if data:
             self._add(texts, data)
         self._consume(data)
@@ -145,7 +149,7 @@ class JsonLines(Splitter):
     def stop(self) -> list[Part]:
         return []  # an incomplete line is not JSON
 
-    def _add_fast(self, texts: list[str | bytes], lines: str) -> None:
+    def _add_fast(self, texts: list[Any], lines: str) -> None:
         """`_add` each line, with fewer calls for objects that have a text in the field."""
         field = self._field
         for line in lines.split("\n"):
@@ -161,7 +165,7 @@ class JsonLines(Splitter):
                     continue
             self._add(texts, line.encode())
 
-    def _add(self, texts: list[str | bytes], line: bytes) -> None:
+    def _add(self, texts: list[Any], line: bytes) -> None:
         self.records += 1
         if self.records == 1 and self._begins_text:
             line = line.removeprefix(codecs.BOM_UTF8)
@@ -171,25 +175,27 @@ class JsonLines(Splitter):
         self._check_size(len(line), self.records)
         try:
             texts.append(self._text_of(line))
-        except _BadLine as why:
+        except BadLine as why:
             self._holes.append(self.records)
             self._refuse(self.records, why, self._offset() if self._on_bad else 0)
 
-    def _text_of(self, line: bytes) -> str | bytes:
+    def _text_of(self, line: bytes) -> Any:
         try:
             text = line.decode("utf-8", self._errors)
         except UnicodeDecodeError as error:
             hint = "--errors replace or --errors surrogateescape keeps the line"
-            raise _BadLine("not UTF-8", f"byte {error.start} ({error.reason})", hint) from None
+            raise BadLine("not UTF-8", f"byte {error.start} ({error.reason})", hint) from None
         try:
             row = json.loads(text)
         except json.JSONDecodeError as error:
             what = f"{json_reason(error)} at character {error.pos}"
-            raise _BadLine("invalid JSON", what) from None
+            raise BadLine("invalid JSON", what) from None
         except ValueError as error:  # a number of too many digits
-            raise _BadLine("invalid JSON", str(error).partition(";")[0]) from None
+            raise BadLine("invalid JSON", str(error).partition(";")[0]) from None
         except RecursionError:
-            raise _BadLine("JSON that is nested too deeply") from None
+            raise BadLine("JSON that is nested too deeply") from None
+        if self.convert is not None:
+            return self.convert(_value(row, self._field, self._path), row)
         return self._repaired(text_field(row, self._field, self._path))
 
     def _repaired(self, text: str) -> str | bytes:
@@ -199,19 +205,23 @@ class JsonLines(Splitter):
 
 def text_field(row: Any, field: str, path: list[str]) -> str:
     """The text in `field` of a parsed record, or else at `path`. Raises ValueError if none is."""
-    value = row
-    if isinstance(row, dict) and field in row:
-        value = row[field]
-    else:
-        for name in path:
-            if isinstance(value, dict) and name in value:
-                value = value[name]
-            elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
-                value = value[int(name)]
-            else:
-                raise _BadLine(f"no field {field!r}")
+    value = _value(row, field, path)
     if not isinstance(value, str):
-        raise _BadLine(f"the field {field!r} holds {_kind(value)}, not a text")
+        raise BadLine(f"the field {field!r} holds {_kind(value)}, not a text")
+    return value
+
+
+def _value(row: Any, field: str, path: list[str]) -> Any:
+    if isinstance(row, dict) and field in row:
+        return row[field]
+    value = row
+    for name in path:
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            raise BadLine(f"no field {field!r}")
     return value
 
 
