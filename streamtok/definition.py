@@ -28,7 +28,7 @@ __all__ = ["Defined", "Definition"]
 
 
 class Definition:
-    """The parts of an `Encoding`. Immutable, but for `model_settings`, which loaders set."""
+    """The parts of an `Encoding`. Immutable, except for `model_settings`, which loaders set."""
 
     model_settings: ModelSettings = NO_SETTINGS
 

@@ -191,7 +191,7 @@ class Encoding(FastEncoding):
     def control_tokens(self) -> frozenset[str]:
         """frozenset[str]: the texts that a `Control` makes tokens, and text in a `Prompt` never.
 
-        The special tokens, and the added tokens but for those that are blank, and those that the
+        The special tokens, and the added tokens except for those that are blank, and those that the
         model makes of their text anyway: `<｜User｜>` of DeepSeek is not special in its file.
 
         >>> enc.control_tokens
@@ -796,7 +796,7 @@ class Encoding(FastEncoding):
 
 
 def changed(encoding: Encoding, **arguments: Any) -> Encoding:
-    """Encoding: the same, but for these arguments."""
+    """Encoding: the same, except for these arguments."""
     definition = encoding.definition
     return _made_again(
         Encoding, encoding.name, definition.arguments | arguments, definition.model_settings

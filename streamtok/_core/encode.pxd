@@ -114,7 +114,7 @@ cdef struct Stage:
     u32 behavior                # and what is done with its matches: `CutBehavior`
     u8[4] mark                  # MARK: what becomes of a space,
     u32 mark_size
-    bint puts_mark              # and stands before all, too
+    bint puts_mark              # and is before all, too
     Symbols symbols
 
 cdef struct Model:
@@ -126,7 +126,7 @@ cdef struct Model:
     u32 longest             # bytes of the longest piece
     const double* scores    # [n_scores] by id
     u32 n_scores
-    double unknown_score    # of a character that is no piece
+    double unknown_score    # of a character that is not a piece
     const u32* byte_ids     # [256] of the bytes of what has no pieces; NULL: it becomes `unknown`
     bint is_sentencepiece   # as SentencePiece does it: models/unigram.pxi
     const Stage* stages     # what is done to each pre-token before, one after the other
@@ -205,7 +205,7 @@ cdef struct ScanTables:
     const u8* final         # [n_states] whether the pre-token may end at the end of input
     const u16* pages        # [0x110000 >> 7] block of the code points
     const u8* blocks        # [n_blocks * 128] class of the code point
-    u32 surrogate           # class of a byte that is no UTF-8 (a lone surrogate to Python)
+    u32 surrogate           # class of a byte that is not UTF-8 (a lone surrogate to Python)
     const u8* settled       # [n_states] whether the pre-token surely goes up to here at least
     st_windows* windows     # NULL: there are none
     const u8* substitutes   # [ST_SUBSTITUTES_SIZE] ASCII or ST_NO_SUBSTITUTE; NULL: there are none
@@ -299,7 +299,7 @@ cdef struct Cell:           # a pre-token and its numbers, half a cache line
     u64 low                 # bytes 0 .. 7, or the hash of more than 15
     u64 high                # bytes 8 .. 14, or the size; above them 4 bits of length, of up to 15 bytes,
                             # and 4 of count and IDLE (cache/room.pxi)
-    u32[CELL_NUMBERS] numbers   # IN_ARENA: in 64 bits the place of what it has in the arena, and the count
+    u32[CELL_NUMBERS] numbers   # IN_ARENA: in 64 bits where its ids are in the arena, and the count
 
 cdef struct PretokenCells:
     Cell* cells
@@ -309,14 +309,14 @@ cdef struct PretokenCells:
     size_t cells_limit
     u64 probes              # cells after which a look-up ends; 0: it goes on
     u64 unasked             # flag of the count of a new cell
-    Cell nothing            # an empty cell, in the place of one that is not found
-    u32* arena              # the numbers of IN_ARENA, behind the bytes of long pre-tokens
+    Cell nothing            # an empty cell, in place of one that is not found
+    u32* arena              # the numbers of IN_ARENA, after the bytes of long pre-tokens
     size_t arena_used
     size_t arena_size
 
 # Unigram's best paths (models/unigram.pxi), and places of ids (models/model.pxi)
 
-cdef struct BestPath:           # the best path to a place of the pre-token
+cdef struct BestPath:           # the best path to a position of the pre-token
     double score
     u32 start               # where its last piece begins; NONE: no path comes here
     u32 id
@@ -334,7 +334,7 @@ cdef struct Origin:         # bytes of a pre-token
     u32 start
     u32 end
 
-cdef struct Staged:         # texts that stages have made, one behind the other
+cdef struct Staged:         # texts that stages have made, one after the other
     u8* bytes               # [capacity]
     Origin* origins         # [capacity] what each byte comes from
     size_t size
@@ -346,7 +346,7 @@ cdef struct Staged:         # texts that stages have made, one behind the other
 cdef enum:
     COUNT_STEP = 1 << 16    # bytes of which the ids are counted at a time
     MIDDLE_PRETOKEN = ST_SHORT      # longest pre-token that waits for others
-    PENDING = 512           # pre-tokens that wait to be merged, at the most
+    PENDING = 512           # pre-tokens that wait to be merged, at most
     UNIT = ST_UNIT          # bytes: what waits begins at multiples of it
     RECENT_BITS = 10        # of a hash by which those that wait are found again
     MOST_UNITS = PENDING * (MIDDLE_PRETOKEN // UNIT)
@@ -434,7 +434,7 @@ cdef struct Row:            # bytes; before: or SAME
     u64 now
     u64 before
 
-cdef struct Element:        # behind it: the rows, the key, the text
+cdef struct Element:        # after it: the rows, the key, the text
     u64 hash
     u32 key_size
     u32 size
@@ -489,7 +489,7 @@ cdef struct LevelMark:      # where a level stands
     CharKind open           # its likely kind up to there
     u8 where                # PLACE_BEGIN | PLACE_FIRST of what comes next; 0: inside a stretch
     bint after_word         # the character before `begin` is in a word
-    bint takes_blanks       # for a token that was passed on: the blanks that come next
+    bint takes_blanks       # for a token that was passed on: the spaces that come next
     u8 stretch, last_size   # of its rows, as in `Alignment`
     size_t n_rows
     Row last_row

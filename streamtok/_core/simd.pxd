@@ -8,7 +8,7 @@ from streamtok._core.types cimport i64, u8, u16, u32, u64
 
 cdef extern from "base/cpu.h" nogil:
     enum:
-        ST_ANY              # the highest level: what a kernel may need at the most
+        ST_ANY              # the highest level: what a kernel may need at most
     int st_level(int most)
     const char* st_level_name(int level)
 

@@ -233,7 +233,7 @@ class Document:
         return left[-reach:], right[:reach]
 
     def _is_clean(self, text: Any, place: int, flat: str | None = None) -> bool:
-        """Whether the text may be cut at this place. flat: its str, for those who ask often."""
+        """Whether the text may be cut at this offset. flat: its str, for frequent calls."""
         if self._cuts is None:
             return False
         if place in (0, len(text)):

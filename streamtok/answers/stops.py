@@ -124,5 +124,5 @@ class StoppingDecoder(StreamDecoder):
     __copy__ = copy
 
     def getstate(self) -> bytes:
-        """Raise StateError: a state has no place for the text that is held back."""
+        """Raise StateError: a state cannot hold the text that is held back."""
         raise StateError("a decoder with stop strings cannot be saved: begin the text again")

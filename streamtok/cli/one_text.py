@@ -52,7 +52,7 @@ def budget_settings(args: argparse.Namespace) -> dict[str, Any]:
 def open_text(args: argparse.Namespace, path: str) -> Iterator[Iterator[bytes]]:
     """The text of a file, decompressed, in blocks as they come.
 
-    Raises Refused, with the place, for what is wrong with the text; OSError.
+    Raises Refused, with the position, for what is wrong with the text; OSError.
     """
     name = input_name(path)
     try:

@@ -137,7 +137,7 @@ def show_bar(
 ) -> Iterator[Callable[..., None]]:
     """Give advance(done, total, note=""), which moves a bar if standard error is a terminal.
 
-    total: None if unknown. What is over in a tenth of a second has no bar, and none stays.
+    total: None if unknown. Work of less than a tenth of a second has no bar, and none stays.
     """
     is_hidden = is_quiet or not is_terminal(sys.stderr)
     begun = time.perf_counter()

@@ -86,7 +86,7 @@ class _Search:
 
 
 class ControlFinder:
-    """Makes of chunks with control what the core takes. Immutable but for a cache."""
+    """Makes of chunks with control what the core takes. Immutable except for a cache."""
 
     def __init__(self, tokens: Sequence[Sought], normalized: Sequence[Sought]) -> None:
         """tokens: those that are found first, and those that are found between these."""
@@ -106,7 +106,7 @@ class ControlFinder:
         Raises TypeError unless the chunk is a Prompt, a t-string or a text.
         """
         prompt = prompt_of(chunk)
-        # An empty chunk of text is no border, as in codecs.
+        # An empty chunk of text is not a border, as in codecs.
         spans = (((chunk, False),) if len(chunk) else ()) if prompt is None else prompt.spans
         parts: list[_Part] = []
         if run is not None and not (spans[0][1] if spans else not final):

@@ -3,7 +3,7 @@
 A chat template (Jinja, as in `tokenizer_config.json`) makes one text of messages. In that text, a
 token that the template wrote looks like one that a user wrote. So the template is run with its
 literals marked: an environment whose code generator makes each of them `Marked`, and a Prompt of
-what is rendered. All strings of messages, tools and documents are text, but for Prompts.
+what is rendered. All strings of messages, tools and documents are text, except for Prompts.
 
 It is run plainly, too. Where the two texts differ, as where `safe` escapes what it is joined with,
 that is an error.
@@ -104,7 +104,7 @@ class ChatTemplate:
         """ChatTemplate: of a model's folder: `chat_template.jinja`, or the one that its
         `tokenizer_config.json` has, with the tokens that this file names.
 
-        Raises VocabularyError if there is none or it is no Jinja, and OSError.
+        Raises VocabularyError if there is none or it is not Jinja, and OSError.
         """
         source, tokens = read_chat_template(folder)
         try:
@@ -126,7 +126,7 @@ class ChatTemplate:
         """Prompt: what the template writes as control, all strings that it was given as text.
 
         The arguments are those of transformers' `apply_chat_template`, and values of JSON in which
-        a Prompt may be in the place of a string. variables: `tools`, `documents` and what else the
+        a Prompt may be in place of a string. variables: `tools`, `documents` and what else the
         template knows. expected: the text that the Prompt must have; None: the one that is rendered
         plainly. Raises ValueError if it has another, and jinja2.TemplateError.
         """

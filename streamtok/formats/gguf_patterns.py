@@ -2,7 +2,7 @@
 
 The names and the regular expressions are those of its `src/llama-vocab.cpp`. Of several, each cuts
 the results of the one before; what no match takes is a pre-token, too. There, all letters beyond
-ASCII are of one kind, so that `\\p{Lu}` is no smaller than `\\p{L}`, and look-aheads tell upper and
+ASCII are of one kind, so that `\\p{Lu}` is as large as `\\p{L}`, and look-aheads tell upper and
 lower case apart in ASCII only: the patterns here say the same.
 
 Not here: names whose pre-tokenizer is a program of its own or one that no DFA can match (kimi-k2,

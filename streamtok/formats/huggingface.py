@@ -74,7 +74,7 @@ class _Encoder(NamedTuple):
 def read_huggingface(file: JsonValue, name: str) -> Encoding:
     """The encoding of a parsed `tokenizer.json`.
 
-    Raises VocabularyError naming the file and the place of damage and of unsupported features.
+    Raises VocabularyError naming the file and the position of damage and of unsupported features.
     """
     file.allow_only(
         "version", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder",

@@ -102,7 +102,7 @@ def _flag(field: JsonValue) -> bool:
 
 
 def _replace(field: JsonValue) -> list[Step]:
-    """The steps of a Replace: one, but for runs of blanks with single ones beside them."""
+    """The steps of a Replace: one, except for runs of spaces with single ones beside them."""
     field.allow_only("type", "pattern", "content")
     pattern = field["pattern"]
     pattern.allow_only("String", "Regex")
@@ -112,7 +112,7 @@ def _replace(field: JsonValue) -> list[Step]:
     if "String" not in pattern.as_dict():
         regex = pattern["Regex"].as_str()
         runs = _RUNS_OR_SINGLE.fullmatch(regex)
-        if runs and content == " ":  # which is a blank, too
+        if runs and content == " ":  # a space, too
             return [ReplaceRuns(runs["single"], content), ReplaceRuns(runs["runs"], content)]
         try:
             return [ReplaceRuns(_spelled_out(regex, pattern["Regex"].place) or regex, content)]

@@ -120,7 +120,7 @@ def check_total(texts: Collection[str], source: str) -> None:
 
 @contextlib.contextmanager
 def errors_at(place: str) -> Iterator[None]:
-    """Raise VocabularyErrors that name the place instead of errors in parts of a file."""
+    """Raise VocabularyErrors that name the position instead of errors in parts of a file."""
     try:
         yield
     except PatternError as error:

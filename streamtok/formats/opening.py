@@ -20,8 +20,8 @@ __all__ = ["open_encoding", "vocabulary_of"]
 
 
 def open_encoding(name: str) -> Encoding:
-    """An encoding by what a command line has: the name of an encoding, what `formats.load` takes as
-    a str (a path wins over all but the names of encodings), or the name of an OpenAI model.
+    """An encoding as a command line names it: by its own name, by what `formats.load` takes as a
+    str (a path wins over all but the names of encodings), or by the name of an OpenAI model.
 
     "FILE@PATTERN" adds a pattern (a name in `formats.PATTERNS`) to a file that has none. Raises
     ValueError for a name that is none of these, OSError, VocabularyError.

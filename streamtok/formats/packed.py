@@ -4,8 +4,8 @@ Nothing in it is computed again: the tokens with the parts that they are made of
 the pattern, are arrays as the core reads them. It takes reading them and making the hash tables:
 milliseconds where a tokenizer.json of the same encoding takes hundreds.
 
-A file holds a `_Packed` (`vocabulary/sealed.py`). What is made of it checks all that memory safety
-depends on. A file that was made to deceive can still give wrong ids.
+A file holds a `_Packed` (`vocabulary/sealed.py`). The objects made of it check
+all that memory safety depends on. A file that was made to deceive can still give wrong ids.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def _of_builtins(kind: type, value: Any) -> Any:
 
 
 def _specs(packed: Any) -> tuple[tuple[Any, ...], ...]:
-    """Names with their settings: tuples in the place of lists, which MessagePack has for both."""
+    """Names with their settings: tuples in place of lists, which MessagePack has for both."""
     return tuple(
         tuple(tuple(setting) if isinstance(setting, list) else setting for setting in step)
         for step in packed

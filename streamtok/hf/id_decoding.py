@@ -35,7 +35,7 @@ class DecodeStream:
     def __init__(
         self, ids: Sequence[int] | None = None, skip_special_tokens: bool | None = False
     ) -> None:
-        """ids: those before the first step. Their text is not emitted, but for a character that
+        """ids: those before the first step. Their text is not emitted, except for a character that
         they only begin.
         """
         self.skip_special_tokens = bool(skip_special_tokens)

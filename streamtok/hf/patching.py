@@ -22,7 +22,7 @@ __all__ = ["accelerate", "patch_transformers", "patched_transformers", "unpatch_
 
 
 class _Patch:
-    """What was put in place of what: each with the object, the name and the value before."""
+    """The replaced attributes: each with its object, name and previous value."""
 
     def __init__(self) -> None:
         self.undone: list[tuple[Any, str, Any]] = []

@@ -342,7 +342,7 @@ class DocumentEncoder:
         self._stream.begin_at(offset)
 
     def end_stretch(self) -> None:
-        """What was added ends at a clean cut: encode what is pending; the document goes on."""
+        """The added text ends at a clean cut: encode what is pending; the document goes on."""
         if self.is_open:
             self._add_ids(self._stream.encode_to_numpy(b"", True))
 

@@ -31,8 +31,8 @@ def count_inputs(
     """Count the texts of inputs, one after another; return the number of documents.
 
     is_split: an input may hold several documents. advance: called with the bytes that are read so
-    far, and those of all inputs, 0 if unknown. Raises StreamtokError that names the place of text
-    that is none; OSError.
+    far, and those of all inputs, 0 if unknown. Raises StreamtokError with the
+    position of what is not text; OSError.
     """
     sizes = [one.size for one in inputs]
     total = 0 if None in sizes else sum(size or 0 for size in sizes)

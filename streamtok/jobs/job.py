@@ -1,7 +1,7 @@
 """A job of `streamtok encode`: every option of it, said once.
 
 The parser of the command, the checks, and what a plan or a checkpoint holds are made of the fields
-of `EncodeJob`. Signals, messages and the names of the files are no part of
+of `EncodeJob`. Signals, messages and the names of the files are not part of
 a job.
 """
 

@@ -2,7 +2,7 @@
 
 A field made by `said` has all there is to say of an option: how the command line spells it, its
 help, how its value is parsed, and what it decides. The parser (`cli.options`) and the JSON of
-a job are made of the fields. This module knows no options.
+a job are made of the fields. No option is named in this module.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Row:
     shard: the number of the shard that is open; sizes: of its files; pieces: the digests of what
     they have since the row before; in_shard: its tokens, documents and the ids of the open
     document. log: bytes of the log of skipped records. stream: the state of the encoder, in a mark,
-    which is no end of a unit.
+    which is not an end of a unit.
     """
 
     input: int = 0

@@ -56,7 +56,7 @@ class Skipped(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What was read so far: bytes on the disk, of the inputs before, too; and the next input."""
+    """Progress of reading: bytes on the disk, of the inputs before, too; and the next input."""
 
     read: int
     inputs: int

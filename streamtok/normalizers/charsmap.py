@@ -3,8 +3,8 @@
 A map is the size of a trie in bytes, the trie, and the replacements, each with a zero byte
 after it. The trie is the double array of the library Darts: little-endian numbers of 32
 bits, the first one that of the root. A number says where the children of its node are, its lowest
-byte is the byte that leads to it, and bit 8 tells that a key ends here: the number at the place of
-its children is, without the highest bit, where the replacement begins.
+byte is the byte that leads to it, and bit 8 tells that a key ends here: the number of its
+children is, without the highest bit, where the replacement begins.
 
 A map may come from anywhere, so nothing in it is believed: whatever leads out of the array or the
 replacements is an error, and so are more keys than any real map has, which a cycle of nodes makes.

@@ -24,7 +24,7 @@ _SYLLABLES = {L: (L, V, LV, LVT), LV: (V, T), V: (V, T), LVT: (T,), T: (T,)}
 _KIND = 0xF
 _CONSONANT, _LINKER, _BETWEEN = 0x10, 0x20, 0x30
 _LINKS = 0x30
-# Of a state: the last character's kind in the lowest bits, and what stands before what follows.
+# Of a state: the last character's kind in the lowest bits, and what is before what follows.
 _PICTURED, _HALF_FLAG, _BEGUN, _LINKED = 0x10, 0x20, 0x40, 0x80
 
 ON_BORDER = CONTROL  # at the beginning of a text, too

@@ -41,7 +41,7 @@ _MOST_LEFT_OUT = 64
 
 
 class Element(NamedTuple):
-    """What is known of an element where it stands."""
+    """The properties of an element in its context."""
 
     text: str  # what it becomes
     joins: int
@@ -69,7 +69,7 @@ class CodePoints:
 
 
 class _Asked:
-    """A step, and of which characters it cares what stands beside them."""
+    """A step, and of which characters it cares what is beside them."""
 
     def __init__(self, step: Step, bit: int) -> None:
         """bit: 0 if it does not care."""

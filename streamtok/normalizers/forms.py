@@ -1,6 +1,6 @@
 """Unicode's normalization forms (UAX #15), by Unicode 9.0 as in `tokenizers`.
 
-Characters are of four kinds. One that *joins* may change with, or move before, what stands before
+Characters are of four kinds. One that *joins* may change with, or move before, what is before
 it: marks, and what composes with a letter before it. All others have a border before them: nothing
 crosses it. One that *changes* does so by itself; one that *opens* may change with a character
 after it that joins. All others are inert. So a text is normalized run by run, each a character and

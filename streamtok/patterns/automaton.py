@@ -1,8 +1,8 @@
 """The automaton of a pre-tokenization pattern: how it is walked, and what its tables prove.
 
 To cut a text, begin at state 1 and look at one character after the other; let c be its class. If
-`accepts[state, c]`, the pre-token may end before it: remember the place. Then go to
-`transitions[state, c]`. In state 0 nothing can follow any more: the pre-token ends at the place
+`accepts[state, c]`, the pre-token may end before it: remember the position. Then go to
+`transitions[state, c]`. In state 0 nothing can follow any more: the pre-token ends at the position
 last remembered, and the next one begins there, again at state 1. At the end of the text, the last
 column of `accepts` decides. `Automaton.findall` does just that. (To be in state 1 is not proof of
 being at the start of a pre-token: `a*b` returns to it.)

@@ -346,7 +346,7 @@ class _Parser:
         sets: list[CharSet] = []
         ranges: list[tuple[int, int]] = []
         first = True
-        common: CharSet | None = None  # of what stands before each `&&`
+        common: CharSet | None = None  # of what is before each `&&`
         while first or not self.looking_at("]"):
             position = self.at
             if not first and self.skip("&&"):

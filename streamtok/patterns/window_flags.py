@@ -3,7 +3,7 @@
 Windows (`windows.py`) see four characters. Two things that they leave open can be told by looking a
 little farther, with one bit for each class of characters:
 
-- *Runs.* A row of blanks begins a pre-token in some patterns unless a newline comes after it. The
+- *Runs.* A row of spaces begins a pre-token in some patterns unless a newline comes after it. The
   window at its beginning sees only spaces; the character that ends the run decides. RUN is a class
   whose rows are worth looking along, ENDS_RUN a character that, coming after such a row, makes sure
   that a pre-token begins where the window was open. Sure means: for every state that the walk can
@@ -28,7 +28,7 @@ from .automaton import Automaton
 __all__ = ["ENDS_RUN", "HARMLESS", "RUN", "WindowFlags"]
 
 ENDS_RUN, RUN, HARMLESS = 16, 32, 64  # added to the number of the class
-_BEFORE, _HERE, _LATER, _NEVER = range(4)  # where a pre-token could end last, seen from the place
+_BEFORE, _HERE, _LATER, _NEVER = range(4)  # where a pre-token could end last, seen from here
 
 # A pre-token that holds the first character of the window: its state, where it could end last; then
 # the same of one that begins before the second. In state 0 it has ended there.
@@ -138,7 +138,7 @@ class WindowFlags:
         return self._transitions[state][number], end, self._transitions[fresh][number], fresh_end
 
     def _is_sure(self, walk: _Walks, number: int) -> bool:
-        """Whether this character settles that a pre-token begins at the place."""
+        """Whether this character settles that a pre-token begins at the position."""
         state, end, fresh, fresh_end = self._after(walk, number)
         if state:
             return False

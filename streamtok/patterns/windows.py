@@ -57,7 +57,7 @@ States = npt.NDArray[np.bool_]  # (2, n_states): where the last character was th
 def derive_windows(pattern: Automaton) -> Windows | None:
     """The windows of `pattern`, or None where windows of this size cannot help.
 
-    Or where finding them would take too long: without them all is walked, which is as right.
+    Or where finding them would take too long: without them all is walked: equal, slower.
     """
     closed = pattern.closed
     if closed is None:

@@ -93,7 +93,7 @@ def next_merges(
     [(b'lo', b'e')]
     """
     tokens = dict(tokens)
-    order = {id: id for id in tokens}  # the place of each id where the smallest pair is looked for
+    order = {id: id for id in tokens}  # the order of ids for the smallest pair
     if tie == "hf":
         order |= {byte: place for place, byte in enumerate(BYTES_IN_ORDER)}
     merges: list[tuple[Token, Token]] = []

@@ -90,7 +90,7 @@ class _Detokenize(Struct):
 class HttpApp:
     """An ASGI application, which other applications can mount. `counters` has its totals.
 
-    Every request must not be that of another site, and there must be a place for it.
+    Every request must not be that of another site, and a slot must be free.
     """
 
     def __init__(

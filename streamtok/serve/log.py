@@ -18,7 +18,7 @@ _MAX_LINE = 512  # bytes that a pipe takes at once if it is writable (PIPE_BUF)
 class Log(logging.Handler):
     """Writes lines, and records of the logging library.
 
-    Standard error may be a full pipe that nobody reads. Writing to it blocks, and a blocked event
+    Standard error may be a full pipe without a reader. Writing to it blocks, and a blocked event
     loop serves nobody and handles no signal. So lines that it does not take at once are dropped, as
     are records that follow another within a second.
     """

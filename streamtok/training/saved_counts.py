@@ -20,7 +20,7 @@ Array: TypeAlias = np.ndarray
 
 
 class SavedCounts(msgspec.Struct, forbid_unknown_fields=True):
-    """What is saved of a trainer."""
+    """The saved state of a trainer."""
 
     source: str  # of the pattern
     sequence: tuple[tuple[tuple[str, str], ...], bool] | None  # what `rebuilt_sequence` takes

@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 def builtins_of(value: Any) -> Any:
-    """What is written for an array. Raises TypeError for anything else."""
+    """The form in which an array is written. Raises TypeError for anything else."""
     if not isinstance(value, np.ndarray):
         raise TypeError(f"a {type(value).__name__} cannot be written")
     little = value.astype(value.dtype.newbyteorder("<"), copy=False)

@@ -48,3 +48,9 @@ def test_messages_and_docstrings_are_told_apart(tmp_path: Path) -> None:
     path.write_text('"""Doc here."""\nraise ValueError(f"{x} is no token")  # a remark\n')
     assert list(TOOL.strings(path)) == [(True, "Doc here.", 1), (False, " is no token", 2)]
     assert list(TOOL.comments(path)) == [("# a remark", 2)]
+    core = tmp_path / "core.pxi"
+    core.write_text('"""Doc\nhere."""\ncdef int n = 1  # a remark\nname = "#1"\n')
+    assert list(TOOL.comments(core)) == [('"""Doc\nhere."""', 1), ("# a remark", 3)]
+    header = tmp_path / "core.h"
+    header.write_text("/* one\n   two */\nint n; // three\n")
+    assert list(TOOL.comments(header)) == [("/* one\n   two */", 1), ("// three", 3)]

@@ -18,7 +18,7 @@ cdef class ArrayView:
 cdef ArrayView read_array(object array, Kind kind, str name, int dimensions=1):
     """The memory of a C-contiguous array of these numbers.
 
-    Raises TypeError for what is no buffer, ValueError for any other type, order or number of
+    Raises TypeError for what is not a buffer, ValueError for any other type, order or number of
     dimensions; `name` is what the message calls it.
     """
     return view_of(array, kind, name, dimensions, PyBUF_ND | PyBUF_FORMAT)

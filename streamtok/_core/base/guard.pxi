@@ -1,6 +1,6 @@
 """An object that takes one call at a time: a second call raises StreamInUseError, changes nothing.
 
-A lock that Python code acquires and releases can stay locked for ever: a signal handler that raises
+A lock that Python code acquires and releases can stay locked forever: a signal handler that raises
 may run between any two bytecode instructions, such as between `acquire` and `try`. Here both steps
 are C, and only the call itself is Python.
 """

@@ -54,7 +54,7 @@ static inline void st_hash_begin(const void *random) {
 /* For a unit that works on the tables of another, to begin with the same. */
 static inline const void *st_hash_secret(void) { return &st_secret; }
 
-/* To shift hashes by, so that they number the places of a table: 2 to 2^63, a power of two. */
+/* To shift hashes by, so that they number the positions of a table: 2 to 2^63, a power of two. */
 static inline int st_hash_shift(uint64_t places) { return 64 - st_lowest(places); }
 
 /* a b: the lower half, and the upper one in *high. */

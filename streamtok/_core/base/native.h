@@ -98,7 +98,7 @@ static inline void *st_new_block(size_t size, size_t alignment) {
 }
 
 /* The same, aligned to a cache line and zeroed; freed by st_free_table. What comes fresh from the system
-   is zero already, and calloc knows. Before the table stands what calloc gave. */
+   is zero already, and calloc knows. The pointer that calloc gave is stored before the table. */
 static inline void *st_new_table(size_t size) {
     size_t alignment = size >= ST_LARGE ? ST_HUGE : 64;
     size_t whole = (size + alignment - 1) / alignment * alignment, more = alignment + sizeof(void *);

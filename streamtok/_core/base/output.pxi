@@ -92,7 +92,7 @@ cdef class Spares:
         return block
 
     cdef void give(self, u32* block, size_t size) noexcept:
-        """Keep the block, in the place of a smaller one if there is no other, or free it."""
+        """Keep the block, in place of a smaller one if there is no other, or free it."""
         cdef u32* dropped = block
         cdef size_t i, least = size, place = SPARE_BLOCKS
         if size <= SPARE_LIMIT and not st_enter(&self.busy):

@@ -33,7 +33,7 @@ static inline int64_t st_read_int(PyObject *value) {
 
 #define ST_AHEAD 24 /* items: their objects are anywhere in memory */
 
-/* The values of n items, `have` >= n of which are there; 0 if one of them is no id. Each id's entry of
+/* The values of n items, `have` >= n of which are there; 0 if one of them is not an id. Each id's entry of
    `width` bytes in a table is fetched, which is where the time goes. */
 static inline int st_read_ints(PyObject *const *items, size_t n, size_t have, uint32_t *ids,
                                const void *table, size_t width) {

@@ -32,7 +32,7 @@ typedef struct { /* Cell in cache/table.pxi */
     uint32_t numbers[4];
 } st_cell;
 
-/* Puts the ids of pre-tokens i .. count - 1 behind *out, as long as each is in the cell where it belongs,
+/* Puts the ids of pre-tokens i .. count - 1 after *out, as long as each is in the cell where it belongs,
    with up to four ids; returns the first of which that is not so. Up to three ids more are written.
    By itself, so that the compiler keeps all of it in registers. */
 ST_NOINLINE static size_t st_take_known(const uint64_t *keys, void *const *cells, size_t i, size_t count,
@@ -129,7 +129,7 @@ ST_FOR_AVX512 static inline __m512i st_load_four(const uint8_t *a, const uint8_t
 }
 
 /* The keys of four pre-tokens: of their 16 bytes those that are theirs, and their sizes. `bits` of
-   each pre-token stand in both halves of its key. */
+   each pre-token are in both halves of its key. */
 ST_FOR_AVX512 static inline __m512i st_four_keys(__m512i bytes, __m512i bits) {
     const __m512i one = _mm512_set1_epi64(1);
     const __m512i halves = _mm512_setr_epi64(0, 64, 0, 64, 0, 64, 0, 64);

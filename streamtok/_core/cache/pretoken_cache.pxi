@@ -1,13 +1,13 @@
 """The pre-token cache: a table of pre-tokens and their ids. It starts with all tokens of the vocabulary.
 
-A look-up ends after PROBES cells: what finds no place up to there is not remembered. The table
+A look-up ends after PROBES cells: what finds no slot up to there is not remembered. The table
 starts small and grows to a limit, so memory is bounded. A full table forgets what was not looked up
 since it was full last, tokens included (the second-chance rule of page replacement, Corbató 1968). So
 text that repeats itself stays fast, however much new text comes.
 """
 
 cdef enum:
-    PROBES = 256            # at the largest load, one of a million pre-tokens finds no place up to there
+    PROBES = 256            # at the largest load, one of a million pre-tokens finds no slot up to there
     IDLE = 8                # flag of a count: no look-up has found the pre-token since the last sweep
     SMALLEST_CACHE = 1 << 15
     SMALLEST_ARENA = 1 << 20    # uint32s

@@ -38,7 +38,7 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash)
 
 
 cdef inline size_t room_for(size_t n, size_t count) noexcept nogil:
-    """The most ids of so many pre-tokens of n bytes but for the long ones, which make room for theirs."""
+    """The most ids of so many pre-tokens of n bytes, without the long ones, which make their own room."""
     return n if n < count * SHORT_PRETOKEN else count * SHORT_PRETOKEN
 
 

@@ -150,7 +150,7 @@ cdef inline void fill_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, cons
 
 cdef void learn(PretokenCells* t, Cell* home, u64 low, u64 high, const u8* p, const u32* numbers,
                 u64 count) noexcept nogil:
-    """Remember the pre-token p with this key and home, if it is not there and finds a place."""
+    """Remember the pre-token p with this key and home, if it is not there and finds a slot."""
     cdef Cell* cell = find_cell(t, home, low, high, p)
     if cell.high == 0 and cell != &t.nothing:
         fill_cell(t, cell, low, high, p, numbers, count)

@@ -48,7 +48,7 @@ cdef void forget_gaps(Work* w) noexcept nogil:
 
 
 cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
-    """Put ids in the place of the tokens; the number of ids, no more than the tokens have bytes.
+    """Put ids in place of the tokens; the number of ids, no more than the tokens have bytes.
 
     These are at most MIDDLE_PRETOKEN.
     """
@@ -75,7 +75,7 @@ cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
 
 
 cdef void finish_gap(TokenTable table, Waiting* waiting, Gap* gap) noexcept nogil:
-    """Put the ids of a pre-token that waited in the place of its tokens, and their number into `gap`."""
+    """Put the ids of a pre-token that waited in place of its tokens, and their number into `gap`."""
     cdef u32* ids = waiting.tokens + UNIT * waiting.units[gap.piece]
     cdef u32 token = find_unreachable(table.tokens(), waiting.bytes + UNIT * waiting.units[gap.piece],
                                       gap.size)
@@ -127,7 +127,7 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
         p = waiting.bytes + UNIT * waiting.units[gap.piece]
         ids = waiting.tokens + UNIT * waiting.units[gap.piece]
         learn(&w.cache, homes[i], gap.low, gap.high, p, ids, gap.count)
-    # What is behind the first gap makes way at once; then all goes to its place from the front,
+    # The ids after the first gap make way at once; then all goes to its place from the front,
     # sixteen ids at a time: what is written beyond is written again, what is unread is farther on.
     reserve(w, total + 2 * FILL_SLACK)
     at = w.gaps[0].at

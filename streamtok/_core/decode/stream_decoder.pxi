@@ -70,7 +70,7 @@ cdef class FastStreamDecoder:
                 data = PyBytes_FromStringAndSize(<const char*>after.held, after.n_held) + data
             used = PyBytes_GET_SIZE(data)
             # Not by `unfinished_at_end`: the policy may be any of Python's, and "surrogatepass"
-            # waits for bytes that are no UTF-8.
+            # waits for bytes that are not UTF-8.
             try:
                 text = PyUnicode_DecodeUTF8Stateful(PyBytes_AS_STRING(data), used, self.policy,
                                                     NULL if is_last else &used)
@@ -121,7 +121,7 @@ cdef class FastStreamDecoder:
             return self.reached
 
     cdef bytes read(self, object ids, Reached* after):
-        """The bytes of the ids, and where the stream stands behind them."""
+        """The bytes of the ids, and where the stream is after them."""
         cdef size_t count
         cdef bytes data
         cdef bint has_first

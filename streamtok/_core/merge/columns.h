@@ -9,20 +9,20 @@
 
 #if defined(ST_X86)
 
-#define ST_FEW 8    /* pieces that take turns instead, at the most */
+#define ST_FEW 8    /* pieces that take turns instead, at most */
 #define ST_WIDE 16  /* pre-tokens that are merged side by side */
 #define ST_GROUPS 4 /* times as many take turns: each waits for memory while the others compute */
 
 #define ST_ROW_BITS 6
 #define ST_ROW_MASK ((1 << ST_ROW_BITS) - 1)
 
-/* Sixteen pre-tokens in columns: row r holds token r of each. A merge closes up: the rows behind it
+/* Sixteen pre-tokens in columns: row r holds token r of each. A merge closes up: the rows after it
    move one up, so the neighbours of a row are those beside it. */
 typedef struct {
     ST_ALIGNED(64) uint32_t ranks[66][ST_WIDE]; /* what this row and the next merge into, or
                                           ST_NONE: from the last row of each on, too */
     ST_ALIGNED(64) uint64_t pairs[2 * ST_WIDE]; /* that were asked for */
-    ST_ALIGNED(64) uint32_t tokens[66][ST_WIDE]; /* not 4 KiB behind the ranks */
+    ST_ALIGNED(64) uint32_t tokens[66][ST_WIDE]; /* not 4 KiB after the ranks */
     ST_ALIGNED(64) uint64_t buckets[2 * ST_WIDE];
     ST_ALIGNED(64) uint32_t counts[ST_WIDE]; /* of tokens */
     __m512i merged, at; /* the next merges: what comes of them, and in which rows */

@@ -22,7 +22,7 @@ bytes (`merge/segments.pxi`). The heap remains for segments of 1 KiB, where a lo
 or short segments do not agree, and for vocabularies with equal ranks (`ties`). It is what bounds the
 cost of the worst input.
 
-Before the heap come rounds, as long as they pay: a run of blanks or dashes merges the same pair
+Before the heap come rounds, as long as they pay: a run of spaces or dashes merges the same pair
 everywhere, and one pass over the tokens does the work of a thousand candidates.
 
 Pre-tokens are looked up in `cache/pretoken_encoder.pxi`, not here.

@@ -10,7 +10,7 @@ of SentencePiece, each of which may become the bytes of "▁".
 """
 
 cdef enum:
-    LONGEST_PIECE = 1024        # bytes: what a search costs for each byte of a text, at the most
+    LONGEST_PIECE = 1024        # bytes: what a search costs for each byte of a text, at most
     LOOK_PIECES = (1 << 12) - 1 # less one, between two looks at signals
     SHOWN = 60              # bytes of a text in a message
 

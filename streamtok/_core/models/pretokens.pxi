@@ -50,7 +50,7 @@ cdef int reserve_places(Work* w, size_t more) except -1 nogil:
 
 
 cdef void keep_places(Work* w, size_t count, u64 origin) noexcept nogil:
-    """Keep the places of the next `count` ids, which are those of a text that begins at `origin`."""
+    """Keep the positions of the next `count` ids, which are those of a text that begins at `origin`."""
     cdef size_t i
     cdef Place* place
     for i in range(count):
@@ -63,7 +63,7 @@ cdef void keep_places(Work* w, size_t count, u64 origin) noexcept nogil:
 
 cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t start, const i64* ends,
                          size_t count) except -1 nogil:
-    """As `encode_pretokens`, with the places of all ids, which the cache does not know."""
+    """As `encode_pretokens`, with the positions of all ids, which the cache does not know."""
     cdef const Model* m = table.tokens().model
     cdef size_t i, end, at = start, made
     for i in range(count):
@@ -85,7 +85,7 @@ cdef int commit_pieces(TokenTable table, Work* w, const u8* buffer, Scan* s, siz
     """Emit what is final of the open pre-token buffer[s.start:certain], and step over it.
 
     A word that is too long for the model is unknown, whatever follows. With places, it waits for its
-    end, which is where the place ends.
+    end, which is the end of its place, too.
     """
     cdef const Model* m = table.tokens().model
     cdef size_t n = certain - s.start, whole

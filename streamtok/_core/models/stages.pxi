@@ -6,11 +6,11 @@ is done here, once for each different pre-token, because the cache knows what be
 
 - CUT: by a pattern, with any of its behaviors (`patterns/splits.py`);
 - LETTERS: each byte becomes its letter of GPT-2's byte alphabet;
-- MARK: spaces become the mark, which also stands before what does not begin with it;
+- MARK: spaces become the mark, which is also put before text without it;
 - SYMBOLS: what a model of words writes characters as, before it merges them. Symbol i is the character
   U+F0001 + i, and the tokens of the table are rows of these.
 
-Texts that stages make stand one behind the other in `Staged`, with what each byte comes from.
+Texts that stages make are one after the other in `Staged`, with what each byte comes from.
 """
 
 cdef enum:
@@ -126,7 +126,7 @@ cdef inline int look_at_staged(Work* w, size_t i) except -1 nogil:
 
 
 cdef int put_staged(Staged* s, const u8* p, size_t n, u32 start, u32 end) except -1 nogil:
-    """Put p[:n] behind all, not of `s` itself, from the bytes start:end of the pre-token."""
+    """Put p[:n] after all, not of `s` itself, from the bytes start:end of the pre-token."""
     cdef size_t i
     make_staged(s, n)
     for i in range(n):

@@ -2,18 +2,18 @@
 
 The sums are those of tokenizers to the last bit: float64, from the beginning of the pre-token on. A
 path replaces another one to the same place only if it is better, so the piece that begins earlier wins
-ties. A character that is no piece is unknown; a run of unknown ones is looked up as a whole.
+ties. A character that is not a piece is unknown; a run of unknown ones is looked up as a whole.
 
-**Of an open pre-token**, a place is *live* if a path may go over its end from there: the end itself, and
-each place from which the bytes up to the end begin a longer piece. The best path of any continuation
+**Of an open pre-token**, a position is *live* if a path may go over its end from there: the end itself, and
+each position from which the bytes up to the end begin a longer piece. The best path of any continuation
 goes through a live place, and begins with the best path to it. So what the best paths to all live
 places share is final. Paths may go on from the last place that they share, with its score: a path to a
 live place that does not go through it loses to one that does, and ties with it only if it begins
 later. Nothing ends inside a run of unknown characters, unless each becomes its bytes.
 
-**In SentencePiece** the whole text is one pre-token, and sums are float32. Where that of a place is far
+**In SentencePiece** the whole text is one pre-token, and sums are float32. Where that of a position is far
 from 0, it is subtracted from all sums that are in use (`bring_back`), which rounds them. So it matters
-what the sums of all places are, and paths go on only from a place that all places behind it share. An
+what the sums of all positions are, and paths go on only from a position that all later ones share. An
 unknown character becomes its bytes by itself, and a run is not looked up.
 """
 
@@ -38,7 +38,7 @@ cdef inline void improve(const Model* m, BestPath* node, double score, u32 start
 
 
 cdef double bring_back(BestPath* nodes, size_t at, size_t last) noexcept nogil:
-    """Subtract the sum of the place `at` from those of all up to `last`; its own, from then on."""
+    """Subtract the sum of the position `at` from those of all up to `last`; its own, from then on."""
     cdef double far = nodes[at].score
     cdef size_t i
     for i in range(at, last + 1):
@@ -49,7 +49,7 @@ cdef double bring_back(BestPath* nodes, size_t at, size_t last) noexcept nogil:
 
 cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p, size_t n,
                     double before) except -1 nogil:
-    """The best paths to all places of p[:n], behind what has the score `before`."""
+    """The best paths to all positions of p[:n], after what has the score `before`."""
     cdef const Trie* t = &m.trie
     cdef BestPath* nodes
     cdef size_t at = 0, size, end, last = 0
@@ -140,7 +140,7 @@ cdef size_t run_ids(const Model* m, const u8* p, size_t start, size_t end, u32* 
 
 cdef size_t path_ids(const Model* m, BestPath* nodes, Watch* watch, const u8* p, size_t end, u32* out,
                      Place* places) except? 0 nogil:
-    """The ids of the path to `end`; their number. The nodes are of no use then, but for their scores."""
+    """The ids of the path to `end`; their number. The nodes are of no use then, except for their scores."""
     cdef size_t at = end, start = 0, count = 0
     cdef u32 before, forward = NONE
     # Each place of the path learns where the next one is, instead of where its piece began.
@@ -206,7 +206,7 @@ cdef size_t final_place(const Model* m, const BestPath* nodes, Watch* watch, con
 
 
 cdef size_t common_place(const Model* m, const BestPath* nodes, const u8* p, size_t n) noexcept nogil:
-    """The last place that is on the best paths to all places behind it, whatever follows p[:n]."""
+    """The last position that is on the best paths to all positions after it, whatever follows p[:n]."""
     cdef size_t at = n, lowest = n, first = n, live
     for live in range(n - (m.longest - 1) if n > m.longest - 1 else 0, n):
         if (live == 0 or nodes[live].start != NONE) and is_live(m, p + live, n - live):

@@ -41,7 +41,7 @@ cdef class Cuts:
         if not source_open(&s, text, "surrogateescape"):
             raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}")
         if PyUnicode_Check(text) and s.size != <size_t>PyUnicode_GET_LENGTH(text):
-            # Another call has left its UTF-8 with the str: the places in that are others.
+            # Another call has left its UTF-8 with the str: the positions in that are others.
             s.data = <const u8*>PyUnicode_DATA(text)
             s.size = PyUnicode_GET_LENGTH(text)
             s.unit = PyUnicode_KIND(text)

@@ -1,4 +1,4 @@
-/* Where two bytes stand side by side. */
+/* Where two bytes are side by side. */
 #ifndef ST_TIER
 #ifndef STREAMTOK_FIND_PAIR_H
 #define STREAMTOK_FIND_PAIR_H
@@ -9,7 +9,7 @@
 
 #include "base/native.h"
 
-/* The first place in p[:n] where `first` stands before `second`, or as the last byte; n if none. */
+/* The first place in p[:n] where `first` is before `second`, or as the last byte; n if none. */
 typedef size_t st_find_pair_function(const uint8_t *p, size_t n, uint8_t first, uint8_t second);
 
 static size_t st_find_pair_plain(const uint8_t *p, size_t n, uint8_t first, uint8_t second) {

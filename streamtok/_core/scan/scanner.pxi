@@ -52,7 +52,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
         turns += 1
         if turns & LOOK_TURNS == 0 and watch != NULL:
             look(watch)
-        # A character closes one pre-token at the most: so far there is room without looking.
+        # A character closes one pre-token at most: so far there is room without looking.
         limit = end if end - position < room - count else position + (room - count)
         step = 0
         while position < limit:

@@ -21,7 +21,7 @@ cdef struct Found:
 
 
 cdef enum:
-    LONGEST_SPECIAL = 1024  # bytes: what a search costs for each byte of a text, at the most
+    LONGEST_SPECIAL = 1024  # bytes: what a search costs for each byte of a text, at most
     SEARCH_STEP = 1 << 14   # bytes between two looks at signals
 
 
@@ -86,7 +86,7 @@ cdef class SpecialMatcher:
     def split(self, bytes data not None):
         """list of (start, end, token): segments in order, with token -1, and special tokens.
 
-        token None: a disallowed string stands there; nothing follows.
+        token None: a disallowed string is there; nothing follows.
         """
         cdef const u8* p = <const u8*><const char*>data
         cdef size_t begin = 0, end = len(data)

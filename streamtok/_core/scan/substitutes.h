@@ -15,7 +15,7 @@
 #define ST_LOOK_BACK 32 /* bytes in which eight characters begin, at least */
 
 /* Puts a byte for each character of p[:64 * blocks] into `to`: of two and three bytes, its substitute or
-   ST_NO_SUBSTITUTE. What is no such character, nor ASCII, stays as it is, each byte of it. Bit i of
+   ST_NO_SUBSTITUTE. What is not such a character, nor ASCII, stays as it is, each byte of it. Bit i of
    kept[k] says whether p[64 * k + i] gave a byte. The first `skip` bytes, at most two, belong to a
    character before; how many of what follows belong to the last one is what `skip` is then. Returns
    how many bytes there are. p[:readable], at least p[:64 * blocks], may be looked at, and `to` needs
@@ -24,7 +24,7 @@
 typedef size_t st_squeeze_function(const uint8_t *substitutes, const uint8_t *p, size_t blocks,
                                    size_t readable, unsigned *skip, uint8_t *to, uint64_t *kept);
 
-/* Puts bit i of *bits and of *others in the place of the i-th bit that `places` has. */
+/* Puts bit i of *bits and of *others in place of the i-th bit that `places` has. */
 typedef void st_deposit_function(uint64_t *bits, uint64_t *others, uint64_t places);
 
 /* The code point of a well-formed character of two or three bytes at p, and its size; else 0 and 1. */

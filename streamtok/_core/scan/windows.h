@@ -32,7 +32,7 @@ typedef void st_fill_function(const st_windows *w, const uint8_t *p, size_t bloc
 /* Bit i: whether classes[i] has `flag`. */
 typedef uint64_t st_flag_function(const uint8_t *classes, uint8_t flag);
 
-/* Bit i: whether classes[i] and classes[i + 1] are the same but for their flags. */
+/* Bit i: whether classes[i] and classes[i + 1] are the same except for their flags. */
 typedef uint64_t st_same_function(const uint8_t *classes);
 
 /* The masks of all tiers: how the tables become those of st_group is the tier's part, what they mean is the

@@ -30,7 +30,7 @@ cdef class TailSink(Sink):
 
 
 cdef int put_token(Work* w, Mark* m, u32 id, size_t size) except -1:
-    """Give out the id of a special token that ends a stretch: its text has a place in the stream."""
+    """Emit the id of a special token that ends a stretch: its text has a position in the stream."""
     put_id(w, id, m.offset + m.size, m.offset + m.size + size)
     m.offset += size
     m.bytes_in += size

@@ -5,7 +5,7 @@ the *tail*: an unfinished UTF-8 sequence, what may begin a special token, and th
 far as its tokens are not certain yet.
 
 A pattern may look arbitrarily far ahead: after a newline, cl100k's `\\s*[\\r\\n]` takes a run of
-blanks into the same pre-token if another newline follows, and leaves it to the next pre-token if
+spaces into the same pre-token if another newline follows, and leaves it to the next pre-token if
 not. Then there are two hypotheses: the pre-token goes on (`scan`), or it ended where the pattern
 accepted last, and another one began there (`other`). If the encoding under the first has a token
 boundary at that place, both agree on the tokens before it. From there on both merge the same bytes
@@ -15,8 +15,8 @@ follows, and the bytes wait, up to the caller's limit.
 
 A failed call cannot matter, by construction. `Tail.mark` and the first `mark.size` bytes of the
 buffer are what has been committed, and no call writes to them: it works on a copy of the mark, and
-on the bytes behind those. When the ids are there and nothing can fail any more, `commit` puts the
-copy in the place of the mark.
+on the bytes after those. When the ids are there and nothing can fail any more, `commit` puts the
+copy in place of the mark.
 """
 
 # All of a tail but its bytes; positions are relative to `bytes`. A saved state is this and the bytes
@@ -24,7 +24,7 @@ copy in the place of the mark.
 cdef struct Mark:
     size_t size             # bytes held, well-formed unless they are kept as they are
     size_t searched         # of these, known to begin no special token
-    u8[3] partial           # the bytes behind them: those of a character that is not complete
+    u8[3] partial           # the bytes after them: those of a character that is not complete
     u8 partial_size
     bint has_other
     Scan scan
@@ -36,7 +36,7 @@ cdef struct Mark:
     u64 tokens_out          # ids that went out
 
 
-cdef enum Policy:           # what to do with bytes that are no UTF-8
+cdef enum Policy:           # what to do with bytes that are not UTF-8
     REFUSE
     REPAIR
     KEEP
@@ -212,7 +212,7 @@ cdef class Tail:
 
     cdef object encode_draft(self, Mark* m, object chunk, list parts, size_t run_size, bint final, Form form,
                              object out, size_t limit):
-        """Move `m`, which is a copy of self.mark, on behind `chunk`; the ids. Commits nothing."""
+        """Advance `m`, a copy of self.mark, past `chunk`; return the ids. Commits nothing."""
         cdef Workspace workspace = self.encoder.take()
         cdef Work* w = &workspace.c
         cdef u64 start
@@ -371,7 +371,7 @@ cdef int put_ids(Work* w, tuple ids) except -1:
 
 cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
                  SpecialMatcher matcher, Found* refused) except -1 nogil:
-    """Encode p[:n] behind the tail, slice by slice. `is_clean`: with the tail, it is UTF-8.
+    """Encode p[:n] after the tail, slice by slice. `is_clean`: with the tail, it is UTF-8.
     matcher: finds special tokens; None: there are none.
     """
     cdef size_t step, floor = tail.mark.size

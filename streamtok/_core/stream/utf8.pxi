@@ -1,7 +1,7 @@
 """UTF-8 in a stream: characters that chunks cut in two, and what is done with ill-formed bytes."""
 
 cdef int append(Tail tail, Mark* m, const u8* p, size_t n, bint is_clean, bint final) except -1 nogil:
-    """Put p[:n] behind the tail's bytes, well-formed as the policy wants it.
+    """Put p[:n] after the tail's bytes, well-formed as the policy wants it.
 
     The bytes of a character that is not complete are kept apart, in the mark.
     """

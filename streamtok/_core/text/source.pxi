@@ -9,7 +9,7 @@ times, and the cache must not learn anything wrong.
 """
 
 def size_of(text):
-    """int: characters of a str, bytes of what is bytes-like; 0: it is neither.
+    """int: characters of a str, bytes of a bytes-like object; 0: it is neither.
 
     Runs no code of a class that is derived from str or bytes.
     """

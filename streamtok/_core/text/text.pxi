@@ -40,7 +40,7 @@ def check_policy(errors):
 
 
 def bytes_of(data):
-    """bytes: a copy of what is bytes-like. TypeError for everything else, numbers among it."""
+    """bytes: a copy of a bytes-like object. TypeError for everything else, numbers among it."""
     cdef Text text
     if PyUnicode_Check(data):
         raise TypeError("a bytes-like object is needed, not str")
@@ -183,7 +183,7 @@ cdef bint view_may_change(object data, const Py_buffer* view):
 cdef int get_bytes(object data, Py_buffer* view) except -1:
     """Borrow the memory of `data` until `PyBuffer_Release`. TypeError where its items are not bytes.
 
-    The memory of an array of wider numbers, or of a matrix, is no text that somebody meant.
+    The memory of an array of wider numbers, or of a matrix, was hardly meant as text.
     """
     cdef const char* format
     PyObject_GetBuffer(data, view, PyBUF_ND | PyBUF_FORMAT)

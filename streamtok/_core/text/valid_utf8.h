@@ -92,7 +92,7 @@ static size_t ST_OWN(st_valid_utf8)(const uint8_t *p, size_t n) {
             vec here = v_load(at), before = v_load(at - 1);
             vec first = v_and(v_look_16(uppers, v_upper(before)), v_look_16(lowers, v_and(before, v_splat(15))));
             vec kinds = v_and(first, v_look_16(seconds, v_upper(here)));
-            /* Bit 7: a third or fourth byte must stand here. */
+            /* Bit 7: a third or fourth byte must be here. */
             vec must = v_or(v_subtract(v_load(at - 2), v_splat(0xE0 - 0x80)),
                             v_subtract(v_load(at - 3), v_splat(0xF0 - 0x80)));
             well[k] = v_equal(v_and(must, v_splat(0x80)), kinds);

@@ -1,4 +1,4 @@
-"""Encodes many documents in one block of bytes, with a delimiter behind each of them.
+"""Encodes many documents in one block of bytes, with a delimiter after each of them.
 
 No Python object is made for a document, and the pre-tokens of many documents are looked up
 together. The ids show where a document ends: the delimiter becomes an id that no document has,
@@ -22,7 +22,7 @@ cdef struct Pretokens:      # that are looked up together
 
 
 def find_documents(data, bytes delimiter not None, size_t start, size_t wanted):
-    """(count, stop): the documents that end in data[start:], and the place behind the last
+    """(count, stop): the documents that end in data[start:], and the position after the last
     delimiter.
 
     Only so many as bring `stop` to start + wanted. Delimiters are found from left to right, and do
@@ -60,9 +60,9 @@ def encode_delimited(Encoder encoder not None, ChangeRules rules not None, data,
                      bytes delimiter not None, size_t count, str errors not None, i64 prepend, i64 append,
                      bint skip_empty):
     """(numpy.uint32 [n], numpy.int64 [documents]) of `count` documents, each with a delimiter
-    behind it.
+    after it.
 
-    Ids, and the places in them at which documents end. prepend, append: ids around each,
+    Ids, and the positions in them at which documents end. prepend, append: ids around each,
     or -1. skip_empty: documents without text have neither ids nor an end. ValueError
     where the documents must be encoded one by one: some are not UTF-8, a special token is refused, or
     there are not so many.
@@ -163,7 +163,7 @@ cdef int flush(const Documents* b, Encoder encoder, Work* w, Pretokens* pretoken
 
 
 cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, ChangeRules rules, size_t count) except -1 nogil:
-    """Leave in w.out the ids of all documents, each with the mark behind it; False: it cannot
+    """Leave in w.out the ids of all documents, each with the mark after it; False: it cannot
     be.
     """
     cdef const ScanTables* tables = encoder.scanner.tables()
@@ -222,7 +222,7 @@ cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, ChangeRules r
 
 
 cdef size_t take_marks(Work* w, u32 mark, i64* ends, size_t most) noexcept nogil:
-    """Take the marks out of the ids; `ends`, which has room for most + 1, are the places at which they
+    """Take the marks out of the ids; `ends`, which has room for most + 1, are the positions at which they
     were. How many there were; more than `most`: the ids are of no use.
     """
     cdef size_t i, to = 0, n = 0

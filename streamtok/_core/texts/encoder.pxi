@@ -1,6 +1,6 @@
 """Encodes texts into ids: scanner, special tokens and pre-token encoder together.
 
-An `Encoder` is immutable but for its pool of workspaces: any number of threads may use one, each
+An `Encoder` is immutable except for its pool of workspaces: any number of threads may use one, each
 call takes a workspace of its own.
 """
 
@@ -80,10 +80,10 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
 
 cdef int encode_whole(Encoder encoder, Work* w, ChangeRules rules, const u8* p, size_t n, size_t readable,
                       bint count_only, size_t* total) except -1 nogil:
-    """Encode p[:n], all there is; p[:readable] may be read. Leaves the ids in w.out, behind those that are
+    """Encode p[:n], all there is; p[:readable] may be read. Leaves the ids in w.out, after those that are
     there, or only their number in `total`.
 
-    The caller has entered the rules. Nobody must write to p meanwhile. Raises DisallowedSpecialError,
+    The caller has entered the rules. No other code may write to p meanwhile. Raises DisallowedSpecialError,
     MemoryError, and what a signal's handler raises.
     """
     cdef Levels levels
@@ -110,7 +110,7 @@ cdef struct Levels:         # of a whole text that rules change: see `transform/
     u8 began                # `where` it began
     bint is_changed
     # Of a part of a prompt, at the first level: about the given tokens before and after it.
-    bint takes_blanks       # the one before takes the blanks that come next
+    bint takes_blanks       # the one before takes the spaces that come next
     bint is_after_word
     bint is_before_word
     u8 next_flags           # TokenFlag of the one after it
@@ -365,7 +365,7 @@ cdef class Encoder:
     def encode_split(self, data, ends, Output output not None):
         """The ids of pre-tokens that the caller found: data[0:ends[0]], data[ends[0]:ends[1]], ….
 
-        data: bytes-like; ends: int64 [n], not beyond the data and, but for their signs,
+        data: bytes-like; ends: int64 [n], not beyond the data and, except for their signs,
         non-decreasing. A negative end closes bytes that belong to no pre-token.
         """
         cdef ArrayView text = read_array(data, UINT8, "data")

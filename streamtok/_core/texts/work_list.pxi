@@ -3,10 +3,10 @@
 The list has *pieces*: each is a text, or what is between two clean cuts of one large text. A thread
 takes a *run* of neighbouring pieces; all runs have about the same size, and smaller ones come last, so
 that a slow thread is made up for by the others. It opens the texts of a run with the GIL, and encodes
-them without it into its own workspace, which stays in its processor's cache. What is out of the ordinary
+them without it into its own workspace, which stays in its processor's cache. Text out of the ordinary
 (bytes or characters that must be repaired) is encoded with the GIL when its turn comes.
 
-What comes out is in order, whoever encoded it: `lists` of each text's ids, made by the thread that has
+The output is in order, whichever thread encoded it: `lists` of each text's ids, made by the thread that has
 them in its cache; or all ids in a row, `flat`. For these, a run's ids are copied into the result as soon as
 it is known how many ids come before them; until then they wait. The result is a block for as many ids as
 there are likely to be, which calls use again. Where there are more, the others wait for the end.
@@ -24,7 +24,7 @@ cdef enum:
     RUNS_LEFT = 4           # for each thread
     LOOK_BYTES = 1 << 14    # or characters between two looks at signals
     FORESEEN = 1 << 13      # ids for which `foresee` makes room at least
-    UNITS_PER_ID = 3        # at the least, or some runs wait for the end
+    UNITS_PER_ID = 3        # at least, or some runs wait for the end
 
 
 cdef extern from "Python.h":

@@ -3,7 +3,7 @@
 Tokens are numbered 0 .. n - 1 in order of rank, so that a token's number is also its merge
 priority; public ids (which may have holes) are looked up only on the way out.
 
-One pair per token is enough. Let u and v stand side by side in any run of the merge loop, and let
+One pair per token is enough. Let u and v be side by side in any run of the merge loop, and let
 their bytes together be token t. Nothing merged across the outer ends of u and v so far, so the
 steps inside those bytes were the steps of the run over t's bytes alone, in the same order, and that
 run passes through the state [u, v]. It is deterministic and ends there: t has exactly one pair that

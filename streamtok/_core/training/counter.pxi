@@ -208,7 +208,7 @@ cdef class PretokenCounter:
         """Raise UnicodeDecodeError unless text[:size] is UTF-8.
 
         offset: place of text[0] in all the text; where that is the next one to be taken in, the
-        text goes on behind the bytes of an unfinished character.
+        text goes on after the bytes of an unfinished character.
         """
         cdef u8[8] both
         cdef size_t waiting, skip = 0, valid, room

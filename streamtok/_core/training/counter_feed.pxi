@@ -1,4 +1,4 @@
-"""How a counter takes text in: slice by slice, behind the bytes of the open pre-token."""
+"""How a counter takes text in: slice by slice, after the bytes of the open pre-token."""
 
 cdef enum:
     SLICE = 1 << 16         # bytes of a text that are taken in at a time

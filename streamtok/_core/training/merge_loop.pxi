@@ -1,13 +1,13 @@
 """The merge loop of training: which pair of neighbours is the most frequent, again and again.
 
-**The rows.** All pre-tokens stand one after the other in one array, a slot for each byte and one
+**The rows.** All pre-tokens are one after the other in one array, a slot for each byte and one
 between two pre-tokens. A token occupies the slots of its parts; its id is written into the first
 and the last of them, so that both neighbours of a token are found from its ends without a linked
 list. A slot also has how often its pre-token was seen.
 
 **Pairs.** A hash table of 32-byte records: how often the pair occurs, and where, as a run of slots
 in an array that is only appended to. Places are never removed; a look at the slots tells whether
-the pair still stands there. A new pair always has the new token in it, so all its places come up
+the pair is still there. A new pair always has the new token in it, so all its places come up
 during one merge; and no count ever grows afterwards. Hence:
 
 - what a merge does to other pairs is summed up for each neighbour in two arrays, and the hash table
@@ -113,7 +113,7 @@ cdef class MergeLoop:
 
     @property
     def most(self):
-        """Merges that will be made at the most."""
+        """The largest number of merges that can be made."""
         return self.m.most
 
     def run(self, size_t effort):

@@ -110,7 +110,7 @@ cdef u64 tie_of(Merging* m, Pair* record) noexcept nogil:
         return record.key
     left = <u32>(record.key >> 32)
     right = <u32>record.key
-    while record.size:          # the places are in order
+    while record.size:          # the positions are in order
         place = m.places[record.start]
         if m.rows[place].token == left and m.rows[place + m.lengths[left]].token == right:
             return place

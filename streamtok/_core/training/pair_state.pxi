@@ -10,7 +10,7 @@ cdef extern from *:
 cdef enum:
     EDGE = 0xFFFFFFFE           # between two pre-tokens
     INNER = 0xFFFFFFFD          # the first byte of a token that has become the right part of another
-    MANY = 0x80000000           # flag of a weight that is a place in `weights`
+    MANY = 0x80000000           # flag of a weight that is a position in `weights`
     EXACT = 1024                # counts below have a bucket of their own
     LEVELS = EXACT + 64 * 16
     AHEAD = 12                  # places between a prefetch and its use
@@ -20,7 +20,7 @@ cdef enum:
 
 cdef struct Slot:
     u32 token
-    u32 weight              # how often the pre-token was seen, or MANY with a place in `weights`
+    u32 weight              # how often the pre-token was seen, or MANY with a position in `weights`
 
 
 cdef struct Pair:           # a record
@@ -83,7 +83,7 @@ cdef struct Merging:        # all that a MergeLoop has
     bint by_place
     bint finished
     u32 n_merges
-    u32 most                # merges that will be made at the most
+    u32 most                # merges that will be made at most
 
 
 cdef inline Pair* find_record(Merging* m, u64 key) noexcept nogil:

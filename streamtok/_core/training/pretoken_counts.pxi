@@ -75,7 +75,7 @@ cdef class PretokenTable:
         them.
 
         readable: bytes of `text` that may be loaded; base: place of text[0] in all the text. A
-        negative end is that of a segment which is no pre-token.
+        negative end is that of a segment which is not a pre-token.
         """
         cdef Lookup b
         cdef size_t i
@@ -176,7 +176,7 @@ cdef inline const u8* bytes_of(const PretokenCells* t, const Cell* cell) noexcep
 
 
 cdef inline size_t words_for(size_t size) noexcept nogil:
-    """Words of the arena for the pre-tokens of a text, at the most: n > 15 bytes take (n + 19) // 4."""
+    """Words of the arena for the pre-tokens of a text, at most: n > 15 bytes take (n + 19) // 4."""
     return size * 9 // 16
 
 

@@ -161,7 +161,7 @@ cdef void merge_last(ElementWalk* w) noexcept nogil:
 
 
 cdef int put_entry(ElementTable t, ElementWalk* w, OpenElement e) except -1 nogil:
-    """Put an element behind the entries. It is asked for.
+    """Put an element after the entries. It is asked for.
 
     Where it is joined to the last one, both are one that is not asked for yet: more may join it, and a
     merge that is not needed is as right. Its kind is then only likely.
@@ -188,7 +188,7 @@ cdef int put_entry(ElementTable t, ElementWalk* w, OpenElement e) except -1 nogi
 
 
 cdef int put_gap(ElementTable t, ElementWalk* w, size_t at) except -1 nogil:
-    """Put the inert characters before `at` behind the entries, as far back as they can be joined."""
+    """Put the inert characters before `at` after the entries, as far back as they can be joined."""
     cdef size_t[MOST_CARING + 1] starts
     cdef size_t low = w.entries[w.n_entries - 1].stop if w.n_entries else w.final
     cdef size_t i = at, count = 0, start
@@ -318,7 +318,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
             e.start, e.where, e.kind = top.start, top.where, kind_of_both(top.kind, e.kind)
             free_entry(top)
         stop = at + size
-        if size == 1 and is_joined(kind, kind):     # a run of blanks, as there are many in code
+        if size == 1 and is_joined(kind, kind):     # a run of spaces, as there are many in code
             while stop < n and w.p[stop] == w.p[at]:
                 stop += 1
         while stop < n:
@@ -334,7 +334,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
             is_open = True
             break
         if at - e.start > SHORT_TEXT and stop < n and element_goes_on(t, w, e.kind):
-            # In the place of an entry, and not asked for yet, or it would be again and again.
+            # In place of an entry, and not asked for yet, or it would be again and again.
             w.entries[w.n_entries] = e
             w.n_entries += 1
             continue

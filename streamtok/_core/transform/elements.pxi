@@ -273,7 +273,7 @@ cdef inline bint is_pulled(CharKind one, CharKind next) noexcept nogil:
 
 
 cdef inline CharKind kind_of_both(CharKind one, CharKind next) noexcept nogil:
-    """The likely kind of two that are joined: that of their ends, which is right but for what they do to each
+    """The likely kind of two that are joined: that of their ends, right except for what they do to each
     other.
     """
     cdef CharKind both

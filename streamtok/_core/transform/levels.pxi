@@ -6,12 +6,12 @@ to a `Sink`: text of stretches, and tokens between them.
 
 Of the tokens that begin leftmost, the one that the matcher prefers is taken, and the search goes on after
 it. One with `single_word` is passed over where it touches a word. `lstrip` and `rstrip` let a token take
-the blanks before and after it. The search still goes on after the token itself: so blanks that a token
+the spaces before and after it. The search still goes on after the token itself: so spaces that a token
 took may be tokens once more, and then what follows them is text again. (All as in the crate `tokenizers`
 0.23, `added_vocabulary.rs`, Apache-2.0, found by experiment, too.)
 
 What waits: what may begin a token; a token with `single_word` that ends the text; if there is a token with
-`lstrip`, the blanks at the end; and what the table is not certain about (`element_walk.pxi`).
+`lstrip`, the spaces at the end; and what the table is not certain about (`element_walk.pxi`).
 """
 
 cdef enum TokenFlag:
@@ -33,7 +33,7 @@ cdef class TokenSet:
 
     def __cinit__(self, SpecialMatcher matcher not None, flags, words, bint wants_blanks=False):
         """flags: of each of `matcher.specials`. words: a bit for each code point, the lowest first; None
-        if no token needs it. wants_blanks: a given token takes the blanks before it, see `GivenToken`.
+        if no token needs it. wants_blanks: a given token takes the spaces before it, see `GivenToken`.
         """
         cdef size_t i
         self.matcher = matcher
@@ -63,7 +63,7 @@ cdef class TokenSet:
 
 @cython.final
 cdef class GivenToken:
-    """A token that the caller found: it stands where it is given, whatever is around it. Immutable."""
+    """A token that the caller found: it is where it is given, whatever is around it. Immutable."""
 
     cdef readonly u32 id
     cdef readonly bytes text
@@ -91,7 +91,7 @@ cdef inline bint is_blank(u32 code) noexcept nogil:
 
 
 cdef size_t blanks_end(const u8* p, size_t start, size_t stop, size_t n) noexcept nogil:
-    """Where the blanks that p[start:stop] begins with end."""
+    """Where the spaces that p[start:stop] begins with end."""
     cdef int size = 0
     while start < stop and is_blank(utf8_at(p, start, n, &size)):
         start += size
@@ -99,7 +99,7 @@ cdef size_t blanks_end(const u8* p, size_t start, size_t stop, size_t n) noexcep
 
 
 cdef size_t blanks_begin(const u8* p, size_t start, size_t stop, size_t n) noexcept nogil:
-    """Where the blanks that p[start:stop] ends with begin."""
+    """Where the spaces that p[start:stop] ends with begin."""
     cdef int size = 0
     cdef size_t at
     while stop > start:
@@ -130,7 +130,7 @@ cdef class ChangeRules:
         if second_tokens is None and second_table is not None:
             raise ValueError("without tokens in changed text, both normalizers are one table")
         self.is_plain = first_tokens.is_plain and first_table is None and second_tokens is None
-        # What stands at an end is not what it is at a cut. Tokens of the second level may have become what
+        # What is at an end is not what it is at a cut. Tokens of the second level may have become what
         # they are across it.
         self.can_cut = first_tokens.is_plain and not any(
             table is not None and (table.asks_for_begin or table.asks_for_end)
@@ -523,7 +523,7 @@ cdef int put_given(Changer c, int i, size_t start, GivenToken given, Sink sink) 
 
 
 cdef size_t take_blanks(Changer c, int i, size_t start, size_t stop, Sink sink) except? 0:
-    """Give the token that was passed on last the blanks that start:stop begins with; where these end."""
+    """Give the token that was passed on last the spaces that start:stop begins with; where these end."""
     cdef LevelMark* m = &c.draft[i]
     cdef size_t end = blanks_end(c.levels[i].bytes, start, stop, m.size)
     if end < stop:
@@ -716,7 +716,7 @@ cdef void spans_back(const Alignment* a, const LevelMark* m, i64* spans, size_t 
 
 cdef u64 certain_end(Changer c, int i) noexcept:
     """Up to where the ends of stretches of the text that came out of a level are certain: what is removed
-    next may go with the last character, and blanks with the last token.
+    next may go with the last character, and spaces with the last token.
     """
     cdef const Alignment* a = &c.levels[i].rows
     cdef const LevelMark* m = &c.levels[i].mark

@@ -1,4 +1,4 @@
-"""What can be seen of an encoding and a text: tokens, streams, merges, comparisons, vocabularies.
+"""Views of an encoding and a text: tokens, streams, merges, comparisons, vocabularies.
 
 Pure functions: text and encodings go in, typed results come out, and each result has `as_json`, a
 plain value of dictionaries, lists, strings and numbers. Nothing here prints, reads files of the

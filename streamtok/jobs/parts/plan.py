@@ -2,8 +2,8 @@
 
 Parts of a file are ranges of about `part_size` bytes. They are arithmetic: nothing but the size and
 the first bytes of the inputs is read to make a plan. Where exactly a part begins, the process that
-runs it finds out from the bytes around the place (`spans.span_between`). What cannot be cut is one
-part.
+runs it finds out from the bytes around that offset (`spans.span_between`). Text that cannot be cut
+is one part.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def _check_job(folder: str, report: Report) -> None:
 
 
 def _compare(path: str, expected: Iterator[str], report: Report) -> None:
-    """Check a file that is made of what the parts have."""
+    """Check a file that is made from those of the parts."""
     try:
         with places.open_lines(path) as file:
             for number, (found, line) in enumerate(itertools.zip_longest(file, expected), 1):

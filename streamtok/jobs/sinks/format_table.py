@@ -44,7 +44,7 @@ class Format:
     make: the sink; form: makes the bytes that it appends. read: the ids in the blocks of the
     first file; None if `read_ids` cannot read it by itself. suffix: names that end so choose
     the format. required: the suffix that its readers insist on. further: suffixes of the files
-    beside the first one; replaces: they stand in place of its suffix, not after it. scratch:
+    beside the first one; replaces: they are in place of its suffix, not after it. scratch:
     suffixes of temporary files of the sink. width: bytes of an id; None where the ids have no
     type. wide: the type of 4 bytes. header_size: bytes of the header of the first file, which
     is rewritten at the end; index_header: of a further file. keeps_documents: records where

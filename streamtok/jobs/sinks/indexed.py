@@ -25,7 +25,7 @@ _MOST_IN_MEGATRON = 2**31 - 1  # a length is an int32
 class MegatronSink(Sink):
     """Raw ids; lengths, pointers and documents in the index. Documents without ids are left out.
 
-    The lengths are in the index from the beginning, behind a header that is rewritten at the end;
+    The lengths are in the index from the beginning, after a header that is rewritten at the end;
     the pointers follow when all lengths are there.
     """
 

@@ -20,7 +20,7 @@ from ..stores import places
 
 _SUFFIX = ".json"
 _BEGIN = b'{\n "encoding": '
-_MOST_BYTES = 1 << 16  # of a sidecar, but for the digests of many pieces
+_MOST_BYTES = 1 << 16  # of a sidecar, except for the digests of many pieces
 
 
 class Digests(NamedTuple):

@@ -42,7 +42,7 @@ def open_blocks(
     about: Stored | None = None,
     on_open: Callable[[int], None] = lambda fd: None,
 ) -> Iterator[bytes]:
-    """Yield the bytes start:stop of what is at a place, at most `size` at a time, as they arrive.
+    """Yield the bytes start:stop of a path or URL, at most `size` at a time, as they arrive.
 
     place: a path, a URL, or "-" for standard input; only files and objects begin elsewhere than at
     their beginning. name: for errors, `place` by default. Waits inside `waiting()`. about: what

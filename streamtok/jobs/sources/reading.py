@@ -1,4 +1,4 @@
-"""How inputs are read, and which splitter each gets, by what the user says that a document is."""
+"""How inputs are read, and which splitter each gets, by the user's choice of documents."""
 
 from __future__ import annotations
 

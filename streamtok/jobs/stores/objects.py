@@ -142,7 +142,7 @@ def remove(url: str) -> None:
 
 
 def names_in(url: str) -> list[str]:
-    """The last parts of the names of what lies directly in a folder. Raises OSError."""
+    """The last parts of the names directly in a folder. Raises OSError."""
     store, name = _open_store(url)
     try:
         with naming_object(url):

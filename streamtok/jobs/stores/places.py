@@ -76,7 +76,7 @@ def make_folder(place: str) -> None:
 
 
 def names_in(folder: str) -> list[str]:
-    """The names of what lies in a folder. Raises OSError."""
+    """The names in a folder. Raises OSError."""
     return objects.names_in(folder) if is_url(folder) else os.listdir(folder)
 
 
