@@ -43,18 +43,18 @@ class _Block(NamedTuple):
     n_bytes: int
 
 
-class _Place(NamedTuple):
+class _Totals(NamedTuple):
     """The totals before a block: characters, ids, bytes of UTF-8."""
 
     text: int = 0
     ids: int = 0
     n_bytes: int = 0
 
-    def moved(self, blocks: Iterable[_Block], sign: int) -> _Place:
-        """The place after these blocks; sign -1: without them."""
+    def moved(self, blocks: Iterable[_Block], sign: int) -> _Totals:
+        """The totals with these blocks; sign -1: without them."""
         at = self
         for text, ids, size in blocks:
-            at = _Place(
+            at = _Totals(
                 at.text + sign * len(text), at.ids + sign * len(ids), at.n_bytes + sign * size
             )
         return at
@@ -79,8 +79,8 @@ class Document:
         self._template = settings.template
         self._cuts = settings.definition.texts.cuts
         self._blocks: list[_Block] = []
-        self._places = [_Place()]  # before each block, as far as they are known
-        self._total: _Place | None = _Place()  # after the last block, if it is known
+        self._totals = [_Totals()]  # before each block, as far as they are known
+        self._whole: _Totals | None = _Totals()  # after the last block, if it is known
         self.append(text)
 
     @property
@@ -137,7 +137,7 @@ class Document:
             return Change(len(self._template.before) + self._end().ids, 0, [])
         first, last = self._around(start, stop)
         blocks = self._blocks
-        before = self._place(first)
+        before = self._before(first)
         old: Any = self._text_of(blocks[first:last])
         new = old[: start - before.text] + new + old[stop - before.text :]
         while True:
@@ -150,16 +150,16 @@ class Document:
                 last += 1
             else:
                 break
-        made = self._encoded(left, new, right, self._place(first).n_bytes)
+        made = self._encoded(left, new, right, self._before(first).n_bytes)
         removed = _joined([block.ids for block in blocks[first:last]])
         added = _joined([block.ids for block in made])
-        change = _change(len(self._template.before) + self._place(first).ids, removed, added)
+        change = _change(len(self._template.before) + self._before(first).ids, removed, added)
         total = self._end().moved(blocks[first:last], -1).moved(made, 1)
-        # What is known about places is forgotten first, so that one assignment is the edit.
-        self._total = None
-        del self._places[first + 1 :]
+        # The known totals are forgotten first, so that one assignment is the edit.
+        self._whole = None
+        del self._totals[first + 1 :]
         blocks[first:last] = made
-        self._total = total
+        self._whole = total
         return change
 
     @property
@@ -171,14 +171,14 @@ class Document:
         """
         number = len(self._blocks)
         reach = max(self._settings.matcher.reach, 1)
-        end = self._place(number)
+        end = self._before(number)
         while number > 0 and (
-            end.n_bytes - self._place(number).n_bytes < reach or number == len(self._blocks)
+            end.n_bytes - self._before(number).n_bytes < reach or number == len(self._blocks)
         ):
             number -= 1
         text = self._text_of(self._blocks[number:])
         certain = feed(self._settings.tail(self._template), text, False, COUNT)
-        return self._place(number).ids + certain  # with the ids before them
+        return self._before(number).ids + certain  # with the ids before them
 
     def __repr__(self) -> str:
         return f"<Document: {self.n_characters} characters, {len(self)} ids>"
@@ -190,21 +190,21 @@ class Document:
         nothing: Any = "" if self._settings.prompts is None else Prompt()
         return nothing.join([block.text for block in blocks])
 
-    def _end(self) -> _Place:
+    def _end(self) -> _Totals:
         """The totals before the end of the text."""
-        if self._total is None:
-            known = len(self._places) - 1
-            self._total = self._places[-1].moved(self._blocks[known:], 1)
-        return self._total
+        if self._whole is None:
+            known = len(self._totals) - 1
+            self._whole = self._totals[-1].moved(self._blocks[known:], 1)
+        return self._whole
 
-    def _place(self, number: int) -> _Place:
+    def _before(self, number: int) -> _Totals:
         """The totals before block `number`. From the end where that is near: text is appended."""
-        places = self._places
-        if number >= len(places) and number >= len(self._blocks) - _NEAR:
+        totals = self._totals
+        if number >= len(totals) and number >= len(self._blocks) - _NEAR:
             return self._end().moved(self._blocks[number:], -1)
-        while len(places) <= number:
-            places.append(places[-1].moved(self._blocks[len(places) - 1 : len(places)], 1))
-        return places[number]
+        while len(totals) <= number:
+            totals.append(totals[-1].moved(self._blocks[len(totals) - 1 : len(totals)], 1))
+        return totals[number]
 
     def _around(self, start: int, stop: int) -> tuple[int, int]:
         """The blocks first:last that hold the characters start:stop, at least one if there is one.
@@ -214,11 +214,11 @@ class Document:
         n = len(self._blocks)
         if start == stop == self._end().text:
             return max(n - 1, 0), n
-        places = self._places
-        while places[-1].text < max(stop, 1):
-            places.append(places[-1].moved(self._blocks[len(places) - 1 : len(places)], 1))
-        first = bisect.bisect_left(places, start, 1, key=_text_of) - 1
-        return first, max(bisect.bisect_left(places, stop, 1, key=_text_of), first + 1)
+        totals = self._totals
+        while totals[-1].text < max(stop, 1):
+            totals.append(totals[-1].moved(self._blocks[len(totals) - 1 : len(totals)], 1))
+        first = bisect.bisect_left(totals, start, 1, key=_text_of) - 1
+        return first, max(bisect.bisect_left(totals, stop, 1, key=_text_of), first + 1)
 
     def _context(self, first: int, last: int) -> tuple[Any, Any]:
         """As much text before and after these blocks as a cut can depend on."""
@@ -278,8 +278,8 @@ class Document:
         return _Block(text, ids, len(str(text).encode("utf-8", "surrogatepass")))
 
 
-def _text_of(place: _Place) -> int:
-    return place.text
+def _text_of(totals: _Totals) -> int:
+    return totals.text
 
 
 def _joined(parts: list[IdArray]) -> IdArray:

@@ -341,7 +341,7 @@ class DocumentEncoder:
         self.is_open = True
         self._stream.begin_at(offset)
 
-    def end_stretch(self) -> None:
+    def end_segment(self) -> None:
         """The added text ends at a clean cut: encode what is pending; the document goes on."""
         if self.is_open:
             self._add_ids(self._stream.encode_to_numpy(b"", True))

@@ -166,7 +166,7 @@ class SpanEncoder:
             elif position and not self._job.is_split:
                 encoder.begin_inside(position["at"])
             ended = yield from self._run_input(one, number, position)
-            encoder.end_stretch()  # only a part of a document is still open
+            encoder.end_segment()  # only a part of a document is still open
             yield from self._drain()
             if span.stop is not None:
                 if ended != span.stop:
@@ -198,7 +198,7 @@ class SpanEncoder:
                 if one.ends_unit and not one.is_done:
                     ended = one.position()["at"]
                     if encoder.is_open:
-                        encoder.end_stretch()
+                        encoder.end_segment()
                         yield from self._drain()
                         encoder.begin_inside(ended)
                     yield from self._drain()

@@ -16,7 +16,7 @@ from .sources import unit_ends
 from .sources.blocks import Waiting, is_compressed
 from .sources.inputs import FileInput, Input, ParquetInput
 from .sources.parquet_texts import ParquetTexts
-from .sources.unit_ends import CleanCuts, FindCut, cuts_behind
+from .sources.unit_ends import CleanCuts, FindCut, cuts_after
 from .span_encoder import Span, SpanEncoder, group_ends
 from .stores import places
 
@@ -37,7 +37,7 @@ CACHE_BYTES = (
 def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut | None:
     """What finds where the text of a plain file may be cut, or None if it cannot."""
     if job.end is not None:
-        return cuts_behind(job.end) if job.can_cut else None
+        return cuts_after(job.end) if job.can_cut else None
     if encoding.definition.texts.cuts is None:
         return None
     return CleanCuts(job.open_stream(encoding)).find

@@ -28,8 +28,8 @@ class _Map:
         self.keys = read_charsmap(data, LONGEST)
         self.growth = Growth(ratio(self.keys.items()))
         single = {key for key in self.keys if len(key) == 1}
-        behind = {char for key in self.keys for char in key[1:]}
-        self.changing = sorted((ord(char), ord(char)) for char in single | behind)
+        later = {char for key in self.keys for char in key[1:]}
+        self.changing = sorted((ord(char), ord(char)) for char in single | later)
         # Characters that make a cluster, or its replacement, of more than an ordinary character.
         either = one_of(sorted([*self.changing, *joiners()]))
         self.island = re.compile(rf"(?:{one_of(openers())}+[\s\S]?|{either})+")

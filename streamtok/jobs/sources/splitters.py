@@ -130,7 +130,7 @@ class Splitter:
 
 
 class Whole(Splitter):
-    """The whole input is one document, or a stretch of one."""
+    """The whole input is one document, or a part of one."""
 
     def __init__(self, start: Start = BEGINNING, *, ends: bool = True):
         """ends: the document ends where the input does."""

@@ -31,7 +31,7 @@ def next_multiple(at: int) -> int:
     return (at // UNIT + 1) * UNIT
 
 
-def cuts_behind(end: bytes) -> FindCut:
+def cuts_after(end: bytes) -> FindCut:
     """Cuts after the bytes that end a document."""
 
     def find(read: Read, place: int) -> int | None:
