@@ -10,8 +10,9 @@ from typing import Any
 
 from tokenizers import Tokenizer, models
 
-from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.vocabulary.byte_alphabet import CHARACTERS as BYTE_SYMBOLS
+
+from .charsmaps import write_charsmap
 
 File = dict[str, Any]
 

@@ -23,10 +23,12 @@ from pathlib import Path
 import regex
 from tokenizers import normalizers
 
-from streamtok.normalizers.charsmap import write_charsmap
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from tests.charsmaps import write_charsmap  # noqa: E402
 
 TOKENIZERS_VERSION = "0.23.3"
-OUTPUT = Path(__file__).resolve().parent.parent / "streamtok" / "data" / "normalization.txt"
+OUTPUT = ROOT / "streamtok" / "data" / "normalization.txt"
 ALL = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 FIRST_PYTHON_UNICODE = 13  # of Python 3.10

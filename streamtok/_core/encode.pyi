@@ -174,10 +174,7 @@ def token_spans(
     start: int,
 ) -> npt.NDArray[np.int64]: ...
 def spans_in(
-    unit: int,
-    spans: npt.NDArray[np.int64],
-    data: bytes,
-    odd: Sequence[tuple[int, int, int]],
+    is_utf16: bool, spans: npt.NDArray[np.int64], data: bytes
 ) -> npt.NDArray[np.int64]: ...
 
 class UnknownId(KeyError):

@@ -58,6 +58,7 @@ from streamtok._core.utf8 cimport (
     INCOMPLETE,
     decode_common,
     decode_one,
+    st_whole_characters,
     unfinished_at_end,
     valid_bytes,
 )

@@ -51,6 +51,7 @@ cdef extern from "text/transcode.h" nogil:
     ctypedef size_t st_transcode_function(const void* text, int kind, size_t n, u8* out) noexcept
     st_transcode_function* st_transcode_tier(int most)
     size_t st_transcode_room_of(int kind, size_t n) noexcept
+    size_t st_put_utf8(u8* out, u32 code) noexcept
 
 cdef extern from "transform/leads.h" nogil:
     enum:

@@ -4,6 +4,7 @@ from streamtok._core.types cimport i32, st_load64, u8, u32, u64
 
 cdef extern from "text/valid_utf8.h" nogil:
     size_t st_valid_utf8(const u8* p, size_t n) noexcept
+    size_t st_whole_characters(const u8* p, size_t n) noexcept
 
 cdef enum:
     INVALID = -1        # the bytes here begin no character

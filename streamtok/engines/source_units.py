@@ -66,9 +66,9 @@ class BytesTaken(NamedTuple):
 NO_BYTES_YET = BytesTaken()
 
 
-def _policy_of(errors: str) -> str:
-    """How text that was repaired becomes bytes again."""
-    return "surrogateescape" if errors == "surrogateescape" else "strict"
+def _n_bytes(text: str) -> int:
+    """The bytes of a text that was repaired, as encoded."""
+    return len(text.encode("utf-8", "surrogateescape"))
 
 
 def characters_of(
@@ -194,7 +194,7 @@ class SourceText(NamedTuple):
         taken, text = characters_of(self.taken, chunk, final, errors, odd)
         return self._replace(taken=taken, text=self.text + text, odd=tuple(odd))
 
-    def in_unit(self, spans: Offsets, unit: str, errors: str) -> Offsets:
+    def in_unit(self, spans: Offsets, unit: str) -> Offsets:
         """Stretches of the text for those of the encoded text, which must be here.
 
         A character counts from where it begins to where it ends, for everything that touches it.
@@ -203,23 +203,46 @@ class SourceText(NamedTuple):
         number = UNITS.index(unit)
         if self.at:
             spans = spans - self.at
-        if self.odd or not (unit == "byte" or self.text.isascii()):
-            data = self.text.encode("utf-8", _policy_of(errors))
-            odd = [(one.at - self.at, one.n_bytes, one.n_characters) for one in self.odd]
-            spans = spans_in(number, spans, data, odd)
+        if self.odd or (unit != "byte" and has_surrogate(self.text, 0, len(self.text))):
+            begins, units = self._characters(number)
+            firsts = np.searchsorted(begins, spans[:, 0], "right") - 1
+            spans = np.stack([units[firsts], units[np.searchsorted(begins, spans[:, 1])]], axis=1)
+        elif not (unit == "byte" or self.text.isascii()):
+            spans = spans_in(unit == "utf16", spans, self.text.encode())
         return spans + self.base[number] if self.base[number] else spans
 
-    def forget(self, before: int, errors: str) -> SourceText:
+    def _characters(self, number: int) -> tuple[Offsets, Offsets]:
+        """Where each character begins, then where the text ends: in bytes, and in a unit.
+
+        With bytes as units, each byte that is no part of an odd character is one.
+        """
+        points = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), "<u4")
+        sizes = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
+        sizes[points >> 11 == 0xD800 >> 11] = 1
+        weights = 1 + (points > 0xFFFF) * np.int64(UNITS[number] == "utf16")
+        if UNITS[number] == "byte":
+            sizes = weights = np.ones(sizes.sum(), np.int64)
+        begins = np.cumsum(sizes) - sizes
+        left_out: list[int] = []
+        for at, n_bytes, n_characters in self.odd:
+            place = int(np.searchsorted(begins, at - self.at))
+            if UNITS[number] == "character":
+                weights[place] = n_characters
+            elif UNITS[number] == "byte" and n_characters == 1:  # the bytes of a pair are its own
+                weights[place] = n_bytes
+                left_out += place + 1, place + 2
+        units = np.cumsum(np.insert(np.delete(weights, left_out), 0, 0))
+        end = [_n_bytes(self.text)]
+        return np.concatenate([np.delete(begins, left_out), end]), units
+
+    def forget(self, before: int) -> SourceText:
         """Without the characters that end before byte `before` of the encoded text."""
-        policy = _policy_of(errors)
-        n = before - self.at
-        if n <= 0:
+        if before <= self.at:
             return self
-        if not str.isascii(self.text):
-            data = self.text.encode("utf-8", policy)
-            n = int(spans_in(1, np.array([(n, n)]), data, [])[0, 0])
-        at = self.at + len(self.text[:n].encode("utf-8", policy))
-        place = [int(self.in_unit(np.array([(at, at)]), unit, errors)[0, 0]) for unit in UNITS]
+        alone = SourceText(text=self.text)
+        n = int(alone.in_unit(np.array([(before - self.at,) * 2]), "character")[0, 0])
+        at = self.at + _n_bytes(self.text[:n])
+        place = [int(self.in_unit(np.array([(at, at)]), unit)[0, 0]) for unit in UNITS]
         odd = tuple(one for one in self.odd if one.at >= at)
         base = place[0], place[1], place[2]
         return self._replace(text=self.text[n:], odd=odd, at=at, base=base)

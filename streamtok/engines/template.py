@@ -41,11 +41,11 @@ class Template(NamedTuple):
         before, after = (np.array(part, np.uint32) for part in self)
         return np.concatenate([before, ids, after])
 
-    def around_spans(self, spans: Offsets, source: SourceText, unit: str, errors: str) -> Offsets:
+    def around_spans(self, spans: Offsets, source: SourceText, unit: str) -> Offsets:
         """The spans, with empty ones for the template: at the beginning, and at the end."""
         after = np.empty((len(self.after), 2), np.int64)
         if self.after:
-            after[:] = source.in_unit(np.array([(source.end, source.end)]), unit, errors)
+            after[:] = source.in_unit(np.array([(source.end, source.end)]), unit)
         return np.concatenate([np.zeros((len(self.before), 2), np.int64), spans, after])
 
 

@@ -85,9 +85,9 @@ class Tracer:
         if changer is not None:
             n, spans = changer.back(places, final)
             given, spans = ids[:n], spans[:n]
-        spans = source.in_unit(spans, unit, errors)
+        spans = source.in_unit(spans, unit)
         if added != NO_TEMPLATE:
-            spans = added.around_spans(spans, source, unit, errors)
+            spans = added.around_spans(spans, source, unit)
             given = added.around(given)
         if final:
             return given, spans, BEGINNING
@@ -105,7 +105,7 @@ class Tracer:
                     f"max_pending allows {limit}",
                     offset=low, pending=pending, limit=limit,
                 )  # fmt: skip
-        trace = Trace(source.forget(low, errors), tuple(held), tuple(places_held), pending)
+        trace = Trace(source.forget(low), tuple(held), tuple(places_held), pending)
         return given, spans, trace
 
     def _spans(self, ids: IdArray, places: Offsets, reached: int) -> Offsets:

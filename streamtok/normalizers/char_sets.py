@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["lower_case_pairs", "one_of", "ranges_of"]
+__all__ = ["joined", "lower_case_pairs", "one_of", "ranges_of", "ranges_of_characters"]
 
 BEYOND = "\U00010000-\U0010ffff"  # the characters beyond the basic plane
 
@@ -27,6 +27,22 @@ def ranges_of(*names: str) -> list[tuple[int, int]]:
     """The union of the sets `names`: first and last code point of each range."""
     parts = (part.partition("-") for name in names for part in _lines()[name].split())
     return sorted((int(low, 16), int(high or low, 16)) for low, _, high in parts)
+
+
+def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same code points, in order, in ranges that do not touch."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(high, found[-1][1])
+        else:
+            found.append((low, high))
+    return found
+
+
+def ranges_of_characters(characters: Iterable[str]) -> list[tuple[int, int]]:
+    """These characters as ranges."""
+    return joined((ord(char), ord(char)) for char in characters)
 
 
 @lru_cache(maxsize=1)

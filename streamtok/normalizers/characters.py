@@ -6,14 +6,13 @@ Which characters they change is Unicode's of `tokenizers`' crates, not of the Py
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..vocabulary.byte_alphabet import CHARACTERS
-from .char_sets import lower_case_pairs, one_of, ranges_of
+from .char_sets import lower_case_pairs, one_of, ranges_of, ranges_of_characters
 from .edges import BLANKS
 from .growth import Growth
 from .step import Interest, Ranges, Step
@@ -111,7 +110,7 @@ class _Blanking(CharacterStep):
     __slots__ = ("_blanks",)
 
     def __init__(self, dropped: Ranges, blanks: str) -> None:
-        super().__init__([*dropped, *_of(blanks)])
+        super().__init__([*dropped, *ranges_of_characters(blanks)])
         self._blanks = blanks
 
     def become(self, char: str) -> str:
@@ -166,8 +165,4 @@ def _capitals() -> Ranges:
     text = points.tobytes().decode("utf-32-le", "surrogatepass").lower()
     small = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     capitals = {"\u0130", *lower_case_pairs(), *map(chr, points[small != points].tolist())}
-    return _of(sorted(capitals))
-
-
-def _of(chars: Iterable[str]) -> Ranges:
-    return [(ord(char), ord(char)) for char in chars]
+    return ranges_of_characters(capitals)

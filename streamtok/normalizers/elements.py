@@ -17,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
+from .char_sets import joined
 from .step import BEGIN, END, FIRST
 
 if TYPE_CHECKING:
@@ -54,14 +55,8 @@ class CodePoints:
     """Code points in ranges, which may overlap."""
 
     def __init__(self, *parts: Ranges) -> None:
-        joined: list[tuple[int, int]] = []
-        for low, high in sorted(one for ranges in parts for one in ranges):
-            if joined and low <= joined[-1][1] + 1:
-                joined[-1] = joined[-1][0], max(high, joined[-1][1])
-            else:
-                joined.append((low, high))
-        self.ranges = joined
-        self._firsts = [low for low, _ in joined]
+        self.ranges = joined(one for ranges in parts for one in ranges)
+        self._firsts = [low for low, _ in self.ranges]
 
     def __contains__(self, char: str) -> bool:
         at = bisect_right(self._firsts, ord(char)) - 1

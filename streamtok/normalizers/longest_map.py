@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from .char_sets import one_of
+from .char_sets import one_of, ranges_of_characters
 from .charsmap import read_charsmap
 from .growth import Growth, ratio
-from .step import FIRST, Interest, Ranges, Step
+from .step import FIRST, Interest, Step
 
 __all__ = ["LongestMap"]
 
@@ -39,9 +39,9 @@ class _Map:
         # The next place where something may begin: a key or symbol of one character, or the first
         # character of a longer one, before one that is its second.
         names = [*self.keys, *symbols]
-        single = one_of(_ranges({name for name in names if len(name) == 1}))
-        first = one_of(_ranges({name[0] for name in names if len(name) > 1}))
-        second = one_of(_ranges({name[1] for name in names if len(name) > 1}))
+        single = one_of(ranges_of_characters({name for name in names if len(name) == 1}))
+        first = one_of(ranges_of_characters({name[0] for name in names if len(name) > 1}))
+        second = one_of(ranges_of_characters({name[1] for name in names if len(name) > 1}))
         self.changing = re.compile(f"{single}|{first}(?={second})")
 
     def found(self, text: str, at: int) -> tuple[str, int]:
@@ -91,9 +91,9 @@ class LongestMap(Step):
         known = self._map
         names = [*known.keys, *known.symbols]
         return Interest(
-            _ranges({key for key in known.keys if len(key) == 1}),
-            _ranges({char for name in names for char in name[:-1]}),
-            _ranges({char for name in names for char in name[1:]}),
+            ranges_of_characters({key for key in known.keys if len(key) == 1}),
+            ranges_of_characters({char for name in names for char in name[:-1]}),
+            ranges_of_characters({char for name in names for char in name[1:]}),
             at_begin=self.puts_space,
         )
 
@@ -105,13 +105,3 @@ class LongestMap(Step):
             parts += text[done : match.start()], new
             done = at = end
         return "".join([*parts, text[done:]])
-
-
-def _ranges(characters: set[str]) -> Ranges:
-    ranges: list[tuple[int, int]] = []
-    for point in sorted(map(ord, characters)):
-        if ranges and ranges[-1][1] == point - 1:
-            ranges[-1] = ranges[-1][0], point
-        else:
-            ranges.append((point, point))
-    return ranges

@@ -166,19 +166,21 @@ def ends_of(cutter: Cutter) -> tuple[Bools, Bools]:
     """
     moves, ends = cutter
     n = moves.shape[1]
-    result = []
-    for number in (KEEP, DROP):
-        can: Bools = ((moves == 0) & (ends[:, :n] == number)).any(axis=1)
-        can |= ends[:, n] == number
-        can[0] = False
-        while True:
-            more = can | can[moves].any(axis=1)
-            more[0] = False
-            if (more == can).all():
-                break
-            can = more
-        result.append(can)
-    return result[0], result[1]
+
+    def can_end(number: int) -> Bools:
+        ending = ((moves == 0) & (ends[:, :n] == number)).any(axis=1)
+        return _leading_to(ending | (ends[:, n] == number), moves)
+
+    return can_end(KEEP), can_end(DROP)
+
+
+def _leading_to(states: Bools, moves: Uint16) -> Bools:
+    """The states from which some text leads to one of these, which are among them."""
+    found = states.copy()
+    found[0] = False
+    while (more := found | found[moves].any(axis=1)).sum() > found.sum():
+        found = more
+    return found
 
 
 def without_dropped(cutter: Cutter, where: str) -> tuple[Uint16, Uint8]:
@@ -191,10 +193,7 @@ def without_dropped(cutter: Cutter, where: str) -> tuple[Uint16, Uint8]:
     if not (ends == DROP).any():
         return minimised(moves, ends)
     n = moves.shape[1]
-    can_drop = (ends == DROP).any(axis=1)
-    can_drop[0] = False
-    while (more := can_drop | can_drop[moves].any(axis=1)).sum() > can_drop.sum():
-        can_drop = more
+    can_drop = _leading_to((ends == DROP).any(axis=1), moves)
     block = equivalent_states(moves, ends)
     fresh = block[moves[1]]
     for state in range(2, len(moves)):

@@ -26,8 +26,8 @@ from streamtok.normalizers import (
     Strip,
     StripAccents,
 )
-from streamtok.normalizers.charsmap import write_charsmap
 
+from ..charsmaps import write_charsmap
 from ..encodings import make_encoding
 from ..normalizers.oracles import NORMALIZERS
 from ..normalizers.random_steps import STEPS, random_text

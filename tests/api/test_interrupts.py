@@ -238,7 +238,7 @@ LOOPS: dict[str, Callable[[], Callable[[], Any]]] = {
         np.empty((0, 3), np.int64), 0,
     ),
     "offsets in characters": lambda: partial(
-        spans_in, 1, np.full((5_000_000, 2), 3, np.int64), ("a\u00e9b" * 5_000_000).encode(), [],
+        spans_in, False, np.full((5_000_000, 2), 3, np.int64), ("a\u00e9b" * 5_000_000).encode(),
     ),
     "a list of ids": lambda: partial(GPT2.encode_ordinary, " \n" * 10_000_000),
     "training, counting": lambda: partial(

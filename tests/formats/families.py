@@ -14,8 +14,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from tokenizers import pre_tokenizers as pre
 
 from streamtok import formats
-from streamtok.normalizers.charsmap import write_charsmap
 
+from ..charsmaps import write_charsmap
 from ..oracles import PLAIN, corpus_texts
 
 MAP = write_charsmap(

@@ -10,8 +10,8 @@ from tokenizers import normalizers as hf
 from streamtok.formats.huggingface_normalizers import read_normalizer
 from streamtok.formats.json_value import JsonValue
 from streamtok.normalizers import Normalizer
-from streamtok.normalizers.charsmap import write_charsmap
 
+from ..charsmaps import write_charsmap
 from ..oracles import refuses
 
 TEXT = "  A  “ﬁne” e\u0301l\xe8ve,\x07 中文\u200b Σ\u3000 İ\n"

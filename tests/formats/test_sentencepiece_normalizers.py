@@ -14,8 +14,8 @@ import streamtok
 from streamtok import formats
 from streamtok.formats import sentencepiece as module
 from streamtok.formats.packed import dumps_packed, loads_packed
-from streamtok.normalizers.charsmap import write_charsmap
 
+from ..charsmaps import write_charsmap
 from ..conftest import stream_ids
 from ..oracles import refuses, write
 from ..sentencepiece_models import BASE, SPACE, field, model, processor, trained

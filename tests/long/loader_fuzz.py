@@ -32,10 +32,10 @@ from streamtok import formats
 from streamtok.errors import PatternError, VocabularyError
 from streamtok.formats.gpt2 import read_gpt2
 from streamtok.formats.packed import PACKED_MAGIC
-from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.normalizers.growth import MOST_GROWTH
 from streamtok.vocabulary.byte_alphabet import to_text
 
+from ..charsmaps import write_charsmap
 from ..gguf_files import gguf_file
 from ..packed_files import closed, opened
 from ..sentencepiece_models import field

@@ -19,8 +19,8 @@ from streamtok.normalizers import (
     StripAccents,
     UnknownRuns,
 )
-from streamtok.normalizers.charsmap import write_charsmap
 
+from ..charsmaps import write_charsmap
 from ..nasty import TEXTS
 
 NASTY = [text.decode("utf-8", "ignore") for text in TEXTS]

@@ -31,10 +31,10 @@ from streamtok.normalizers import (
     StripAccents,
 )
 from streamtok.normalizers import normalizer as normalizer_module
-from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.normalizers.growth import MOST_GROWTH, growth_of, n_bytes
 from streamtok.vocabulary.byte_alphabet import CHARACTERS as BYTE_SYMBOLS
 
+from ..charsmaps import write_charsmap
 from ..encodings import SINGLES, make_encoding
 from ..long.loader_fuzz import sound_files
 from ..packed_files import closed, opened

@@ -8,9 +8,10 @@ from tokenizers import normalizers as hf
 
 from streamtok.normalizers import Normalizer, Precompiled
 from streamtok.normalizers.char_sets import ranges_of
-from streamtok.normalizers.charsmap import read_charsmap, write_charsmap
+from streamtok.normalizers.charsmap import read_charsmap
 from streamtok.normalizers.clusters import ON_BORDER, advance
 
+from ..charsmaps import write_charsmap
 from ..sentencepiece_models import charsmap_of
 from .cuts import check, waits
 

@@ -18,8 +18,9 @@ from streamtok.normalizers import (
     Step,
     UnknownRuns,
 )
-from streamtok.normalizers.charsmap import read_charsmap, write_charsmap
+from streamtok.normalizers.charsmap import read_charsmap
 
+from ..charsmaps import write_charsmap
 from ..reference.sentencepiece_map import normalized
 from ..sentencepiece_models import charsmap_of, processor, trained
 from .cuts import check, check_all_cuts, waits

@@ -3,12 +3,6 @@
 cdef u64 HIGH = 0x8080808080808080
 
 
-cdef enum Unit:             # in the order of `UNITS` in engines/source_units.py
-    BYTES
-    CHARACTERS
-    UTF16
-
-
 def token_spans(ids, sizes, places, u64 start):
     """numpy.int64 [n, 2]: where in the bytes of its text each token begins and ends.
 
@@ -59,58 +53,6 @@ cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_
         at += size
         spans[2 * i + 1] = at
     return n
-
-
-cdef struct UnitCursor:     # at a character of a text, or at its end
-    const u8* p
-    size_t n
-    Unit unit
-    const i64* odd          # [n_odd, 3]: see `spans_in`
-    size_t n_odd
-    size_t at               # where the character is, in bytes,
-    i64 units               # and in units
-    size_t size             # its bytes; 0 at the end,
-    i64 weight              # and its units
-    size_t passed           # of the odd ones, those before it
-
-
-cdef void read_units(UnitCursor* c) noexcept nogil:
-    """Note the size and the weight of the character that the cursor is at."""
-    cdef const i64* odd = c.odd + 3 * c.passed
-    cdef int size = 1
-    c.size = c.weight = c.at < c.n
-    if c.unit != BYTES and c.at < c.n and c.p[c.at] >= 0x80:
-        utf8_at(c.p, c.at, c.n, &size)
-        c.size = size
-        c.weight = 1 + (c.unit == UTF16 and size == 4)
-    if c.passed < c.n_odd and <size_t>odd[0] == c.at:
-        if c.unit == CHARACTERS:
-            c.weight = odd[2]
-        elif c.unit == BYTES and odd[2] == 1:       # the bytes of a pair are its own
-            c.size, c.weight = 3, odd[1]
-
-
-cdef void seek_units(UnitCursor* c, size_t place) noexcept nogil:
-    """Go to the character that the byte at `place` is of, or to the end."""
-    cdef const i64* odd
-    cdef size_t before
-    while c.at > place:                 # back, as a rule not far
-        before = c.at - 1 if c.unit == BYTES else utf8_before(c.p, 0, c.at, c.n)
-        if c.passed:                    # of an odd one, all bytes are one
-            odd = c.odd + 3 * c.passed - 3
-            if c.unit == BYTES and odd[2] == 1 and <size_t>odd[0] + 3 > before:
-                before = <size_t>odd[0]
-            if <size_t>odd[0] >= before:
-                c.passed -= 1
-        c.at = before
-        read_units(c)
-        c.units -= c.weight
-    while c.at < c.n and c.at + c.size <= place:
-        c.at += c.size
-        c.units += c.weight
-        while c.passed < c.n_odd and <size_t>c.odd[3 * c.passed] < c.at:
-            c.passed += 1
-        read_units(c)
 
 
 cdef inline u64 bytes_marked(u64 word) noexcept nogil:
@@ -184,58 +126,30 @@ cdef int plain_units(const u8* p, size_t size, bint is_utf16, i64* spans, size_t
     return 0
 
 
-cdef int odd_units(UnitCursor* c, i64* spans, size_t n, Watch* watch) except -1 nogil:
-    """The same for any text and unit."""
-    cdef size_t i, start, stop
-    read_units(c)
-    for i in range(n):
-        if i & LOOK_IDS == LOOK_IDS:
-            look(watch)
-        start, stop = <size_t>spans[2 * i], <size_t>spans[2 * i + 1]
-        if start > stop or stop > c.n:
-            return no_stretch()
-        seek_units(c, start)
-        spans[2 * i] = c.units
-        if stop > start:
-            seek_units(c, stop - 1)
-        spans[2 * i + 1] = c.units + (c.weight if c.at < stop else 0)
-    return 0
-
-
 cdef int no_stretch() except -1 nogil:
     with gil:
         raise ValueError("a stretch is not in the text")
 
 
-def spans_in(int unit, spans not None, bytes data not None, odd):
-    """numpy.int64 [n, 2]: stretches of a text in another unit. A character counts from where it begins to
-    where it ends, for everything that touches it.
+def spans_in(bint is_utf16, spans not None, bytes data not None):
+    """numpy.int64 [n, 2]: stretches of a text in characters, or in units of UTF-16. A character counts from
+    where it begins to where it ends, for everything that touches it.
 
-    spans: int64 [n, 2], in bytes of the text; the result takes their memory. data: the text; bytes that are
-    not UTF-8 are characters. odd: int64 [k, 3], of each character that was something else: where it is, how
-    many bytes and how many characters it was. Raises ValueError for what is not in the text.
+    spans: int64 [n, 2], in bytes of the text; the result takes their memory. data: the text, which is UTF-8.
+    Raises ValueError for what is not in the text.
     """
     cdef object result = np.ascontiguousarray(spans, np.int64).reshape(-1, 2)
-    cdef ArrayView known = read_array(np.array(odd, np.int64).reshape(-1), INT64, "odd")
     cdef i64* places = <i64*>array_memory(result.reshape(-1), INT64)
-    cdef size_t i, n = len(result)
+    cdef size_t n = len(result), size = len(data)
+    cdef const u8* p = <const u8*>PyBytes_AS_STRING(data)
     cdef i32 why = 0
     cdef int length = 0
-    cdef UnitCursor c
     cdef Watch watch
     watch.looked = 0
-    memset(&c, 0, sizeof(UnitCursor))
-    if unit not in (BYTES, CHARACTERS, UTF16):
-        raise ValueError(f"{unit} is not a unit")
-    c.p, c.n, c.unit = data, len(data), <Unit>unit
-    c.odd, c.n_odd = <const i64*>known.data, known.size // 3
-    for i in range(c.n_odd):
-        if not (0 <= c.odd[3 * i] and c.odd[3 * i] + 3 <= <i64>c.n):
-            raise ValueError("an odd character is not in the text")
     with nogil:
-        valid_bytes(c.p, c.n, &why, &length)
-        if why == 0 and c.n_odd == 0 and c.unit != BYTES:
-            plain_units(c.p, c.n, c.unit == UTF16, places, n, &watch)
-        else:
-            odd_units(&c, places, n, &watch)
+        valid_bytes(p, size, &why, &length)
+        if why == 0:
+            plain_units(p, size, is_utf16, places, n, &watch)
+    if why:
+        raise ValueError("the text is not UTF-8")
     return result

@@ -67,15 +67,8 @@ cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1
         p += i
         n -= i
     if t.byte_ids != NULL:      # there may be more ids than tokens
-        into.items = w.scratch.result
-        into.capacity = w.scratch.result_capacity
-        into.count = 0
-        try:
-            merge_segments(t, &w.merger, p, n, &into, &w.watch)
-        finally:
-            w.scratch.result = into.items
-            w.scratch.result_capacity = into.capacity
-        return emit_bytes(t, w, into.items, into.count)
+        i = merge_into(t, &w.merger, &w.scratch, p, n, &w.watch)
+        return emit_bytes(t, w, w.scratch.result, i)
     into.items = w.out
     into.capacity = w.capacity
     into.count = before

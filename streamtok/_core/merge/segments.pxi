@@ -216,3 +216,15 @@ cdef int merge_segments(const Tokens* t, Merger* m, const u8* p, size_t n,
             until = j.done + shun
             shun *= 2
     return 0
+
+
+cdef size_t merge_into(const Tokens* t, Merger* m, Merger* into, const u8* p, size_t n,
+                       Watch* watch) except? 0 nogil:
+    """Encode p[:n] into the result of another merger than the one that does it; the number of tokens."""
+    cdef Growing out
+    out.items, out.capacity, out.count = into.result, into.result_capacity, 0
+    try:
+        merge_segments(t, m, p, n, &out, watch)
+    finally:
+        into.result, into.result_capacity = out.items, out.capacity
+    return out.count

@@ -47,22 +47,14 @@ cdef Py_ssize_t stable_tokens(const Tokens* t, Merger* m, Merger* scratch, const
     """
     cdef size_t reach, start, cut = n, overlap = FIRST_OVERLAP, work = 0
     cdef Py_ssize_t kept
-    cdef Growing into
-    into.items = m.result
-    into.capacity = m.result_capacity
-    into.count = 0
-    try:
-        merge_segments(t, scratch, p, n, &into, NULL)
-    finally:
-        m.result = into.items
-        m.result_capacity = into.capacity
-    kept = <Py_ssize_t>into.count
+    cdef size_t count = merge_into(t, scratch, m, p, n, NULL)
+    kept = <Py_ssize_t>count
     stable_bytes[0] = 0
     reach = t.longest - 1 if t.longest - 1 < n else n
     for start in range(n - reach, n):
         work += WORK_PER_START
         if is_proper_prefix(t, p + start, n - start):
-            part(t, m.result, into.count, scratch, p, n, start, &overlap, &cut, &kept, &work)
+            part(t, m.result, count, scratch, p, n, start, &overlap, &cut, &kept, &work)
         if cut == 0 or work > WORK_PER_BYTE * n:
             return 0
     stable_bytes[0] = cut

@@ -210,16 +210,10 @@ cdef int check_pieces(bytes blob, ArrayView offsets, ArrayView ids) except -1:
     for i in range(ids.size):
         if bounds[i] > bounds[i + 1] or bounds[i + 1] > <size_t>len(blob):
             raise ValueError("the offsets do not fit the pieces")
-        if i and not is_before(<const u8*><const char*>blob, bounds, <u32>(i - 1), <u32>i):
+        if i and not st_comes_before(<const u8*><const char*>blob, bounds, <u32>(i - 1), <u32>i):
             raise ValueError("the pieces are not in order of their bytes")
         if (<const u32*>ids.data)[i] == NONE:
             raise ValueError(f"piece {i} has no id")
     if bounds[ids.size] != <size_t>len(blob):
         raise ValueError("the offsets do not fit the pieces")
     return 0
-
-
-cdef bint is_before(const u8* blob, const u32* offsets, u32 one, u32 other) noexcept:
-    cdef size_t n = offsets[one + 1] - offsets[one], size = offsets[other + 1] - offsets[other]
-    cdef int order = memcmp(blob + offsets[one], blob + offsets[other], n if n < size else size)
-    return order < 0 or (order == 0 and n < size)

@@ -22,24 +22,41 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u
     if m.n_stages:
         encode_staged(table, w, p, n, 0)
     else:
-        reserve(w, most_ids(m, n))
-        w.count += model_ids(m, w, p, n, w.out + w.count, NULL)
+        put_model_ids(m, w, p, n, 0)
     count = w.count - before
     if n <= LONGEST_KNOWN and count <= n + (MORE_IDS if m.n_stages else 0):
         learn(&w.cache, home_of(&w.cache, key[0], key[1]), key[0], key[1], p, w.out + before, count)
     return 0
 
 
+cdef int put_model_ids(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
+    """The ids of p[:n], which is at `origin` in the text, and their places, if they are wanted."""
+    cdef Place* places = room_for_ids(w, most_ids(m, n))
+    return keep_ids(w, model_ids(m, w, p, n, w.out + w.count, places), origin)
+
+
+cdef Place* room_for_ids(Work* w, size_t most) except? NULL nogil:
+    """Room for so many ids in `w.out`, and for their places, which go there; NULL if these are not wanted."""
+    reserve(w, most)
+    if not w.follows:
+        return NULL
+    reserve_places(w, most)
+    return w.places + w.n_places
+
+
+cdef int keep_ids(Work* w, size_t count, u64 origin) except -1 nogil:
+    """Keep so many ids that are in that room, of a text that begins at `origin`."""
+    if w.follows:
+        keep_places(w, count, origin)
+    w.count += count
+    return 0
+
+
 cdef int put_id(Work* w, u32 id, u64 start, u64 end) except -1 nogil:
     """One more id, of the text from `start` to `end`, where places are wanted."""
-    reserve(w, 1)
-    if w.follows:
-        reserve_places(w, 1)
-        set_place(w.places, w.n_places, start, end)
-        keep_places(w, 1, 0)
+    set_place(room_for_ids(w, 1), 0, start, end)
     w.out[w.count] = id
-    w.count += 1
-    return 0
+    return keep_ids(w, 1, 0)
 
 
 cdef int reserve_places(Work* w, size_t more) except -1 nogil:
@@ -65,17 +82,13 @@ cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t sta
                          size_t count) except -1 nogil:
     """As `encode_pretokens`, with the positions of all ids, which the cache does not know."""
     cdef const Model* m = table.tokens().model
-    cdef size_t i, end, at = start, made
+    cdef size_t i, end, at = start
     for i in range(count):
         end = <size_t>llabs(ends[i])
         if ends[i] > 0 and end > at and m.n_stages:
             encode_staged(table, w, buffer + at, end - at, w.origin + at)
         elif ends[i] > 0 and end > at:
-            reserve(w, most_ids(m, end - at))
-            reserve_places(w, most_ids(m, end - at))
-            made = model_ids(m, w, buffer + at, end - at, w.out + w.count, w.places + w.n_places)
-            keep_places(w, made, w.origin + at)
-            w.count += made
+            put_model_ids(m, w, buffer + at, end - at, w.origin + at)
         at = end
     return 0
 
@@ -92,10 +105,10 @@ cdef int commit_pieces(TokenTable table, Work* w, const u8* buffer, Scan* s, siz
     if m.n_stages and gives_early(m):
         certain = s.start
         if s.committed or n > m.longest:        # or else it may be a token in whole
-            whole = whole_characters(buffer + s.start, n)
+            whole = st_whole_characters(buffer + s.start, n)
             certain += commit_row(table, w, buffer + s.start, whole, s.committed, w.origin + s.start)
     elif m.kind == UNIGRAM:
-        whole = whole_characters(buffer + s.start, n)
+        whole = st_whole_characters(buffer + s.start, n)
         certain = s.start
         if not m.n_stages:              # or else pre-tokens are words
             certain += commit_paths(m, w, buffer + s.start, whole, s)
@@ -135,17 +148,8 @@ cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s
 
 cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
     """Emit the ids of the path to the end of p[:n], which is at `origin` in the text."""
-    cdef size_t count
-    cdef Place* places = NULL
-    reserve(w, most_ids(m, n))
-    if w.follows:
-        reserve_places(w, most_ids(m, n))
-        places = w.places + w.n_places
-    count = path_ids(m, w.lattice.nodes, &w.watch, p, n, w.out + w.count, places)
-    if w.follows:
-        keep_places(w, count, origin)
-    w.count += count
-    return 0
+    cdef Place* places = room_for_ids(w, most_ids(m, n))
+    return keep_ids(w, path_ids(m, w.lattice.nodes, &w.watch, p, n, w.out + w.count, places), origin)
 
 
 cdef int end_pieces(TokenTable table, Work* w, const u8* buffer, size_t start, size_t end,

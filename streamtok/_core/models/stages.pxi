@@ -213,17 +213,13 @@ cdef int write_letters(Work* w, size_t at, size_t n) except -1 nogil:
 cdef inline size_t letter_of(u8 byte, u8* letter) noexcept nogil:
     """The UTF-8 of a byte's letter, and its size: itself if it can be seen, or else one from U+0100 on."""
     cdef u32 code = byte
-    if 0x21 <= byte <= 0x7E:
-        letter[0] = byte
-        return 1
     if byte <= 0x20:
         code = 0x100 + byte
-    elif byte <= 0xA0:
+    elif 0x7F <= byte <= 0xA0:
         code = 0x121 + byte - 0x7F
     elif byte == 0xAD:
         code = 0x143
-    letter[0], letter[1] = <u8>(0xC0 | code >> 6), <u8>(0x80 | (code & 0x3F))
-    return 2
+    return st_put_utf8(letter, code)
 
 
 cdef int write_mark(const Stage* stage, Work* w, size_t at, size_t n) except -1 nogil:
@@ -244,10 +240,8 @@ cdef int write_mark(const Stage* stage, Work* w, size_t at, size_t n) except -1 
 
 
 cdef int put_symbol(Staged* s, u32 number, Origin origin) except -1 nogil:
-    cdef u32 code = FIRST_SYMBOL + number
     cdef u8[SYMBOL_BYTES] out
-    out[0], out[1] = <u8>(0xF0 | code >> 18), <u8>(0x80 | (code >> 12 & 0x3F))
-    out[2], out[3] = <u8>(0x80 | (code >> 6 & 0x3F)), <u8>(0x80 | (code & 0x3F))
+    st_put_utf8(out, FIRST_SYMBOL + number)
     return put_staged(s, out, SYMBOL_BYTES, origin.start, origin.end)
 
 
@@ -338,16 +332,8 @@ cdef int put_own_bytes(const Symbols* y, Staged* s, size_t at, size_t n, Origin 
 cdef int merge_row(TokenTable table, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:
     """The ids of a row of symbols."""
     cdef const Tokens* t = table.tokens()
-    cdef Growing into
-    into.items = w.scratch.result
-    into.capacity = w.scratch.result_capacity
-    into.count = 0
-    try:
-        merge_segments(t, &w.merger, w.staged.bytes + at, n, &into, &w.watch)
-    finally:
-        w.scratch.result = into.items
-        w.scratch.result_capacity = into.capacity
-    put_tokens(t, w, into.items, into.count, at, origin)
+    cdef size_t count = merge_into(t, &w.merger, &w.scratch, w.staged.bytes + at, n, &w.watch)
+    put_tokens(t, w, w.scratch.result, count, at, origin)
     return 0
 
 
@@ -428,16 +414,9 @@ cdef int end_row(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) e
 cdef int put_pieces(const Model* m, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:
     """The ids of a pre-token in `w.staged`."""
     cdef const Origin* origins = w.staged.origins + at
-    cdef Place* places = NULL
-    cdef size_t i, count
-    reserve(w, most_ids(m, n))
-    if w.follows:
-        reserve_places(w, most_ids(m, n))
-        places = w.places + w.n_places
-    count = model_ids(m, w, w.staged.bytes + at, n, w.out + w.count, places)
-    if w.follows:
+    cdef Place* places = room_for_ids(w, most_ids(m, n))
+    cdef size_t i, count = model_ids(m, w, w.staged.bytes + at, n, w.out + w.count, places)
+    if places != NULL:
         for i in range(count):
             places[i].start, places[i].end = origins[places[i].start].start, origins[places[i].end - 1].end
-        keep_places(w, count, origin)
-    w.count += count
-    return 0
+    return keep_ids(w, count, origin)

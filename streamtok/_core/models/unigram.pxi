@@ -220,14 +220,3 @@ cdef size_t common_place(const Model* m, const BestPath* nodes, const u8* p, siz
             lowest = nodes[at].start
         at -= 1
     return 0
-
-
-cdef size_t whole_characters(const u8* p, size_t n) noexcept nogil:
-    """n without a character at the end that may not be complete."""
-    cdef size_t i
-    for i in range(1, 4):
-        if i > n or p[n - i] < 0x80:
-            break
-        if p[n - i] >= 0xC0:
-            return n - i if i < (2 if p[n - i] < 0xE0 else 3 if p[n - i] < 0xF0 else 4) else n
-    return n

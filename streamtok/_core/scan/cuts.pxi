@@ -91,14 +91,8 @@ cdef class Cuts:
                 return False
             before = char_before(s.data, place)
             after = char_at(s.data + place, s.size - place)
-        elif s.unit == 1:
-            before, after = s.data[place - 1], s.data[place]
-        elif s.unit == 2:
-            before = (<const uint16_t*>s.data)[place - 1]
-            after = (<const uint16_t*>s.data)[place]
         else:
-            before = <i32>(<const uint32_t*>s.data)[place - 1]
-            after = <i32>(<const uint32_t*>s.data)[place]
+            before, after = unit_at(s, place - 1), unit_at(s, place)
         if before < 0 or after < 0:
             return False
         return self.pairs[class_of(t, before) * self.columns + class_of(t, after)]
@@ -138,7 +132,7 @@ cdef int is_crossed(const Source* s, SpecialMatcher matcher, Watch* watch, size_
     look(watch)
     if s.unit == 0:
         return matcher.crosses(s.data, place, s.size)
-    bytes = <u8*>malloc(transcode_room(s, stop - first))
+    bytes = <u8*>malloc(st_transcode_room_of(s.unit, stop - first))
     if bytes != NULL:
         left = transcode_units(s, first, place, bytes)
         if left != <size_t>-1:

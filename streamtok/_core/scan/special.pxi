@@ -160,7 +160,7 @@ cdef class SpecialMatcher:
             elif self.trie.begins[p[i]] == NONE:
                 i += 1
                 continue
-            inner = match_at(self, p, i, end, final)
+            inner = match_at(self, p, i, end, final, True)
             if inner.kind != NOTHING:
                 found = inner
                 break
@@ -200,8 +200,9 @@ cdef inline bint goes_on(const Trie* t, u32 node) noexcept nogil:
     return t.first[node] < t.first[node + 1]
 
 
-cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end,
-                    bint final) noexcept nogil:
+cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end, bint final,
+                    bint takes) noexcept nogil:
+    """What begins at `start`. takes: what is allowed counts, too, not only what is refused."""
     cdef const Trie* t = &m.trie
     cdef Found found, inner
     cdef u32 node = t.begins[p[start]], number
@@ -231,44 +232,19 @@ cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end,
         found.kind = DISALLOWED
         found.end = refused
         return found
-    if which < 0 or not m.is_allowed[which]:
+    if not takes or which < 0 or not m.is_allowed[which]:
         return found
     if m.both:
         # A disallowed string that begins inside the special token refuses the text all the same.
         for i in range(start + 1, best):
-            inner = refused_at(m, p, i, end, final)
-            if inner.kind == DISALLOWED:
+            inner = match_at(m, p, i, end, final, False)
+            if inner.kind == PARTIAL:       # the special token waits for it
+                inner.start = start
+            if inner.kind != NOTHING:
                 return inner
-            if inner.kind == PARTIAL:
-                found.kind = PARTIAL
-                found.end = end
-                return found
     found.kind = ALLOWED
     found.end = best
     found.which = which
-    return found
-
-
-cdef Found refused_at(SpecialMatcher m, const u8* p, size_t start, size_t end,
-                      bint final) noexcept nogil:
-    cdef const Trie* t = &m.trie
-    cdef Found found
-    cdef u32 node = t.begins[p[start]]
-    cdef size_t i = start
-    found.kind = NOTHING
-    found.start = start
-    found.end = start
-    found.which = -1
-    while node != NONE:
-        i += 1
-        if t.values[node] != NONE and m.is_disallowed[t.values[node]]:
-            found.kind = DISALLOWED
-            found.end = i
-        if i == end:
-            if goes_on(t, node) and not final and found.kind == NOTHING:
-                found.kind = PARTIAL
-            break
-        node = child_of(t, node, p[i])
     return found
 
 

@@ -75,13 +75,17 @@ cdef void source_close(Source* s) noexcept:
         s.has_view = False
 
 
-cdef size_t transcode_room(const Source* s, size_t n) noexcept nogil:
-    """The most that `transcode_units` writes for n code units."""
-    return n * (2 if s.unit == 1 else 3 if s.unit == 2 else 4) + ST_SLACK
+cdef inline i32 unit_at(const Source* s, size_t i) noexcept nogil:
+    """A code unit of a str."""
+    if s.unit == 1:
+        return s.data[i]
+    if s.unit == 2:
+        return (<const uint16_t*>s.data)[i]
+    return <i32>(<const uint32_t*>s.data)[i]
 
 
 cdef size_t transcode_units(const Source* s, size_t start, size_t stop, u8* out) noexcept nogil:
-    """The UTF-8 of code units start:stop in `out`, which has `transcode_room` for them.
+    """The UTF-8 of code units start:stop in `out`, which has `st_transcode_room_of` for them.
 
     The bytes written, or (size_t)-1 at a lone surrogate.
     """
@@ -109,7 +113,7 @@ cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t sto
         if why:
             return NULL
         return p
-    room_ensure(room, transcode_room(s, stop - start))
+    room_ensure(room, st_transcode_room_of(s.unit, stop - start))
     size[0] = transcode_units(s, start, stop, room.bytes)
     if size[0] == <size_t>-1:
         return NULL

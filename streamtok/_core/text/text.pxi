@@ -41,14 +41,15 @@ def check_policy(errors):
 
 def bytes_of(data):
     """bytes: a copy of a bytes-like object. TypeError for everything else, numbers among it."""
-    cdef Text text
+    cdef Py_buffer view
     if PyUnicode_Check(data):
         raise TypeError("a bytes-like object is needed, not str")
-    text_open(&text, NULL, data, "strict")
+    need_text(data)
+    get_bytes(data, &view)
     try:
-        return PyBytes_FromStringAndSize(<const char*>text.data, text.size)
+        return PyBytes_FromStringAndSize(<const char*>view.buf, view.len)
     finally:
-        text_close(&text)
+        PyBuffer_Release(&view)
 
 
 def unfinished_size(bytes data not None):
@@ -105,27 +106,35 @@ def repaired(str text not None, str errors not None):
 
 
 def text_bytes(data, str errors not None):
-    """bytes: a whole text, str or bytes-like, as `errors` wants it. Raises as `text_open_whole`."""
-    cdef Text text
+    """bytes: a whole text, str or bytes-like, as `errors` wants it.
+
+    Raises TypeError, and UnicodeDecodeError (strict).
+    """
+    cdef Source source
     cdef Room room
-    room.bytes = NULL
-    room.size = 0
-    try:
-        text_open_whole(&text, &room, data, errors)
+    cdef const u8* p
+    cdef size_t size
+    cdef i32 why = 0
+    cdef int length = 0
+    room.bytes, room.size = NULL, 0
+    if source_open(&source, data, errors):
         try:
-            return PyBytes_FromStringAndSize(<const char*>text.data, text.size)
+            p = source_utf8(&source, &room, 0, source.size, &size)
+            if p != NULL:
+                return PyBytes_FromStringAndSize(<const char*>p, size)
         finally:
-            text_close(&text)
-    finally:
-        st_free_block(room.bytes)
-
-
-cdef int hold_bytes(Text* text, object data) except -1:
-    Py_INCREF(data)
-    text.owner = <void*>data
-    text.data = <const u8*>PyBytes_AS_STRING(data)
-    text.size = PyBytes_GET_SIZE(data)
-    return 0
+            source_close(&source)
+            st_free_block(room.bytes)
+    if PyUnicode_Check(data):           # a derived class may have other methods
+        return repaired(str.__str__(data), errors).encode("utf-8", "surrogateescape")
+    whole = bytes_of(data)
+    p = <const u8*>PyBytes_AS_STRING(whole)
+    size = valid_bytes(p, len(whole), &why, &length)
+    if why == 0 or errors == "surrogateescape":
+        return whole
+    if errors == "strict":
+        raise UnicodeDecodeError("utf-8", whole, size, size + length, explain(p[size], why))
+    return whole.decode("utf-8", "replace").encode()
 
 
 cdef bint transcode(Text* text, Room* room, object data) except -1:
@@ -222,8 +231,10 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
     text.has_view = False
     if PyUnicode_Check(data):
         if not transcode(text, room, data):     # a derived class may have other methods
-            data = repaired(str.__str__(data), errors)
-            hold_bytes(text, data.encode("utf-8", "surrogateescape"))
+            data = repaired(str.__str__(data), errors).encode("utf-8", "surrogateescape")
+            Py_INCREF(data)
+            text.owner = <void*>data
+            text.data, text.size = <const u8*>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data)
         return 0
     need_text(data)
     get_bytes(data, &text.view)
@@ -231,48 +242,6 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
     text.data = <const u8*>text.view.buf
     text.size = text.view.len
     return 0
-
-
-cdef int text_open_whole(Text* text, Room* room, object data, str errors) except -1:
-    """As `text_open`, of a whole text: its bytes are as `errors` wants them, and nobody changes
-    them.
-
-    What others can write to is copied: encoding looks at a byte several times, and what it
-    remembers must be true. Raises UnicodeDecodeError, too (strict).
-    """
-    text_open(text, room, data, errors)
-    if not text.has_view:
-        return 0
-    try:
-        if view_may_change(data, &text.view):
-            room_ensure(room, text.size)
-            if text.size:           # where there is nothing, some objects have no address either
-                with nogil:
-                    memcpy(room.bytes, text.data, text.size)
-            text.data = room.bytes
-        if errors != "surrogateescape":
-            check(text, errors)
-    except BaseException:
-        text_close(text)
-        raise
-    return 0
-
-
-cdef int check(Text* text, str errors) except -1:
-    """Raise for or repair bytes that are not UTF-8, as `errors` says."""
-    cdef i32 why
-    cdef int length
-    cdef size_t valid
-    with nogil:
-        valid = valid_bytes(text.data, text.size, &why, &length)
-    if why == 0:
-        return 0
-    whole = PyBytes_FromStringAndSize(<const char*>text.data, text.size)
-    if errors == "strict":
-        raise UnicodeDecodeError(
-            "utf-8", whole, valid, valid + length, explain(text.data[valid], why)
-        )
-    return hold_bytes(text, whole.decode("utf-8", "replace").encode())
 
 
 cdef void text_close(Text* text) noexcept:

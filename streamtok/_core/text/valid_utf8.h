@@ -37,9 +37,9 @@ enum {
     ST_ANY_LOW = ST_LEAD_THEN_NO_REST | ST_ASCII_THEN_REST | ST_REST_THEN_REST
 };
 
-/* i, or where the last character before it begins, if p[:i] does not have all of its bytes. */
+/* i, or where the last character before it begins, if p[:i] may not have all of its bytes. */
 static inline size_t st_whole_characters(const uint8_t *p, size_t i) {
-    for (size_t k = 1; k <= 3 && i; k++) {
+    for (size_t k = 1; k <= 3 && k <= i; k++) {
         uint8_t byte = p[i - k];
         if (byte < 0x80) break;
         if (byte >= 0xC0) return byte >= 0xF0 || k < (byte >= 0xE0 ? 3u : 2u) ? i - k : i;

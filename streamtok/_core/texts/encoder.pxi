@@ -246,21 +246,35 @@ cdef int refuse(const u8* p, const Found* refused, u64 place) except -1 nogil:
 cdef int encode_object(Encoder encoder, Work* w, ChangeRules rules, object data, str errors, bint count_only,
                        size_t* total) except -1:
     """As `encode_whole`, of a text that a caller gave: it is repaired, or raised for, as `errors` says."""
-    cdef Text text
-    text_open_whole(&text, &w.room, data, errors)
+    cdef Source source
+    cdef bint is_open = source_open(&source, data, errors), is_done = False
     enter_rules(rules)
     try:
-        if not count_only and w.count == 0:
-            foresee(encoder._spares, w, text.size // 3)
-        if text.size >= RELEASE_FROM:
+        if is_open and not count_only and w.count == 0:
+            foresee(encoder._spares, w, source.size * max(source.unit, 1) // 3)
+        if is_open and source.size >= RELEASE_FROM:
             with nogil:
-                encode_whole(encoder, w, rules, text.data, text.size, text.size, count_only, total)
-        else:
-            encode_whole(encoder, w, rules, text.data, text.size, text.size, count_only, total)
+                is_done = encode_source(encoder, w, rules, &source, count_only, total)
+        elif is_open:
+            is_done = encode_source(encoder, w, rules, &source, count_only, total)
+        if not is_done:
+            encode_object(encoder, w, rules, text_bytes(data, errors), "surrogateescape", count_only, total)
     finally:
         leave_rules(rules)
-        text_close(&text)
+        if is_open:
+            source_close(&source)
     return 0
+
+
+cdef bint encode_source(Encoder encoder, Work* w, ChangeRules rules, const Source* source, bint count_only,
+                        size_t* total) except -1 nogil:
+    """`encode_whole` of all of a text. False: it is to be repaired or refused."""
+    cdef size_t size
+    cdef const u8* p = source_utf8(source, &w.room, 0, source.size, &size)
+    if p == NULL:
+        return False
+    encode_whole(encoder, w, rules, p, size, size, count_only, total)
+    return True
 
 
 cdef int need_scanner(Encoder encoder) except -1:

@@ -444,13 +444,5 @@ cdef inline bint stays(ElementTable t, const i32* near) noexcept nogil:
     return True
 
 
-cdef inline i32 unit_at(const Source* s, size_t i) noexcept nogil:
-    if s.unit == 1:
-        return s.data[i]
-    if s.unit == 2:
-        return (<const uint16_t*>s.data)[i]
-    return <i32>(<const uint32_t*>s.data)[i]
-
-
 cdef inline int utf8_length(i32 code) noexcept nogil:
     return 1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF)

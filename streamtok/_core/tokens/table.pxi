@@ -36,6 +36,7 @@ cdef inline u32 find_pair(const Tokens* t, u32 left, u32 right) noexcept nogil:
 cdef extern from "tokens/order.h" nogil:
     ctypedef struct st_keyed:
         pass
+    bint st_comes_before(const u8* blob, const u32* offsets, u32 a, u32 b) noexcept
     void st_sort_tokens(const u8* blob, const u32* offsets, u32 n, u32* order,
                         st_keyed* work) noexcept
 

@@ -11,10 +11,10 @@ import sentencepiece as spm
 
 import streamtok
 from streamtok.formats.sentencepiece import read_sentencepiece
-from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.reference import bpe
 from streamtok.reference.unigram import sentencepiece_unigram
 
+from ...charsmaps import write_charsmap
 from ...reference import sentencepiece_map
 from ...sentencepiece_models import field, model, processor
 from ...tokenizer_files import text_of

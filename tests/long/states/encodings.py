@@ -29,12 +29,12 @@ from streamtok.normalizers import (
     StripAccents,
     UnknownRuns,
 )
-from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.patterns.sequence import SplitSequence
 from streamtok.vocabulary.pieces import Pieces
 from streamtok.vocabulary.table import Vocabulary
 
 from ...api.test_laws import PATTERNS
+from ...charsmaps import write_charsmap
 from ...conftest import PACKED, encoding_of
 from ...encodings import from_merges, space_rules
 from ...tokenizer_files import File
