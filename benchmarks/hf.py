@@ -1,5 +1,7 @@
 """Whole calls through transformers, with each engine there is: `python -m benchmarks.hf`.
 
+`python -m benchmarks.hf --cores 1 Qwen3-8B/ MiniLM/ gemma.json` times real files on one core.
+
 All get the same tokenizer. Each answer of streamtok must be that of tokenizers, or nothing is
 timed; another engine is not timed where it raises or answers otherwise, also in matrices of another
 kind of numbers (gigatoken's are uint32 where transformers gives int64). Times are the least of
@@ -10,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -29,31 +33,40 @@ from . import corpus, turns
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
+    parser.add_argument(
+        "files", nargs="*", type=Path, help="tokenizer.json or models' folders; none: o200k_base"
+    )
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--only", default="", help="calls whose names have this")
-    parser.add_argument("--file", type=Path, help="a tokenizer.json; o200k_base without one")
+    parser.add_argument("--cores", type=int, help="run on so many processors")
     parser.add_argument("--corpora", nargs="+", default=["english", "code", "multilingual"])
     parser.add_argument(
         "--cpu", action="store_true", help="time processors, all threads together, not the clock"
     )
     args = parser.parse_args()
+    if args.cores:  # before the first call, for which libraries make their threads
+        os.environ["RAYON_NUM_THREADS"] = str(args.cores)
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: args.cores])
     clock = time.process_time if args.cpu else time.perf_counter
     gc.disable()  # a collection takes up to 80 ms, which would count against one library
     with tempfile.TemporaryDirectory() as folder:
-        file = args.file or Path(folder, "tokenizer.json")
-        if not args.file:
-            streamtok.formats.save_huggingface(streamtok.get_encoding("o200k_base"), file)
+        if not args.files:
+            args.files = [Path(folder, "o200k_base.json")]
+            streamtok.formats.save_huggingface(streamtok.get_encoding("o200k_base"), *args.files)
 
         def rows() -> Iterator[list[str]]:
-            for kind in args.corpora:
+            for file, kind in itertools.product(args.files, args.corpora):
                 text = corpus.generated(kind).decode("utf-8", "ignore")
                 for what, times in measure(file, text, args.rounds, args.only, clock):
                     shown = [f"{1e3 * times[x]:.2f}" if x in times else "-" for x in ENGINES]
                     best = min(found for name, found in times.items() if name != "streamtok")
-                    yield [kind, what, ", ".join(shown), f"{best / times['streamtok']:.1f}"]
+                    ratio = f"{best / times['streamtok']:.2f}"
+                    yield [file.name, kind, what, ", ".join(shown), ratio]
 
         print(f"transformers {transformers.__version__}, tokenizers {tokenizers.__version__}\n")
-        turns.show(["text", "call", f"{', '.join(ENGINES)}, ms", "of the best other"], rows())
+        columns = ["file", "text", "call", f"{', '.join(ENGINES)}, ms", "of the best other"]
+        turns.show(columns, rows())
 
 
 def measure(
@@ -75,8 +88,14 @@ def measure(
 
 
 def loaded(file: Path) -> Any:
-    made = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file))
-    made.pad_token = made.convert_ids_to_tokens(0)
+    """file: a tokenizer.json, or the folder of a model, of which transformers knows the class."""
+    if Path(file, "tokenizer_config.json").exists():
+        made = transformers.AutoTokenizer.from_pretrained(file, local_files_only=True)
+    else:
+        json = file / "tokenizer.json" if file.is_dir() else file
+        made = transformers.PreTrainedTokenizerFast(tokenizer_file=str(json))
+    if made.pad_token is None:
+        made.pad_token = made.convert_ids_to_tokens(0)
     return made
 
 

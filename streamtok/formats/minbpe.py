@@ -34,9 +34,7 @@ def read_minbpe(data: bytes, source: str, name: str) -> Encoding:
     Raises VocabularyError naming the file and the line.
     """
     check_lines(data, source)
-    lines = data.split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
+    lines = data.removesuffix(b"\n").split(b"\n")
     if len(lines) < 3:
         raise VocabularyError(f"{source}: the file ends before the merges")
     try:
@@ -59,8 +57,8 @@ def read_minbpe(data: bytes, source: str, name: str) -> Encoding:
         if text in specials:
             raise VocabularyError(f"{where}: the special token {shown(text)} is given twice")
         specials[text] = _numbers(digits.encode(), 1, expected)[0]
-    tokens = [bytes([byte]) for byte in range(256)]
-    ids = {token: i for i, token in enumerate(tokens)}
+    ids = {bytes([byte]): byte for byte in range(256)}
+    tokens = [*ids]
     rows = []
     total = 0
     for number, line in enumerate(lines[3 + count :], 4 + count):

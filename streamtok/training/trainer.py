@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,7 +122,6 @@ class Trainer(VocabularyTrainer):
         unk_token: str = "[UNK]",
         min_frequency: int = 0,
         limit_alphabet: int | None = None,
-        initial_alphabet: Iterable[str] = (),
         prefix: str = "##",
         normalizer: Normalizer | None = None,
         name: str = "trained",
@@ -143,10 +142,9 @@ class Trainer(VocabularyTrainer):
 
         vocab_size: the number of all ids; there are fewer if no pairs are left. min_frequency:
         pairs that occur less often are not merged. limit_alphabet: only the so many most frequent
-        characters are pieces, as text in Chinese or Japanese may need. initial_alphabet:
-        characters that always are. unk_token: for words that have no pieces; one of the special
-        tokens. normalizer: what the encoding does to a text; count texts that it has changed.
-        name, progress: as for `train`.
+        characters are pieces, as text in Chinese or Japanese may need. unk_token: for words that
+        have no pieces; one of the special tokens. normalizer: what the encoding does to a text;
+        count texts that it has changed. name, progress: as for `train`.
 
         Raises ValueError and TypeError for bad arguments, or if `errors` is "surrogateescape", and
         UnicodeDecodeError as `train`. Raises VocabularyError if the special tokens and characters
@@ -155,11 +153,9 @@ class Trainer(VocabularyTrainer):
         """
         from ..formats.huggingface_pieces import word_piece_encoding  # slow to import
 
-        initial_alphabet = tuple(initial_alphabet)
         check_word_pieces(
-            vocab_size, special_tokens, unk_token, min_frequency, limit_alphabet, initial_alphabet,
-            prefix,
-        )  # fmt: skip
+            vocab_size, special_tokens, unk_token, min_frequency, limit_alphabet, prefix
+        )
         if self.errors == "surrogateescape":
             raise ValueError("WordPiece is trained on text, not with errors='surrogateescape'")
         ids = word_pieces(
@@ -168,7 +164,6 @@ class Trainer(VocabularyTrainer):
             special_tokens=special_tokens,
             min_frequency=min_frequency,
             limit_alphabet=limit_alphabet,
-            initial_alphabet=initial_alphabet,
             prefix=prefix,
             progress=progress,
         )

@@ -211,10 +211,7 @@ class VocabularyTrainer(OneCall):
         vocab_size: int,
         *,
         special_tokens: Sequence[str] = (),
-        min_frequency: int = 1,
-        tie: Tie = "raw",
-        max_token_length: int | None = None,
-        progress: Progress | None = None,
+        **settings: Any,
     ) -> tuple[Vocabulary, dict[str, int]]:
         """The vocabulary and the ids of the special tokens; arguments as for `Trainer.train`."""
         if isinstance(special_tokens, str):
@@ -222,9 +219,7 @@ class VocabularyTrainer(OneCall):
         specials = list(special_tokens)
         check_specials(specials)
         check_apart(specials, SINGLE_BYTES)
-        lefts, rights = self._merged(
-            vocab_size - len(specials), min_frequency, tie, max_token_length, progress
-        )
+        lefts, rights = self._merged(vocab_size - len(specials), **settings)
         tokens = tokens_of(lefts, rights)
         check_apart(specials, tokens)
         offsets = offsets_of(np.fromiter(map(len, tokens), np.int64, len(tokens)))
@@ -232,7 +227,13 @@ class VocabularyTrainer(OneCall):
         ids_of_specials = {text: len(tokens) + i for i, text in enumerate(specials)}
         return Vocabulary(b"".join(tokens), offsets, ids), ids_of_specials
 
-    def merges(
+    def merges(self, vocab_size: int, **settings: Any) -> list[tuple[bytes, bytes]]:
+        """The merges, in order. Arguments and exceptions as for `train`."""
+        lefts, rights = self._merged(vocab_size, **settings)
+        tokens = tokens_of(lefts, rights)
+        return [(tokens[a], tokens[b]) for a, b in zip(lefts, rights, strict=True)]
+
+    def _merged(
         self,
         vocab_size: int,
         *,
@@ -240,19 +241,6 @@ class VocabularyTrainer(OneCall):
         tie: Tie = "raw",
         max_token_length: int | None = None,
         progress: Progress | None = None,
-    ) -> list[tuple[bytes, bytes]]:
-        """The merges, in order. Arguments and exceptions as for `train`."""
-        lefts, rights = self._merged(vocab_size, min_frequency, tie, max_token_length, progress)
-        tokens = tokens_of(lefts, rights)
-        return [(tokens[a], tokens[b]) for a, b in zip(lefts, rights, strict=True)]
-
-    def _merged(
-        self,
-        vocab_size: int,
-        min_frequency: int,
-        tie: str,
-        max_token_length: int | None,
-        progress: Progress | None,
     ) -> tuple[list[int], list[int]]:
         check_merging(vocab_size, min_frequency, tie, max_token_length)
         return merge_pairs(

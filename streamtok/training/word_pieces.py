@@ -8,8 +8,8 @@ of its right part. `reference/wordpiece_training.py` says what comes out.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,12 +27,11 @@ def check_word_pieces(
     unk_token: str,
     min_frequency: int,
     limit_alphabet: int | None,
-    initial_alphabet: Iterable[str],
     prefix: str,
 ) -> None:
     """Raise TypeError or ValueError for arguments of `Trainer.train_wordpiece` out of range."""
-    if isinstance(special_tokens, str) or isinstance(initial_alphabet, str):
-        raise TypeError("special_tokens and initial_alphabet are sequences of str, not one str")
+    if isinstance(special_tokens, str):
+        raise TypeError("special_tokens must be a sequence of str, not one str")
     check_specials(list(special_tokens))
     if unk_token not in special_tokens:
         raise ValueError(f"the unk_token {unk_token!r} is not one of the special tokens")
@@ -42,13 +41,10 @@ def check_word_pieces(
     for name, number in numbers.items():
         if not 0 <= operator.index(number) <= 0x7FFFFFFF:
             raise ValueError(f"{name} must be in 0 … 2147483647, not {number}")
-    for character in initial_alphabet:
-        if len(character) != 1:
-            raise ValueError(f"initial_alphabet must be single characters, not {character!r}")
     try:
-        "".join([*initial_alphabet, prefix]).encode()
+        prefix.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"the alphabet or the prefix is not valid Unicode: {error}") from None
+        raise ValueError(f"the prefix is not valid Unicode: {error}") from None
 
 
 def word_pieces(
@@ -60,7 +56,6 @@ def word_pieces(
     special_tokens: Sequence[str],
     min_frequency: int,
     limit_alphabet: int | None,
-    initial_alphabet: Iterable[str],
     prefix: str,
     progress: Progress | None,
 ) -> dict[str, int]:
@@ -77,8 +72,9 @@ def word_pieces(
     np.add.at(often, places, counts[words])
     ids = {text: id for id, text in enumerate(special_tokens)}
     singles = [chr(point) for point in found.tolist()]
-    for character in _alphabet(dict(zip(singles, often.tolist(), strict=True)), limit_alphabet,
-                               initial_alphabet):  # fmt: skip
+    # The most frequent ones are pieces; of equally frequent ones, tokenizers takes any.
+    by_count = sorted(zip((-often.astype(np.int64)).tolist(), singles, strict=True))
+    for character in sorted([single for _, single in by_count[:limit_alphabet]]):
         ids.setdefault(character, len(ids))
     is_first = np.diff(words, prepend=-1) != 0
     is_inside = np.zeros(len(found), bool)
@@ -130,16 +126,3 @@ def _in_characters(
     np.cumsum((data & 0xC0) != 0x80, out=begun[1:])
     ends = np.cumsum(sizes, dtype=np.int64)
     return np.diff(begun[ends], prepend=0)
-
-
-def _alphabet(often: dict[str, Any], limit: int | None, initial: Iterable[str]) -> list[str]:
-    """The characters that are pieces, in order: those given, and the most frequent ones.
-
-    Of equally frequent ones the first in order are; tokenizers takes any.
-    """
-    given = set(initial)
-    others = sorted(often.keys() - given, key=lambda character: (-often[character], character))
-    if limit is not None:
-        others = others[: max(0, limit - len(given))]
-        given = set(sorted(given)[: max(limit, 0)])
-    return sorted([*given, *others])

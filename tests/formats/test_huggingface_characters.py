@@ -129,7 +129,7 @@ def test_what_is_put_before_a_text_that_lost_its_beginning():
     theirs = Tokenizer.from_str(json.dumps(value))
     tokens = [theirs.encode(text, add_special_tokens=False).tokens for text in ("b", " b")]
     assert ["".join(found) for found in tokens] == ["▁ab", "ab"]
-    refused(value, "first is not supported with Prepend after")
+    refused(value, "first is not supported with a normalizer")
 
 
 def of_model(**changes: Any) -> Callable[[dict[str, Any]], object]:
