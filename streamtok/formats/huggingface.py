@@ -15,7 +15,7 @@ The fields `truncation` and `padding` are kept, not applied. Dropout raises an e
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..engines.model_settings import ModelSettings
 from ..engines.rules import MARK, TextRules
@@ -80,7 +80,8 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         "version", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder",
         "model", "truncation", "padding",
     )  # fmt: skip
-    settings = ModelSettings((), *(_settings_in(file[key]) for key in ("truncation", "padding")))
+    kept = file["truncation"], file["padding"]
+    settings = ModelSettings((), *(None if x.value is None else x.as_dict() for x in kept))
     normalizer = read_normalizer(file["normalizer"])
     template = read_post_processor(file["post_processor"])
     decoding = read_decoder(file["decoder"])
@@ -168,11 +169,6 @@ def _of_merges(
     if pattern == WHOLE_TEXT_PATTERN and not model.ignore_merges:
         pattern = pattern_of_cuts(vocabulary)
     return _Encoder(vocabulary, pattern, normalizer, second, decoding, made)
-
-
-def _settings_in(field: JsonValue) -> dict[str, Any] | None:
-    """The object in this field, if there is one."""
-    return None if field.value is None else field.as_dict()
 
 
 def _normalizer_of(steps: Iterable[Step], place: str) -> Normalizer:

@@ -159,18 +159,13 @@ def piece_decoding(
     return Decoding(words=Marks())
 
 
-class PieceCutting(NamedTuple):
-    """How a model of pieces gets its pre-tokens."""
-
-    vocabulary: Vocabulary
-    pattern: str | Pattern
-    steps: tuple[Step, ...]  # change the text after the others
-
-
 def piece_cutting(
     model: PieceFile, cutting: PreTokenizer, decoding: Decoding, place: str
-) -> PieceCutting:
-    """Where its text is cut; place: of the pre-tokenizer. Raises VocabularyError."""
+) -> tuple[Vocabulary, str | Pattern, tuple[Step, ...]]:
+    """The vocabulary, what cuts the text, and what changes it after the normalizer.
+
+    place: of the pre-tokenizer. Raises VocabularyError.
+    """
     pattern, stages = outer_cut(cutting, place)
     steps = cutting.steps
     if cutting.is_byte_level and cutting.splits:
@@ -181,7 +176,7 @@ def piece_cutting(
         pieces = model.pieces.with_stages(stages)
     decoded = decoded_pieces(model.ids, decoding)
     decoded |= {id: decoded[model.ids[text]] for id, text in model.earlier.items()}
-    return PieceCutting(Vocabulary.of_model(pieces, decoded), pattern, steps)
+    return Vocabulary.of_model(pieces, decoded), pattern, steps
 
 
 def word_piece_encoding(

@@ -1,5 +1,5 @@
 """SentencePiece's `.model`: BPE, as in Llama 2, the first Mistrals and Gemma; unigram, as in T5 and
-XLM-R, is read by `sentencepiece_pieces.py`.
+XLM-R.
 
 "Piece" is SentencePiece's word for a token, and is only used for that here.
 
@@ -14,6 +14,11 @@ A space is "▁" in the pieces, and SentencePiece treats the two as one. Here it
 Without byte fallback, each run of unknown characters becomes the id of `<unk>`: `UnknownRuns` makes
 one byte of it that no piece has.
 
+The model unigram takes the whole text, too; where a space is unknown it becomes the bytes of "▁"
+(`_core/models`). User-defined symbols are pieces like any, with a score that mostly makes them win,
+whatever the file says. All is as in sentencepiece 0.2.2 and later: before, that score was another,
+and so were very long sums.
+
 `sentencepiece_normalizer.py` reads what is done to a text before. These raise an error that names
 them: models of words and of characters, spaces as suffixes, unused pieces of BPE, control symbols
 of one character.
@@ -24,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,13 +37,13 @@ from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..normalizers import Normalizer, UnknownRuns
 from ..patterns.named import WHOLE_TEXT_PATTERN
+from ..vocabulary.pieces import Pieces
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
 from .character_merges import CUT_BEFORE_SPACES, character_prefixes, pattern_of_cuts
 from .loading import BYTE_TEXTS, make_encoding, shown
 from .merge_lists import without_unreachable_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, fields
 from .sentencepiece_normalizer import CHARSMAP, KINDS, rules_of
-from .sentencepiece_pieces import Rows, unigram_vocabulary
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -57,6 +62,29 @@ _MODEL_TYPE, _SUFFIX, _FALLBACK = 3, 24, 35
 _MODEL_KINDS = dict.fromkeys((_PIECES, _TRAINER, _NORMALIZER, _DENORMALIZER), BYTES)
 _PIECE_KINDS = {_PIECE: BYTES, _SCORE: FLOAT, _TYPE: VARINT}
 _TRAINER_KINDS = {_MODEL_TYPE: VARINT, _SUFFIX: VARINT, _FALLBACK: VARINT}
+
+_UNKNOWN_PENALTY = np.float32(10)
+_BYTE_OF_SYMBOL = 0.1  # of a user-defined symbol, for each byte but one
+
+
+class _Rows(NamedTuple):
+    """The pieces by type, with their ids. A "▁" is a space in all of them."""
+
+    normal: dict[str, tuple[float, int]]  # with the score
+    symbols: dict[str, int]  # user-defined
+    unused: dict[str, int]
+    special: dict[str, int]  # control symbols and what is unknown
+    unknown_ids: list[int]
+    byte_ids: dict[int, int]  # all or none
+
+    def unknown(self, source: str) -> int:
+        """The id of unknown characters. Raises VocabularyError if not one piece is for them."""
+        if len(self.unknown_ids) != 1:
+            raise VocabularyError(
+                f"{source}: expected one piece for unknown characters, found "
+                f"{len(self.unknown_ids)}"
+            )
+        return self.unknown_ids[0]
 
 
 def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
@@ -121,19 +149,18 @@ def encoding_of_pieces(
             source,
             name,
             pat_str=WHOLE_TEXT_PATTERN,
-            mergeable_ranks=unigram_vocabulary(len(pieces), rows, source),
+            mergeable_ranks=_unigram(len(pieces), rows, source),
             special_tokens=rows.special,
             rules=rules_of(normalizer, {}, None, source, tuple(rows.symbols)),
         )
     vocabulary, unknown = _merging(rows, source)
-    special, added = rows.special, rows.symbols
     return make_encoding(
         source,
         name,
         pat_str=_pattern(vocabulary, unknown),
         mergeable_ranks=vocabulary,
-        special_tokens=special,
-        rules=rules_of(normalizer, added, unknown, source),
+        special_tokens=rows.special,
+        rules=rules_of(normalizer, rows.symbols, unknown, source),
     )
 
 
@@ -161,9 +188,9 @@ def _piece(data: bytes, start: int, end: int, source: str, number: int) -> tuple
     return text, score, type_
 
 
-def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str) -> Rows:
+def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str) -> _Rows:
     """Raises VocabularyError for features that no model may have."""
-    rows = Rows({}, {}, {}, {}, [], {})
+    rows = _Rows({}, {}, {}, {}, [], {})
     normal, added, unused, special, unknown_ids, byte_ids = rows
     seen: set[str] = set()
     for number, (text, score, type_) in enumerate(pieces):
@@ -176,7 +203,7 @@ def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str)
         where = f"{source}: piece {number}, {shown(text)}"
         if is_twice:
             raise VocabularyError(f"{where}, is given twice")
-        if type_ == NORMAL:
+        if type_ in (NORMAL, USER_DEFINED, UNUSED) and " " in text:
             raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
         if type_ in (UNKNOWN, CONTROL):
             if type_ == CONTROL and len(text) == 1:  # SentencePiece looks characters up in all
@@ -187,8 +214,6 @@ def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str)
                 unknown_ids.append(number)
             special[spaced] = number
         elif type_ in (USER_DEFINED, UNUSED):
-            if " " in text:
-                raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
             (added if type_ == USER_DEFINED else unused)[spaced] = number
         elif type_ == BYTE:
             byte = BYTE_TEXTS.get(text)
@@ -206,7 +231,39 @@ def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str)
     return rows
 
 
-def _merging(rows: Rows, source: str) -> tuple[Vocabulary, Normalizer | None]:
+def _unigram(count: int, rows: _Rows, source: str) -> Vocabulary:
+    """The vocabulary of a file with `count` pieces. Raises VocabularyError."""
+    unknown = rows.unknown(source)
+    if not rows.normal:
+        raise VocabularyError(f"{source}: a model without normal pieces is not supported")
+    ids = {text: id for text, (_, id) in rows.normal.items()} | rows.symbols
+    byte_ids = [rows.byte_ids[byte] for byte in range(256)] if rows.byte_ids else None
+    found = Pieces.of_ids(
+        "SentencePiece unigram",
+        ids,
+        unknown,
+        scores=_scores(rows, count),
+        byte_ids=None if byte_ids is None else np.array(byte_ids, np.uint32),
+    )
+    decoded = {id: text.encode() for text, (_, id) in rows.normal.items()}
+    decoded |= {id: text.encode() for text, id in (rows.symbols | rows.unused).items()}
+    decoded |= {id: bytes([byte]) for byte, id in rows.byte_ids.items()}
+    return Vocabulary.of_model(found, decoded)
+
+
+def _scores(rows: _Rows, count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """By id: those of the file, which are float32; that of `<unk>` is of an unknown character."""
+    given = np.array([score for score, _ in rows.normal.values()], np.float32)
+    scores = np.zeros(count, np.float64)
+    scores[[id for _, id in rows.normal.values()]] = given
+    for text, id in rows.symbols.items():
+        size = len(text.replace(" ", MARK).encode())
+        scores[id] = np.float32(size * _BYTE_OF_SYMBOL - _BYTE_OF_SYMBOL)
+    scores[rows.unknown_ids[0]] = given.min() - _UNKNOWN_PENALTY
+    return scores
+
+
+def _merging(rows: _Rows, source: str) -> tuple[Vocabulary, Normalizer | None]:
     """The vocabulary of BPE, and what is done to unknown characters that do not become bytes."""
     if rows.unused:
         raise VocabularyError(
@@ -215,10 +272,9 @@ def _merging(rows: Rows, source: str) -> tuple[Vocabulary, Normalizer | None]:
         )
     if " " not in rows.normal:
         raise VocabularyError(f"{source}: a model without the piece {MARK!r} is not supported")
-    has_bytes = bool(rows.byte_ids)
-    unknown = (
-        None if has_bytes else _unknown(rows.normal, rows.unknown(source), rows.byte_ids, source)
-    )
+    unknown = None
+    if not rows.byte_ids:
+        unknown = _unknown(rows.normal, rows.unknown(source), rows.byte_ids, source)
     return _vocabulary(rows.normal, rows.byte_ids), unknown
 
 
