@@ -170,10 +170,12 @@ class Client:
         at = 0
         ids = []
         try:
-            while at < len(data) and perf_counter() - begin < _TURN:
+            while at < len(data):
                 part = data[at : at + _SLICE]
                 ids.append(self._stream.encode_to_numpy(part))
                 at += len(part)
+                if perf_counter() - begin >= _TURN:
+                    break
         finally:
             self._give(ids, at)
         return at

@@ -76,11 +76,10 @@ def reserve_descriptors(connections: int | None, default: int) -> int:
     except ImportError:  # Windows has no such limit
         return default if connections is None else connections
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    highest = float("inf") if hard == resource.RLIM_INFINITY else hard
     wanted = (connections or default) + _SPARE_DESCRIPTORS
-    if wanted > highest:
-        if connections is not None or highest <= _SPARE_DESCRIPTORS:
-            fewer = hard - _SPARE_DESCRIPTORS
+    if hard != resource.RLIM_INFINITY and wanted > hard:
+        fewer = hard - _SPARE_DESCRIPTORS
+        if connections is not None or fewer <= 0:
             raise OSError(
                 errno.EMFILE,
                 f"{wanted - _SPARE_DESCRIPTORS} connections need {wanted} open files, and the hard "

@@ -102,12 +102,11 @@ def test_turns_go_round(enc: streamtok.Encoding) -> None:
             with senders(server, [BLANKS[:CHUNK_SIZE]] * BUSY) as clients:
                 await asyncio.gather(*(answer_of(client) for client in clients))
             calls = watch.calls
-            assert max(size for _, size in calls) <= 2048
             for number in range(BUSY):
                 assert sum(size for one, size in calls if one == number) == CHUNK_SIZE
             firsts = {number: calls.index((number, 2048)) for number in range(BUSY)}
             begin = max(firsts.values())  # now all have begun, and none has ended
-            for at in range(begin, begin + 20 * BUSY):
+            for at in range(begin, begin + 10 * BUSY):
                 assert len({one for one, _ in calls[at : at + BUSY]}) == BUSY
 
     go(test)
@@ -125,7 +124,6 @@ def test_quick_text_takes_one_turn(
             text = make_text(20_000, 1)
             assert ids_of(await talk(server, text), "text") == enc.encode(text)
             assert sum(size for _, size in watch.calls) == len(text)
-            assert not server._shared.turn.locked()
 
     go(test)
 
