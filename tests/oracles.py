@@ -6,6 +6,7 @@ import functools
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,8 @@ def assert_same(
     assert compared > 0 or samples  # some have no ids
 
 
-def cut(rng: random.Random, data: bytes, mean: int) -> list[bytes]:
+def cut(rng: random.Random, data: Any, mean: int = 3) -> list[Any]:
+    """Bytes or a str in chunks, of which some are empty."""
     chunks = []
     at = 0
     while at < len(data):

@@ -107,17 +107,6 @@ def leave_utf8(text: str) -> int:
     return size.value
 
 
-def cut(rng: random.Random, text: Any, mean: int = 3) -> list[Any]:
-    """The text in chunks, of which some are empty."""
-    chunks = []
-    at = 0
-    while at < len(text):
-        size = rng.randint(0, 2 * mean)
-        chunks.append(text[at : at + size])
-        at += size
-    return chunks
-
-
 def places_of(text: str | bytes) -> list[int]:
     """Where characters end, and 0."""
     if isinstance(text, str):

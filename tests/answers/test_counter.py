@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import streamtok
 
-from .slowly import any_encoding, any_settings, any_text, as_given, cut
+from ..oracles import cut
+from .slowly import any_encoding, any_settings, any_text, as_given
 
 CL100K = streamtok.get_encoding("cl100k_base")
 PLAIN: dict[str, Any] = {"disallowed_special": ()}

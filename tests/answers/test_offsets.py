@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import pickle
 import random
 import re
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, pre_tokenizers
 
 import streamtok
 from streamtok import StateError
@@ -22,7 +20,8 @@ from streamtok.engines.rules import NO_RULES
 from streamtok.engines.source_units import UNITS
 
 from ..encodings import SINGLES, make_encoding
-from .slowly import any_encoding, any_settings, any_text, as_given, cut
+from ..oracles import cut
+from .slowly import any_encoding, any_settings, any_text, as_given
 
 GPT2 = streamtok.get_encoding("gpt2")
 seeds = st.integers(0, 2**32)
@@ -138,43 +137,6 @@ def test_streams_and_whole_texts_agree(seed: int, unit: str) -> None:
     if encoding.pattern is not None and encoding.pattern.is_total:
         found = in_stream(rng, encoding, text, unit, options)
         assert found == (wanted, spans.tolist())
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.text(max_size=60))
-def test_hugging_face_says_the_same(text: str) -> None:
-    """`tokenizers` gives characters. A character that tokens share belongs to each, as here."""
-    theirs = hugging_face()
-    found = theirs.encode(text, add_special_tokens=False)
-    ids, spans = GPT2.encode_with_offsets(text, disallowed_special=())
-    assert ids.tolist() == found.ids
-    assert [tuple(span) for span in spans.tolist()] == found.offsets
-
-
-@functools.cache
-def hugging_face() -> Tokenizer:
-    """GPT-2 in `tokenizers`."""
-    import tempfile
-    from pathlib import Path
-
-    from streamtok import formats
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "tokenizer.json")
-        formats.save_huggingface(GPT2, path)
-        theirs = Tokenizer.from_file(str(path))
-    theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, trim_offsets=False)
-    return theirs
-
-
-def test_text_that_is_left_out_is_in_no_span() -> None:
-    encoding = make_encoding(r"[a-z]+", bytes_and(b"ab"), {"<s>": 300})
-    text = "ab, é a<s>\tb"
-    ids, spans = encoding.encode_with_offsets(text, allowed_special="all")
-    assert ids.tolist() == [256, 97, 300, 98]
-    assert [text[start:stop] for start, stop in spans] == ["ab", "a", "<s>", "b"]
-    spans = encoding.encode_with_offsets(text, "byte", allowed_special="all")[1]
-    assert [text.encode()[start:stop] for start, stop in spans] == [b"ab", b"a", b"<s>", b"b"]
 
 
 @given(st.text("ab1, é", max_size=600), st.lists(st.integers(0, 1500), max_size=4))

@@ -19,12 +19,12 @@ import streamtok
 from streamtok.answers.prefixes import Prefixes
 from streamtok.patterns.automaton import Automaton
 
+from ..oracles import cut
 from .slowly import (
     any_encoding,
     any_settings,
     any_text,
     as_given,
-    cut,
     places_of,
 )
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import streamtok
 
+from ..oracles import cut
 from .slowly import (
     any_encoding,
     any_settings,
     any_text,
     as_given,
-    cut,
     truncated,
     with_rules,
 )

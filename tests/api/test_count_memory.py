@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
 from ..encodings import SINGLES, make_encoding
+from ..new_process import python
 
 TIGHT = """
 import random, resource, sys
@@ -44,13 +44,7 @@ print("done")
     ],
 )
 def test_an_endless_pretoken_is_counted_in_little_memory(kind: str, type_: str, size: int) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", TIGHT, kind, type_, str(size)],
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.stdout == b"done\n", done.stderr.decode()[-2000:]
+    assert python(TIGHT, kind, type_, size, timeout=120) == "done\n"
 
 
 DOUBLED = {b"a" * 2**i: 255 + i for i in range(1, 16)}  # half as long as what is counted at a time

@@ -7,7 +7,6 @@ import ctypes
 import inspect
 import multiprocessing
 import pickle
-import sys
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ import streamtok
 from ..conftest import encoding_of
 from ..encodings import SINGLES
 from ..nasty import TEXTS
+from ..new_process import python
 
 TEXT = "hello world, it's 12345 — naïve 日本語 👍\n\n  def f():\n\treturn <|x|>\r\n"
 
@@ -269,13 +269,10 @@ def finish(stream, text):
 
 
 def test_import_is_light():
-    import subprocess
-
     heavy = "('regex', 'tqdm', 'urllib.request', 'http.client', 'ssl', 'tempfile')"
     code = f"import sys, streamtok; print([m for m in {heavy} if m in sys.modules])\n"
     # Whoever imports us can still say what numpy's libraries do.
     code += "print('numpy' in sys.modules, streamtok.encoding.Encoding, 'numpy' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    first, second = ran.stdout.splitlines()
+    first, second = python(code).splitlines()
     assert first == "[]"
     assert second == "False <class 'streamtok.encoding.Encoding'> True"

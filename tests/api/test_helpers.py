@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,7 @@ from streamtok.jobs.ordered_pool import OrderedPool
 from streamtok.training import part_counters
 
 from ..live_threads import refused, stillborn
+from ..new_process import python
 
 
 @pytest.mark.parametrize("start", [refused, stillborn])
@@ -82,7 +82,4 @@ print("done")
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and limits of address space")
 def test_a_tight_limit_of_memory_ends_in_an_answer() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", TIGHT], capture_output=True, timeout=120, check=False
-    )
-    assert done.stdout == b"done\n", done.stderr.decode()[-2000:]
+    assert python(TIGHT, timeout=120) == "done\n"

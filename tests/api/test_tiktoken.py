@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from hypothesis import strategies as st
 
 import streamtok
 from tests.conftest import encoding_of, twin_of
+from tests.new_process import python
 
 PARTS = [
     b" \xec\x8b\xa4\xed", b"\xff", b"\x80", b"hello", b" ", b"\n", b" \n", "é".encode(), b"\xc3",
@@ -51,7 +50,7 @@ assert "gpt2" in tiktoken.registry.list_encoding_names()
 
 
 def test_submodules_in_tiktoken_s_place() -> None:
-    subprocess.run([sys.executable, "-c", IN_ITS_PLACE], check=True)
+    python(IN_ITS_PLACE)
 
 
 def test_submodules_have_tiktoken_s_names() -> None:

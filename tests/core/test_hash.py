@@ -7,8 +7,6 @@ each process, so that nobody can search for collisions, is what the order of a t
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +15,8 @@ import pytest
 
 from streamtok._core import _testing
 from streamtok._core.encode import TokenTable
+
+from ..new_process import python
 
 PLACES = 15  # bits
 MOST = 40  # inputs in one of 2^15 places, to which 30 000 random ones give 8
@@ -119,9 +119,7 @@ def test_two_processes_give_the_same(tmp_path: Path) -> None:
     """Ids, saved counts, trained tokens and states, although their hashes have other keys."""
     outcomes, orders = set(), set()
     for name in ("one", "two"):
-        command = [sys.executable, "-c", PROGRAM, str(tmp_path / name)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        outcome, order = done.stdout.split()
+        outcome, order = python(PROGRAM, tmp_path / name).split()
         outcomes.add((outcome, (tmp_path / name).read_bytes()))
         orders.add(order)
     assert len(outcomes) == 1

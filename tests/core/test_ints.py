@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import sysconfig
-import textwrap
 
 import pytest
 
@@ -13,6 +11,7 @@ import streamtok
 
 from ..conftest import encoding_of
 from ..encodings import SINGLES, make_encoding
+from ..new_process import python
 
 MANY = 1 << 15  # ids
 
@@ -71,16 +70,9 @@ def test_lists_give_their_references_back() -> None:
     assert sys.getrefcount(rare) == before
 
 
-def run(code: str) -> None:
-    """In a new process, where they grow from nothing."""
-    command = [sys.executable, "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_they_stay_when_a_larger_vocabulary_makes_room() -> None:
     """Those of a list are those of the next one, of any vocabulary."""
-    run("""
+    python("""
         import operator, sysconfig
         import streamtok
 
@@ -107,7 +99,7 @@ def test_they_stay_when_a_larger_vocabulary_makes_room() -> None:
 def test_without_memory_for_one_of_them() -> None:
     """The ones that were made are freed, and the next list makes them again."""
     pytest.importorskip("_testcapi", reason="this Python comes without its own test helpers")
-    run("""
+    python("""
         import _testcapi, streamtok
         enc = streamtok.get_encoding("r50k_base")
         text = "the ints of one list, 0 1 2 3 and so on: " * 3000

@@ -90,15 +90,6 @@ def test_allowed_and_disallowed_in_streams(parts, specials, allowed, disallowed,
         assert must_raise, error  # noqa: PT017
 
 
-def test_long_special_tokens():
-    name = "<|" + "x" * 1020 + "|>"
-    enc = make_encoding(PATTERN, special={name: 300})
-    stream = enc.stream_encoder(allowed_special="all")
-    text = name[:-1] + name
-    chunks = [text[i : i + 70] for i in range(0, len(text), 70)]
-    assert stream_ids(stream, chunks) == [*name[:-1].encode(), 300]
-
-
 @pytest.mark.parametrize("text", ["x" * 1025, "é" * 513, "ab" * 40_000])
 def test_what_is_too_long_to_be_found_is_refused_by_name(text):
     made = {"pat_str": PATTERN, "mergeable_ranks": SINGLES}

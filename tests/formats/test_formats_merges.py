@@ -75,16 +75,17 @@ def test_ids_in_another_order_than_the_merges(tmp_path):
 @pytest.mark.parametrize(
     ("merges", "vocab", "message"),
     [
-        ("a\n", None, "merges.txt, line 1: expected two tokens and a space, found 'a'"),
-        ("#version: 0.2\na b c\n", None, "line 2: expected two tokens"),
+        (
+            "#version: 0.2\na b c\n",
+            None,
+            "merges.txt, line 2: expected two tokens and a space, found 'a b c'",
+        ),
         ("a b\n", None, "'ab' is not in the vocabulary"),
-        ("日 b\n", None, "merge 0, of '日' and 'b': '日' is not in the vocabulary"),
         (b"\xff\n", None, "byte 0: not UTF-8"),
         ("", "[]", "expected an object"),
         ("", '{"a": "b"}', "vocab.json: the id of 'a' must be in 0 … 4294967294, not 'b'"),
         ("", '{"a": 1}', "255 of the 256 single bytes"),
         ("", '{"a": 1, "b": 1}', "id 1 is given twice"),
-        ("", '{"日": 1, "é日": 1}', "id 1 is given twice"),
         ("", '{"a": 1', "Input data was truncated"),
     ],
 )
@@ -146,14 +147,12 @@ def test_minbpe(tmp_path, pattern):
         (b"minbpe v1\n\xff\n0\n", "line 2: the pattern is not UTF-8"),
         ("minbpe v1\n(\n0\n", "pattern"),
         ("minbpe v1\n.\nx\n", "line 3: expected the number of special tokens, found b'x'"),
-        ("minbpe v1\n.\n-1\n", "line 3"),
         ("minbpe v1\n.\n999999999\n", "promises 999999999 special tokens, but the file ends"),
         ("minbpe v1\n.\n1\na b 3\n", "line 4: expected a special token and its id"),
         ("minbpe v1\n.\n1\na 3x\n", "line 4: expected a special token and its id"),
         ("minbpe v1\n.\n2\na 3\na 4\n", "line 5: the special token 'a' is given twice"),
         ("minbpe v1\n.\n0\n97\n", "line 4: expected the ids of two tokens to merge, found b'97'"),
         ("minbpe v1\n.\n0\n97 256\n", "line 4: id 256 is not defined yet: expected ids below 256"),
-        ("minbpe v1\n.\n0\n97 -1\n", "line 4"),
         ("minbpe v1\n.\n0\n97 98\n97 98\n", "line 5: .*ids 256 and 257 are both b'ab'"),
         (
             "minbpe v1\n.\n0\n97 97\n" + "".join(f"{i} {i}\n" for i in range(256, 300)),

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 from tokenizers import AddedToken, Tokenizer
 
-from streamtok.formats.packed import dumps_packed, loads_packed
-
 from ..oracles import PLAIN
 from .families import family
-from .reading import check, ids_of, read, refused
+from .reading import check, read, refused
 
 SPACES = ["▁▁ a", " ▁ ▁", "▁", " ", "a<s> b</s>c", "<s><s>", "日本\x00▁é\u0301", "\n\n\n\n x", ""]
 
@@ -77,31 +75,6 @@ def test_marks_that_decoding_leaves():
     assert enc.decode(enc.encode("a b")) == "a▁b"
 
 
-def test_added_tokens_that_are_bytes():
-    theirs = family("Yi")
-    theirs.add_tokens([AddedToken(text, normalized=False) for text in ("<0x0A>", "<0xE6>")])
-    enc = check(theirs, ["<0x0A>\n\x01", "\u6b79\x00", *PLAIN])
-    assert loads_packed(dumps_packed(enc)).definition.rules == enc.definition.rules
-    for text in ("<0x0A>\n\x01", "\u6b79\x00"):
-        assert enc.decode(ids_of(theirs)(text)) == theirs.decode(ids_of(theirs)(text))
-
-
-def test_added_tokens_that_merges_make_too():
-    """Gemma's runs of newlines and of "▁" are tokens of both kinds."""
-    theirs = family("Yi")
-    made = [t for t in theirs.get_vocab() if len(t) > 1 and set(t) <= {"▁", "\n", "=", "a"}]
-    assert made
-    theirs.add_tokens([AddedToken(text, normalized=False) for text in (*made, "▁▁▁", "\n\n")])
-    theirs.add_tokens([AddedToken("  x", normalized=True), AddedToken("▁y", normalized=True)])
-    theirs.add_tokens([AddedToken("z", normalized=True, lstrip=True)])  # "▁" is no blank
-    enc = check(theirs, [*PLAIN, *random_samples("▁\n =a xyz")])
-    for text in (*made, "z", "  x", "▁y"):
-        number = theirs.token_to_id(text)
-        decoded = theirs.decode([number])
-        assert enc.decode([number]) == decoded
-        assert enc.encode_single_token(decoded if text in made else text) == number
-
-
 FIRST = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False}
 
 
@@ -153,8 +126,6 @@ REPLACE = {"type": "Replace", "pattern": {"String": "a"}, "content": " "}
     [
         (of_model(unk_token="<none>", byte_fallback=False), "'<none>' is not in the vocabulary"),
         (a_merge_that_makes_a_byte, "take or make '<0x00>'"),
-        (of_model(merges=[["a", "zzzz"]]), "'zzzz' is not in the vocabulary"),
-        (lambda value: value["model"]["vocab"].update(a=5), "id 5 is given twice"),
         (of_decoder({"type": "Strip", "content": " ", "start": 1, "stop": 0}), "after Fuse"),
         (of_decoder({"type": "Fuse"}, REPLACE), "decoder Replace is"),
         (of_decoder({"type": "Metaspace", "replacement": "_"}), "Metaspace is supported with"),

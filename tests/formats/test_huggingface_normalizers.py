@@ -11,22 +11,19 @@ from streamtok.formats.huggingface_normalizers import read_normalizer
 from streamtok.formats.json_value import JsonValue
 from streamtok.normalizers import Normalizer
 
-from ..charsmaps import write_charsmap
+from ..normalizers.oracles import NORMALIZERS
 from ..oracles import refuses
 
 TEXT = "  A  “ﬁne” e\u0301l\xe8ve,\x07 中文\u200b Σ\u3000 İ\n"
 THEIRS = [
-    hf.NFC(), hf.NFD(), hf.NFKC(), hf.NFKD(), hf.Lowercase(), hf.Nmt(), hf.StripAccents(),
-    hf.Strip(), hf.Strip(left=False, right=True), hf.Prepend("▁"), hf.Replace(" ", "▁"),
+    *(theirs for _, theirs in NORMALIZERS.values()),
     hf.Replace(Regex(r"[\u00AD\u200B\uFEFF]"), ""), hf.Replace(Regex(r"\p{Zs}"), "-"),
     hf.Replace(Regex(r"\p{Zs}{2,}"), "-"), hf.Replace(Regex(r"[\p{P}\x{3a3}-\x{3a5}\]-]+"), "-"),
     hf.Replace(Regex(r"[^\p{L}\u0301]"), "."), hf.Replace(Regex(r"\u00e8"), "e"),
-    hf.Replace(Regex(" {2,}"), " "), hf.Replace(Regex(r"\s{2,}|[\n\r\t]"), " "),
-    hf.Replace(Regex(r"\s{3,}|[\n]"), " "), hf.BertNormalizer(),
+    hf.Replace(Regex(r"\s{2,}|[\n\r\t]"), " "), hf.Replace(Regex(r"\s{3,}|[\n]"), " "),
     hf.BertNormalizer(strip_accents=True),
     hf.BertNormalizer(lowercase=False), hf.BertNormalizer(strip_accents=False),
     hf.BertNormalizer(clean_text=False, handle_chinese_chars=False),
-    hf.Precompiled(write_charsmap({"“": '"', "e\u0301": "é", "ﬁ": "fi"})),
     hf.Sequence([]), hf.Sequence([hf.NFC(), hf.Sequence([hf.Strip(), hf.Prepend("x")])]),
 ]  # fmt: skip
 

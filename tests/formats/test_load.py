@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import codecs
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import streamtok
 from streamtok import formats
 from streamtok.errors import VocabularyError
 from tests.formats.reading import of_bytes
+from tests.new_process import python
 from tests.sentencepiece_models import trained
 
 TEXTS = ["", "hello world", " a  b\n\n", "日本 é <s> x"]
@@ -138,14 +138,8 @@ def test_nothing_is_imported_for_it(tmp_path: Path) -> None:
         "streamtok.load(streamtok.get_encoding('gpt2'))\n"
         "print(*sys.modules)"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", code, str(path), str(tmp_path)],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    loaded = set(run.stdout.split())
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    loaded = set(python(code, path, tmp_path, env=env).split())
     assert "streamtok.formats.tokenizer_objects" in loaded
     others = {"tokenizers", "tiktoken", "sentencepiece", "mistral_common", "huggingface_hub"}
     assert not others & loaded

@@ -116,18 +116,6 @@ def test_bytes_that_are_no_characters(kind: str) -> None:
             assert rest == "".join(made[place:]), (rows, place)
 
 
-def test_ids_before_that_end_inside_a_character() -> None:
-    """Nothing of their text comes again."""
-    ours, real = pair_of("llama2")
-    ids = real.encode("So hot \U0001f336 here, \u65e5 there", add_special_tokens=False).ids
-    whole = real.decode(ids)
-    for place in range(1, len(ids)):
-        stream = DecodeStream(ids[:place])
-        before = real.decode(ids[:place]).rstrip("\ufffd")
-        text = "".join(stream.step(ours, id) or "" for id in ids[place:])
-        assert before + text == whole, place
-
-
 def step(stream: Any, tokenizer: Any, id: Any) -> Any:
     try:
         return stream.step(tokenizer, id)

@@ -6,8 +6,6 @@ import itertools
 import json
 import random
 import string
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from streamtok.patterns.dfa import compile_tables
 from streamtok.patterns.sequence import SplitSequence
 
 from ..encodings import make_encoding
+from ..new_process import python
 from .test_pattern import REAL
 
 # Patterns of a few bytes to 64 KiB that ask for a great deal, each in another way.
@@ -86,12 +85,7 @@ for name, source in json.load(open(sys.argv[1])).items():
 print(json.dumps(outcomes))
 """
     (tmp_path / "patterns.json").write_text(json.dumps({name: HOSTILE[name] for name in some}))
-    done = subprocess.run(
-        [sys.executable, "-c", source, str(tmp_path / "patterns.json")],
-        check=False, capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    outcomes = json.loads(done.stdout)
+    outcomes = json.loads(python(source, tmp_path / "patterns.json", timeout=600))
     assert outcomes.keys() == set(some)
     assert set(outcomes.values()) <= {"tables", "whole texts", "refused"}
     for outcome, names in known.items():

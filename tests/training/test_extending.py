@@ -114,19 +114,6 @@ def test_extended_vocabularies_equal_the_reference(made, texts, others, n):
         assert new.encode(text) == expected
 
 
-def test_extending_a_bundled_encoding():
-    old = encoding_of("cl100k_base")
-    trainer = Trainer(old.pattern)
-    trainer.update(" zzyzxing zzyzxed" * 50, final=True)
-    new = trainer.extend(old, old.n_vocab + 3)
-    text = " zzyzxing zzyzxed"
-    assert {*range(old.n_vocab, new.n_vocab)} & {*new.encode(text)}
-    assert len(new.encode(text)) < len(old.encode(text))
-    assert new.decode(new.encode(text)) == text
-    assert new.eot_token == old.eot_token
-    assert new.encode("plain text") == old.encode("plain text")
-
-
 # Special tokens
 
 
@@ -212,14 +199,6 @@ def test_pruning_to_a_size_keeps_the_first_merges(made, size):
     assert {*pruned.encoding.definition.vocabulary.to_list()} == fitting
 
 
-def test_what_no_merges_made_no_merges_make():
-    """A rank table would make "abcd" of "ab" and "cd" once "bc" does not prevent it."""
-    ranks = SINGLES | {b"bc": 256, b"ab": 257, b"cd": 258, b"abcd": 259}
-    new = make_encoding(r"\w+", ranks).prune(keep=[257, 258, 259]).encoding
-    assert new.decode_tokens_bytes(new.encode("abcda")) == [b"ab", b"cd", b"a"]
-    assert new.encode("abcd") == [258]
-
-
 def test_pruning_keeps_all_that_ids_mean():
     """Added tokens, the template and the ids that end texts have their new ids."""
     old = make_encoding(
@@ -232,17 +211,6 @@ def test_pruning_keeps_all_that_ids_mean():
     assert old_ids.tolist() == [*range(256), 500, 600, 700]
     assert new.encode("a<tool>", add_special_tokens=True) == [256, 97, 257, 258]
     assert new.eos_tokens == (258, 10)
-
-
-def test_embeddings_follow_a_bundled_encoding():
-    old = encoding_of("gpt2")
-    pruned = old.prune(size=5000)
-    table = np.arange(old.n_vocab * 3).reshape(-1, 3)
-    text = "The quick brown fox jumps over the lazy dog."
-    ids = pruned.encoding.encode(text)
-    assert old.decode(pruned.old_ids[ids].tolist()) == text
-    assert (table[pruned.old_ids][ids] == table[pruned.old_ids[ids]]).all()
-    assert len(pruned.encoding.definition.vocabulary.to_ranks()) == 4999  # still a rank table
 
 
 # What is refused

@@ -109,10 +109,6 @@ def huggingface_merges(texts, vocab_size: int, pattern: str, min_frequency: int 
 
 
 # cl100k without `$`, which does not mean the very end of the text in the other libraries.
-HF_CL100K = (
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
-)
 GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 

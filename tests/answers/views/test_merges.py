@@ -10,10 +10,9 @@ import pytest
 import streamtok
 from streamtok.answers.views import merges
 from streamtok.answers.views.merges import MergeTrace, trace_merges
-from streamtok.reference.bpe import bpe_by_merges
 from streamtok.vocabulary.table import Vocabulary
 
-from ...encodings import from_merges, make_encoding
+from ...encodings import make_encoding
 from ...reference.test_reference import PATTERN
 
 
@@ -55,23 +54,6 @@ def test_the_ids_are_those_of_the_engine(enc, text):
     assert trace.ids == enc.definition.encoder.encode_pretoken(text.encode())
     if trace.steps and not trace.is_whole_token:
         assert [part.id for part in trace.steps[-1].parts] == trace.ids
-
-
-@pytest.mark.parametrize("ignore_merges", [False, True])
-def test_vocabularies_of_merges(ignore_merges):
-    """Ids are not ranks there, and a token may have no merge that makes it."""
-    names = [b"ab", b"bc", b"abc", b"abcabc", b"zz"]
-    ids = {bytes([byte]): 1000 - byte for byte in range(256)}
-    ids |= {token: 5 + i for i, token in enumerate(names)}
-    merges = [(b"b", b"c"), (b"a", b"b"), (b"a", b"bc"), (b"abc", b"abc")]
-    vocabulary = from_merges(ids, merges, ignore_merges=ignore_merges)
-    enc = make_encoding(PATTERN, vocabulary)
-    for data in (b"abc", b"abab", b"zz", b"abcabcab", b"zzabc"):
-        trace = trace_merges(enc, data)
-        check(trace)
-        assert trace.ids == bpe_by_merges(ids, merges, data, ignore_merges)
-        is_looked_up = ignore_merges and data in names
-        assert trace.is_whole_token == (is_looked_up or len(trace.ids) == 1)
 
 
 def test_tied_tokens_merge_from_left_to_right():

@@ -14,6 +14,7 @@ from streamtok.answers.views.tokens import show_tokens
 from streamtok.errors import UnsupportedPatternError
 
 from ...long.states.encodings import KINDS, Subject, made
+from .test_merges import check as check_trace
 
 SUBJECTS = [made(kind, n) for kind in KINDS if kind != "bundled" for n in range(4)]
 NAMES = [f"{one.kind}-{at % 4}" for at, one in enumerate(SUBJECTS)]
@@ -78,7 +79,9 @@ def test_any_bytes_can_be_traced(subject: Subject) -> None:
     rng = random.Random(4)
     for size in (1, 2, 5, 30):
         data = bytes(rng.choices([*subject.letters, 0xE2, 0xFF], k=size))
-        assert trace_merges(enc, data).ids == enc.definition.encoder.encode_pretoken(data)
+        trace = trace_merges(enc, data)
+        check_trace(trace)
+        assert trace.ids == enc.definition.encoder.encode_pretoken(data)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=NAMES)
