@@ -3,70 +3,41 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from ..oracles import PLAIN
 from .families import family
 from .reading import check, read, refused
 
-SPACES = ["▁▁ a", " ▁ ▁", "▁", " ", "a<s> b</s>c", "<s><s>", "日本\x00▁é\u0301", "\n\n\n\n x", ""]
+SAMPLES = [
+    *PLAIN, "▁▁ a", " ▁ ▁", "▁", " ", "a<s> b</s>c", "日本\x00▁é\u0301", "\n\n\n\n x", "",
+    "a\x00aé", "<0x20>", "a\x07b",
+]  # fmt: skip
+# What of a vocabulary of characters and bytes is left; `test_random_tokenizers.py` makes others.
+KEPT: dict[str, Callable[[str], bool]] = {
+    "no mark": lambda token: "▁" not in token,  # a space becomes the bytes of "▁", not its own
+    "no byte of a": lambda token: token != "<0x61>",  # as Gemma has no <0x09>: a tab is a token
+    "no byte 7": lambda token: token != "<0x07>",  # nor a character: it is left out, or unknown
+}
 
 
-def random_samples(letters: str) -> list[str]:
-    rng = random.Random(letters)
-    return ["".join(rng.choices(letters, k=40)) for _ in range(60)]
-
-
-def add(value: dict[str, Any], *tokens: str) -> None:
-    vocab = value["model"]["vocab"]
-    for token in tokens:
-        vocab.setdefault(token, len(vocab))
-
-
-def keep(value: dict[str, Any], is_kept: Callable[[str], bool]) -> None:
-    """Leave out all other tokens, and the added ones."""
+@pytest.mark.parametrize("kept", KEPT)
+def test_ids(kept: str) -> None:
+    value = json.loads(family("Yi").to_str())
     model = value["model"]
-    kept = sorted(filter(is_kept, model["vocab"]), key=model["vocab"].__getitem__)
-    model["vocab"] = {text: i for i, text in enumerate(kept)}
+    tokens = sorted(filter(KEPT[kept], model["vocab"]), key=model["vocab"].__getitem__)
+    model["vocab"] = {text: i for i, text in enumerate(tokens)}
     model["merges"] = [
         pair for pair in model["merges"] if {*pair, "".join(pair)} <= {*model["vocab"]}
     ]
     value["added_tokens"] = []
-
-
-def no_mark(value: dict[str, Any]) -> None:
-    """A space becomes the bytes of "▁", not its own."""
-    keep(value, lambda token: "▁" not in token)
-
-
-def a_byte_whose_character_is_a_token(value: dict[str, Any]) -> None:
-    """Gemma has no <0x09>, because a tab is a token."""
-    keep(value, lambda token: token != "<0x61>")
-
-
-def a_byte_that_is_no_token(value: dict[str, Any]) -> None:
-    """Neither is its character: it is left out, or unknown."""
-    keep(value, lambda token: token != "<0x07>")
-
-
-CHANGES = [no_mark, a_byte_whose_character_is_a_token, a_byte_that_is_no_token]
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_ids(change: Callable[[dict[str, Any]], None]) -> None:
-    """`test_random_tokenizers.py` makes other changes."""
-    value = json.loads(family("Yi").to_str())
-    change(value)
-    samples = ["a\x00aé", "<0x20>", "a\x07b"]
-    samples += [*PLAIN, *SPACES, *random_samples("> <é▁a\n"), *random_samples("a b▁")]
-    enc = check(value, samples)
-    has_symbols = enc.definition.vocabulary.model is not None  # slower, so only where it must be
-    assert has_symbols == (change is a_byte_that_is_no_token)
+    has_symbols = check(value, SAMPLES).definition.vocabulary.model is not None
+    assert has_symbols == (kept == "no byte 7")  # slower, so only where it must be
 
 
 def test_marks_that_decoding_leaves():
@@ -114,7 +85,7 @@ def of_decoder(*steps: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
 
 
 def a_merge_that_makes_a_byte(value: dict[str, Any]) -> None:
-    add(value, "<0x00>a")
+    value["model"]["vocab"]["<0x00>a"] = len(value["model"]["vocab"])
     value["model"]["merges"] = [["<0x00>", "a"]]
 
 
@@ -135,3 +106,49 @@ def test_refusals(change: Callable[[dict[str, Any]], object], message: str) -> N
     value = json.loads(family("Yi").to_str())
     change(value)
     refused(value, message)
+
+
+# Symbols: prefixes and suffixes of words, unknown tokens, bytes without a token
+
+
+@pytest.mark.parametrize("is_byte_level", [False, True])
+def test_offsets_of_unknown_symbols(is_byte_level):
+    """An unknown symbol comes out with the next one, but is where its own character is."""
+    vocab = {"<unk>": 0, "a": 1, "b": 2, "ab": 3, "\u00c3": 4}
+    theirs = Tokenizer(models.BPE(vocab, [("a", "b")], unk_token="<unk>"))
+    if is_byte_level:
+        theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    theirs.add_tokens([AddedToken("XX", normalized=False)])
+    enc = read(theirs)
+    for text in ("a日ếab", "日", "é日XXa日bééab", "日日XX日", "xa\u0301"):
+        found = theirs.encode(text)
+        ids, spans = enc.encode_with_offsets(text, allowed_special="all")
+        assert ids.tolist() == found.ids
+        assert [*map(tuple, spans.tolist())] == found.offsets
+        stream = enc.stream_encoder(allowed_special="all")
+        parts = [stream.encode_with_offsets(char) for char in text]
+        parts.append(stream.encode_with_offsets("", final=True))
+        assert np.array_equal(np.concatenate([part[1] for part in parts]), spans)
+
+
+HIDDEN = [["h", "e"], ["t", "h"], ["th", "e"]]  # "the" becomes t and he
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"merges": [["t", "h"], ["t", "zz"]]}, "'zz' is not in the vocabulary"),
+        ({"unk_token": "<unk>"}, "unk_token '<unk>' is not in the vocabulary"),
+        ({"vocab": {"t": 0, "h": 0}}, "id 0 is given twice: to b'h' and to b't'"),
+        (
+            {"merges": [["t", "he"], ["th", "e"], *HIDDEN], "end_of_word_suffix": "e"},
+            "of other symbols",
+        ),
+    ],
+)
+def test_refusals_of_symbols(changes, message):
+    vocab = {text: id for id, text in enumerate(["t", "h", "e", "th", "the", " "])}
+    file = json.loads(Tokenizer(models.BPE(vocab, [("t", "h"), ("th", "e")])).to_str())
+    vocab = file["model"]["vocab"] | {"he": 6} | changes.get("vocab", {})
+    file["model"] |= changes | {"vocab": vocab}
+    refused(file, message)

@@ -15,6 +15,7 @@ import streamtok
 import streamtok.hf
 from streamtok.formats.packed import dumps_packed, loads_packed
 
+from .. import tokenizer_files
 from ..conftest import stream_ids
 from .reading import both, ids_of
 
@@ -29,9 +30,7 @@ BYTE_LEVEL = {
 
 
 def file_of(model: dict[str, Any], **parts: Any) -> dict[str, Any]:
-    empty = dict.fromkeys(("truncation", "padding", "normalizer", "pre_tokenizer"))
-    empty |= dict.fromkeys(("post_processor", "decoder"))
-    return {"version": "1.0", "added_tokens": [], **empty, "model": model, **parts}
+    return tokenizer_files.file_of(model, None, None, None) | parts
 
 
 def bpe(vocab: dict[str, int], merges: list[str], **more: Any) -> dict[str, Any]:

@@ -32,10 +32,10 @@ from streamtok.normalizers import (
 )
 from streamtok.normalizers import normalizer as normalizer_module
 from streamtok.normalizers.growth import MOST_GROWTH, growth_of, n_bytes
-from streamtok.vocabulary.byte_alphabet import CHARACTERS as BYTE_SYMBOLS
 
 from ..charsmaps import write_charsmap
 from ..encodings import SINGLES, make_encoding
+from ..formats.reading import of_bytes
 from ..long.loader_fuzz import sound_files
 from ..packed_files import closed, opened
 from ..sentencepiece_models import field
@@ -122,17 +122,8 @@ def test_both_normalizers_count_together():
 
 def of_file(normalizer, added=()):
     """A tokenizer.json of 256 bytes with this normalizer."""
-    letters = BYTE_SYMBOLS.values()
-    return {
-        "added_tokens": [
-            {"id": 256 + i, "content": text, "normalized": True} for i, text in enumerate(added)
-        ],
-        "normalizer": normalizer,
-        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
-        "model": {
-            "type": "BPE", "vocab": {one: i for i, one in enumerate(letters)}, "merges": [],
-        },
-    }  # fmt: skip
+    tokens = [{"id": 256 + i, "content": text, "normalized": True} for i, text in enumerate(added)]
+    return json.loads(of_bytes().to_str()) | {"normalizer": normalizer, "added_tokens": tokens}
 
 
 def doubling(times):
