@@ -199,6 +199,14 @@ def test_pruning_to_a_size_keeps_the_first_merges(made, size):
     assert {*pruned.encoding.definition.vocabulary.to_list()} == fitting
 
 
+def test_what_no_merges_made_no_merges_make():
+    """A rank table would make "abcd" of "ab" and "cd" once "bc" does not prevent it."""
+    ranks = SINGLES | {b"bc": 256, b"ab": 257, b"cd": 258, b"abcd": 259}
+    new = make_encoding(r"\w+", ranks).prune(keep=[257, 258, 259]).encoding
+    assert new.decode_tokens_bytes(new.encode("abcda")) == [b"ab", b"cd", b"a"]
+    assert new.encode("abcd") == [258]
+
+
 def test_pruning_keeps_all_that_ids_mean():
     """Added tokens, the template and the ids that end texts have their new ids."""
     old = make_encoding(
