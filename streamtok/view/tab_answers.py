@@ -22,7 +22,7 @@ from ..answers.views.visible import visible
 from ..encoding import Encoding
 from ..registry import get_encoding
 from ..special_tokens import special_settings
-from .chat import template_of
+from .chat_turns import template_of
 from .questions import Answer, Question, Refused
 
 LONGEST_TEXT = 1 << 20  # characters: the page sends all of them with each key

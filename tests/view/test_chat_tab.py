@@ -7,7 +7,7 @@ import pytest
 
 import streamtok
 from streamtok import Control
-from streamtok.view.chat import template_of
+from streamtok.view.chat_turns import template_of
 
 from ..encodings import make_encoding
 from .conftest import Open, opened, picture, ready, token_ids, until

@@ -2,7 +2,7 @@
 
 import { $, make, makeButton, onClick, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
-import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
+import { TokenList, tokenBox } from "./tokens.js";
 
 const KINDS = {
   control: "control: the program wrote it",
@@ -68,7 +68,7 @@ export class ChatTab extends Tab {
       if (token.id === tokens[0].id) rows.push([]);
       rows.at(-1).push(tokenBox(token, at, token.kind, KINDS[token.kind]));
     });
-    list.set(rows.map((row) => make("div", { class: "row" }, ...wholeCharacters(row, list))));
+    list.setRows(rows);
   }
 
   addTurn({ role, content }) {

@@ -2,7 +2,7 @@
 
 import { $, decimal, make, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
-import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
+import { TokenList, tokenBox } from "./tokens.js";
 
 const MOST = 4;
 
@@ -35,9 +35,9 @@ export class CompareTab extends Tab {
       const title = make("h2", { id: `compare-title-${i}` }, column.encoding);
       const list = make("div", { class: "tokens small", "aria-labelledby": title.id });
       const tokens = new TokenList(list, $("compare-detail"));
-      tokens.set(wholeCharacters(column.tokens.map((token, at) => (
+      tokens.setRows([column.tokens.map((token, at) => (
         token.is_same ? tokenBox(token, at, "", "the same token in each encoding")
-          : tokenBox(token, at, "differs", "not a token here in each encoding"))), tokens));
+          : tokenBox(token, at, "differs", "not a token here in each encoding")))]);
       const cut = column.tokens.length < column.n_tokens
         ? `, first ${whole(column.tokens.length)} shown` : "";
       const about = `${whole(column.n_tokens)} tokens, ` +

@@ -2,10 +2,10 @@
 // to the server; the answer has the counts and the tokens around the cursor.
 
 import { post } from "./api.js";
-import { $, decimal, make, makeButton, onClick, showCounts, whole } from "./elements.js";
+import { $, decimal, makeButton, onClick, showCounts, whole } from "./elements.js";
 import { GENERAL, SAMPLES } from "./samples.js";
 import { Tab } from "./tab.js";
-import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
+import { TokenList, tokenBox } from "./tokens.js";
 
 export class TextTab extends Tab {
   constructor(page) {
@@ -79,7 +79,7 @@ export class TextTab extends Tab {
   show(answer, beside) {
     this.answer = answer;
     const { n_tokens: count, n_beside: other, characters, tokens, first } = answer;
-    this.list.set(makeRows(tokens, first, this.list));
+    this.list.setRows(linesOf(tokens, first));
     const isAll = tokens.length === count;
     $("text-where").textContent = isAll ? ""
       : `Tokens ${whole(first)} to ${whole(first + tokens.length - 1)} are shown: those around the cursor.`;
@@ -134,11 +134,11 @@ function percent(other, count) {
 }
 
 // A row for each line; a token is in the row in which it starts.
-function makeRows(tokens, first, list) {
+function linesOf(tokens, first) {
   const lines = [[]];
   tokens.forEach((token, i) => {
     lines.at(-1).push(tokenBox(token, first + i));
     if (token.bytes.endsWith("0a")) lines.push([]);
   });
-  return lines.map((boxes) => make("div", { class: "row" }, ...wholeCharacters(boxes, list)));
+  return lines;
 }

@@ -138,6 +138,11 @@ export class TokenList {
     this.said = null; // it is not drawn any more
   }
 
+  // Show rows of boxes, in which a character of several tokens is one box.
+  setRows(rows) {
+    this.set(rows.map((boxes) => make("div", { class: "row" }, ...wholeCharacters(boxes, this))));
+  }
+
   say(box) {
     this.said = box;
     this.detail.replaceChildren(...(box.pieces ? this.sayCharacter(box) : sayToken(box)));

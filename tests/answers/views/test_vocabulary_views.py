@@ -32,6 +32,7 @@ def test_unreachable_tokens_and_half_characters(name):
 def test_longest():
     enc = encoding_of("cl100k_base")
     found = vocabulary_view.longest(enc)
+    assert vocabulary_view.longest(enc, 2) == found[:2]
     sizes = sorted((len(token) for token in enc.token_byte_values()), reverse=True)
     assert [len(one.bytes) for one in found] == sizes
 
