@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Open, Serve, excuse, opened, picture, ready, violations
+from .conftest import Open, Serve, excuse, opened, picture, ready, until, violations
 
 TEXT = "Naïve café, 日本語 🎉\n\n  <b>not bold</b>\tend" + "x" * 200
 TABS = ["text", "chat", "stream", "compare", "merges", "vocabulary", "languages"]
@@ -91,20 +91,16 @@ def test_tabs_that_do_not_fit(open_page: Open, url: str) -> None:
     page = open_page(url)
     page.set_viewport_size(PHONE)
 
-    def arrows() -> list[str]:
-        more: str = page.get_attribute("nav", "data-more")
-        return more.split()
+    def wait_for_arrows(sides: str) -> None:
+        until(page, f"document.querySelector('nav').dataset.more.trim() === '{sides}'")
 
-    page.wait_for_timeout(100)
-    assert arrows() == ["right"]
+    wait_for_arrows("right")
     page.focus("#tab-languages")
     page.keyboard.press("Enter")
     ready(page, "languages")
-    page.wait_for_timeout(100)
-    assert arrows() == ["left"]
+    wait_for_arrows("left")
     page.set_viewport_size(LARGE)
-    page.wait_for_timeout(100)
-    assert arrows() == []
+    wait_for_arrows("")
 
 
 @pytest.mark.parametrize("size", [LARGE, PHONE])
