@@ -10,9 +10,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -50,7 +47,7 @@ def usage(*args: str) -> str:
 # Values that look like options
 
 
-def test_two_dashes_are_a_value() -> None:
+def test_two_dashes_are_a_value():
     assert rows_of("--delimiter=--", stdin=b"one--two\nthree") == CL100K.encode_batch(
         ["one", "two\nthree"]
     )
@@ -59,7 +56,7 @@ def test_two_dashes_are_a_value() -> None:
     )
 
 
-def test_two_dashes_are_a_file_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_dashes_are_a_file_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "--").write_text("one")
     assert run("encode", "-q", "--format", "u32", "-o=--out", "--", "--").returncode == 0
@@ -76,7 +73,7 @@ def test_two_dashes_are_a_file_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("1G", 10**9), ("2b", 2 * 10**9), ("9007199254740993", 9007199254740993), (" 5 k ", 5000),
     ],
 )  # fmt: skip
-def test_counts(text: str, count: int) -> None:
+def test_counts(text, count):
     assert argument_types.parse_count(text) == count
 
 
@@ -84,11 +81,11 @@ def test_counts(text: str, count: int) -> None:
     ("text", "size"),
     [("0", 0), ("10", 10), ("4k", 4096), ("64KiB", 65536), ("1.5M", 3 << 19), ("0.5 kb", 512)],
 )
-def test_sizes(text: str, size: int) -> None:
+def test_sizes(text, size):
     assert argument_types.parse_size(text) == size
 
 
-def test_numbers_of_tokens_have_units_everywhere() -> None:
+def test_numbers_of_tokens_have_units_everywhere():
     text = b"a b c d " * 2000
     small = ["split", "-n", "2k", "--overlap", "0.5k"]
     assert (
@@ -132,16 +129,14 @@ def test_numbers_of_tokens_have_units_everywhere() -> None:
         (argument_types.parse_tcp_address, "nowhere", "'nowhere' must be HOST:PORT"),
     ],
 )
-def test_messages_say_what_is_expected(
-    parse: Callable[[str], Any], text: str, message: str
-) -> None:
+def test_messages_say_what_is_expected(parse, text, message):
     with pytest.raises(argparse.ArgumentTypeError) as refused:
         parse(text)
     assert message in str(refused.value)
     assert len(str(refused.value)) < 200
 
 
-def test_a_vocabulary_size_with_a_unit(tmp_path: Path) -> None:
+def test_a_vocabulary_size_with_a_unit(tmp_path):
     text, out = tmp_path / "a.txt", tmp_path / "v.tiktoken"
     text.write_text("one two three four five six seven " * 50)
     args = ["train", str(text), "-q", "-o", str(out), "--vocab-size"]
@@ -153,7 +148,7 @@ def test_a_vocabulary_size_with_a_unit(tmp_path: Path) -> None:
 # Special tokens
 
 
-def test_an_id_can_be_appended() -> None:
+def test_an_id_can_be_appended():
     ids = CL100K.encode("one")
     assert ids_of("--append", str(EOT), stdin=b"one") == [*ids, EOT]
     assert ids_of("--prepend", "0", "--append", "00065", stdin=b"one") == [0, *ids, 65]
@@ -164,7 +159,7 @@ def test_an_id_can_be_appended() -> None:
         )
 
 
-def test_an_encoding_without_special_tokens(tmp_path: Path) -> None:
+def test_an_encoding_without_special_tokens(tmp_path):
     path = tmp_path / "v.tiktoken"
     path.write_text("".join(f"{_base64(i)} {i}\n" for i in range(256)))
     message = fails("encode", "-e", f"{path}@gpt2", "--append", "<|end|>")
@@ -226,13 +221,13 @@ def _base64(byte: int) -> str:
         (["encode", "--workers", "2"], "--workers needs files as inputs"),
     ],
 )
-def test_wrong_usage_names_the_help_of_the_command(args: list[str], message: str) -> None:
+def test_wrong_usage_names_the_help_of_the_command(args, message):
     line = usage(*args)
     assert message in line
     assert line.endswith(f" (try: streamtok {args[0]} --help)")
 
 
-def test_unknown_options_name_the_command() -> None:
+def test_unknown_options_name_the_command():
     for command in COMMANDS:
         line = usage(command, "--bogus")
         assert line.endswith(f" (try: streamtok {command} --help)")
@@ -277,13 +272,13 @@ def test_examples_are_understood() -> None:
 # Files
 
 
-def test_a_file_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_counted_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(name)
     (tmp_path / "folder.txt").mkdir()
 
-    def names(*args: str) -> list[str]:
+    def names(*args):
         return [line.split()[1] for line in run("count", *args).stdout.decode().splitlines()]
 
     assert names("--glob", "*.txt", "a.txt") == ["a.txt", "b.txt", "total"]
@@ -300,7 +295,7 @@ def test_a_file_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 BOM = b"\xef\xbb\xbf"
 
 
-def test_crlf_is_said() -> None:
+def test_crlf_is_said():
     for command in ("encode", "count"):
         said = run(command, "--lines", stdin=b"one\r\ntwo\r\n").stderr.decode()
         assert r"standard input: lines end with \r\n and keep their \r" in said
@@ -317,7 +312,7 @@ def test_crlf_is_said() -> None:
     assert run("encode", "-q", "--lines", stdin=b"one\r\n").stderr == b""
 
 
-def test_a_byte_order_mark_is_said(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_said(tmp_path):
     for args in ([], ["--lines"], ["--delimiter", ";"]):
         done = run("encode", *args, stdin=BOM + b"one")
         said = done.stderr.decode()
@@ -339,7 +334,7 @@ def test_a_byte_order_mark_is_said(tmp_path: Path) -> None:
 # list, bench
 
 
-def test_list() -> None:
+def test_list():
     rows = [json.loads(line) for line in run("list", "--json").stdout.splitlines()]
     assert [row["name"] for row in rows] == streamtok.list_encoding_names()
     for row in rows:
@@ -350,7 +345,7 @@ def test_list() -> None:
     assert [line.split() for line in lines] == [[*map(str, row.values())] for row in rows]
 
 
-def test_bench_of_nothing_and_of_little(tmp_path: Path) -> None:
+def test_bench_of_nothing_and_of_little(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"")
     assert fails("bench", str(path)) == f"{path} is empty: expected a text file"
@@ -363,14 +358,14 @@ def test_bench_of_nothing_and_of_little(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["encode", "count", "list"])
-def test_only_the_command_that_runs_is_imported(command: str) -> None:
+def test_only_the_command_that_runs_is_imported(command):
     code = f"import sys; sys.argv[1:] = [{command!r}]; from streamtok.cli.main import _parser\n"
     code += "_parser(sys.argv[1:]); print(*(x for x in sys.modules if '.cmd_' in x))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [f"streamtok.cli.cmd_{command}"]
 
 
-def test_every_command_is_there_in_help_and_by_itself() -> None:
+def test_every_command_is_there_in_help_and_by_itself():
     assert list(COMMANDS) == list(_COMMANDS)
     for name in _COMMANDS:
         alone = subcommands(_parser([name]))
@@ -378,7 +373,7 @@ def test_every_command_is_there_in_help_and_by_itself() -> None:
         assert alone[name].format_help() == COMMANDS[name].format_help()
 
 
-def test_ctrl_c_during_imports_is_no_traceback() -> None:
+def test_ctrl_c_during_imports_is_no_traceback():
     code = """
 import sys
 class Interrupting:
@@ -404,9 +399,7 @@ TEXT_COMMANDS = {
 
 
 @pytest.mark.parametrize("command", TEXT_COMMANDS)
-def test_all_commands_know_the_same_policies(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_commands_know_the_same_policies(command, capsys):
     needed, default = TEXT_COMMANDS[command]
     data = b"naive <|endoftext|>"
     answers = {}

@@ -185,7 +185,7 @@ def leftovers(folder: Path) -> list[str]:
 # encode
 
 
-def test_standard_input_to_standard_output() -> None:
+def test_standard_input_to_standard_output():
     done = spawn([*COMMAND, "encode"], input=b"hello world")
     assert done.stdout == b"15339\n1917\n"
     assert done.stderr.startswith(b"streamtok: 1 input, 11 bytes, 2 tokens, 5.50 bytes per token")
@@ -199,7 +199,7 @@ def test_standard_input_to_standard_output() -> None:
     assert run("decode", "--format", "u32", stdin=raw).stdout == b"hello world"
 
 
-def test_empty_input(tmp_path: Path) -> None:
+def test_empty_input(tmp_path):
     for name in ("out.npy", "out.txt", "out.bin"):
         done = run("encode", "-o", str(tmp_path / name))
         assert done.returncode == 0
@@ -208,7 +208,7 @@ def test_empty_input(tmp_path: Path) -> None:
     assert np.load(tmp_path / "out.npy").shape == (0,)
 
 
-def test_json_summary(file: Path, tmp_path: Path) -> None:
+def test_json_summary(file, tmp_path):
     done = run("encode", str(file), "-o", str(tmp_path / "out.bin"), "--json")
     row = json.loads(done.stderr)
     tokens = len(streamtok.get_encoding(LARGE).encode(TEXT))
@@ -229,15 +229,13 @@ def test_json_summary(file: Path, tmp_path: Path) -> None:
         (["-o", "out", "--format", "npy", "--task", "0/1"], "cl100k_base as npy in out"),
     ],
 )
-def test_the_summary_names_what_was_made(
-    args: list[str], made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_summary_names_what_was_made(args, made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("hello world")
     assert run("encode", *args, "a.txt").stderr.decode().endswith(f"; {made}\n")
 
 
-def test_a_job_in_parts_says_what_was_done_before(file: Path, tmp_path: Path) -> None:
+def test_a_job_in_parts_says_what_was_done_before(file, tmp_path):
     args = ["encode", "--lines", str(file), "-o", str(tmp_path / "out"), "--part-size", "64KiB"]
     assert b"continuing" not in run(*args, "--task", "1/2").stderr
     said = run(*args, "--task", "0/1").stderr.decode()
@@ -250,11 +248,11 @@ def test_a_job_in_parts_says_what_was_done_before(file: Path, tmp_path: Path) ->
 # As it comes
 
 
-def test_ids_come_before_the_input_ends() -> None:
+def test_ids_come_before_the_input_ends():
     enc = streamtok.get_encoding(LARGE)
     with Live([*COMMAND, "encode", "-o", "-", "--format", "text"]) as live:
         sent = b""
-        got: list[int] = []
+        got = []
         for i in range(3):
             line = f"GET /index{i}.html took {i} ms\n".encode()
             live.stdin.write(line)
@@ -272,7 +270,7 @@ def test_ids_come_before_the_input_ends() -> None:
 
 @POSIX
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_it_quietly_with_whole_ids(number: signal.Signals) -> None:
+def test_a_signal_ends_it_quietly_with_whole_ids(number):
     with Live(wrapped(FOREGROUND, "encode")) as live:
         text = b"one two three four five\n" * 50
         live.stdin.write(text)
@@ -286,7 +284,7 @@ def test_a_signal_ends_it_quietly_with_whole_ids(number: signal.Signals) -> None
 
 
 @POSIX
-def test_an_interrupted_file_is_not_there(tmp_path: Path) -> None:
+def test_an_interrupted_file_is_not_there(tmp_path):
     out = tmp_path / "out.bin"
     with Live(wrapped(FOREGROUND, "encode", "-o", str(out))) as live:
         live.stdin.write(b"one two three\n")
@@ -302,7 +300,7 @@ def test_an_interrupted_file_is_not_there(tmp_path: Path) -> None:
 
 
 @POSIX
-def test_a_signal_waits_until_ids_are_written_and_a_second_one_does_not(file: Path) -> None:
+def test_a_signal_waits_until_ids_are_written_and_a_second_one_does_not(file):
     """A reader that is stuck: the first Ctrl-C waits for the write, the second ends it."""
     with Live(wrapped(FOREGROUND, "encode", *[str(file)] * 20)) as live:
         assert select.select([live.stdout], [], [], 20)[0]
@@ -315,7 +313,7 @@ def test_a_signal_waits_until_ids_are_written_and_a_second_one_does_not(file: Pa
 
 
 @POSIX
-def test_the_last_id_is_whole_after_ctrl_c(file: Path) -> None:
+def test_the_last_id_is_whole_after_ctrl_c(file):
     with Live(wrapped(FOREGROUND, "encode", *[str(file)] * 20)) as live:
         assert select.select([live.stdout], [], [], 20)[0]
         time.sleep(0.3)
@@ -382,7 +380,7 @@ def test_progress_on_a_terminal_only(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB")
 @pytest.mark.parametrize("command", ["encode", "count"])
-def test_memory_does_not_grow_with_the_input(command: str) -> None:
+def test_memory_does_not_grow_with_the_input(command):
     # In a small process of its own: a forked child begins with the size of its parent.
     measure = f"""
 import resource, subprocess, sys
@@ -413,22 +411,20 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 @pytest.mark.parametrize("command", ["encode", "decode", "count"])
-def test_unreadable_input(command: str, tmp_path: Path) -> None:
+def test_unreadable_input(command, tmp_path):
     missing = str(tmp_path / "missing")
     assert fails(command, missing) == f"{missing}: No such file or directory"
     what = f"is a folder; give a file in it, or all of them: {tmp_path}/*"
     assert fails(command, str(tmp_path)) == f"{tmp_path}: {what}"
 
 
-def test_a_missing_second_file_is_found_before_anything_is_encoded(
-    file: Path, tmp_path: Path
-) -> None:
+def test_a_missing_second_file_is_found_before_anything_is_encoded(file, tmp_path):
     out = tmp_path / "out.bin"
     fails("encode", str(file), str(tmp_path / "missing"), "-o", str(out))
     assert not out.exists()
 
 
-def test_unwritable_output(file: Path, tmp_path: Path) -> None:
+def test_unwritable_output(file, tmp_path):
     out = str(tmp_path / "no folder" / "out.bin")
     what = f"No such file or directory; there is no folder {tmp_path / 'no folder'}"
     assert fails("encode", str(file), "-o", out) == f"{out}: {what}"
@@ -444,7 +440,7 @@ def test_unwritable_output(file: Path, tmp_path: Path) -> None:
     assert fails("encode", str(file), "-o", out) == f"{out}: Not a directory"
 
 
-def test_decode_takes_what_verify_takes(tmp_path: Path) -> None:
+def test_decode_takes_what_verify_takes(tmp_path):
     text, prefix = tmp_path / "text", tmp_path / "corpus"
     text.write_bytes(b"one\ntwo\n")
     assert (
@@ -461,7 +457,7 @@ def test_decode_takes_what_verify_takes(tmp_path: Path) -> None:
 
 
 @NO_SPACE
-def test_full_device(file: Path) -> None:
+def test_full_device(file):
     assert fails("encode", str(file), "-o", "/dev/full") == "/dev/full: No space left on device"
     with open("/dev/full", "wb") as full:
         done = spawn(
@@ -482,7 +478,7 @@ def test_full_device(file: Path) -> None:
     [["encode"], ["truncate", "-n", "300k"], ["count", "--lines", "--each"], ["split", "-n", "1k"]],
 )
 @pytest.mark.parametrize("unbuffered", ["", "1"])  # "1": standard output takes parts of a write
-def test_the_reader_closes_the_output(args: list[str], unbuffered: str, tmp_path: Path) -> None:
+def test_the_reader_closes_the_output(args, unbuffered, tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("a b c\n" * 400_000)
     command = [*COMMAND, *args, str(path)]
@@ -496,7 +492,7 @@ def test_the_reader_closes_the_output(args: list[str], unbuffered: str, tmp_path
         assert done.stderr.read() == b""
 
 
-def test_u16_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+def test_u16_is_refused_before_anything_is_read(tmp_path):
     out = tmp_path / "out.u16"
     with Live([*COMMAND, "encode", "-o", str(out)]) as live:
         assert live.process.wait(20) == 2  # its input is still open
@@ -504,7 +500,7 @@ def test_u16_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_max_pending() -> None:
+def test_max_pending():
     error = fails("encode", "--max-pending", "0", stdin=b"hello")
     assert "standard input: " in error
     assert "--max-pending" in error
@@ -520,12 +516,12 @@ def test_max_pending() -> None:
         (b"9" * 30, "standard input: a number of 30 digits is too large for an id"),
     ],
 )
-def test_ids_that_are_none(data: bytes, message: str) -> None:
+def test_ids_that_are_none(data, message):
     assert fails("decode", stdin=data).endswith(message)
 
 
 @POSIX
-def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
+def test_a_file_name_that_is_no_text(tmp_path):
     name = os.path.join(os.fsencode(tmp_path), b"\xff\n")
     with open(name, "wb") as file:
         file.write(b"hello")
@@ -540,7 +536,7 @@ def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
 # count, list, bench
 
 
-def test_count(file: Path, tmp_path: Path) -> None:
+def test_count(file, tmp_path):
     other = tmp_path / "other"
     other.write_text("hello world")
     n = len(streamtok.get_encoding(LARGE).encode(TEXT))
@@ -553,7 +549,7 @@ def test_count(file: Path, tmp_path: Path) -> None:
     assert json.loads(rows[0])["bytes"] == file.stat().st_size
 
 
-def test_count_goes_on_after_an_error(file: Path, tmp_path: Path) -> None:
+def test_count_goes_on_after_an_error(file, tmp_path):
     bad = tmp_path / "bad"
     bad.write_bytes(b"half of a stream \xff")
     paths = str(bad), str(tmp_path / "missing"), str(file)

@@ -50,7 +50,7 @@ def saved(path: Path, *steps: object) -> streamtok.Encoding:
     return streamtok.load(path)
 
 
-def test_models(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models(file, capsys):
     for model in ("gpt-4o", "gpt-5-mini", "text-davinci-003", "ft:gpt-4:mine"):
         expected = streamtok.encoding_for_model(model)
         assert encoded("-e", model) == expected.encode("hello world")
@@ -72,16 +72,14 @@ def test_models(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("text-embedding-3", "text-embedding-3-small, which uses cl100k_base"),
     ],
 )  # fmt: skip
-def test_mistyped_names(
-    name: str, meant: str | None, file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistyped_names(name, meant, file, capsys):
     error = fails(capsys, "-e", name)
     _, has_hint, hint = error.partition("; did you mean ")
     assert hint == (f"{meant}?\n" if has_hint else "")
     assert bool(has_hint) == (meant is not None)
 
 
-def test_a_file_without_a_pattern(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_without_a_pattern(file, capsys):
     train = ["train", str(file), "--vocab-size", "258", "--force", "-o", "v.tiktoken", "--pattern"]
     assert main([*train, r"\S+|\s+"]) == 0
     assert 'takes it, and "tokenizer.json" as -o holds it' in capsys.readouterr().err
@@ -93,7 +91,7 @@ def test_a_file_without_a_pattern(file: Path, capsys: pytest.CaptureFixture[str]
     assert len(encoded("-e", "v.tiktoken@gpt2")) >= 9
 
 
-def test_a_path_wins_over_a_model(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_wins_over_a_model(file, capsys):
     enc = saved(file.parent / "gpt-4o")
     assert encoded("-e", "gpt-4o") == enc.encode("hello world")
     folder = file.parent / "gpt-4"
@@ -105,9 +103,7 @@ def test_a_path_wins_over_a_model(file: Path, capsys: pytest.CaptureFixture[str]
     assert "No such file" in fails(capsys, "-e", "gpt-4-x.tiktoken@llama3")
 
 
-def test_add_special_tokens_says_what_is_wrong(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_add_special_tokens_says_what_is_wrong(file, capsys):
     for more in ("--prepend", "--append"):
         error = fails(capsys, "--add-special-tokens", more, "5")
         assert "give --add-special-tokens, or --prepend and --append, not both" in error
@@ -118,9 +114,7 @@ def test_add_special_tokens_says_what_is_wrong(
     assert "cl100k_base puts no special tokens around a text" in capsys.readouterr().err
 
 
-def test_a_checkpoint_knows_the_template(
-    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_knows_the_template(file, capsys, monkeypatch):
     monkeypatch.setattr(unit_ends, "UNIT", 100)
     saved(file.parent / "tokenizer.json")
     file.write_bytes(b"hello world\n" * 50 + b"\xff\n")  # a run stops there
@@ -135,7 +129,7 @@ def test_a_checkpoint_knows_the_template(
     assert "is not UTF-8" in capsys.readouterr().err
 
 
-def test_what_a_plain_command_has_no_use_for_is_not_imported(tmp_path: Path) -> None:
+def test_what_a_plain_command_has_no_use_for_is_not_imported(tmp_path):
     """Readers of vocabularies, jobs in parts, sockets: a fifth of the time to start."""
     text = tmp_path / "text"
     text.write_text("hello world")
@@ -160,15 +154,13 @@ def test_what_a_plain_command_has_no_use_for_is_not_imported(tmp_path: Path) -> 
     "name", ["\x1b[31mred", "a\x07b\x9b2J", "\u202egpt", "x\ud800y", "no\rgpt2"]
 )
 @pytest.mark.parametrize("option", ["-e", "--no-such-option", "--errors", "--max-pending"])
-def test_messages_have_no_character_that_a_terminal_obeys(
-    capsys: pytest.CaptureFixture[str], file: Path, name: str, option: str
-) -> None:
+def test_messages_have_no_character_that_a_terminal_obeys(capsys, file, name, option):
     found = fails(capsys, f"{option}={name}" if option[1] == "-" else option + name)
     assert found.removesuffix("\n").isprintable()
     assert ascii(name)[1:-1] in found.replace("\\\\", "\\")
 
 
-def test_exceptions_have_none() -> None:
+def test_exceptions_have_none():
     for call in (streamtok.get_encoding, streamtok.encoding_for_model):
         with pytest.raises((ValueError, KeyError)) as error:
             call("\x1b[31mred\n")

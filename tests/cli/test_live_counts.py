@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import streamtok
 
@@ -15,7 +14,7 @@ CL100K = streamtok.get_encoding("cl100k_base")
 BAD = b"caf\xe9 au lait\nna\xefve \xff\xfe\n"
 
 
-def test_bad_bytes_do_not_end_a_count(tmp_path: Path) -> None:
+def test_bad_bytes_do_not_end_a_count(tmp_path):
     path = tmp_path / "a.log"
     path.write_bytes(BAD)
     lines = BAD.decode("utf-8", "replace").splitlines(keepends=True)
@@ -28,7 +27,7 @@ def test_bad_bytes_do_not_end_a_count(tmp_path: Path) -> None:
 
 
 @POSIX
-def test_a_followed_file_that_is_truncated(tmp_path: Path) -> None:
+def test_a_followed_file_that_is_truncated(tmp_path):
     log = tmp_path / "app.log"
     with Live(wrapped(FOREGROUND, "count", "--follow", "--lines", "--each", str(log))) as live:
         assert live.stderr.readline() == f"streamtok: waiting for {log}\n".encode()
@@ -42,7 +41,7 @@ def test_a_followed_file_that_is_truncated(tmp_path: Path) -> None:
 
 
 @POSIX
-def test_what_cannot_be_followed(tmp_path: Path) -> None:
+def test_what_cannot_be_followed(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for command in "count", "encode":
         assert "only a regular file can be followed" in fails(

@@ -60,9 +60,7 @@ INPUTS = [  # a file, and commands that read it and would write the file whose n
 
 @POSIX
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_no_command_destroys_its_input(
-    keep: Path, monkeypatch: pytest.MonkeyPatch, force: list[str]
-) -> None:
+def test_no_command_destroys_its_input(keep, monkeypatch, force):
     monkeypatch.chdir(keep.parent)
     assert run("encode", "-q", "keep.txt", "-o", "i.npy").returncode == 0
     assert run("convert", "r50k_base", "v.tiktoken", "-q").returncode == 0
@@ -74,7 +72,7 @@ def test_no_command_destroys_its_input(
 
 
 @POSIX
-def test_standard_input_is_an_input_as_well(keep: Path) -> None:
+def test_standard_input_is_an_input_as_well(keep):
     with keep.open("rb") as file:
         said = only_error(spawn([*COMMAND, "encode", "-o", str(keep)], stdin=file))
     assert "is also an input (standard input)" in said
@@ -96,16 +94,14 @@ def test_standard_input_is_an_input_as_well(keep: Path) -> None:
         ("c_000007.txt.json", ["-o", "c.txt", "--shard-tokens", "10"]),
     ],
 )
-def test_each_file_of_an_output_is_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, args: list[str]
-) -> None:
+def test_each_file_of_an_output_is_compared(tmp_path, monkeypatch, source, args):
     monkeypatch.chdir(tmp_path)
     (tmp_path / source).write_bytes(TEXT)
     assert "is also an input" in fails("encode", source, *args, "--force")
     assert contents(tmp_path) == {source: TEXT}
 
 
-def test_convert_into_its_own_folder(tmp_path: Path) -> None:
+def test_convert_into_its_own_folder(tmp_path):
     folder = tmp_path / "g"
     assert run("convert", "gpt2", str(folder), "--to", "gpt2", "-q").returncode == 0
     before = contents(folder)
@@ -117,7 +113,7 @@ def test_convert_into_its_own_folder(tmp_path: Path) -> None:
     assert contents(folder) == before
 
 
-def test_two_outputs_are_not_one_file(keep: Path) -> None:
+def test_two_outputs_are_not_one_file(keep):
     (keep.parent / "c.bin").symlink_to("c.idx")
     args = ["encode", str(keep), "--format", "megatron", "-o", str(keep.parent / "c")]
     assert "is the same file as another output" in fails(*args)
@@ -131,9 +127,7 @@ OURS = ["a.npy", "a.u32", "a", "a.jsonl", "a.ds", "a.parquet", "megatron"]
 
 @pytest.mark.parametrize("more", [[], ["--shard-tokens", "30"], ["--resume"]])
 @pytest.mark.parametrize("name", OURS)
-def test_a_finished_output_needs_force(
-    keep: Path, name: str, more: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_finished_output_needs_force(keep, name, more, capsys):
     """Also of the same command, and an index of an output that has no ids."""
     keep.write_bytes(b"" if name == "a.ds" else TEXT)
     out = keep.parent / "out" / ("c.bin" if name == "megatron" else name)
@@ -176,9 +170,7 @@ SHARDS = ["--shard-tokens", "20"]
         ("a_000007.bin", ["-o", "a.bin", *SHARDS, "--format", "megatron", "--resume"]),
     ],
 )
-def test_what_is_not_ours_stays(
-    keep: Path, monkeypatch: pytest.MonkeyPatch, there: str, args: list[str]
-) -> None:
+def test_what_is_not_ours_stays(keep, monkeypatch, there, args):
     monkeypatch.chdir(keep.parent)
     Path(there).write_bytes(b"somebody's only copy: 1, 2, 3!")  # no multiple of 4 bytes
     before = contents(keep.parent)
@@ -189,14 +181,14 @@ def test_what_is_not_ours_stays(
     assert run(*command).returncode == 0
 
 
-def test_a_sidecar_by_itself_holds_nothing(keep: Path) -> None:
+def test_a_sidecar_by_itself_holds_nothing(keep):
     out = keep.parent / "out.npy"
     for _ in range(2):
         assert run("encode", "-q", str(keep), "-o", str(out)).returncode == 0
         out.unlink()
 
 
-def test_an_empty_file_holds_nothing_to_lose(keep: Path) -> None:
+def test_an_empty_file_holds_nothing_to_lose(keep):
     out = keep.parent / "out.npy"
     out.touch()
     assert run("encode", "-q", str(keep), "-o", str(out)).returncode == 0
@@ -213,7 +205,7 @@ OTHERS = {  # commands, and the file that they write
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_exists_needs_force(keep: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_exists_needs_force(keep, name, monkeypatch):
     monkeypatch.chdir(keep.parent)
     assert run("encode", "-q", "keep.txt", "-o", "i.npy").returncode == 0
     assert run(*OTHERS[name]).returncode == 0
@@ -232,7 +224,7 @@ def test_what_exists_needs_force(keep: Path, name: str, monkeypatch: pytest.Monk
 
 @POSIX
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
-def test_an_open_descriptor_is_written_not_replaced(keep: Path, name: str) -> None:
+def test_an_open_descriptor_is_written_not_replaced(keep, name):
     if not os.path.exists(name):
         name = "/dev/stdout"
     log = keep.parent / "log"
@@ -246,7 +238,7 @@ def test_an_open_descriptor_is_written_not_replaced(keep: Path, name: str) -> No
 
 
 @POSIX
-def test_a_vocabulary_does_not_replace_a_device(keep: Path) -> None:
+def test_a_vocabulary_does_not_replace_a_device(keep):
     fifo = keep.parent / "fifo"
     os.mkfifo(fifo)
     for out in (str(fifo), "/dev/null", "/dev/stdout"):
@@ -259,7 +251,7 @@ def test_a_vocabulary_does_not_replace_a_device(keep: Path) -> None:
 
 
 @POSIX
-def test_devices_need_no_force(keep: Path) -> None:
+def test_devices_need_no_force(keep):
     assert run("encode", "-q", str(keep), "-o", "/dev/null").returncode == 0
     assert not os.path.exists("/dev/null.json")
 
@@ -268,9 +260,7 @@ def test_devices_need_no_force(keep: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [[], ["--resume"]])
-def test_a_shorter_run_with_force_removes_the_shards_behind_it(
-    tmp_path: Path, more: list[str]
-) -> None:
+def test_a_shorter_run_with_force_removes_the_shards_behind_it(tmp_path, more):
     other = tmp_path / "a_notes.npy"
     other.write_bytes(b"not a shard")
     command = ["encode", "-q", "--lines", "-o", str(tmp_path / "a.npy"), "--shard-tokens", "20"]
@@ -286,7 +276,7 @@ def test_a_shorter_run_with_force_removes_the_shards_behind_it(
     assert run(*command, *more, stdin=TEXT).returncode == 0
 
 
-def test_force_removes_no_shard_without_a_sidecar(tmp_path: Path) -> None:
+def test_force_removes_no_shard_without_a_sidecar(tmp_path):
     mine = tmp_path / "a_000007.npy"
     mine.write_bytes(b"mine")
     command = ["encode", "-q", "-o", str(tmp_path / "a.npy"), "--shard-tokens", "9", "--force"]
@@ -294,7 +284,7 @@ def test_force_removes_no_shard_without_a_sidecar(tmp_path: Path) -> None:
     assert mine.read_bytes() == b"mine"
 
 
-def test_a_file_that_comes_while_shards_are_written_stays(tmp_path: Path) -> None:
+def test_a_file_that_comes_while_shards_are_written_stays(tmp_path):
     about = About("none", "", 1000)
     family = Family("npy", about)
     files = Files(str(tmp_path / "a.npy"), family, shard_tokens=5)
@@ -310,7 +300,7 @@ def test_a_file_that_comes_while_shards_are_written_stays(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["a.foo", "ids.json", "ids.csv"])
-def test_a_suffix_that_names_no_format(keep: Path, name: str) -> None:
+def test_a_suffix_that_names_no_format(keep, name):
     out = keep.parent / name
     done = run("encode", str(keep), "-o", str(out))
     assert done.returncode == 2

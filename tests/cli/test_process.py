@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ def python(code: str, *args: str, **env: str) -> subprocess.CompletedProcess[str
     return subprocess.run(command, env=ENV | env, capture_output=True, text=True, check=False)
 
 
-def test_numpy_starts_no_threads(tmp_path: Path) -> None:
+def test_numpy_starts_no_threads(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("hello world")
     code = """
@@ -35,7 +34,7 @@ if sys.platform == "linux":
     assert done.stdout.splitlines()[-1] == "1"
 
 
-def test_what_the_user_says_about_threads_is_kept() -> None:
+def test_what_the_user_says_about_threads_is_kept():
     code = """
 import os
 from streamtok.cli.main import main
@@ -48,7 +47,7 @@ print(os.environ["OPENBLAS_NUM_THREADS"])
 @pytest.mark.parametrize(
     ("args", "code"), [(["list"], 0), (["count", "no such file"], 1), (["nothing"], 2)]
 )
-def test_the_exit_code_is_that_of_main(args: list[str], code: int) -> None:
+def test_the_exit_code_is_that_of_main(args, code):
     program = """
 import atexit, gc
 @atexit.register
@@ -64,7 +63,7 @@ run()
     assert done.stdout.splitlines()[-1] == f"True True {code != 2}"
 
 
-def test_python_m_is_the_same_command() -> None:
+def test_python_m_is_the_same_command():
     command = [sys.executable, "-m", "streamtok", "count", "no such file"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")

@@ -7,7 +7,6 @@ import json
 import re
 import signal
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -41,7 +40,7 @@ def rows_of(*args: str, stdin: bytes = b"") -> list:
 # show
 
 
-def test_show_is_the_text_token_by_token() -> None:
+def test_show_is_the_text_token_by_token():
     done = run("show", stdin=DATA)
     assert done.returncode == 0
     parts = []
@@ -53,7 +52,7 @@ def test_show_is_the_text_token_by_token() -> None:
     assert run("show", "-q", stdin=DATA).stderr == b""
 
 
-def test_show_of_nothing() -> None:
+def test_show_of_nothing():
     done = run("show", stdin=b"")
     assert (done.stdout, done.stderr) == (b"", b"streamtok: 0 tokens of cl100k_base\n")
     assert run("show", "-q", stdin=b"a").stdout == b"a\n"  # a whole line
@@ -61,7 +60,7 @@ def test_show_of_nothing() -> None:
 
 @pytest.mark.parametrize("size", ["1", "7", "64KiB"])
 @pytest.mark.parametrize("special", ["plain", "allow"])
-def test_show_json_is_what_the_method_gives(tmp_path: Path, size: str, special: str) -> None:
+def test_show_json_is_what_the_method_gives(tmp_path, size, special):
     path = tmp_path / "text.gz"
     path.write_bytes(gzip.compress(DATA))
     args = ("--json", "--chunk-size", size, "--special", special, str(path))
@@ -70,7 +69,7 @@ def test_show_json_is_what_the_method_gives(tmp_path: Path, size: str, special: 
     assert rows_of("show", *args) == expected
 
 
-def test_show_table() -> None:
+def test_show_table():
     head, *lines = lines_of(run("show", "--table", "--special", "allow", stdin=DATA))
     assert head.split() == ["byte", "id", "rank", "bytes", "text"]
     tokens = CL100K.show(DATA, allowed_special="all").tokens
@@ -81,7 +80,7 @@ def test_show_table() -> None:
         assert line.endswith(f"  {one.token.shown}")
 
 
-def test_show_says_what_is_wrong() -> None:
+def test_show_says_what_is_wrong():
     assert "byte 1 is not UTF-8" in fails("show", "-q", stdin=b"a\xff")
     assert "--special plain" in fails("show", "-q", "--special", "refuse", stdin=DATA)
     assert run("show", "-q", "--errors", "surrogateescape", stdin=b"a\xff").stdout == b"a|<FF>\n"
@@ -90,7 +89,7 @@ def test_show_says_what_is_wrong() -> None:
 
 @pytest.mark.parametrize("kind", [[], ["--table"], ["--json"]])
 @pytest.mark.parametrize("color", ["never", "always"])
-def test_nothing_of_the_text_reaches_the_terminal_raw(kind: list[str], color: str) -> None:
+def test_nothing_of_the_text_reaches_the_terminal_raw(kind, color):
     done = run("show", *kind, "--color", color, stdin=EVIL.encode())
     text = COLOUR.sub("", done.stdout.decode())
     assert text
@@ -101,7 +100,7 @@ def test_nothing_of_the_text_reaches_the_terminal_raw(kind: list[str], color: st
 
 @POSIX
 @pytest.mark.parametrize("kind", [[], ["--table"], ["--json"]])
-def test_show_of_an_endless_pipe(kind: list[str]) -> None:
+def test_show_of_an_endless_pipe(kind):
     with Live([*COMMAND, "show", *kind]) as live:
         live.stdin.write("first 東京 line\n".encode())
         live.stdin.write(b"second line\n")
@@ -122,7 +121,7 @@ def test_show_of_an_endless_pipe(kind: list[str]) -> None:
 
 @POSIX
 @pytest.mark.parametrize("args", ["show", "vocab --longest --limit 0", "truncate -n 9"])
-def test_standard_output_is_closed(args: str) -> None:
+def test_standard_output_is_closed(args):
     command = " ".join(["exec", sys.executable, "-m", "streamtok", args, ">&-"])
     done = spawn(["sh", "-c", command], input=b"to be")
     code = 2 if args.startswith("vocab") else 1  # as for grep
@@ -147,20 +146,20 @@ def test_standard_output_is_closed(args: str) -> None:
         ("never", {}, True, False),
     ],
 )
-def test_when_there_are_colours(monkeypatch, when, env, is_terminal, expected) -> None:
+def test_when_there_are_colours(monkeypatch, when, env, is_terminal, expected):
     for name in ("NO_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
 
     class File:
-        def isatty(self) -> bool:
+        def isatty(self):
             return is_terminal
 
-    assert Paint(when, File()).is_on == expected  # type: ignore[arg-type]
+    assert Paint(when, File()).is_on == expected
 
 
-def test_columns_of_wide_characters() -> None:
+def test_columns_of_wide_characters():
     rows = [["a", "東京", "x"], ["bb", "e\u0301", "y"], ["c", "🎉", "z"]]
     lines = columns(rows, (False, False, True))
     assert {width(line) for line in lines} == {2 + 2 + 4 + 2 + 1}
@@ -180,10 +179,7 @@ def test_columns_of_wide_characters() -> None:
         ([["1" * 30, "2"]], (True, True), ["1" * 30 + "  2"]),
     ],
 )
-def test_columns_of_a_narrow_terminal(
-    rows: list[list[str]], right: tuple[bool, ...], lines: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+def test_columns_of_a_narrow_terminal(rows, right, lines, monkeypatch):
     monkeypatch.setattr("streamtok.cli.paint.room", lambda: 20)
     assert columns(rows, right) == lines
 
@@ -198,7 +194,7 @@ def test_columns_of_a_narrow_terminal(
         ["list"],
     ],
 )
-def test_tables_fit_80_columns(args: list[str]) -> None:
+def test_tables_fit_80_columns(args):
     printed = on_terminal("stdout", *args, stdin=TEXT.encode())
     lines = COLOUR.sub("", printed.decode()).replace("\r", "").splitlines()
     assert len(lines) > 5
@@ -208,7 +204,7 @@ def test_tables_fit_80_columns(args: list[str]) -> None:
 # vocab
 
 
-def test_vocab_lists() -> None:
+def test_vocab_lists():
     for option, expected in [
         ("--unreachable", vocabulary_view.unreachable(CL100K)),
         ("--half-characters", vocabulary_view.half_characters(CL100K)),
@@ -223,7 +219,7 @@ def test_vocab_lists() -> None:
         assert all(line.isprintable() for line in lines)
 
 
-def test_vocab_search() -> None:
+def test_vocab_search():
     expected = [one.as_json() for one in vocabulary_view.find_text(CL100K, "token")[:5]]
     done = run("vocab", "--search", "token", "--limit", "5", "--json")
     assert [json.loads(line) for line in done.stdout.splitlines()] == expected
@@ -238,7 +234,7 @@ def test_vocab_search() -> None:
             assert done.stderr == b"streamtok: no token of cl100k_base contains that\n"
 
 
-def test_vocab_page() -> None:
+def test_vocab_page():
     page = vocabulary_view.token_page(O200K, 2375)
     [row] = rows_of("vocab", "-e", "o200k_base", "--id", "2375", "--json")
     assert row == page.as_json()
@@ -250,7 +246,7 @@ def test_vocab_page() -> None:
     assert "merges" not in special
 
 
-def test_vocab_says_what_is_wrong() -> None:
+def test_vocab_says_what_is_wrong():
     assert "one of the arguments --search --bytes" in usage("vocab")
     for args in (["--longest", "--id", "5"], ["--unreachable", "--duplicates"]):
         assert "not allowed with argument" in usage("vocab", *args)
@@ -263,7 +259,7 @@ def test_vocab_says_what_is_wrong() -> None:
     assert "needs a text" in usage("vocab", "--search", "")
 
 
-def test_names_of_encodings_are_made_visible(tmp_path: Path) -> None:
+def test_names_of_encodings_are_made_visible(tmp_path):
     path = tmp_path / "a\x1b[31mb"
     ranks = {bytes([byte]): byte for byte in range(256)}
     enc = streamtok.Encoding(path.name, pat_str=".", mergeable_ranks=ranks, special_tokens={})

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -32,7 +31,7 @@ os.read = read_and_signal
 """
 
 
-def test_a_signal_between_a_read_and_its_use_loses_nothing(tmp_path: Path) -> None:
+def test_a_signal_between_a_read_and_its_use_loses_nothing(tmp_path):
     log, out = tmp_path / "app.log", tmp_path / "out.jsonl"
     log.write_text("one\ntwo\nthree\n")
     done = spawn(wrapped(IN_READ, "encode", "--follow", str(log), "--lines", "-o", str(out)))
@@ -41,7 +40,7 @@ def test_a_signal_between_a_read_and_its_use_loses_nothing(tmp_path: Path) -> No
     assert rows == CL100K.encode_batch(["one", "two", "three"])
 
 
-def test_the_second_signal_is_heard_at_once() -> None:
+def test_the_second_signal_is_heard_at_once():
     for is_waiting in (False, True):
         signals = Signals()
         signals._is_held = True
@@ -54,9 +53,9 @@ def test_the_second_signal_is_heard_at_once() -> None:
         assert not isinstance(stop.value, Signals.Paused)
 
 
-def test_no_moment_of_leaving_a_wait_stops_it_at_once() -> None:
+def test_no_moment_of_leaving_a_wait_stops_it_at_once():
     """Before each line of `heard`, a signal is `Paused` or waits; it is never `Stopped`."""
-    code = Signals.heard.__wrapped__.__code__  # type: ignore[attr-defined]
+    code = Signals.heard.__wrapped__.__code__
     lines = sorted({line for _, _, line in code.co_lines() if line})
     seen = 0
     for line in lines:
@@ -64,7 +63,7 @@ def test_no_moment_of_leaving_a_wait_stops_it_at_once() -> None:
         signals._is_held = True
         fired = False
 
-        def trace(frame, event, arg, line=line, signals=signals):  # type: ignore[no-untyped-def]
+        def trace(frame, event, arg, line=line, signals=signals):
             nonlocal fired
             if frame.f_code is code and event == "line" and frame.f_lineno == line and not fired:
                 fired = True
@@ -89,7 +88,7 @@ def test_no_moment_of_leaving_a_wait_stops_it_at_once() -> None:
     assert seen >= 5
 
 
-def test_count_says_what_it_had_counted(tmp_path: Path) -> None:
+def test_count_says_what_it_had_counted(tmp_path):
     read_end, write_end = os.pipe()
     os.write(write_end, b"one\ntwo\n")
     command = wrapped(IN_READ, "count", "--lines")
@@ -105,7 +104,7 @@ def test_count_says_what_it_had_counted(tmp_path: Path) -> None:
     assert said == b"streamtok: interrupted: standard input was counted only in part\n"
 
 
-def test_count_of_several_files_stops_with_a_total(tmp_path: Path) -> None:
+def test_count_of_several_files_stops_with_a_total(tmp_path):
     (tmp_path / "a").write_text("zero one")
     (tmp_path / "b").write_text("two")
     (tmp_path / "c").write_text("never read")
@@ -177,7 +176,7 @@ while n <= total:
 """
 
 
-def test_no_moment_of_ctrl_c_leaves_a_hidden_file(tmp_path: Path) -> None:
+def test_no_moment_of_ctrl_c_leaves_a_hidden_file(tmp_path):
     text, folder = tmp_path / "text", tmp_path / "out"
     text.write_text("one two\nthree\n")
     folder.mkdir()

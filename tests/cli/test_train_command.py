@@ -167,5 +167,5 @@ def test_formats_that_cannot_hold_it_are_refused_at_once(folder, monkeypatch, ca
     assert sorted(os.listdir(".")) == ["many"]
 
 
-def test_the_command_knows_all_names() -> None:
+def test_the_command_knows_all_names():
     assert set(PATTERNS) >= set(train.PATTERN_NAMES)

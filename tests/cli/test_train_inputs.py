@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from streamtok.cli.main import main
 
 
-def test_bad_lines(tmp_path: Path, capsys: Any) -> None:
+def test_bad_lines(tmp_path, capsys):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "low low"}\n{"tex": 1}\nnot JSON\n{"text": "lower"}\n')
     out = str(tmp_path / "out.tiktoken")
@@ -23,7 +20,7 @@ def test_bad_lines(tmp_path: Path, capsys: Any) -> None:
     assert "no document is left: 4 lines or rows were skipped" in capsys.readouterr().err
 
 
-def test_a_bad_text_is_named(tmp_path: Path, capsys: Any) -> None:
+def test_a_bad_text_is_named(tmp_path, capsys):
     path, out = tmp_path / "a", str(tmp_path / "out")
     args = ["train", str(path), "--vocab-size", "257", "-o", out, "-q"]
     path.write_bytes(b"low\nlower\nlo\xffw\nlow\n")
@@ -32,7 +29,7 @@ def test_a_bad_text_is_named(tmp_path: Path, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.NDJSON", "a.jsonl.gz", "a.parquet"])
-def test_records_that_are_taken_as_plain_text(name: str, tmp_path: Path, capsys: Any) -> None:
+def test_records_that_are_taken_as_plain_text(name, tmp_path, capsys):
     path = tmp_path / name
     path.write_bytes(b'{"text": "low low"}\n')
     option = "--parquet COLUMN" if "parquet" in name else "--jsonl FIELD"

@@ -56,7 +56,7 @@ def viewing_process(*args: str, **settings: Any) -> Iterator[tuple[int, str, htt
 
 
 @POSIX
-def test_a_file_and_an_encoding(tmp_path: Path) -> None:
+def test_a_file_and_an_encoding(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("some text\n")
     with viewing("-e", "gpt2", str(text)) as (url, client):
@@ -79,8 +79,8 @@ def silent(url: str, number: int) -> list[socket.socket]:
 
 
 @POSIX
-def test_silent_clients_without_the_token_keep_nobody_out() -> None:
-    def few_descriptors() -> None:
+def test_silent_clients_without_the_token_keep_nobody_out():
+    def few_descriptors():
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 
     with contextlib.ExitStack() as stack:
@@ -95,12 +95,12 @@ def test_silent_clients_without_the_token_keep_nobody_out() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
-def test_questions_that_json_makes_large_take_little_memory() -> None:
+def test_questions_that_json_makes_large_take_little_memory():
     body = b'{"text": [' + b"[]," * (10 << 20) + b"[]]}"
     with viewing_process("-q") as (pid, url, client):
         before = peak(pid)
 
-        def ask(_: int) -> int:
+        def ask(_):
             with httpx.Client(base_url=str(client.base_url), trust_env=False, timeout=60) as other:
                 other.get(url)
                 kind = {"Content-Type": "application/json"}
@@ -119,7 +119,7 @@ def peak(pid: int) -> int:
 
 
 @POSIX
-def test_a_token_is_made_for_each_run_and_a_port_can_be_chosen() -> None:
+def test_a_token_is_made_for_each_run_and_a_port_can_be_chosen():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with viewing("-q", "--port", str(port)) as (url, _):
@@ -130,7 +130,7 @@ def test_a_token_is_made_for_each_run_and_a_port_can_be_chosen() -> None:
         assert f"127.0.0.1:{port}" in fails("view", "--port", str(port))
 
 
-def test_what_cannot_be_shown(tmp_path: Path) -> None:
+def test_what_cannot_be_shown(tmp_path):
     done = run("view", "-")
     assert done.returncode == 2
     assert b"streamtok show takes a live feed" in done.stderr
@@ -143,7 +143,7 @@ def test_what_cannot_be_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library", ["starlette", "uvicorn"])
-def test_without_the_extra(library: str) -> None:
+def test_without_the_extra(library):
     prelude = f"import sys; sys.modules[{library!r}] = None"
     if library == "starlette":
         prelude += "; sys.modules['starlette.applications'] = None"
@@ -154,7 +154,7 @@ def test_without_the_extra(library: str) -> None:
 
 
 @POSIX
-def test_a_warning_for_other_machines() -> None:
+def test_a_warning_for_other_machines():
     command = [sys.executable, "-m", "streamtok", "view", "--host", "0.0.0.0"]
     server = subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:

@@ -25,16 +25,14 @@ def opened(path: Path) -> int:
 @NEEDS_HINTS
 @pytest.mark.parametrize("begin", [0, 1, 100_000, SIZE, SIZE + 5])
 @pytest.mark.parametrize("size", [1 << 16, 1 << 19, (1 << 23) + 7, 1 << 25])
-def test_a_file_is_asked_for_once_and_before_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begin: int, size: int
-) -> None:
+def test_a_file_is_asked_for_once_and_before_it_is_read(tmp_path, monkeypatch, begin, size):
     path = tmp_path / "a"
     with path.open("wb") as file:
         file.truncate(SIZE)
-    asked: list[tuple[int, int]] = []
+    asked = []
     read = begin
 
-    def ask(fd: int, at: int, length: int, advice: int) -> None:
+    def ask(fd, at, length, advice):
         assert advice == os.POSIX_FADV_WILLNEED
         # read_descriptor has read one block more than it has given out.
         assert at >= read
@@ -57,14 +55,12 @@ def test_a_file_is_asked_for_once_and_before_it_is_read(
 
 @NEEDS_HINTS
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS, errno.ESPIPE])
-def test_a_system_that_takes_no_hint_is_read_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_system_that_takes_no_hint_is_read_all_the_same(tmp_path, monkeypatch, number):
     path = tmp_path / "a"
     data = os.urandom(300_000)
     path.write_bytes(data)
 
-    def refuse(*args: int) -> None:
+    def refuse(*args):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "posix_fadvise", refuse)
@@ -75,7 +71,7 @@ def test_a_system_that_takes_no_hint_is_read_all_the_same(
         os.close(fd)
 
 
-def test_a_system_without_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_the_call(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(b"ab" * 100_000)
     monkeypatch.delattr(os, "posix_fadvise", raising=False)
@@ -87,15 +83,15 @@ def test_a_system_without_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @NEEDS_HINTS
-def test_a_pipe_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ask(*args: int) -> None:
+def test_a_pipe_is_not_asked(monkeypatch):
+    def ask(*args):
         raise AssertionError("a pipe")
 
     monkeypatch.setattr(os, "posix_fadvise", ask)
     out, into = os.pipe()
     data = os.urandom(200_000)
 
-    def write() -> None:
+    def write():
         with os.fdopen(into, "wb") as file:
             file.write(data)
 

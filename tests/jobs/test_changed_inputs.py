@@ -138,19 +138,13 @@ DOORS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("door", "at"), [(one, 1) for one in DOORS] + [("encode", 5)])
 def test_a_file_that_changes_while_it_is_read(
-    door: str,
-    at: int,
-    kind: str,
-    change: Callable[[Path, bytes], None],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    door, at, kind, change, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     make, more = KINDS[kind]
     path, out = Path("input"), Path("out")
 
-    def run() -> tuple[int, str, bytes]:
+    def run():
         """(the exit code, the message, what was written or printed)."""
         out.mkdir()
         code = main([*DOORS[door], "-e", "gpt2", str(path), *more])
@@ -182,14 +176,14 @@ def test_a_file_that_changes_while_it_is_read(
         assert f"it had {before:,} bytes, now {before // 2:,}" in said
 
 
-def test_files_of_the_kernel_have_no_size() -> None:
+def test_files_of_the_kernel_have_no_size():
     for name in ("/proc/self/status", "/sys/kernel/mm/transparent_hugepage/enabled"):
         if os.path.exists(name):
             assert main(["count", "-e", "gpt2", name]) == 0
 
 
 @pytest.mark.parametrize("size", [0, 1, 8191, 8192, 65_535, 65_536, 65_537, 1_000_000])
-def test_the_fingerprint_of_a_file(size: int, tmp_path: Path) -> None:
+def test_the_fingerprint_of_a_file(size, tmp_path):
     """All of a small file counts, and the beginning and the end of a large one."""
     path = tmp_path / "input"
     data = os.urandom(size)

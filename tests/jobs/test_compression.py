@@ -5,7 +5,6 @@ from __future__ import annotations
 import lzma
 import struct
 import zlib
-from pathlib import Path
 
 import pytest
 import zstandard
@@ -28,14 +27,14 @@ def skippable(data: bytes, number: int = 0) -> bytes:
 @pytest.mark.parametrize("kind", [0, 7, 15])
 @pytest.mark.parametrize("content", [b"", b"\x01\x02\x03\x04", b"x" * 70_000])
 @pytest.mark.parametrize("size", [1, 3, 4096])
-def test_zstd_that_begins_with_a_skippable_frame(kind: int, content: bytes, size: int) -> None:
+def test_zstd_that_begins_with_a_skippable_frame(kind, content, size):
     start = skippable(content, kind)
     assert b"".join(unpack(iter(chunked(start + FRAME, size)), "x")) == TEXT
     assert b"".join(unpack(iter(chunked(start + start + FRAME + start, size)), "x")) == TEXT
     assert b"".join(unpack(iter(chunked(start, size)), "x")) == b""
 
 
-def test_a_skippable_frame_that_is_cut_off() -> None:
+def test_a_skippable_frame_that_is_cut_off():
     data = skippable(b"12345678") + FRAME
     for end in (4, 7, 8, 12, 15, 20, len(data) - 1):
         with pytest.raises(ArchiveError, match=rf"is incomplete: it ends at byte {end}"):
@@ -47,7 +46,7 @@ def xz(data: bytes, dictionary: int) -> bytes:
     return lzma.compress(data, filters=filters)
 
 
-def test_an_xz_dictionary_has_a_limit(tmp_path: Path) -> None:
+def test_an_xz_dictionary_has_a_limit(tmp_path):
     """The memory is that of the presets of xz, not what a file of a few bytes asks for."""
     # Only the header of the block says how large the dictionary is: 16 MiB becomes 1 GiB.
     small = bytearray(xz(TEXT, 1 << 24))
@@ -66,7 +65,7 @@ def test_an_xz_dictionary_has_a_limit(tmp_path: Path) -> None:
     assert run("count", str(path)).stdout.split()[0] == b"400"
 
 
-def test_a_zstd_window_has_a_limit(tmp_path: Path) -> None:
+def test_a_zstd_window_has_a_limit(tmp_path):
     parameters = zstandard.ZstdCompressionParameters(window_log=30, enable_ldm=True)
     packed = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     path = tmp_path / "a.zst"

@@ -6,9 +6,6 @@ import os
 import select
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +48,7 @@ def take_all(encoder: DocumentEncoder) -> None:
 
 @pytest.mark.parametrize("threads", THREADS)
 @pytest.mark.parametrize("group", [100, 1_000, 100_000])
-def test_errors_say_where_whoever_meets_them(threads: int, group: int) -> None:
+def test_errors_say_where_whoever_meets_them(threads, group):
     text = b"word and " * 1_000
     for bad, place, error, match in (
         (b"\xff", 4_512, UnicodeDecodeError, "invalid start byte"),
@@ -71,10 +68,10 @@ def test_errors_say_where_whoever_meets_them(threads: int, group: int) -> None:
 
 
 @pytest.mark.parametrize("threads", THREADS)
-def test_an_odd_document_among_others(threads: int) -> None:
+def test_an_odd_document_among_others(threads):
     enc = CL100K
     encoder = DocumentEncoder(enc.stream_encoder(), append=9, num_threads=threads)
-    fine: list[Any] = [f"text {i} \U0001f389" for i in range(13)]
+    fine = [f"text {i} \U0001f389" for i in range(13)]
     fine[6] = "a lone \ud800 surrogate"
     ids, ends = encoder.encode([(text, True) for text in fine])
     expected = [[*enc.encode(text), 9] for text in fine]
@@ -88,7 +85,7 @@ def test_an_odd_document_among_others(threads: int) -> None:
     encoder.release()
 
 
-def test_ids_leave_before_a_pipe_is_waited_for(tmp_path: Path) -> None:
+def test_ids_leave_before_a_pipe_is_waited_for(tmp_path):
     """Two lines into a FIFO, far apart: the ids of the first come out before the second goes in."""
     fifo, out = tmp_path / "in", tmp_path / "out"
     os.mkfifo(fifo)
@@ -112,12 +109,12 @@ def test_ids_leave_before_a_pipe_is_waited_for(tmp_path: Path) -> None:
 
 class TestSpread:
     @pytest.mark.parametrize("threads", [1, 2, 5])
-    def test_results_come_in_order(self, threads: int) -> None:
-        spread: OrderedPool[int, None] = OrderedPool(threads)
-        seen: set[int] = set()
+    def test_results_come_in_order(self, threads):
+        spread = OrderedPool(threads)
+        seen = set()
 
-        def task(i: int) -> Callable[[], int]:
-            def work() -> int:
+        def task(i):
+            def work():
                 seen.add(threading.get_ident())
                 time.sleep(0.002 * (i % 3))
                 return i
@@ -135,8 +132,8 @@ class TestSpread:
         assert (len(seen) > 1) == (threads > 1)
         spread.close()
 
-    def test_an_error_comes_in_its_turn(self) -> None:
-        spread: OrderedPool[int, None] = OrderedPool(3)
+    def test_an_error_comes_in_its_turn(self):
+        spread = OrderedPool(3)
         spread.add(lambda: 1, None)
         spread.add(lambda: 1 // 0, None)
         spread.add(lambda: 3, None)
@@ -146,11 +143,11 @@ class TestSpread:
         assert spread.take() == 3
         spread.close()
 
-    def test_it_ends_its_threads_and_goes_on(self) -> None:
-        spread: OrderedPool[int, None] = OrderedPool(4)
+    def test_it_ends_its_threads_and_goes_on(self):
+        spread = OrderedPool(4)
         for _ in range(2):
             for i in range(20):
-                spread.add(lambda i=i: i, None)  # type: ignore[misc]
+                spread.add(lambda i=i: i, None)
             assert spread.take() == 0
             assert len(spread._helpers) == 3
             spread.close()

@@ -35,7 +35,7 @@ def rows_of(*args: str, stdin: bytes = b"") -> list[list[int]]:
 # Documents
 
 
-def test_documents_begin_and_end_with_a_special_token(tmp_path: Path) -> None:
+def test_documents_begin_and_end_with_a_special_token(tmp_path):
     names = [str(tmp_path / "a"), str(tmp_path / "b")]
     for name in names:
         Path(name).write_text("one")
@@ -47,7 +47,7 @@ def test_documents_begin_and_end_with_a_special_token(tmp_path: Path) -> None:
 # Reports
 
 
-def test_summary_of_documents() -> None:
+def test_summary_of_documents():
     data = b'{"text": "one two"}\nbroken\n{"text": "three"}\n'
     args = ["encode", "--jsonl", "text", "--skip-bad-lines"]
     said = run(*args, stdin=data).stderr.decode()
@@ -102,7 +102,7 @@ SIGNAL = "os.kill(os.getpid(), signal.SIGTERM)"
 
 
 @POSIX
-def test_a_signal_is_the_end_of_a_followed_file(tmp_path: Path) -> None:
+def test_a_signal_is_the_end_of_a_followed_file(tmp_path):
     log, out = tmp_path / "app.log", tmp_path / "out.npy"
     log.write_text("one\n")
     then = f"""if turn == 1:
@@ -119,7 +119,7 @@ else:
 
 
 @POSIX
-def test_followed_lines_come_as_they_are_written(tmp_path: Path) -> None:
+def test_followed_lines_come_as_they_are_written(tmp_path):
     log = tmp_path / "app.log"
     log.write_text("one two\n")
     with Live(wrapped(FOREGROUND, "encode", "--follow", str(log), "--lines")) as live:
@@ -143,9 +143,7 @@ def test_followed_lines_come_as_they_are_written(tmp_path: Path) -> None:
         ([], b"", []),
     ],
 )
-def test_what_a_signal_leaves_of_the_last_document(
-    tmp_path: Path, args: list[str], data: bytes, expected: list[str]
-) -> None:
+def test_what_a_signal_leaves_of_the_last_document(tmp_path, args, data, expected):
     log, out = tmp_path / "app.log", tmp_path / "out.jsonl"
     log.write_bytes(data)
     args = ["encode", "--follow", str(log), *args, "-o", str(out)]
@@ -158,7 +156,7 @@ def test_what_a_signal_leaves_of_the_last_document(
 # Refusals
 
 
-def test_a_place_in_a_document_is_named(tmp_path: Path) -> None:
+def test_a_place_in_a_document_is_named(tmp_path):
     data = b"one\nt\xffo\n"
     assert "standard input line 2: byte 1 is not UTF-8" in fails("encode", "--lines", stdin=data)
     out = tmp_path / "out.jsonl"
@@ -178,9 +176,7 @@ def test_a_place_in_a_document_is_named(tmp_path: Path) -> None:
         ("zstandard", ["file"], "streamtok[zstd]"),
     ],
 )
-def test_a_missing_library_is_named(
-    tmp_path: Path, library: str, args: list[str], extra: str
-) -> None:
+def test_a_missing_library_is_named(tmp_path, library, args, extra):
     if library == "zstandard" and sys.version_info >= (3, 14):
         pytest.skip("the standard library has zstd")
     (tmp_path / "file").write_bytes(b"\x28\xb5\x2f\xfd" * 10)

@@ -11,7 +11,6 @@ import gzip
 import json
 import os
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ class Looks:
     def __init__(self, path: Path, steps: list[Any], patience: int = 8):
         self.steps = steps
         self.follower = Follower(str(path), interval=0.0)
-        self.follower._sleep = self._look  # type: ignore[method-assign]
+        self.follower._sleep = self._look
         self._patience = patience
         self.data = b""
 
@@ -93,17 +92,17 @@ def log(tmp_path: Path) -> Log:
     return Log(tmp_path)
 
 
-def test_what_was_read_is_truncated(log: Log, tmp_path: Path) -> None:
+def test_what_was_read_is_truncated(log, tmp_path):
     """Without a copy: a gap. A late writer's text is read."""
 
-    def rename_under_its_writer() -> None:
+    def rename_under_its_writer():
         with log.path.open("a") as old:
             log.rotate()
             old.write("late\n")
         log.stamp(tmp_path / "app.log.1")
         log.write("four\n")
 
-    changes: list[Callable[[], object]] = [
+    changes = [
         lambda: os.truncate(log.path, 0),
         lambda: log.write("three, and this is longer than what was there\n", "w"),
         lambda: (log.path.unlink(), log.write("five\n")),
@@ -119,7 +118,7 @@ def test_what_was_read_is_truncated(log: Log, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_next", [False, True])
-def test_a_copy_of_what_was_opened_only_is_read(log: Log, has_next: bool) -> None:
+def test_a_copy_of_what_was_opened_only_is_read(log, has_next):
     """It is copied and truncated between the start and the first read of the log."""
     log.write("one\ntwo\n")
     looks = Looks(log.path, [])
@@ -138,7 +137,7 @@ def test_a_copy_of_what_was_opened_only_is_read(log: Log, has_next: bool) -> Non
 
 
 @pytest.mark.parametrize("is_rotated", [False, True])
-def test_a_symbolic_link_to_a_log(log: Log, tmp_path: Path, is_rotated: bool) -> None:
+def test_a_symbolic_link_to_a_log(log, tmp_path, is_rotated):
     """Files are rotated beside its target; a link to one of them is no other file."""
     link = tmp_path / "links" / "current.log"
     link.parent.mkdir()
@@ -155,11 +154,11 @@ def test_a_symbolic_link_to_a_log(log: Log, tmp_path: Path, is_rotated: bool) ->
         assert Looks(link, []).read(position) == b"more\ntwo\nthree\n"
 
 
-def test_the_rest_of_a_copy_is_read(log: Log) -> None:
+def test_the_rest_of_a_copy_is_read(log):
     """Also where the log has become longer than it was, and begins as it did."""
     copy = log.path.with_name("app.log-20300101")
 
-    def rotate() -> None:
+    def rotate():
         log.write("lines\n")
         copy.write_bytes(log.path.read_bytes())
         log.stamp(copy)
@@ -175,7 +174,7 @@ def test_the_rest_of_a_copy_is_read(log: Log) -> None:
 
 
 @pytest.mark.parametrize("how", ["gone", "cut", "other"])
-def test_what_cannot_be_gone_on_from(log: Log, tmp_path: Path, how: str) -> None:
+def test_what_cannot_be_gone_on_from(log, tmp_path, how):
     log.write("one\ntwo\n")
     first = Looks(log.path, [])
     first.read()
@@ -194,9 +193,7 @@ def test_what_cannot_be_gone_on_from(log: Log, tmp_path: Path, how: str) -> None
             Looks(log.path, []).read(first.follower.position(4))
 
 
-def test_a_gap_names_the_files_that_cannot_be_read(
-    log: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gap_names_the_files_that_cannot_be_read(log, monkeypatch):
     log.write("one\n")
     first = Looks(log.path, [])
     first.read()
@@ -204,7 +201,7 @@ def test_a_gap_names_the_files_that_cannot_be_read(
     denied = str(log.path.with_name("app.log.1"))
     opening = os.open
 
-    def open_all_but_one(path: str, flags: int) -> int:
+    def open_all_but_one(path, flags):
         if path == denied:
             raise PermissionError(errno.EACCES, "Permission denied", path)
         return opening(path, flags)
@@ -216,7 +213,7 @@ def test_a_gap_names_the_files_that_cannot_be_read(
 
 
 @pytest.mark.parametrize("keep", [1, 2, 3])
-def test_the_file_that_was_read_is_deleted(log: Log, keep: int) -> None:
+def test_the_file_that_was_read_is_deleted(log, keep):
     """Nobody can tell whether others came and went, so that is a gap."""
     log.write("zero\n")
     log.write_and_rotate("one\n")
@@ -229,8 +226,8 @@ def test_the_file_that_was_read_is_deleted(log: Log, keep: int) -> None:
             looks.read()
 
 
-def test_other_files_beside_it_are_not_its_text(log: Log, tmp_path: Path) -> None:
-    def rotate() -> None:
+def test_other_files_beside_it_are_not_its_text(log, tmp_path):
+    def rotate():
         log.write_and_rotate("two\n")
         for name in ("app.log.offset", "app.log.lock", "app.log-notes", "app.log.1.tmp~"):
             (tmp_path / name).write_text("no text of the log\n")
@@ -240,8 +237,8 @@ def test_other_files_beside_it_are_not_its_text(log: Log, tmp_path: Path) -> Non
     assert Looks(log.path, [rotate]).read() == b"one\ntwo\n"
 
 
-def test_files_of_one_moment_are_in_the_order_of_their_numbers(log: Log, tmp_path: Path) -> None:
-    def rotate() -> None:
+def test_files_of_one_moment_are_in_the_order_of_their_numbers(log, tmp_path):
+    def rotate():
         log.write_and_rotate(*[f"{i}\n" for i in range(2, 14)], keep=20)
         for path in tmp_path.iterdir():
             os.utime(path, ns=(10**18, 10**18))
@@ -251,7 +248,7 @@ def test_files_of_one_moment_are_in_the_order_of_their_numbers(log: Log, tmp_pat
     assert Looks(log.path, [rotate], 20).read().decode() == expected
 
 
-def test_what_was_packed_before_it_was_read_is_named(log: Log) -> None:
+def test_what_was_packed_before_it_was_read_is_named(log):
     """Whether another file or the rest of this one: unpacked, it is read."""
     log.write("one\n")
     first = Looks(log.path, [])
@@ -268,7 +265,7 @@ def test_what_was_packed_before_it_was_read_is_named(log: Log) -> None:
             )
 
 
-def test_a_copy_that_is_still_being_packed(log: Log) -> None:
+def test_a_copy_that_is_still_being_packed(log):
     """Both files are there until the compressed one is complete."""
     log.write("one\n")
     first = Looks(log.path, [])
@@ -280,21 +277,21 @@ def test_a_copy_that_is_still_being_packed(log: Log) -> None:
     assert Looks(log.path, []).read(first.follower.position(4)) == b"two\nthree\n"
 
 
-def test_text_that_comes_too_late_is_a_gap(log: Log) -> None:
+def test_text_that_comes_too_late_is_a_gap(log):
     """A process writes to the renamed file, while others have begun the new one."""
 
-    def write_late() -> None:
+    def write_late():
         with log.path.with_name("app.log.1").open("a") as file:
             file.write("too late\n")
 
     log.write("one\n")
-    steps: list[Any] = [lambda: log.write_and_rotate("two\n"), *[lambda: None] * 3, write_late]
+    steps = [lambda: log.write_and_rotate("two\n"), *[lambda: None] * 3, write_late]
     with pytest.raises(streamtok.CheckpointError, match=r"9 bytes were written .* its byte 4 "):
         Looks(log.path, [*steps, lambda: log.write("3\n")]).read()
 
 
 @pytest.mark.parametrize("has_log", [False, True])
-def test_what_is_older_than_the_start_is_not_read(log: Log, has_log: bool) -> None:
+def test_what_is_older_than_the_start_is_not_read(log, has_log):
     """Neither at once nor by a process that continues before anything was there."""
     log.write("old\n")
     log.write_and_rotate("old, too\n")
@@ -313,16 +310,14 @@ def test_what_is_older_than_the_start_is_not_read(log: Log, has_log: bool) -> No
 
 
 @pytest.mark.parametrize("call", ["open", "stat", "scandir"])
-def test_rotations_in_the_middle_of_a_look(
-    log: Log, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
+def test_rotations_in_the_middle_of_a_look(log, monkeypatch, call):
     """Each of the next calls of the system comes just after a rotation."""
     texts = [f"{i}\n" for i in range(2, 9)]
     left = list(texts)
     real = getattr(os, call)
     is_rotating = True
 
-    def rotate_first(*args: Any, **more: Any) -> Any:
+    def rotate_first(*args, **more):
         nonlocal is_rotating
         if left and not is_rotating:
             is_rotating = True
@@ -330,7 +325,7 @@ def test_rotations_in_the_middle_of_a_look(
             is_rotating = False
         return real(*args, **more)
 
-    def begin() -> None:
+    def begin():
         nonlocal is_rotating
         log.write_and_rotate("1\n", keep=20)
         is_rotating = False
@@ -342,8 +337,8 @@ def test_rotations_in_the_middle_of_a_look(
     assert found == "0\n1\n" + "".join(texts)
 
 
-def test_a_folder_that_cannot_be_listed(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Any) -> None:
+def test_a_folder_that_cannot_be_listed(log, monkeypatch):
+    def refuse(path):
         raise PermissionError(13, "Permission denied", path)
 
     log.write("one\n")
@@ -352,7 +347,7 @@ def test_a_folder_that_cannot_be_listed(log: Log, monkeypatch: pytest.MonkeyPatc
         Looks(log.path, [lambda: log.write_and_rotate("two\n")]).read()
 
 
-def test_random_logs(tmp_path: Path) -> None:
+def test_random_logs(tmp_path):
     """As `tests/long/followers.py`, in this process: all lines come once, or a gap is named."""
     for seed in range(150):
         error = follow_at_random(seed, tmp_path / str(seed))

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
 
 
 @pytest.mark.parametrize("seed", [7, 5000])
-def test_a_short_run_of_the_driver(tmp_path: Path, seed: int) -> None:
+def test_a_short_run_of_the_driver(tmp_path, seed):
     followers.run_once(seed, tmp_path, steps=5)
 
 
@@ -36,7 +36,7 @@ class Started(followers.Process):
         assert self.text() == text, self.said
 
 
-def test_a_checkpoint_is_made_while_nothing_comes(tmp_path: Path) -> None:
+def test_a_checkpoint_is_made_while_nothing_comes(tmp_path):
     """The lines are in no other file when the process comes back."""
     log = tmp_path / "app.log"
     process = Started(tmp_path)
@@ -59,7 +59,7 @@ def test_a_checkpoint_is_made_while_nothing_comes(tmp_path: Path) -> None:
     assert not process.has_gap
 
 
-def test_a_gap_stops_the_run_and_destroys_nothing(tmp_path: Path) -> None:
+def test_a_gap_stops_the_run_and_destroys_nothing(tmp_path):
     log = tmp_path / "app.log"
     log.write_bytes(b"one\ntwo\nthr")
     process = Started(tmp_path)

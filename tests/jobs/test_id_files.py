@@ -124,7 +124,7 @@ def pieces_of(data: bytes, header: int = 0) -> list[list[object]]:
 
 
 @pytest.mark.parametrize(("chosen", "dtype"), [("u16", "uint16"), ("u32", "uint32")])
-def test_raw_ids_and_their_sidecar(tmp_path: Path, chosen: str, dtype: str) -> None:
+def test_raw_ids_and_their_sidecar(tmp_path, chosen, dtype):
     documents = [[1, 2, 3], [], [50_000]]
     names = write(tmp_path / "a.bin", chosen, documents)
     assert names == ["a.bin", "a.bin.json"]
@@ -143,7 +143,7 @@ def test_raw_ids_and_their_sidecar(tmp_path: Path, chosen: str, dtype: str) -> N
     }
 
 
-def test_a_document_of_many_rows(tmp_path: Path) -> None:
+def test_a_document_of_many_rows(tmp_path):
     rng = np.random.default_rng(1)
     lengths = [3, 2 * ROW_TOKENS + 5, 0, ROW_TOKENS, ROW_TOKENS - 1, 1, 7]
     documents = [rng.integers(0, 50_000, length).tolist() for length in lengths]
@@ -169,14 +169,14 @@ def test_a_document_of_many_rows(tmp_path: Path) -> None:
         (10**11, "100 GT"),
     ],
 )
-def test_metric_is_that_of_humanize(count: int, shown: str) -> None:
+def test_metric_is_that_of_humanize(count, shown):
     assert metric(count) == shown
 
 
 # Shards
 
 
-def test_a_shard_is_published_when_it_is_full(tmp_path: Path) -> None:
+def test_a_shard_is_published_when_it_is_full(tmp_path):
     family = Family("u32", GPT2)
     files = Files(str(tmp_path / "a.u32"), family, shard_tokens=3)
     files.begin()

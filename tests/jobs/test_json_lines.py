@@ -10,7 +10,6 @@ import pytest
 
 from streamtok.errors import DocumentError
 from streamtok.jobs.sources.json_lines import JsonLines
-from streamtok.jobs.sources.records import BadRecord
 from streamtok.jobs.sources.splitters import Documents, Part
 
 from ..conftest import chunked
@@ -41,13 +40,13 @@ SIZES = [1, 3, 50, 1000, 1 << 16]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_line_is_too_long_however_it_comes(size: int) -> None:
+def test_a_line_is_too_long_however_it_comes(size):
     """Also where bad lines are skipped. A line of the largest size is not."""
     row = json.dumps({"t": "x" * 80}).encode()
     most = len(row)
     longer = json.dumps({"t": "y" * 81}).encode()
     much = json.dumps({"t": "z" * 5000}).encode()
-    skipped: list[BadRecord] = []
+    skipped = []
     for lines in ([row, longer, row], [longer], [much, longer, row], [row, much], [b"", longer]):
         for end in (b"\n", b""):
             data = b"\n".join(lines) + end
@@ -64,12 +63,12 @@ def test_a_line_is_too_long_however_it_comes(size: int) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("bad", [b"\xff", b"\xe4\xb8", b"a\x80b", b"\xed\xa0\x80", b"\xf0\x9f"])
-def test_errors_apply_to_json_lines(size: int, bad: bytes) -> None:
+def test_errors_apply_to_json_lines(size, bad):
     """The text is what the field of the decoded line holds."""
     data = b'{"t": "one"}\n{"t": "a ' + bad + b' b", "u": 1}\n{"t": "two"}\n'
     with pytest.raises(DocumentError, match=r"line 2: not UTF-8: byte \d+ .*; --errors replace"):
         read(data, size)
-    skipped: list[BadRecord] = []
+    skipped = []
     found, _ = read(data, size, on_bad=skipped.append)
     assert (found, [one.place for one in skipped]) == (["one", "two"], [{"offset": 13}])
     found, _ = read(data, size, errors="replace", on_bad=skipped.append)
@@ -79,7 +78,7 @@ def test_errors_apply_to_json_lines(size: int, bad: bytes) -> None:
     assert found == ["one", b"a " + bad + b" b", "two"]
 
 
-def test_bytes_outside_of_the_text_are_no_json() -> None:
+def test_bytes_outside_of_the_text_are_no_json():
     for errors in ("replace", "surrogateescape"):
         with pytest.raises(DocumentError, match="line 1: invalid JSON"):
             read(b'\xff{"t": "one"}\n', 100, errors=errors)

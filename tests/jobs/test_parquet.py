@@ -43,7 +43,7 @@ def read(path: str, column: str, **more: Any) -> list[Any]:
     return list(itertools.chain.from_iterable(ParquetTexts(path, column, **more).texts()))
 
 
-def test_a_name_with_a_dot_is_the_column_and_not_the_field(path: str) -> None:
+def test_a_name_with_a_dot_is_the_column_and_not_the_field(path):
     assert read(path, "a.b") == TEXTS
     assert read(path, "last") == TEXTS
     assert read(path, "json") == ['{"a": 1}'] * 300
@@ -52,7 +52,7 @@ def test_a_name_with_a_dot_is_the_column_and_not_the_field(path: str) -> None:
         assert read(path, "last", row=row) == TEXTS[row:]
 
 
-def test_a_row_without_a_text(path: str) -> None:
+def test_a_row_without_a_text(path):
     with pytest.raises(DocumentError, match="row group 0 row 0: no text"):
         read(path, "some")
     assert read(path, "some", on_bad=lambda bad: None) == [t for i, t in enumerate(TEXTS) if i % 3]
@@ -72,20 +72,20 @@ def test_a_row_without_a_text(path: str) -> None:
         ("", "no column ''"),
     ],
 )
-def test_columns_that_are_no_texts(path: str, column: str, message: str) -> None:
+def test_columns_that_are_no_texts(path, column, message):
     with pytest.raises(DocumentError, match=message.replace(".", r"\.")):
         ParquetTexts(path, column)
     error = fails("encode", "--parquet", column, path)
     assert error.startswith(f"{path}: ")
 
 
-def test_every_name_that_a_message_suggests_can_be_read(path: str) -> None:
+def test_every_name_that_a_message_suggests_can_be_read(path):
     message = fails("count", "--parquet", "nothing", path)
     for column in message.partition("the columns of texts are ")[2].split(", "):
         assert len(read(path, column, on_bad=lambda bad: None)) >= 200
 
 
-def test_every_kind_of_text(tmp_path: Path) -> None:
+def test_every_kind_of_text(tmp_path):
     path = str(tmp_path / "a.parquet")
     table = pa.table({
         "large": pa.array(TEXTS, pa.large_string()),
@@ -97,7 +97,7 @@ def test_every_kind_of_text(tmp_path: Path) -> None:
     assert read(path, "binary") == [text.encode() for text in TEXTS]
 
 
-def test_batches_of_about_one_size(tmp_path: Path) -> None:
+def test_batches_of_about_one_size(tmp_path):
     """Long rows one by one, short ones many at a time, also where a dictionary hides their size."""
     path = str(tmp_path / "a.parquet")
     for texts, most in ((["x" * 100_000] * 50, 1), ([f"{i}" * 50_000 for i in range(50)], 1)):
@@ -109,7 +109,7 @@ def test_batches_of_about_one_size(tmp_path: Path) -> None:
     assert max(map(len, ParquetTexts(path, "text").texts())) > 500
 
 
-def test_a_file_without_a_column_of_text(tmp_path: Path) -> None:
+def test_a_file_without_a_column_of_text(tmp_path):
     pq.write_table(pa.table({"n": [1]}), tmp_path / "a")
     with pytest.raises(DocumentError, match="no column 'text'; none has texts"):
         ParquetTexts(str(tmp_path / "a"), "text")
@@ -118,7 +118,7 @@ def test_a_file_without_a_column_of_text(tmp_path: Path) -> None:
         ParquetTexts(str(tmp_path / "b"), "text")
 
 
-def test_texts_that_are_not_utf8(tmp_path: Path) -> None:
+def test_texts_that_are_not_utf8(tmp_path):
     """As in every other input: an error with its place, or what --errors says."""
     enc = streamtok.get_encoding("cl100k_base")
     rows = [b"one", b"t\xffo", b"three"]
@@ -145,7 +145,7 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_every_kind_of_page(tmp_path: Path, settings: dict[str, Any]) -> None:
+def test_every_kind_of_page(tmp_path, settings):
     texts = ["ab" * (i % 7) for i in range(400)] + ["long " * 1_000] * 3 + ["é"] * 50
     path = str(tmp_path / "a.parquet")
     table = pa.table({"text": texts, "n": range(len(texts))})
@@ -153,7 +153,7 @@ def test_every_kind_of_page(tmp_path: Path, settings: dict[str, Any]) -> None:
     assert read(path, "text") == texts
 
 
-def test_a_text_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_too_long(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_texts, "MAX_TEXT", 1000)
     path = str(tmp_path / "a.parquet")
     pq.write_table(pa.table({"text": ["x", "a" * 1001]}), path)
@@ -161,7 +161,7 @@ def test_a_text_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         read(path, "text")
 
 
-def test_damage_is_a_named_error(tmp_path: Path) -> None:
+def test_damage_is_a_named_error(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": TEXTS}), path, write_page_checksum=True)
     sound = path.read_bytes()

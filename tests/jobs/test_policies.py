@@ -87,9 +87,7 @@ PARTS = ["--part-size", "4k", "--task", "0/1"]
 
 @pytest.mark.parametrize("in_parts", [False, True])
 @pytest.mark.parametrize("kind", GOING_ON)
-def test_what_the_message_asks_for_lets_the_run_go_on(
-    kind: str, in_parts: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_message_asks_for_lets_the_run_go_on(kind, in_parts, tmp_path, capsys):
     """And the files are those of a run that had the option from the beginning."""
     data, options, asked, said = GOING_ON[kind]
     if in_parts:  # an error names the place in the part
@@ -126,9 +124,7 @@ def test_what_the_message_asks_for_lets_the_run_go_on(
         (["-e", "p50k_base"], "encoding"),
     ],
 )  # fmt: skip
-def test_what_ids_depend_on_is_refused_by_name(
-    more: list[str], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_ids_depend_on_is_refused_by_name(more, name, tmp_path, capsys):
     data, args, asked, _ = GOING_ON["a bad line"]
     path = tmp_path / "input"
     path.write_bytes(data)
@@ -183,7 +179,7 @@ def logged(path: Path, name: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("packed", ["plain", "gzip"])
-def test_the_log_names_lines_of_the_file(packed: str, tmp_path: Path) -> None:
+def test_the_log_names_lines_of_the_file(packed, tmp_path):
     rng = random.Random(packed)
     data, bad, _ = dirty(rng, 600)
     path = tmp_path / "input"
@@ -203,9 +199,7 @@ def test_the_log_names_lines_of_the_file(packed: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_refused_document_names_its_line(
-    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_document_names_its_line(seed, tmp_path, capsys):
     """In a file, a packed one, a part and standard input; with many threads and with few."""
     rng = random.Random(seed)
     before, _, _ = dirty(rng, rng.choice([0, 7, 500]))
@@ -230,9 +224,7 @@ def test_a_refused_document_names_its_line(
 
 
 @pytest.mark.parametrize("end", [r"\n", r"\n\n", "--"])
-def test_a_refused_document_between_delimiters(
-    end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_document_between_delimiters(end, tmp_path, capsys):
     mark = end.replace(r"\n", "\n")
     texts = ["one", "", "two", "", "", *FINE, "", f"x {TOKEN}", "last"]
     path = tmp_path / "input"
@@ -249,11 +241,11 @@ def test_a_refused_document_between_delimiters(
         assert re.search(f"{path} line [0-9]+ after byte [0-9]+, part ", capsys.readouterr().err)
 
 
-def test_a_row_is_named_by_its_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_is_named_by_its_group(tmp_path, capsys):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "input"
-    texts: list[str | None] = list(FINE)
+    texts = list(FINE)
     texts[7] = texts[120] = texts[121] = None
     texts[217] = f"a {TOKEN}"
     pq.write_table(pa.table({"text": texts}), path, row_group_size=100)
@@ -270,7 +262,7 @@ def test_a_row_is_named_by_its_group(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert logged(tmp_path / "parts" / "skipped.jsonl", path) == places
 
 
-def test_a_run_that_skips_all_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_skips_all_fails(tmp_path, capsys):
     path, out, folder = tmp_path / "input", tmp_path / "out.u16", tmp_path / "parts"
     path.write_bytes(rows(*FINE) + b"{broken\n")
     wrong = [path, "--jsonl", "txet", "--skip-bad-lines"]
@@ -294,7 +286,7 @@ def test_a_run_that_skips_all_fails(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert not (folder / "manifest.jsonl").exists()
 
 
-def test_a_log_of_an_earlier_run_goes(tmp_path: Path) -> None:
+def test_a_log_of_an_earlier_run_goes(tmp_path):
     path, out = tmp_path / "input", tmp_path / "out.u16"
     path.write_bytes(rows("one"))
     log = tmp_path / "out.u16.skipped.jsonl"
@@ -303,7 +295,7 @@ def test_a_log_of_an_earlier_run_goes(tmp_path: Path) -> None:
     assert not log.exists()  # this run has skipped nothing
 
 
-def test_a_task_sums_up_its_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_task_sums_up_its_share(tmp_path, capsys):
     path = tmp_path / "input"
     path.write_bytes(rows(*FINE))
     args = ["encode", *ENC, str(path), "--jsonl", "text", "-o", str(tmp_path / "out"), "--json"]

@@ -33,7 +33,7 @@ def npy(header: str, version: int = 1) -> bytes:
 GOOD = "{'descr': '<u4', 'fortran_order': False, 'shape': (2,), }"
 
 
-def test_npy_of_numpy_and_of_others() -> None:
+def test_npy_of_numpy_and_of_others():
     for dtype in ("<u2", "<u4", ">u4", "<i8", "|u1", ">i2"):
         file = io.BytesIO()
         np.save(file, np.array([1, 2, 120], dtype))
@@ -55,7 +55,7 @@ def test_npy_of_numpy_and_of_others() -> None:
         "__import__('os').getcwd()",
     ],
 )  # fmt: skip
-def test_a_damaged_npy_header_is_a_value_error(header: str) -> None:
+def test_a_damaged_npy_header_is_a_value_error(header):
     with pytest.raises(ValueError, match=r"the npy header says|its header is damaged"):
         read(npy(header), "npy")
 
@@ -72,13 +72,13 @@ def test_a_damaged_npy_header_is_a_value_error(header: str) -> None:
         ("'<M8[ns]'", "(2,)"),
     ],
 )
-def test_npy_that_is_no_row_of_ids(descr: str, shape: str) -> None:
+def test_npy_that_is_no_row_of_ids(descr, shape):
     header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
     with pytest.raises(ValueError, match="one-dimensional array of integers"):
         read(npy(header), "npy")
 
 
-def test_every_damaged_byte_of_an_npy_header() -> None:
+def test_every_damaged_byte_of_an_npy_header():
     """Any change gives ids or a ValueError, without a warning."""
     rng = random.Random(26)
     good = npy(GOOD)
@@ -100,7 +100,7 @@ def test_every_damaged_byte_of_an_npy_header() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1 << 16])
-def test_json_lines_of_ids(size: int) -> None:
+def test_json_lines_of_ids(size):
     rows = [IDS, [], [5], [], IDS[:3]]
     expected = [one for row in rows for one in row]
     plain = "".join(json.dumps({"input_ids": row}) + "\n" for row in rows)
@@ -124,12 +124,12 @@ def test_json_lines_of_ids(size: int) -> None:
     ],
 )
 @pytest.mark.parametrize("size", [1, 3, 1 << 16])
-def test_damaged_json_lines_of_ids(data: bytes, message: str, size: int) -> None:
+def test_damaged_json_lines_of_ids(data, message, size):
     with pytest.raises(ValueError, match=message):
         read(data, "jsonl", size)
 
 
-def test_json_lines_through_a_pipe() -> None:
+def test_json_lines_through_a_pipe():
     text = "hello world\nnaïve 日本語\n".encode()
     for args in ([], ["--lines"]):
         rows = run("encode", "-q", "--format", "jsonl", *args, stdin=text).stdout
@@ -141,7 +141,7 @@ def test_json_lines_through_a_pipe() -> None:
     assert run("decode", "-e", "gpt2", stdin=b"\n" + out).stdout == text
 
 
-def test_a_line_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_has_a_limit(monkeypatch):
     monkeypatch.setattr(id_reader, "_LONGEST_ROW", 1 << 20)
     with pytest.raises(ValueError, match="line 2 has more than 1 MiB"):
         read(b'{"input_ids": []}\n' + b" " * (1 << 20) + b" ", "jsonl")
@@ -150,7 +150,7 @@ def test_a_line_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 # Text
 
 
-def test_text_that_is_none_says_what_is_expected(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_text_that_is_none_says_what_is_expected(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("hello world")
     error = fails("decode", str(path))

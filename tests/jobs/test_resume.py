@@ -42,7 +42,7 @@ def _small_units(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["large blocks on two threads", "text, of standard input"])
-def test_kill_9_of_a_real_process(name: str) -> None:
+def test_kill_9_of_a_real_process(name):
     """Standard input comes slowly, and again from its beginning after each kill."""
     scenario = next(one for one in crash.scenarios(9_000) if one.name == name)
     good = crash.expected(scenario)
@@ -80,7 +80,7 @@ def interrupt(text: Path, out: Path, *more: str) -> None:
     assert not out.exists()
 
 
-def test_a_signal_makes_a_checkpoint(text: Path, tmp_path: Path) -> None:
+def test_a_signal_makes_a_checkpoint(text, tmp_path):
     out = tmp_path / "out.bin"
     command = ["encode", "-o", str(out), "--resume", "--lines", "--checkpoint-every", "1000"]
     with Live(wrapped(f"{FOREGROUND}\n{SMALL}", *command)) as live:
@@ -114,7 +114,7 @@ def line(row: object) -> bytes:
     "body",
     [b"somebody's\n", b"{}\n", line({}), line({"record": 2})],
 )
-def test_a_checkpoint_that_no_run_has_saved(text: Path, tmp_path: Path, body: bytes) -> None:
+def test_a_checkpoint_that_no_run_has_saved(text, tmp_path, body):
     out = tmp_path / "out.bin"
     path = Path(f"{out}.checkpoint")
     path.write_bytes(body)
@@ -123,7 +123,7 @@ def test_a_checkpoint_that_no_run_has_saved(text: Path, tmp_path: Path, body: by
     assert not out.exists()
 
 
-def test_a_damaged_checkpoint(text: Path, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint(text, tmp_path):
     out = tmp_path / "out.bin"
     interrupt(text, out)
     path = tmp_path / "out.bin.checkpoint"
@@ -139,9 +139,7 @@ def test_a_damaged_checkpoint(text: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 10, 500, -1])
-def test_what_is_not_whole_at_the_end_was_never_written(
-    text: Path, tmp_path: Path, size: int
-) -> None:
+def test_what_is_not_whole_at_the_end_was_never_written(text, tmp_path, size):
     out = tmp_path / "out.bin"
     interrupt(text, out)
     path = tmp_path / "out.bin.checkpoint"
@@ -152,7 +150,7 @@ def test_what_is_not_whole_at_the_end_was_never_written(
 
 
 @pytest.mark.parametrize("how", ["gone", "shorter"])
-def test_a_part_that_is_not_there(text: Path, tmp_path: Path, how: str) -> None:
+def test_a_part_that_is_not_there(text, tmp_path, how):
     out = tmp_path / "out.bin"
     interrupt(text, out)
     for part in tmp_path.glob(".streamtok*"):
@@ -167,7 +165,7 @@ def test_a_part_that_is_not_there(text: Path, tmp_path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("is_last", [True, False])
-def test_a_part_of_other_content(text: Path, tmp_path: Path, is_last: bool) -> None:
+def test_a_part_of_other_content(text, tmp_path, is_last):
     """The size alone says nothing: the last piece is compared now, the others by `verify`."""
     out = tmp_path / "out.bin"
     interrupt(text, out)
@@ -213,7 +211,7 @@ def other_names(folder: Path) -> list[tuple[list[str], list[str]]]:
 
 
 @pytest.mark.parametrize("case", range(5))
-def test_two_names_of_one_output_meet(text: Path, tmp_path: Path, case: int) -> None:
+def test_two_names_of_one_output_meet(text, tmp_path, case):
     """While one process writes, the other one is refused before it touches anything."""
     first, second = other_names(tmp_path)[case]
     for one, two in ((first, second), (second, first)):
@@ -241,7 +239,7 @@ def test_two_names_of_one_output_meet(text: Path, tmp_path: Path, case: int) -> 
 
 
 @pytest.mark.parametrize("case", range(5))
-def test_two_names_of_one_output_one_after_the_other(text: Path, tmp_path: Path, case: int) -> None:
+def test_two_names_of_one_output_one_after_the_other(text, tmp_path, case):
     """One stopped, then the other, then both go on: each is right, or says that it cannot be."""
     first, second = other_names(tmp_path)[case]
     command = ["encode", str(text), "-q", "--resume", "--chunk-size", "1k"]
@@ -266,9 +264,7 @@ def test_two_names_of_one_output_one_after_the_other(text: Path, tmp_path: Path,
 
 
 @pytest.mark.parametrize("more", [["--lines"], ["--shard-tokens", "5k", "--format", "megatron"]])
-def test_a_failure_before_the_first_checkpoint_leaves_nothing(
-    tmp_path: Path, more: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_before_the_first_checkpoint_leaves_nothing(tmp_path, more, monkeypatch):
     monkeypatch.setattr(unit_ends, "UNIT", 1 << 25)
     (tmp_path / "text").write_bytes(TEXT + b"\xff\xff")
     command = resumed(tmp_path / "text", tmp_path / "out.bin", "--checkpoint-every", "1000", *more)
@@ -276,7 +272,7 @@ def test_a_failure_before_the_first_checkpoint_leaves_nothing(
     assert left(tmp_path) == set()
 
 
-def test_what_appeared_since_is_not_replaced(text: Path, tmp_path: Path) -> None:
+def test_what_appeared_since_is_not_replaced(text, tmp_path):
     out = tmp_path / "out.bin"
     interrupt(text, out)
     out.write_bytes(b"somebody's only copy")
@@ -287,7 +283,7 @@ def test_what_appeared_since_is_not_replaced(text: Path, tmp_path: Path) -> None
     assert out.read_bytes() == whole(text)
 
 
-def test_the_files_of_a_finished_run_must_be_there(tmp_path: Path) -> None:
+def test_the_files_of_a_finished_run_must_be_there(tmp_path):
     family = Family("npy", About("none", "", 100))
     files = Files(str(tmp_path / "a.npy"), family, is_resumable=True)
     files.begin()
@@ -307,7 +303,7 @@ def test_the_files_of_a_finished_run_must_be_there(tmp_path: Path) -> None:
         files.publish_left(done)
 
 
-def test_other_inputs_are_refused(text: Path, tmp_path: Path) -> None:
+def test_other_inputs_are_refused(text, tmp_path):
     out = tmp_path / "out.bin"
     interrupt(text, out)
     text.write_bytes(TEXT + b"more")
@@ -316,13 +312,13 @@ def test_other_inputs_are_refused(text: Path, tmp_path: Path) -> None:
     assert "the number of inputs has changed from 1 to 2" in error
 
 
-def test_a_device_cannot_be_resumed() -> None:
+def test_a_device_cannot_be_resumed():
     done = run("encode", "--resume", "-o", "/dev/null")
     assert done.returncode == 2
     assert "--resume needs a regular file: give one with -o" in done.stderr.decode()
 
 
-def test_standard_input_must_come_again(tmp_path: Path) -> None:
+def test_standard_input_must_come_again(tmp_path):
     out = tmp_path / "out.bin"
     interrupt_stdin = wrapped(
         LIMIT,

@@ -32,7 +32,7 @@ def sidecar(path: Path) -> dict[str, Any]:
     return found
 
 
-def test_another_encoding_is_an_error_that_names_both(tmp_path: Path) -> None:
+def test_another_encoding_is_an_error_that_names_both(tmp_path):
     out, back = made(tmp_path, "a.npy"), tmp_path / "back"
     error = fails("decode", str(out), "-e", "cl100k_base", "-o", str(back))
     assert f"{out}.json says that the ids are of gpt2 ({GPT2.digest[:16]})" in error
@@ -40,13 +40,13 @@ def test_another_encoding_is_an_error_that_names_both(tmp_path: Path) -> None:
     assert not back.exists()
 
 
-def test_another_format_is_an_error_that_names_both(tmp_path: Path) -> None:
+def test_another_format_is_an_error_that_names_both(tmp_path):
     out = made(tmp_path, "a.bin", encoding="cl100k_base")
     error = fails("decode", str(out), "--format", "npy")
     assert f"{out}.json says that the format is u32, but --format is npy" in error
 
 
-def test_a_vocabulary_of_the_same_name_is_another_encoding(tmp_path: Path) -> None:
+def test_a_vocabulary_of_the_same_name_is_another_encoding(tmp_path):
     out = made(tmp_path, "a.npy")
     row = sidecar(out) | {"vocabulary_sha256": "00" * 32}
     Path(f"{out}.json").write_text(json.dumps(row))
@@ -66,7 +66,7 @@ def test_a_vocabulary_of_the_same_name_is_another_encoding(tmp_path: Path) -> No
         b'{"vocabulary_sha256": "00", "encoding": "gpt2", "tokens": 5, "documents": 1}',
     ],
 )
-def test_a_damaged_sidecar(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_sidecar(tmp_path, damage):
     out = made(tmp_path, "a.npy")
     Path(f"{out}.json").write_bytes(damage)
     error = fails("decode", str(out))
@@ -76,7 +76,7 @@ def test_a_damaged_sidecar(tmp_path: Path, damage: bytes) -> None:
     assert run("decode", str(out), "-e", "gpt2").stdout == TEXT
 
 
-def test_a_sidecar_of_another_file(tmp_path: Path) -> None:
+def test_a_sidecar_of_another_file(tmp_path):
     out = made(tmp_path, "a.u16")
     with out.open("ab") as file:
         file.write(b"\1\0")
@@ -85,7 +85,7 @@ def test_a_sidecar_of_another_file(tmp_path: Path) -> None:
     assert f"{out} has {size} bytes, but {out}.json describes a file of {size - 2}" in error
 
 
-def test_a_link_to_ids(tmp_path: Path) -> None:
+def test_a_link_to_ids(tmp_path):
     """The sidecar is beside the real file, whichever name was used to write or to read it."""
     (tmp_path / "sub").mkdir()
     link = tmp_path / "link.npy"
@@ -99,14 +99,14 @@ def test_a_link_to_ids(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["link.npy", "sub", "text"]
 
 
-def test_json_of_another_kind_is_no_sidecar(tmp_path: Path) -> None:
+def test_json_of_another_kind_is_no_sidecar(tmp_path):
     out = made(tmp_path, "a.npy")
     for other in ({"name": "x"}, [1, 2], "text", None):
         Path(f"{out}.json").write_text(json.dumps(other))
         assert run("decode", str(out), "-e", "gpt2").stdout == TEXT
 
 
-def test_ids_that_the_default_cannot_be(tmp_path: Path) -> None:
+def test_ids_that_the_default_cannot_be(tmp_path):
     """Without a sidecar, the type in npy's header speaks against the default at least."""
     out, back = made(tmp_path, "a.npy"), tmp_path / "back"
     Path(f"{out}.json").unlink()
@@ -117,7 +117,7 @@ def test_ids_that_the_default_cannot_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.npy"])
-def test_ids_are_no_text(tmp_path: Path, name: str) -> None:
+def test_ids_are_no_text(tmp_path, name):
     out = made(tmp_path, name)
     for command in ("encode", "count", "bench"):
         error = fails(command, str(out))
@@ -125,7 +125,7 @@ def test_ids_are_no_text(tmp_path: Path, name: str) -> None:
         assert f"{out}.json says {GPT2.count(TEXT):,} ids of gpt2" in error
 
 
-def test_tables_name_their_encoding(tmp_path: Path) -> None:
+def test_tables_name_their_encoding(tmp_path):
     import pyarrow.parquet as pq
 
     expected = {
@@ -140,7 +140,7 @@ def test_tables_name_their_encoding(tmp_path: Path) -> None:
     assert row == expected
 
 
-def test_an_id_that_is_not_there_names_the_sidecar(tmp_path: Path) -> None:
+def test_an_id_that_is_not_there_names_the_sidecar(tmp_path):
     out = made(tmp_path, "a.npy")
     np.save(out, np.full(GPT2.count(TEXT), 60_000, np.uint16))
     error = fails("decode", str(out))
@@ -150,7 +150,7 @@ def test_an_id_that_is_not_there_names_the_sidecar(tmp_path: Path) -> None:
 # Documents without a mark between them
 
 
-def test_joined_documents_are_said(tmp_path: Path) -> None:
+def test_joined_documents_are_said(tmp_path):
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_bytes(b"hello")
     names = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]

@@ -77,21 +77,19 @@ def read(data: bytes, chosen: str, cuts: list[int] | None = None) -> list[int]:
 
 @pytest.mark.parametrize("chosen", ["u16", "u32", "npy", "text"])
 @given(ids=ID_LISTS, cuts=st.lists(st.integers(0, 10**6), max_size=6))
-def test_what_is_written_reads_back_at_every_cut(
-    chosen: str, ids: list[int], cuts: list[int]
-) -> None:
+def test_what_is_written_reads_back_at_every_cut(chosen, ids, cuts):
     if chosen == "u16":
         ids = [one & 0xFFFF for one in ids]
     assert read(written(ids, chosen, max(ids, default=0)), chosen, cuts) == ids
 
 
 @given(ids=st.lists(st.integers(0, 0xFFFFFFFE), max_size=600))
-def test_text_is_one_id_a_line(ids: list[int]) -> None:
+def test_text_is_one_id_a_line(ids):
     expected = "".join(f"{one}\n" for one in ids).encode()
     assert format_text(np.array(ids, dtype=np.uint32)) == expected
 
 
-def test_text_takes_python_lists() -> None:
+def test_text_takes_python_lists():
     assert read(b"[1, 2,3]\r\n 4\t5", "text") == [1, 2, 3, 4, 5]
 
 
@@ -113,12 +111,12 @@ def test_text_takes_python_lists() -> None:
         (written([1, 2, 3], "npy", 10) + b"\1\0", "npy", "3 ids, but the file has more"),
     ],
 )
-def test_bad_input_is_named(data: bytes, chosen: str, message: str) -> None:
+def test_bad_input_is_named(data, chosen, message):
     with pytest.raises(ValueError, match=message):
         read(data, chosen)
 
 
-def test_position_of_a_bad_byte_is_that_in_the_input() -> None:
+def test_position_of_a_bad_byte_is_that_in_the_input():
     with pytest.raises(ValueError, match="byte 11"):
         read(b"123 456 78 x", "text", [2, 5, 9])
 
@@ -141,17 +139,17 @@ def test_position_of_a_bad_byte_is_that_in_the_input() -> None:
         ("u32", "-", 10, "u32"),
     ],
 )
-def test_format_by_suffix(wanted: str | None, path: str, max_id: int, chosen: str) -> None:
+def test_format_by_suffix(wanted, path, max_id, chosen):
     assert choose_format(wanted, path, max_id) == chosen
 
 
 @pytest.mark.parametrize(("wanted", "path"), [("u16", "-"), (None, "a.u16")])
-def test_u16_must_fit(wanted: str | None, path: str) -> None:
+def test_u16_must_fit(wanted, path):
     with pytest.raises(ValueError, match="this vocabulary has 65536"):
         choose_format(wanted, path, 65_536)
 
 
-def test_npy_needs_a_file() -> None:
+def test_npy_needs_a_file():
     with pytest.raises(ValueError, match="cannot be written to standard output"):
         make_sink(open_output("-"), "npy", 10)
 
@@ -163,7 +161,7 @@ def names(folder: Path) -> list[str]:
     return sorted(os.listdir(folder))
 
 
-def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
+def test_a_file_appears_when_it_is_complete(tmp_path):
     path = tmp_path / "out"
     with open_output(str(path)) as output:
         output.write(b"hello")
@@ -177,7 +175,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit])
-def test_nothing_is_left_after_an_exception(tmp_path: Path, kind: type[BaseException]) -> None:
+def test_nothing_is_left_after_an_exception(tmp_path, kind):
     path = tmp_path / "out"
     path.write_bytes(b"old")
     with pytest.raises(kind), open_output(str(path)) as output:  # noqa: PT012
@@ -187,7 +185,7 @@ def test_nothing_is_left_after_an_exception(tmp_path: Path, kind: type[BaseExcep
     assert names(tmp_path) == ["out"]
 
 
-def test_mode_of_the_old_file_is_kept_and_a_new_one_obeys_the_umask(tmp_path: Path) -> None:
+def test_mode_of_the_old_file_is_kept_and_a_new_one_obeys_the_umask(tmp_path):
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_bytes(b"")
     old.chmod(0o640)
@@ -202,7 +200,7 @@ def test_mode_of_the_old_file_is_kept_and_a_new_one_obeys_the_umask(tmp_path: Pa
     assert stat.S_IMODE(new.stat().st_mode) == 0o640
 
 
-def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_followed(tmp_path):
     (tmp_path / "real").mkdir()
     target, link = tmp_path / "real" / "file", tmp_path / "link"
     target.write_bytes(b"old")
@@ -215,14 +213,14 @@ def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:
     assert target.read_bytes() == b"new"
 
 
-def test_a_name_of_255_bytes(tmp_path: Path) -> None:
+def test_a_name_of_255_bytes(tmp_path):
     path = tmp_path / ("x" * 255)
     with open_output(str(path)) as output:
         output.write(b"x")
     assert path.read_bytes() == b"x"
 
 
-def test_errors_name_the_file_that_the_user_named(tmp_path: Path) -> None:
+def test_errors_name_the_file_that_the_user_named(tmp_path):
     for path, kind in [
         (tmp_path / "no folder" / "out", FileNotFoundError),
         (tmp_path, IsADirectoryError),
@@ -233,7 +231,7 @@ def test_errors_name_the_file_that_the_user_named(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_a_file_that_cannot_be_made_is_not_remembered(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_made_is_not_remembered(tmp_path):
     """What is remembered is removed at exit: a service would remember more and more."""
     missing = os.fspath(tmp_path / "missing" / "out")
     before = set(files._unpublished)
@@ -244,14 +242,14 @@ def test_a_file_that_cannot_be_made_is_not_remembered(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_device_is_written_as_it_is() -> None:
+def test_a_device_is_written_as_it_is():
     with pytest.raises(OSError, match="No space left") as caught:  # noqa: SIM117
         with open_output("/dev/full") as output:
             output.write(b"x")
     assert caught.value.filename == "/dev/full"
 
 
-def test_a_pipe_that_does_not_block_is_waited_for() -> None:
+def test_a_pipe_that_does_not_block_is_waited_for():
     import threading
 
     source, target = os.pipe()
@@ -269,7 +267,7 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("shortest", [0, 1])
-def test_many_documents_at_once_as_json_lines(shortest: int) -> None:
+def test_many_documents_at_once_as_json_lines(shortest):
     """However the ids fall into calls, and whether or not some documents have none."""
     rng = np.random.default_rng(shortest)
     lengths = rng.integers(shortest, 9, 3_000)

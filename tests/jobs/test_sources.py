@@ -22,7 +22,6 @@ import streamtok
 from streamtok.errors import ArchiveError, DocumentError
 from streamtok.jobs.sources.compression import unpack
 from streamtok.jobs.sources.json_lines import JsonLines
-from streamtok.jobs.sources.records import BadRecord
 from streamtok.jobs.sources.splitters import (
     Delimited,
     Documents,
@@ -51,21 +50,21 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("kind", PACK)
 @pytest.mark.parametrize("size", [1, 7, 4096, 1 << 20])
-def test_packed_is_unpacked(kind: str, size: int) -> None:
+def test_packed_is_unpacked(kind, size):
     text = TEXT if size > 7 else TEXT[:2000]
     assert b"".join(unpack(iter(chunked(PACK[kind](text), size)), "x")) == text
 
 
 @pytest.mark.parametrize("kind", PACK)
 @pytest.mark.parametrize("size", [3, 1 << 16])
-def test_members_in_a_row_are_one_text(kind: str, size: int) -> None:
+def test_members_in_a_row_are_one_text(kind, size):
     pack = PACK[kind]
     data = pack(b"one ") + pack(b"") + b"\0" * 8 + pack(TEXT[:5000]) + b"\0" * 4
     assert b"".join(unpack(iter(chunked(data, size)), "x")) == b"one " + TEXT[:5000]
 
 
 @pytest.mark.parametrize("kind", PACK)
-def test_what_is_cut_off_is_never_taken_for_whole(kind: str) -> None:
+def test_what_is_cut_off_is_never_taken_for_whole(kind):
     data = PACK[kind](TEXT[:3000])
     for end in range(11, len(data)):
         with pytest.raises(
@@ -75,7 +74,7 @@ def test_what_is_cut_off_is_never_taken_for_whole(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", PACK)
-def test_damage_is_named(kind: str) -> None:
+def test_damage_is_named(kind):
     data = bytearray(PACK[kind](TEXT))
     data[len(data) // 2] ^= 0xFF
     with pytest.raises(ArchiveError, match=rf"x: damaged {kind} data near byte \d+"):
@@ -83,7 +82,7 @@ def test_damage_is_named(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", PACK)
-def test_what_follows_a_member_must_be_one(kind: str) -> None:
+def test_what_follows_a_member_must_be_one(kind):
     data = PACK[kind](b"one")
     with pytest.raises(ArchiveError, match=rf"byte {len(data)}: expected {kind} data or the end"):
         list(unpack(iter([data + b"and some text"]), "x"))
@@ -108,13 +107,13 @@ def test_what_follows_a_member_must_be_one(kind: str) -> None:
         b"_*",
     ],
 )
-def test_what_only_begins_like_packed_is_text(text: bytes) -> None:
+def test_what_only_begins_like_packed_is_text(text):
     for size in (1, 100):
         assert b"".join(unpack(iter(chunked(text, size)), "x")) == text
 
 
-def test_no_more_is_read_than_is_needed_to_tell() -> None:
-    def live() -> Iterator[bytes]:
+def test_no_more_is_read_than_is_needed_to_tell():
+    def live():
         yield b"h"
         raise AssertionError("the next block may never come")
 
@@ -122,7 +121,7 @@ def test_no_more_is_read_than_is_needed_to_tell() -> None:
 
 
 @pytest.mark.parametrize("kind", PACK)
-def test_a_bomb_is_unpacked_bit_by_bit(kind: str) -> None:
+def test_a_bomb_is_unpacked_bit_by_bit(kind):
     data = PACK[kind](bytes(30_000_000))
     sizes = [len(block) for block in unpack(iter(chunked(data, 1 << 16)), "x")]
     assert sum(sizes) == 30_000_000
@@ -173,7 +172,7 @@ def documents_of(splitter: Splitter, blocks: Iterator[bytes]) -> list[bytes | st
     delimiter=st.sampled_from([b"\n", b"--", b"ab", b"aab", b"-\n-", b"abab", b"\n\n"]),
     size=st.integers(1, 9),
 )
-def test_delimited_is_split(data: bytes, delimiter: bytes, size: int) -> None:
+def test_delimited_is_split(data, delimiter, size):
     expected = data.split(delimiter)
     if not expected[-1]:
         expected.pop()
@@ -183,7 +182,7 @@ def test_delimited_is_split(data: bytes, delimiter: bytes, size: int) -> None:
 
 
 @given(data=st.binary(max_size=30).map(lambda b: bytes(b"ab-\n"[x % 4] for x in b)), at=st.data())
-def test_a_new_splitter_goes_on(data: bytes, at: st.DataObject) -> None:
+def test_a_new_splitter_goes_on(data, at):
     place = at.draw(st.integers(0, len(data)))
     first = Delimited(b"ab-")
     parts = one_by_one(first.split(data[:place]))
@@ -192,14 +191,14 @@ def test_a_new_splitter_goes_on(data: bytes, at: st.DataObject) -> None:
     parts += one_by_one(second.split(data[first.consumed :]) + second.finish())
     whole = Delimited(b"ab-")
     expected = documents_of(whole, iter([data]))
-    found = b"".join(b"%s%s" % (text, b"|" if end else b"") for text, end in parts)  # type: ignore[str-bytes-safe]
+    found = b"".join(b"%s%s" % (text, b"|" if end else b"") for text, end in parts)
     assert found.split(b"|")[:-1] == expected
     assert (second.consumed, second.records, second.crc) == (
         whole.consumed, whole.records, whole.crc
     )  # fmt: skip
 
 
-def test_whole_is_one_document_even_when_empty() -> None:
+def test_whole_is_one_document_even_when_empty():
     assert documents_of(Whole(), iter([b"a", b"b"])) == [b"ab"]
     assert Whole().finish() == [(b"", True)]
 
@@ -209,13 +208,13 @@ def as_text(found: list[bytes | str]) -> list[str]:
     return [one.decode() if isinstance(one, bytes) else one for one in found]
 
 
-def test_texts_together() -> None:
+def test_texts_together():
     for texts in (["a", "", "é\U0001f389\n"], ["", ""], ["x" * 1000] * 1000):
         (part,) = together(texts)
         assert isinstance(part, Documents)
         assert [one.decode() for one in part.texts()] == texts
         assert part.number == len(texts)
-    lone: list[list[Any]] = [
+    lone = [
         [], ["one"], ["a\0b", "c"], ["\0", ""], [b"\xff", b""], ["a", b"b"],
         ["x" * 600_000] * 2,
     ]  # fmt: skip
@@ -225,7 +224,7 @@ def test_texts_together() -> None:
 
 @settings(max_examples=50)
 @given(texts=st.lists(st.text(max_size=20), max_size=8), size=st.integers(1, 200))
-def test_json_lines(texts: list[str], size: int) -> None:
+def test_json_lines(texts, size):
     rows = [json.dumps({"id": 1, "a": {"b": [text]}}) for text in texts]
     data = "\r\n".join(rows).encode() + b"\n \n\n"
     assert as_text(documents_of(JsonLines("a.b.0", "x"), chunked(data, size))) == texts
@@ -252,11 +251,11 @@ def test_json_lines(texts: list[str], size: int) -> None:
         (b"[" * 100_000, "nested too deeply|no JSON"),
     ],
 )
-def test_a_bad_line_is_named_or_counted(line: bytes, message: str) -> None:
+def test_a_bad_line_is_named_or_counted(line, message):
     data = b'{"text": "one"}\n' + line + b'\n{"text": "two"}\n'
     with pytest.raises(DocumentError, match=rf"^rows line 2: .*({message})"):
         documents_of(JsonLines("text", "rows"), iter([data]))
-    bad: list[BadRecord] = []
+    bad = []
     splitter = JsonLines("text", "rows", on_bad=bad.append)
     assert as_text(documents_of(splitter, chunked(data, 5))) == ["one", "two"]
     assert [one.place for one in bad] == [{"offset": 16}]
@@ -282,11 +281,11 @@ ODD_LINES = [
     field=st.sampled_from(["t", "t.u", "t.1", "u"]),
     size=st.sampled_from([7, 100, 10_000]),
 )
-def test_json_lines_fast_and_slow(lines: list[str], field: str, size: int) -> None:
+def test_json_lines_fast_and_slow(lines, field, size):
     """What is read without looking twice is what is read line by line, errors and counts too."""
 
     class Slow(JsonLines):
-        def _add_fast(self, texts: list[str | bytes], lines: str) -> None:
+        def _add_fast(self, texts, lines):
             for line in lines.split("\n"):
                 self._add(texts, line.encode())
 
@@ -294,10 +293,10 @@ def test_json_lines_fast_and_slow(lines: list[str], field: str, size: int) -> No
     for skips in (False, True):
         found = []
         for kind in (JsonLines, Slow):
-            bad: list[BadRecord] = []
+            bad = []
             splitter = kind(field, "rows", on_bad=bad.append if skips else None)
             try:
-                texts: Any = as_text(documents_of(splitter, chunked(data, size)))
+                texts = as_text(documents_of(splitter, chunked(data, size)))
             except DocumentError as error:
                 texts = str(error)
             skipped = [(one.place, one.reason) for one in bad]
@@ -315,12 +314,12 @@ def test_json_lines_fast_and_slow(lines: list[str], field: str, size: int) -> No
         ("é", "é".encode()),
     ],
 )
-def test_unescape(typed: str, meant: bytes) -> None:
+def test_unescape(typed, meant):
     assert unescape(typed) == meant
 
 
 @pytest.mark.parametrize("typed", ["\\", r"\q", r"\x", r"\x1", r"\xgg", r"\x 1"])
-def test_unescape_refuses(typed: str) -> None:
+def test_unescape_refuses(typed):
     with pytest.raises(ValueError, match=r"escape|hexadecimal"):
         unescape(typed)
 
@@ -354,30 +353,30 @@ class Live(io.RawIOBase):
     ],
     ids=["BytesIO", "BufferedReader", "RawIOBase", "StringIO", "gzip", "iterator", "list"],
 )
-def test_iterencode_takes_what_gives_text(make: Callable[[], Any]) -> None:
+def test_iterencode_takes_what_gives_text(make):
     enc = streamtok.get_encoding("cl100k_base")
     whole = enc.encode(TEXT)
     assert [one for ids in enc.iterencode(make()) for one in ids] == whole
 
-    async def collect() -> list[int]:
+    async def collect():
         return [one async for ids in enc.aiterencode(make()) for one in ids]
 
     assert asyncio.run(collect()) == whole
 
 
-def test_aiterencode_takes_stream_readers_and_async_iterators() -> None:
+def test_aiterencode_takes_stream_readers_and_async_iterators():
     enc = streamtok.get_encoding("cl100k_base")
 
-    async def main() -> None:
+    async def main():
         reader = asyncio.StreamReader(limit=1000)  # a line of this text is longer
 
-        async def feed() -> None:
+        async def feed():
             for chunk in chunked(TEXT, 5000):
                 reader.feed_data(chunk)
                 await asyncio.sleep(0)
             reader.feed_eof()
 
-        async def chunks() -> Any:
+        async def chunks():
             for chunk in chunked(TEXT, 5000):
                 yield chunk
 

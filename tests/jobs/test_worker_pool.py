@@ -8,9 +8,7 @@ import random
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,14 +56,12 @@ def made(tmp_path: Path, path: Path, name: str, *more: str) -> dict[str, bytes]:
     return contents(folder)
 
 
-def test_workers_that_are_killed(
-    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_that_are_killed(lines, tmp_path, monkeypatch):
     whole = made(tmp_path, lines, "whole", "--lines")
     events = worker_pool._Answer.events
     kills = 0
 
-    def killing(answer: Any) -> Iterator[Any]:
+    def killing(answer):
         nonlocal kills
         if kills < 4 and answer._ready > answer._given:
             kills += 1
@@ -81,9 +77,7 @@ def test_workers_that_are_killed(
     assert not children()
 
 
-def test_a_span_that_kills_its_workers(
-    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_a_span_that_kills_its_workers(lines, tmp_path, monkeypatch, capsys):
     dying = "import os, sys; os.read(int(sys.argv[1]), 9); os.kill(os.getpid(), 9)"
     monkeypatch.setattr(worker_pool, "_PROGRAM", dying)
     assert encode(lines, tmp_path / "out.npy", "--lines", "--workers", "2") == 1
@@ -100,7 +94,7 @@ def test_a_span_that_kills_its_workers(
         (b'{"text": "a\xff"}', "not UTF-8"),
     ],
 )
-def test_an_error_names_the_line(tmp_path: Path, bad: bytes, said: str, capsys: Any) -> None:
+def test_an_error_names_the_line(tmp_path, bad, said, capsys):
     good = b'{"text": "some words of a line"}\n'
     path = tmp_path / "in.jsonl"
     path.write_bytes(good * 700 + bad + b"\n" + good * 300)
@@ -116,9 +110,7 @@ def test_an_error_names_the_line(tmp_path: Path, bad: bytes, said: str, capsys: 
         assert not out.exists()
 
 
-def test_answers_go_to_temporary_files_and_wait(
-    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_go_to_temporary_files_and_wait(lines, tmp_path, monkeypatch):
     whole = made(tmp_path, lines, "whole", "--lines")
     monkeypatch.setattr(worker_pool, "_IN_MEMORY", 100)
     monkeypatch.setattr(worker_pool, "_IN_FILES", 2000)  # the first span only, mostly
@@ -126,7 +118,7 @@ def test_answers_go_to_temporary_files_and_wait(
 
 
 @pytest.mark.parametrize("size", [UNIT, 5 * UNIT])
-def test_a_word_longer_than_a_unit(tmp_path: Path, size: int) -> None:
+def test_a_word_longer_than_a_unit(tmp_path, size):
     path = tmp_path / "in.txt"
     path.write_text("ab " * 1500 + "x" * size + " ab" * 1500)
     whole = made(tmp_path, path, "whole")
@@ -135,7 +127,7 @@ def test_a_word_longer_than_a_unit(tmp_path: Path, size: int) -> None:
     assert len(pieces) <= 1 + (path.stat().st_size - size) // UNIT + 1
 
 
-def test_workers_go_on_from_a_mark_inside_a_text_that_is_changed(tmp_path: Path) -> None:
+def test_workers_go_on_from_a_mark_inside_a_text_that_is_changed(tmp_path):
     """One process made the mark; what it held is part of the span that a worker gets."""
     vocab = {chr(code): code - 32 for code in range(32, 127)} | {"\u00e9": 95, "ab": 96}
     tokenizer = {

@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
     return Threads(monkeypatch)
 
 
-def test_jobs_are_done_in_order(threads: Threads) -> None:
+def test_jobs_are_done_in_order(threads):
     writer, done = WriterThread(limit=50), []
     for i in range(500):
         writer.submit(lambda i=i: done.append(i), 10)
@@ -48,10 +47,10 @@ def test_jobs_are_done_in_order(threads: Threads) -> None:
     assert threads.left() == 0
 
 
-def test_no_more_waits_than_the_limit() -> None:
+def test_no_more_waits_than_the_limit():
     writer, gate, begun = WriterThread(limit=100), threading.Event(), []
 
-    def feed() -> None:
+    def feed():
         for i in range(20):
             writer.submit(lambda: bool(gate.wait()), 10)
             begun.append(i)
@@ -71,10 +70,10 @@ def test_no_more_waits_than_the_limit() -> None:
 
 
 @pytest.mark.parametrize("later", ["do", "wait"])
-def test_an_error_is_raised_by_what_comes_next(later: str, threads: Threads) -> None:
+def test_an_error_is_raised_by_what_comes_next(later, threads):
     writer, done = WriterThread(), []
 
-    def fail() -> None:
+    def fail():
         raise OSError(errno.ENOSPC, "full", "name")
 
     writer.submit(lambda: done.append(1), 1)
@@ -92,10 +91,10 @@ def test_an_error_is_raised_by_what_comes_next(later: str, threads: Threads) -> 
     assert threads.left() == 0
 
 
-def test_who_waits_for_room_hears_of_an_error() -> None:
+def test_who_waits_for_room_hears_of_an_error():
     writer, gate = WriterThread(limit=0), threading.Event()
 
-    def fail() -> None:
+    def fail():
         gate.wait()
         raise OSError("full")
 
@@ -106,10 +105,10 @@ def test_who_waits_for_room_hears_of_an_error() -> None:
     writer.close()
 
 
-def test_close_drops_what_has_not_begun(threads: Threads) -> None:
+def test_close_drops_what_has_not_begun(threads):
     writer, gate, begun, done = WriterThread(), threading.Event(), threading.Event(), []
 
-    def first() -> None:
+    def first():
         begun.set()
         gate.wait()
         done.append(1)
@@ -124,11 +123,11 @@ def test_close_drops_what_has_not_begun(threads: Threads) -> None:
 
 
 @POSIX
-def test_a_signal_while_waiting(monkeypatch: pytest.MonkeyPatch, threads: Threads) -> None:
+def test_a_signal_while_waiting(monkeypatch, threads):
     class Stop(BaseException):
         pass
 
-    def stop(*_: object) -> None:
+    def stop(*_):
         gate.set()
         raise Stop
 
@@ -145,12 +144,12 @@ def test_a_signal_while_waiting(monkeypatch: pytest.MonkeyPatch, threads: Thread
     assert threads.left() == 0
 
 
-def test_small_jobs_do_not_wake_a_sleeping_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_jobs_do_not_wake_a_sleeping_thread(monkeypatch):
     """They are done with the next large one, or when somebody waits."""
     writer, done = WriterThread(), []
     writer.submit(lambda: done.append(0), 1)
     writer.wait()  # now the thread sleeps, or is about to
-    woken: list[bool] = []
+    woken = []
     real = writer._changed.notify_all
     monkeypatch.setattr(
         writer._changed,
@@ -173,9 +172,7 @@ def test_small_jobs_do_not_wake_a_sleeping_thread(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("start", [refused, stillborn])
-def test_without_a_thread_jobs_are_done_at_once(
-    monkeypatch: pytest.MonkeyPatch, start: Any
-) -> None:
+def test_without_a_thread_jobs_are_done_at_once(monkeypatch, start):
     monkeypatch.setattr(thread_module, "start_new_thread", start)
     monkeypatch.setattr(thread_module, "_PATIENCE", 0.01)
     writer, done = WriterThread(), []
@@ -208,15 +205,15 @@ def failing(after: int, error: BaseException) -> Callable[..., int]:
 @pytest.mark.parametrize("chosen", ["u32", "npy", "megatron", "datatrove", "jsonl", "parquet"])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EIO])
 def test_a_failing_write_names_the_file_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, number: int, threads: Threads
-) -> None:
+    tmp_path, monkeypatch, chosen, number, threads
+):
     path = tmp_path / "a.x"
     monkeypatch.setattr(os, "write", failing(50_000, OSError(number, os.strerror(number))))
     family = Family(chosen, ABOUT)
     files = Files(str(path), family)
     files.begin()
 
-    def feed() -> None:
+    def feed():
         for _ in range(50):
             files.append(family.form(BLOCK, np.array([len(BLOCK)])))
         files.finish()
@@ -233,20 +230,18 @@ def test_a_failing_write_names_the_file_and_leaves_nothing(
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="no other system is asked")
-def test_the_disk_is_asked_for_every_byte_once_while_the_file_grows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Threads
-) -> None:
-    asked: dict[str, list[tuple[int, int]]] = {}
-    synced: list[int] = []
+def test_the_disk_is_asked_for_every_byte_once_while_the_file_grows(tmp_path, monkeypatch, threads):
+    asked = {}
+    synced = []
     real = os.fsync
 
-    def advise(fd: int, at: int, size: int, kind: int) -> None:
+    def advise(fd, at, size, kind):
         assert threading.current_thread() is not threading.main_thread()
         assert kind == os.POSIX_FADV_DONTNEED
         asked.setdefault(os.readlink(f"/proc/self/fd/{fd}"), []).append((at, size))
         raise OSError(errno.EINVAL, "no such advice here")  # which is no matter
 
-    def fsync(fd: int) -> None:
+    def fsync(fd):
         synced.append(fd)
         real(fd)
 

@@ -18,7 +18,7 @@ def said(monkeypatch: pytest.MonkeyPatch, capsys: Any, *arguments: str) -> tuple
     return code, capsys.readouterr().out
 
 
-def test_rounds(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_rounds(monkeypatch, capsys):
     code, out = said(monkeypatch, capsys, "cuts", "--rounds", "2", "--seed", "3")
     assert code == 0
     assert " cuts " in out
@@ -26,10 +26,8 @@ def test_rounds(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize(("code", "how"), [(-9, "SIGKILL"), (1, "exit code 1")])
-def test_a_crash_and_a_difference(
-    monkeypatch: pytest.MonkeyPatch, capsys: Any, code: int, how: str
-) -> None:
-    def lines_of(arguments: list[str]) -> Any:
+def test_a_crash_and_a_difference(monkeypatch, capsys, code, how):
+    def lines_of(arguments):
         yield from ["round 17\n", "DIFFERENCE: of something\n"]
         steps = [parsed(one.partition("=")[2]) for one in arguments if one.startswith("--steps=")]
         yield code if not steps or 3 in steps[0] else 0
@@ -56,8 +54,8 @@ class Third(Machine):
         assert self.n_bad < 3, "three"
 
 
-def test_few_steps_are_enough(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    def fails(steps: Any) -> bool:
+def test_few_steps_are_enough(monkeypatch, capsys):
+    def fails(steps):
         try:
             run_machine(Third, 5, steps)
         except AssertionError:

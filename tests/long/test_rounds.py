@@ -23,6 +23,6 @@ ROUNDS |= {f"files, {n}": functools.partial(encoded_files.one_round, n) for n in
 
 
 @pytest.mark.parametrize("name", ROUNDS)
-def test_round(name: str) -> None:
+def test_round(name):
     counts = ROUNDS[name]()
     assert not name.startswith("calls") or counts["answers"] > 20

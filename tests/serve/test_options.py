@@ -62,9 +62,7 @@ def started(monkeypatch: pytest.MonkeyPatch, *args: str) -> tuple[int, dict[str,
 
 @pytest.mark.parametrize("service", ["socket", "http"])
 @pytest.mark.parametrize("option", options())
-def test_an_option(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str, service: str
-) -> None:
+def test_an_option(monkeypatch, capsys, option, service):
     value, services = OPTIONS[option]
     if option == "--http":
         assert started(monkeypatch)[1].keys() != started(monkeypatch, option)[1].keys()
@@ -86,9 +84,7 @@ def test_an_option(
 
 
 @pytest.mark.parametrize("given", ["", "a:80", "*", "a,,b", "http://a", "a b", "a,"])
-def test_names_that_no_host_header_can_have(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str
-) -> None:
+def test_names_that_no_host_header_can_have(monkeypatch, capsys, given):
     with pytest.raises(SystemExit):
         started(monkeypatch, "--http", "--hosts", given)
     assert "names without ports" in capsys.readouterr().err

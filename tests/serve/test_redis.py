@@ -10,7 +10,6 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,7 +110,7 @@ def make_consumer(client: redis.Redis, name: str, **settings: Any) -> Any:
 
 def add(client: redis.Redis, entries: list[Entry], first: int = 1) -> None:
     for i, entry in enumerate(entries, first):
-        client.xadd(KEY, entry, id=f"{i}-1")  # type: ignore[arg-type]
+        client.xadd(KEY, entry, id=f"{i}-1")
 
 
 def some_entries(count: int, seed: int = 1) -> list[Entry]:
@@ -147,24 +146,22 @@ class Died(BaseException):
 
 @pytest.mark.parametrize("point", ["delivered", "encoded", "before", "after", "connection"])
 @pytest.mark.parametrize("nth", [1, 7])
-def test_death_at_each_point(
-    client: redis.Redis, monkeypatch: pytest.MonkeyPatch, point: str, nth: int
-) -> None:
+def test_death_at_each_point(client, monkeypatch, point, nth):
     """Between delivery and the end of the nth transaction; the next consumer takes over."""
     entries = some_entries(60)
     add(client, entries)
     calls = itertools.count(1)
     execute, multi = Pipeline.execute, Pipeline.multi
 
-    def die_at(now: str) -> None:
+    def die_at(now):
         if point == now and next(calls) == nth:
             raise Died
 
-    def patched_multi(self: Any) -> None:
+    def patched_multi(self):
         die_at("encoded")
         multi(self)
 
-    def patched_execute(self: Any, *args: Any, **settings: Any) -> Any:
+    def patched_execute(self, *args, **settings):
         die_at("before")
         result = execute(self, *args, **settings)
         die_at("after")
@@ -189,12 +186,12 @@ def test_death_at_each_point(
     check(client, entries)
 
 
-def test_deliveries_in_any_order(client: redis.Redis) -> None:
+def test_deliveries_in_any_order(client):
     rng = random.Random(1)
     entries = some_entries(120)
     add(client, entries)
     members = [make_consumer(client, f"member {i}") for i in range(4)]
-    held: list[tuple[Any, list[bytes]]] = []
+    held = []
     for _ in range(0, 120, 6):
         member = rng.choice(members)
         held.append((member, deliver(member, 6)))
@@ -209,7 +206,7 @@ def test_deliveries_in_any_order(client: redis.Redis) -> None:
     check(client, entries)
 
 
-def test_text_that_was_deleted_is_missed(client: redis.Redis) -> None:
+def test_text_that_was_deleted_is_missed(client):
     add(client, some_entries(10))
     dead, heir = make_consumer(client, "dead"), make_consumer(client, "heir")
     deliver(dead, 10)
@@ -222,13 +219,13 @@ def test_text_that_was_deleted_is_missed(client: redis.Redis) -> None:
 # The documentation
 
 
-def test_the_recipe(port: int, client: redis.Redis, tmp_path: Path) -> None:
+def test_the_recipe(port, client, tmp_path):
     need("bash", "redis-cli")
     shutil.copy(DOCS / "redis_consumer.py", tmp_path)
     [(script, shown)] = blocks("redis.md", "sh")
     assert run_shell(script.replace("6379", str(port)), tmp_path) == shown
     [(code, _)] = blocks("redis.md", "python")
-    names: dict = {}
+    names = {}
     exec(code.replace("6379", str(port)), names)
     assert names["ids"].tolist() == [15339, 1917]
     names["client"].close()

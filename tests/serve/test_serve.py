@@ -10,12 +10,9 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-import streamtok
 from streamtok.serve import ERROR_MARK, serve
 
 from ..serve_clients import (
@@ -38,13 +35,11 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and sig
 
 @pytest.mark.parametrize("door", ["tcp", "unix"])
 @pytest.mark.parametrize("format", ["text", "u32"])
-def test_several_clients_at_once(
-    enc: streamtok.Encoding, tmp_path: Path, door: str, format: Any
-) -> None:
+def test_several_clients_at_once(enc, tmp_path, door, format):
     texts = [make_text(size, size) for size in (0, 1, 100, 5_000, 20_000, 60_000)]
 
-    async def test() -> None:
-        where: dict[str, Any] = {"port": 0} if door == "tcp" else {"path": str(tmp_path / "s")}
+    async def test():
+        where = {"port": 0} if door == "tcp" else {"path": str(tmp_path / "s")}
         async with await serve(enc, format=format, **where) as server:
             answers = await asyncio.gather(
                 *(talk(server, text, seed) for seed, text in enumerate(texts))
@@ -55,12 +50,12 @@ def test_several_clients_at_once(
     go(test)
 
 
-def test_ids_come_before_the_client_ends(enc: streamtok.Encoding) -> None:
-    async def test() -> None:
+def test_ids_come_before_the_client_ends(enc):
+    async def test():
         async with await serve(enc, port=0) as server:
             reader, writer = await open_client(server)
             sent = b""
-            got: list[int] = []
+            got = []
             for i in range(3):
                 line = f"line {i} of the log\n".encode()
                 writer.write(line)
@@ -88,10 +83,8 @@ def test_ids_come_before_the_client_ends(enc: streamtok.Encoding) -> None:
         (b"hello world <|endoftext|>", b"special token '<|endoftext|>' at byte 12"),
     ],
 )
-def test_what_is_wrong_is_told_in_the_channel(
-    enc: streamtok.Encoding, data: bytes, message: bytes
-) -> None:
-    async def test() -> None:
+def test_what_is_wrong_is_told_in_the_channel(enc, data, message):
+    async def test():
         async with await serve(enc, port=0) as server:
             answer = await talk(server, data)
             *ids, last = answer.splitlines()
@@ -108,8 +101,8 @@ def test_what_is_wrong_is_told_in_the_channel(
     go(test)
 
 
-def test_a_client_that_says_nothing_more_is_told_and_dropped(enc: streamtok.Encoding) -> None:
-    async def test() -> None:
+def test_a_client_that_says_nothing_more_is_told_and_dropped(enc):
+    async def test():
         async with await serve(enc, port=0, idle_timeout=0.2) as server:
             reader, writer = await open_client(server)
             writer.write(b"hello world")
@@ -126,15 +119,13 @@ def test_a_client_that_says_nothing_more_is_told_and_dropped(enc: streamtok.Enco
 # Unix sockets
 
 
-def test_a_stale_socket_is_replaced_and_a_live_one_is_not(
-    enc: streamtok.Encoding, tmp_path: Path
-) -> None:
+def test_a_stale_socket_is_replaced_and_a_live_one_is_not(enc, tmp_path):
     path = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
         dead.listen()
 
-    async def test() -> None:
+    async def test():
         async with await serve(enc, path=str(path)) as server:
             with pytest.raises(OSError, match="another server is listening here"):
                 await serve(enc, path=str(path))
@@ -143,10 +134,10 @@ def test_a_stale_socket_is_replaced_and_a_live_one_is_not(
     go(test)
 
 
-def test_what_cannot_be_served(enc: streamtok.Encoding, tmp_path: Path) -> None:
-    async def test() -> None:
+def test_what_cannot_be_served(enc, tmp_path):
+    async def test():
         with pytest.raises(ValueError, match="format must be 'text' or 'u32'"):
-            await serve(enc, port=0, format="json")  # type: ignore[arg-type]
+            await serve(enc, port=0, format="json")
         with pytest.raises(FileNotFoundError):
             await serve(enc, path=str(tmp_path / "no folder" / "s"))
         with pytest.raises(OSError, match="too long"):
@@ -158,7 +149,7 @@ def test_what_cannot_be_served(enc: streamtok.Encoding, tmp_path: Path) -> None:
 # The command
 
 
-def test_the_command_on_tcp() -> None:
+def test_the_command_on_tcp():
     args = ["--tcp", "127.0.0.1:0", "-e", "gpt2", "--format", "u32", "--metrics", "127.0.0.1:0"]
     with command(*args) as (process, address):
         assert process.stderr
@@ -186,7 +177,7 @@ def test_the_command_on_tcp() -> None:
 
 
 @pytest.mark.parametrize("option", ["--tcp", "--metrics"])
-def test_an_address_in_use(tmp_path: Path, option: str) -> None:
+def test_an_address_in_use(tmp_path, option):
     """One line, and nothing is left behind: the service does not run without its metrics."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"

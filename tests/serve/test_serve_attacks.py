@@ -11,12 +11,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-import streamtok
 from streamtok.serve import serve
 from streamtok.serve.listening import open_unix, remove_unix
 from streamtok.serve.log import Log
@@ -45,7 +42,7 @@ def ask(address: str, text: bytes = b"hello") -> bytes:
 
 
 @LINUX
-def test_out_of_descriptors_clients_wait(tmp_path: Path) -> None:
+def test_out_of_descriptors_clients_wait(tmp_path):
     """The limit is lowered under the running service: clients wait, and are served later."""
     import resource
 
@@ -91,7 +88,7 @@ def full_pipe() -> Iterator[int]:
         os.close(writing)
 
 
-def test_a_full_pipe_on_standard_error_stops_nothing(tmp_path: Path) -> None:
+def test_a_full_pipe_on_standard_error_stops_nothing(tmp_path):
     path = tmp_path / "s"
     with full_pipe() as pipe:
         process = subprocess.Popen([*COMMAND, "--unix", str(path)], stderr=pipe, env=ENV)
@@ -115,14 +112,14 @@ def test_a_full_pipe_on_standard_error_stops_nothing(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_what_asyncio_complains_of_goes_to_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_asyncio_complains_of_goes_to_the_log(monkeypatch):
     """One traceback, and not the thousand that an attacker can cause; and only meanwhile."""
-    written: list[str] = []
+    written = []
     monkeypatch.setattr(Log, "say", lambda self, text: written.append(text))
     logger = logging.getLogger("asyncio")
     handlers, propagate = list(logger.handlers), logger.propagate
 
-    async def test() -> None:
+    async def test():
         loop = asyncio.get_running_loop()
         for _ in range(1000):
             error = ValueError("no good")
@@ -136,20 +133,20 @@ def test_what_asyncio_complains_of_goes_to_the_log(monkeypatch: pytest.MonkeyPat
     assert len(written) < 30  # one a second
 
 
-def test_a_failure_in_the_server_is_told(enc: streamtok.Encoding) -> None:
+def test_a_failure_in_the_server_is_told(enc):
     """The client hears that, the log hears what, and the others are served."""
-    heard: list[dict[str, Any]] = []
+    heard = []
 
-    async def test() -> None:
+    async def test():
         asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
         async with await serve(enc, port=0) as server:
             original = server._shared.open_stream
 
-            def broken() -> Any:
+            def broken():
                 class Broken:
                     pending = 0
 
-                    def encode_to_numpy(self, *_: object, **__: object) -> None:
+                    def encode_to_numpy(self, *_, **__):
                         raise RuntimeError("broken")
 
                 return Broken()
@@ -167,7 +164,7 @@ def test_a_failure_in_the_server_is_told(enc: streamtok.Encoding) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link"])
-def test_a_path_that_is_no_socket_is_left_alone(tmp_path: Path, kind: str) -> None:
+def test_a_path_that_is_no_socket_is_left_alone(tmp_path, kind):
     path, other = tmp_path / "s", tmp_path / "other"
     if kind == "folder":
         path.mkdir()
@@ -182,7 +179,7 @@ def test_a_path_that_is_no_socket_is_left_alone(tmp_path: Path, kind: str) -> No
     assert kind == "folder" or path.read_text() == "precious"
 
 
-def test_a_file_in_the_place_of_our_socket_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_our_socket_is_left_alone(tmp_path):
     """Put there while the server ran, with whatever inode."""
     path = tmp_path / "s"
     sock, inode = open_unix(str(path), 0o600)

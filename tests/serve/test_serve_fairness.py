@@ -93,10 +93,10 @@ async def answer_of(client: socket.socket) -> bytes:
 
 
 @pytest.mark.usefixtures("slow")
-def test_turns_go_round(enc: streamtok.Encoding) -> None:
+def test_turns_go_round(enc):
     """While all are busy, nobody has a second turn before each other one has had its next."""
 
-    async def test() -> None:
+    async def test():
         async with await serve(enc, port=0, format="u32") as server:
             watch = Watch(server)
             with senders(server, [BLANKS[:CHUNK_SIZE]] * BUSY) as clients:
@@ -112,13 +112,11 @@ def test_turns_go_round(enc: streamtok.Encoding) -> None:
     go(test)
 
 
-def test_quick_text_takes_one_turn(
-    enc: streamtok.Encoding, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quick_text_takes_one_turn(enc, monkeypatch):
     """Ordinary texts pay nothing: what was read at once is encoded at once, and sent at once."""
     monkeypatch.setattr("streamtok.serve.connection.perf_counter", lambda: 0.0)
 
-    async def test() -> None:
+    async def test():
         async with await serve(enc, port=0) as server:
             watch = Watch(server)
             text = make_text(20_000, 1)
@@ -132,10 +130,10 @@ def test_quick_text_takes_one_turn(
 
 
 @pytest.mark.usefixtures("slow")
-def test_an_error_in_a_late_turn(enc: streamtok.Encoding) -> None:
+def test_an_error_in_a_late_turn(enc):
     text = b"hello world " * 1000
 
-    async def test() -> None:
+    async def test():
         async with await serve(enc, port=0) as server:
             *lines, last = (await talk(server, text + b"\xff" + text)).splitlines()
             assert last.endswith(b"byte 12000 is not UTF-8 (invalid start byte)")
@@ -147,17 +145,15 @@ def test_an_error_in_a_late_turn(enc: streamtok.Encoding) -> None:
 
 
 @pytest.mark.usefixtures("slow")
-def test_a_client_that_does_not_read_gets_no_turns(
-    enc: streamtok.Encoding, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_does_not_read_gets_no_turns(enc, monkeypatch):
     """What waits for it is bounded; when it reads, it gets all its ids."""
     monkeypatch.setattr("streamtok.serve.connection.HIGH_WATER", 100)
     text = make_text(30_000, 3)
 
-    async def test() -> None:
+    async def test():
         async with await serve(enc, port=0) as server:
             reader, writer = await open_client(server)
-            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.transport.pause_reading()
             await until(lambda: server.counters.connections_open == 1)
             [client] = server._clients
             sock = client._transport.get_extra_info("socket")
@@ -173,7 +169,7 @@ def test_a_client_that_does_not_read_gets_no_turns(
             assert server.counters.bytes == before
             assert before < len(text)
             assert client._transport.get_write_buffer_size() < 16_000  # ids of one slice
-            writer.transport.resume_reading()  # type: ignore[attr-defined]
+            writer.transport.resume_reading()
             assert ids_of(await reader.read(), "text") == enc.encode(text)
             await hang_up(writer)
 
@@ -182,11 +178,11 @@ def test_a_client_that_does_not_read_gets_no_turns(
 
 @pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("grace", [20.0, 0.0])
-def test_the_end_of_the_server_between_two_turns(enc: streamtok.Encoding, grace: float) -> None:
+def test_the_end_of_the_server_between_two_turns(enc, grace):
     """The grace is for it; without any, the message says of how many bytes the ids are."""
     text = b"hello world " * 2700
 
-    async def test() -> None:
+    async def test():
         server = await serve(enc, port=0)
         reader, writer = await open_client(server)
         writer.write(text)

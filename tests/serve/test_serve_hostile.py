@@ -13,12 +13,9 @@ import struct
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-import streamtok
 from benchmarks.serve_load import make_texts
 from streamtok.serve import serve
 
@@ -41,14 +38,14 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads memory and lim
 # Slow clients
 
 
-def test_slow_senders_hold_up_nobody_and_end_by_their_lifetime(enc: streamtok.Encoding) -> None:
+def test_slow_senders_hold_up_nobody_and_end_by_their_lifetime(enc):
     """Slowloris: a byte now and then keeps a connection from being idle, not from its end."""
 
-    async def test() -> None:
-        settings: Any = {"idle_timeout": 0.4, "max_lifetime": 1.0, "max_connections": 40}
+    async def test():
+        settings = {"idle_timeout": 0.4, "max_lifetime": 1.0, "max_connections": 40}
         async with await serve(enc, port=0, **settings) as server:
 
-            async def trickle(i: int) -> bytes:
+            async def trickle(i):
                 reader, writer = await open_client(server)
                 answer = asyncio.ensure_future(reader.read())
                 while not answer.done():
@@ -78,11 +75,11 @@ def test_slow_senders_hold_up_nobody_and_end_by_their_lifetime(enc: streamtok.En
     go(test)
 
 
-def test_a_slow_reader_that_reads_stays(enc: streamtok.Encoding, tmp_path: Path) -> None:
+def test_a_slow_reader_that_reads_stays(enc, tmp_path):
     """What counts is that ids are taken, also when nothing can be sent meanwhile."""
     data = b"1 2 3 4 5 6 7 8 9\n" * 30_000
 
-    async def test() -> None:
+    async def test():
         path = str(tmp_path / "s")
         async with await serve(enc, path=path, idle_timeout=0.5) as server:
             loop = asyncio.get_running_loop()
@@ -95,7 +92,7 @@ def test_a_slow_reader_that_reads_stays(enc: streamtok.Encoding, tmp_path: Path)
                 sock = connection._transport.get_extra_info("socket")
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
 
-                async def send() -> None:
+                async def send():
                     await loop.sock_sendall(client, data)
                     client.shutdown(socket.SHUT_WR)
 
@@ -117,8 +114,8 @@ def test_a_slow_reader_that_reads_stays(enc: streamtok.Encoding, tmp_path: Path)
     go(test)
 
 
-def test_who_never_reads_is_counted(enc: streamtok.Encoding, tmp_path: Path) -> None:
-    async def test() -> None:
+def test_who_never_reads_is_counted(enc, tmp_path):
+    async def test():
         path = str(tmp_path / "s")
         async with await serve(enc, path=path, idle_timeout=0.3) as server:
             with socket.socket(socket.AF_UNIX) as client:
@@ -138,11 +135,11 @@ def test_who_never_reads_is_counted(enc: streamtok.Encoding, tmp_path: Path) -> 
 # Broken clients
 
 
-def test_resets_at_any_moment(enc: streamtok.Encoding) -> None:
+def test_resets_at_any_moment(enc):
     """A reset while ids are on their way, before any, and after the end of the text."""
     rng = random.Random(11)
 
-    async def test() -> None:
+    async def test():
         async with await serve(enc, port=0) as server:
             for i in range(60):
                 _, writer = await open_client(server)
@@ -165,11 +162,11 @@ def test_resets_at_any_moment(enc: streamtok.Encoding) -> None:
 # Too many
 
 
-def test_a_crowd_of_refused_clients(enc: streamtok.Encoding) -> None:
+def test_a_crowd_of_refused_clients(enc):
     """Those beyond the limit are told, up to a number; streams go on undisturbed meanwhile."""
     text = make_text(100_000, 8)
 
-    async def test() -> None:
+    async def test():
         async with await serve(enc, port=0, max_connections=1) as server:
             reader, writer = await open_client(server)
             working = asyncio.ensure_future(reader.read())
@@ -208,7 +205,7 @@ TOO_FEW = "connections need {} open files, and the hard limit is {}: raise it (u
         ("-n 300", 200, TOO_FEW.format(392, 300) + ", or use --max-connections 108"),
     ],
 )
-def test_the_limit_of_open_files(limits: str, asked: int | None, expected: str) -> None:
+def test_the_limit_of_open_files(limits, asked, expected):
     """Raised where it has to be and can be; else there are fewer connections."""
     code = (
         "import resource; from streamtok.serve.listening import reserve_descriptors; "
@@ -224,11 +221,11 @@ def test_the_limit_of_open_files(limits: str, asked: int | None, expected: str) 
 # Stopping
 
 
-def test_a_stop_gives_the_ids_of_all_that_was_sent(enc: streamtok.Encoding) -> None:
+def test_a_stop_gives_the_ids_of_all_that_was_sent(enc):
     """Each of 50 clients has sent its text and not ended it."""
     texts = make_texts(50, 20_000)
 
-    async def test() -> None:
+    async def test():
         server = await serve(enc, port=0)
         port = server.port
         clients = []
@@ -253,7 +250,7 @@ def test_a_stop_gives_the_ids_of_all_that_was_sent(enc: streamtok.Encoding) -> N
 
 
 @pytest.mark.parametrize(("grace", "signals"), [("0.5", 1), ("600", 2)])
-def test_sigterm_and_a_client_that_never_reads(tmp_path: Path, grace: str, signals: int) -> None:
+def test_sigterm_and_a_client_that_never_reads(tmp_path, grace, signals):
     """The grace ends after its time, or with a second signal."""
     path = str(tmp_path / "s")
     args = ["--unix", path, "--grace", grace]
@@ -272,7 +269,7 @@ def test_sigterm_and_a_client_that_never_reads(tmp_path: Path, grace: str, signa
         assert 0.5 <= time.monotonic() - began < 5
 
 
-def test_the_mode_of_a_unix_socket(tmp_path: Path) -> None:
+def test_the_mode_of_a_unix_socket(tmp_path):
     path = tmp_path / "s"
     with command("--unix", str(path), "--unix-mode", "660") as (process, _):
         assert path.stat().st_mode & 0o777 == 0o660

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads memory fr
 CLIENTS = 500
 
 
-def test_no_id_is_lost_or_mixed_up() -> None:
+def test_no_id_is_lost_or_mixed_up():
     serve_load.raise_descriptor_limit(CLIENTS + 100)
     enc = streamtok.get_encoding("cl100k_base")
     texts = serve_load.make_texts(CLIENTS, 6000)

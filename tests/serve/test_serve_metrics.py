@@ -9,14 +9,12 @@ import struct
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-import streamtok
 from streamtok.serve import Counters, Server, serve
 from streamtok.serve.counters import Limit
 from streamtok.serve.metrics import expose, make_registry
@@ -41,9 +39,9 @@ def sampled(server: Server) -> dict[str, float]:
     return values(generate_latest(make_registry(server.counters)).decode())
 
 
-def test_every_metric(enc: streamtok.Encoding) -> None:
-    async def test() -> None:
-        settings: Any = {"max_connections": 2, "max_pending": 4096, "idle_timeout": 0.3}
+def test_every_metric(enc):
+    async def test():
+        settings = {"max_connections": 2, "max_pending": 4096, "idle_timeout": 0.3}
         async with await serve(enc, port=0, **settings) as server:
             text = b"hello world, and so on. " * 1000
             await talk(server, text)
@@ -77,7 +75,7 @@ def test_every_metric(enc: streamtok.Encoding) -> None:
     go(test)
 
 
-def test_a_library_that_is_missing(tmp_path: Path) -> None:
+def test_a_library_that_is_missing(tmp_path):
     (tmp_path / "prometheus_client.py").write_text("raise ModuleNotFoundError(name=__name__)")
     env = {**ENV, "PYTHONPATH": os.pathsep.join([str(tmp_path), ENV["PYTHONPATH"]])}
     done = subprocess.run(
@@ -90,7 +88,7 @@ def test_a_library_that_is_missing(tmp_path: Path) -> None:
     )
 
 
-def test_a_client_that_breaks_off(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_client_that_breaks_off(capfd):
     with expose(Counters(), "127.0.0.1", 0) as url:
         port = int(url.split(":")[2].split("/")[0])
         for _ in range(3):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from streamtok.cli.main import main
 
 LINES = [f"line {i} of größere words 日本語\n" for i in range(200)]
@@ -26,9 +24,7 @@ def encode(folder: Path, chosen: str, *args: str) -> tuple[Path, Path]:
     return job, one
 
 
-def test_a_vocabulary_file_is_found_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_a_vocabulary_file_is_found_again(tmp_path, monkeypatch, capfdbinary):
     monkeypatch.chdir(tmp_path)
     Path("models").mkdir()
     Path("text").write_text(TEXT, "utf-8")
@@ -56,9 +52,7 @@ def test_a_vocabulary_file_is_found_again(
     assert b"give that vocabulary with -e" in capfdbinary.readouterr().err
 
 
-def test_decode_names_what_it_cannot_take(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_decode_names_what_it_cannot_take(tmp_path, capsys):
     job, one = encode(tmp_path, "npy", "--lines")
     assert main(["decode", str(tmp_path)]) == 1
     assert "is a folder; give a file in it" in capsys.readouterr().err

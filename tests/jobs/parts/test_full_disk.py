@@ -45,18 +45,18 @@ def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("still", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_call(tmp_path: Path, kind: str, still: bool) -> None:
+def test_each_call(tmp_path, kind, still):
     options = {"format": kind, **KINDS[kind]}
     text, out = written(tmp_path / "in.txt", options), tmp_path / "out"
 
-    def job() -> None:
+    def job():
         made = plan(text, out, encoding="gpt2", part_size=150, **options)
         made.save()
         for number in range(len(made)):
             run_part(made, number)
         commit(made)
 
-    def named(error: OSError) -> bool:
+    def named(error):
         path = Path(error.filename)
         return out in (path, *path.parents) and not path.name.startswith(".")
 
@@ -105,11 +105,11 @@ def check_uploads(job: Callable[[], None], name: str, temporary: Path, still: bo
 
 
 @pytest.mark.parametrize("still", [False, True])
-def test_each_call_of_uploads(tmp_path: Path, temporary: Path, still: bool) -> None:
+def test_each_call_of_uploads(tmp_path, temporary, still):
     text = written(tmp_path / "in.txt", {})
     name = f"parts-{tmp_path.name}-{still}"
 
-    def job() -> None:
+    def job():
         made = plan(text, f"memory:///{name}", encoding="gpt2", part_size=150, format="npy")
         made.save()
         for number in range(len(made)):
@@ -140,7 +140,7 @@ TARGETS = {
 
 @POSIX
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_command_line(tmp_path: Path, command: list[str], target: str) -> None:
+def test_the_command_line(tmp_path, command, target):
     out = tmp_path / "out"
     assert run(*command).returncode == 0
     whole = contents(out)
@@ -163,7 +163,7 @@ def test_the_command_line(tmp_path: Path, command: list[str], target: str) -> No
 
 
 @POSIX
-def test_what_a_killed_driver_left_of_its_plan(tmp_path: Path, command: list[str]) -> None:
+def test_what_a_killed_driver_left_of_its_plan(tmp_path, command):
     out = tmp_path / "out"
     assert run(*command).returncode == 0
     whole = contents(out)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from streamtok import PlanError, commit
@@ -14,7 +12,7 @@ from ...long import crash_scale
 from .conftest import make
 
 
-def test_bad_text_stops_only_its_part(text: Path) -> None:
+def test_bad_text_stops_only_its_part(text):
     data = bytearray(text.read_bytes())
     data[25_000:25_001] = data[55_000:55_001] = b"\xff"
     text.write_bytes(data)
@@ -28,12 +26,12 @@ def test_bad_text_stops_only_its_part(text: Path) -> None:
         commit(made)
 
 
-def test_drivers_that_are_killed_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drivers_that_are_killed_go_on(monkeypatch):
     monkeypatch.setattr(crash_scale, "MOST", 2)
     assert crash_scale.one_round(2)["kills"]
 
 
-def test_shares_of_the_command_line(text: Path) -> None:
+def test_shares_of_the_command_line(text):
     out = text.parent / "out"
     args = ["encode", "-e", "gpt2", str(text), "--part-size", "20k", "-o", str(out)]
     said = run(*args, "--task", "1/2").stderr.decode()

@@ -24,7 +24,7 @@ def make(text: Path, **options: Any) -> Plan:
     return plan(text, text.parent / "out", **settings)
 
 
-def test_the_parts_cover_the_input(text: Path) -> None:
+def test_the_parts_cover_the_input(text):
     made = make(text)
     size = text.stat().st_size
     assert [part.start for part in made] == list(range(0, size, 500))
@@ -34,7 +34,7 @@ def test_the_parts_cover_the_input(text: Path) -> None:
         made[5]
 
 
-def test_it_is_the_same_whoever_makes_it(text: Path) -> None:
+def test_it_is_the_same_whoever_makes_it(text):
     made = make(text)
     assert make(text) == made
     assert make(text).digest == made.digest
@@ -47,7 +47,7 @@ def test_it_is_the_same_whoever_makes_it(text: Path) -> None:
     assert make(text, encoding=streamtok.get_encoding("gpt2")) == made
 
 
-def test_saved_and_loaded(text: Path) -> None:
+def test_saved_and_loaded(text):
     made = make(text, delimiter=b"\x00\xff", special="allow")
     path = made.save()
     assert Plan.load(path) == made == Plan.load(made.output)
@@ -55,7 +55,7 @@ def test_saved_and_loaded(text: Path) -> None:
     assert made.save() == path  # again: the job goes on
 
 
-def test_names_that_are_not_utf8(tmp_path: Path) -> None:
+def test_names_that_are_not_utf8(tmp_path):
     path = tmp_path / "caf\udce9.txt"
     try:
         path.write_text("text")
@@ -79,7 +79,7 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
         ("{", "["),
     ],
 )
-def test_damaged(text: Path, old: str, new: str) -> None:
+def test_damaged(text, old, new):
     path = Path(make(text).save())
     damaged = path.read_text().replace(old, new, 2)
     assert damaged != path.read_text()
@@ -104,12 +104,12 @@ def test_damaged(text: Path, old: str, new: str) -> None:
         ({"encoding": "cl100k_base"}, ValueError, "u16 holds ids up to 65535"),
     ],
 )
-def test_refused(text: Path, options: Any, error: type[Exception], message: str) -> None:
+def test_refused(text, options, error, message):
     with pytest.raises(error, match=message):
         make(text, **options)
 
 
-def test_inputs_that_are_refused(text: Path) -> None:
+def test_inputs_that_are_refused(text):
     with pytest.raises(PlanError, match="at least one input"):
         plan([], "out", encoding="gpt2")
     with pytest.raises(FileNotFoundError):
@@ -118,7 +118,7 @@ def test_inputs_that_are_refused(text: Path) -> None:
         plan([text.parent], "out", encoding="gpt2")
 
 
-def test_an_encoding_without_a_name_needs_a_file(text: Path, tmp_path: Path) -> None:
+def test_an_encoding_without_a_name_needs_a_file(text, tmp_path):
     known = streamtok.get_encoding("gpt2")
     mine = streamtok.Encoding(
         "mine",
@@ -138,7 +138,7 @@ def test_an_encoding_without_a_name_needs_a_file(text: Path, tmp_path: Path) -> 
         streamtok.run_part(made, 1)
 
 
-def test_what_cannot_be_cut_is_one_part(tmp_path: Path, text: Path) -> None:
+def test_what_cannot_be_cut_is_one_part(tmp_path, text):
     import gzip
 
     packed = tmp_path / "in.gz"

@@ -14,7 +14,6 @@ from ray.cluster_utils import Cluster
 import streamtok.ray
 from streamtok import PlanError
 from streamtok.jobs.parts.part import missing_parts, run_parts
-from streamtok.jobs.rows import Totals
 
 from .conftest import contents, make
 
@@ -38,9 +37,9 @@ def cluster() -> Iterator[Any]:
             os.environ["PYTHONPATH"] = known
 
 
-def test_the_files_are_those_of_one_process(cluster: Any, text: Path) -> None:
+def test_the_files_are_those_of_one_process(cluster, text):
     made, other = make(text), make(text, "other")
-    seen: list[int] = []
+    seen = []
     totals = streamtok.ray.encode(made, cluster.address, advance=lambda n, _: seen.append(n))
     assert sorted(seen) == list(range(len(made)))
     run_parts(other, range(len(other)))
@@ -49,14 +48,14 @@ def test_the_files_are_those_of_one_process(cluster: Any, text: Path) -> None:
     assert streamtok.ray.encode(made, cluster.address) == totals  # nothing is left to do
 
 
-def test_a_node_that_is_killed(cluster: Any, text: Path) -> None:
+def test_a_node_that_is_killed(cluster, text):
     made, other = make(text), make(text, "other")
     # To the head: Ray stops a process whose own node is killed.
     ray.init(address=cluster.address, log_to_driver=False)
     node = cluster.add_node(num_cpus=1)
-    seen: list[int] = []
+    seen = []
 
-    def advance(number: int, totals: Totals) -> None:
+    def advance(number, totals):
         seen.append(number)
         if len(seen) == 2:
             cluster.remove_node(node, allow_graceful=False)
@@ -69,7 +68,7 @@ def test_a_node_that_is_killed(cluster: Any, text: Path) -> None:
     assert contents(made) == contents(other)
 
 
-def test_bad_text_stops_only_its_part(cluster: Any, text: Path) -> None:
+def test_bad_text_stops_only_its_part(cluster, text):
     data = bytearray(text.read_bytes())
     data[25_000:25_001] = b"\xff"
     text.write_bytes(data)

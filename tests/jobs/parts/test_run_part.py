@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from streamtok import PlanError, commit, plan, run_part
 from streamtok.jobs.stores import places
 
 
-def test_a_finished_part_is_not_done_again(tmp_path: Path) -> None:
+def test_a_finished_part_is_not_done_again(tmp_path):
     path = tmp_path / "in"
     path.write_text("one two three " * 50)
     made = plan(path, tmp_path / "out", encoding="gpt2", part_size=200)
@@ -25,7 +24,7 @@ def test_a_finished_part_is_not_done_again(tmp_path: Path) -> None:
     assert os.path.exists(made.path(1))
 
 
-def test_a_commit_needs_all_parts(tmp_path: Path) -> None:
+def test_a_commit_needs_all_parts(tmp_path):
     path = tmp_path / "in"
     path.write_text("one two three " * 50)
     made = plan(path, tmp_path / "out", encoding="gpt2", part_size=100)
@@ -49,7 +48,7 @@ def test_a_commit_needs_all_parts(tmp_path: Path) -> None:
         commit(made)
 
 
-def test_a_file_of_another_plan(tmp_path: Path) -> None:
+def test_a_file_of_another_plan(tmp_path):
     path = tmp_path / "in"
     path.write_text("one two three " * 50)
     run_part(plan(path, tmp_path / "out", encoding="gpt2", part_size=100), 0)
@@ -61,7 +60,7 @@ def test_a_file_of_another_plan(tmp_path: Path) -> None:
 # In a folder and in a store
 
 
-def test_an_input_that_has_changed(place: str) -> None:
+def test_an_input_that_has_changed(place):
     path = f"{place}/in"
     places.write(path, b"one two three " * 50)
     made = plan(path, f"{place}/out", encoding="gpt2", part_size=100)
@@ -76,7 +75,7 @@ def test_an_input_that_has_changed(place: str) -> None:
     run_part(made, 0)  # is done, and needs its input no more
 
 
-def test_bad_text_names_its_place(place: str) -> None:
+def test_bad_text_names_its_place(place):
     path = f"{place}/in"
     places.write(path, b"good text " * 30 + b"\xff" + b" good text" * 30)
     made = plan(path, f"{place}/out", encoding="gpt2", part_size=200)
@@ -90,7 +89,7 @@ def test_bad_text_names_its_place(place: str) -> None:
         run_part(made, 0)
 
 
-def test_another_plan_is_refused(place: str) -> None:
+def test_another_plan_is_refused(place):
     path, out = f"{place}/in", f"{place}/out"
     places.write(path, b"some words, and others.\n" * 100)
     where = plan(path, out, encoding="gpt2", part_size=500).save()

@@ -36,7 +36,7 @@ def faults(*paths: Path) -> list[str]:
     return [str(one) for one in streamtok.verify(paths).faults]
 
 
-def test_every_changed_byte_is_found(out: Path) -> None:
+def test_every_changed_byte_is_found(out):
     dice = random.Random(7)
     for file in sorted(out.parent.iterdir()):
         if file.suffix == ".json":
@@ -63,7 +63,7 @@ def rewritten(out: Path, change: Callable[[dict[str, object]], object]) -> None:
     Path(f"{out}.json").write_text(json.dumps(row))
 
 
-def test_a_sidecar_that_says_something_else(tmp_path: Path) -> None:
+def test_a_sidecar_that_says_something_else(tmp_path):
     out = encode(tmp_path, "npy")
     rewritten(out, lambda row: row.update(bytes=row["bytes"] + 1))
     assert "that were recorded" in faults(out)[0]
@@ -94,7 +94,7 @@ def job(tmp_path: Path) -> Path:
     return tmp_path / "job"
 
 
-def test_a_job(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job(job, tmp_path, monkeypatch):
     report = streamtok.verify(job)
     assert report.is_ok, report.faults
     assert report.documents == 300
@@ -104,7 +104,7 @@ def test_a_job(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert streamtok.verify(path).is_ok
 
 
-def test_what_is_wrong_in_a_job(job: Path) -> None:
+def test_what_is_wrong_in_a_job(job):
     for file in sorted(one for one in job.rglob("*") if one.is_file()):
         data = file.read_bytes()
         file.unlink()
@@ -123,7 +123,7 @@ def test_what_is_wrong_in_a_job(job: Path) -> None:
     assert part.name in " ".join(faults(job))
 
 
-def test_the_log_of_skipped_lines_is_checked(tmp_path: Path) -> None:
+def test_the_log_of_skipped_lines_is_checked(tmp_path):
     (tmp_path / "text").write_text('{"text": "words"}\n' * 50 + "no JSON\n")
     plan = streamtok.plan(
         tmp_path / "text", tmp_path / "job", encoding="gpt2", jsonl="text", skip_bad_lines=True
@@ -138,7 +138,7 @@ def test_the_log_of_skipped_lines_is_checked(tmp_path: Path) -> None:
     assert faults(tmp_path / "job") == [f"{merged}: line 1 is not what the parts say"]
 
 
-def test_the_command(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(job, capsys):
     assert main(["verify", str(job)]) == 0
     assert "no faults in" in capsys.readouterr().err
     part = sorted(job.glob("*.bin"))[1]
@@ -153,7 +153,7 @@ def test_the_command(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="FIFOs are POSIX")
-def test_a_fifo_does_not_hang(tmp_path: Path) -> None:
+def test_a_fifo_does_not_hang(tmp_path):
     os.mkfifo(tmp_path / "a.npy")
     assert "not a regular file" in faults(tmp_path / "a.npy")[0]
     out = encode(tmp_path, "datatrove")

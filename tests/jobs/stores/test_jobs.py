@@ -78,13 +78,13 @@ def here(tmp_path: Path, inputs: str, **options: Any) -> str:
     return str(tmp_path / "out")
 
 
-def test_two_drivers_that_save_at_once(memory: str, tmp_path: Path, monkeypatch: Any) -> None:
+def test_two_drivers_that_save_at_once(memory, tmp_path, monkeypatch):
     url, _ = put(memory, "in", text_of(1000), tmp_path)
     made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
     other = plan(url, f"{memory}/out", encoding="gpt2", part_size=400)
     exists = places.exists
 
-    def late(folder: str) -> bool:
+    def late(folder):
         found = exists(folder)
         monkeypatch.setattr(places, "exists", exists)
         other.save()  # another driver, between the look and the writing
@@ -95,12 +95,12 @@ def test_two_drivers_that_save_at_once(memory: str, tmp_path: Path, monkeypatch:
         made.save()
 
 
-def test_two_jobs_with_one_plan_at_once(s3: str, tmp_path: Path) -> None:
+def test_two_jobs_with_one_plan_at_once(s3, tmp_path):
     url, path = put(s3, "in", text_of(30_000), tmp_path)
     made = plan(url, f"{s3}/out", encoding="gpt2", part_size=5000)
-    errors: list[Exception] = []
+    errors = []
 
-    def job() -> None:
+    def job():
         try:
             made.save()
             for number in range(len(made)):
@@ -118,13 +118,13 @@ def test_two_jobs_with_one_plan_at_once(s3: str, tmp_path: Path) -> None:
     assert files_of(made.output) == files_of(here(tmp_path, path, part_size=5000))
 
 
-def test_a_store_that_fails(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_fails(s3, tmp_path, monkeypatch):
     """A part that fails leaves nothing; the same job goes on later."""
     url, path = put(s3, "in", text_of(3000), tmp_path)
     made = plan(url, f"{s3}/out", encoding="gpt2", part_size=1000)
     made.save()
 
-    def broken(*args: Any, **options: Any) -> None:
+    def broken(*args, **options):
         raise RuntimeError("it is away")
 
     with monkeypatch.context() as patch:
@@ -139,14 +139,14 @@ def test_a_store_that_fails(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert files_of(made.output) == files_of(here(tmp_path, path, part_size=1000))
 
 
-def test_the_order_of_writes(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_order_of_writes(s3, tmp_path, monkeypatch):
     url, _ = put(s3, "in", text_of(3000), tmp_path)
     made = plan(url, f"{s3}/out", encoding="gpt2", format="megatron")
-    written: list[str] = []
+    written = []
     store = store_of(url)
     for name, which in (("put_file", 1), ("pipe_file", 0)):
 
-        def noted(do: Any, at: int, *args: Any, **options: Any) -> None:
+        def noted(do, at, *args, **options):
             written.append(args[at].rpartition("/")[2])
             do(*args, **options)
 
@@ -158,7 +158,7 @@ def test_the_order_of_writes(s3: str, tmp_path: Path, monkeypatch: pytest.Monkey
     ]  # fmt: skip
 
 
-def test_the_ordinary_command(s3: str, tmp_path: Path) -> None:
+def test_the_ordinary_command(s3, tmp_path):
     url, path = put(s3, "in.txt", text_of(30_000), tmp_path)
     args = ["encode", "-q", "-e", "gpt2", "--lines"]
     assert main([*args, path, "-o", str(tmp_path / "out.ds")]) == 0
@@ -173,7 +173,7 @@ def test_the_ordinary_command(s3: str, tmp_path: Path) -> None:
     assert main([*args, url, "-o", f"{s3}/out.ds", "--force"]) == 0
 
 
-def test_commands_that_read(s3: str, tmp_path: Path) -> None:
+def test_commands_that_read(s3, tmp_path):
     text = text_of(20_000)
     url, path = put(s3, "in.txt", text, tmp_path)
     objects.write(f"{s3}/in.txt.gz", gzip.compress(text))
@@ -186,7 +186,7 @@ def test_commands_that_read(s3: str, tmp_path: Path) -> None:
     assert len(counted.stdout.splitlines()) == 3
 
 
-def test_decoding_to_a_store(s3: str, tmp_path: Path, capsys: Any) -> None:
+def test_decoding_to_a_store(s3, tmp_path, capsys):
     text = text_of(20_000)
     _, path = put(s3, "in.txt", text, tmp_path)
     for ids in (f"{s3}/ids.npy", str(tmp_path / "ids.npy")):
@@ -202,9 +202,7 @@ def test_decoding_to_a_store(s3: str, tmp_path: Path, capsys: Any) -> None:
     assert "is also an input" in capsys.readouterr().err
 
 
-def test_decoding_that_fails_leaves_nothing(
-    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_decoding_that_fails_leaves_nothing(memory, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     ids = tmp_path / "ids.txt"
@@ -217,7 +215,7 @@ def test_decoding_that_fails_leaves_nothing(
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-def test_what_urls_cannot_do(memory: str, tmp_path: Path, capsys: Any) -> None:
+def test_what_urls_cannot_do(memory, tmp_path, capsys):
     url, path = put(memory, "in.txt", b"text", tmp_path)
     assert main(["encode", path, "-o", f"{memory}/out.npy", "--resume"]) == 2
     assert "--task writes parts to a URL" in capsys.readouterr().err
@@ -233,9 +231,7 @@ def test_what_urls_cannot_do(memory: str, tmp_path: Path, capsys: Any) -> None:
     assert "outputs can be paths, or URLs of s3://" in capsys.readouterr().err
 
 
-def test_an_input_can_be_resumed(
-    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_input_can_be_resumed(memory, tmp_path, monkeypatch):
     monkeypatch.setattr(unit_ends, "UNIT", 1000)
     url, _ = put(memory, "in.txt", text_of(30_000), tmp_path)
     bad, _ = put(memory, "bad.txt", b"\xff", tmp_path)
@@ -246,7 +242,7 @@ def test_an_input_can_be_resumed(
     assert not (tmp_path / "out.npy").exists()
 
 
-def test_the_command_line_of_a_job(s3: str, tmp_path: Path) -> None:
+def test_the_command_line_of_a_job(s3, tmp_path):
     url, path = put(s3, "in.txt", text_of(40_000), tmp_path)
     args = ["encode", "-q", "-e", "gpt2", "--lines", "--part-size", "10000", "--format", "npy"]
     done = run(*args, url, "-o", f"{s3}/out", "--task", "1/2")
@@ -259,7 +255,7 @@ def test_the_command_line_of_a_job(s3: str, tmp_path: Path) -> None:
     assert rows_of(f"{s3}/out") == rows_of(str(tmp_path / "out"))
 
 
-def test_inputs_of_a_web_server(s3: str, s3_port: int, tmp_path: Path) -> None:
+def test_inputs_of_a_web_server(s3, s3_port, tmp_path):
     text = text_of(2_000_000)
     _, path = put(s3, "in.txt", text, tmp_path)
     url = f"http://127.0.0.1:{s3_port}/{s3.removeprefix('s3://')}/in.txt"

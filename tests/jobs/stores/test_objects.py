@@ -6,8 +6,6 @@ import errno
 import os
 import random
 import sys
-from pathlib import Path
-from typing import Any
 
 import fsspec
 import pytest
@@ -24,16 +22,16 @@ DATA = random.Random(4).randbytes(3 << 20)
     ("name", "expected"),
     [("s3://b/k", True), ("hf://datasets/x", True), ("C://x", False), ("a/b", False), ("-", False)],
 )
-def test_what_is_a_url(name: str, expected: bool) -> None:
+def test_what_is_a_url(name, expected):
     assert is_url(name) is expected
 
 
-def test_names_are_joined() -> None:
+def test_names_are_joined():
     assert join("s3://b/k/", "x", "y") == "s3://b/k/x/y"
     assert join("a", "x") == os.path.join("a", "x")
 
 
-def test_outputs_need_a_store_without_half_objects() -> None:
+def test_outputs_need_a_store_without_half_objects():
     check_writable("gs://b/k")
     with pytest.raises(OSError, match=r"outputs can be paths, or URLs of s3://"):
         check_writable("http://host/x")
@@ -42,7 +40,7 @@ def test_outputs_need_a_store_without_half_objects() -> None:
 
 
 @pytest.mark.parametrize("kind", ["memory", "s3"])
-def test_objects(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_objects(kind, tmp_path, request):
     folder = request.getfixturevalue(kind)
     url = f"{folder}/a/object"
     with pytest.raises(FileNotFoundError):
@@ -73,7 +71,7 @@ def test_objects(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> N
     assert not places.exists(url)
 
 
-def test_an_object_as_a_file(memory: str) -> None:
+def test_an_object_as_a_file(memory):
     objects.write(f"{memory}/x", DATA)
     rng = random.Random(1)
     with ObjectReader(f"{memory}/x", 1000) as file:
@@ -87,7 +85,7 @@ def test_an_object_as_a_file(memory: str) -> None:
 
 
 @pytest.mark.parametrize("start", [0, 1, 1 << 18, (1 << 20) + 7, len(DATA)])
-def test_blocks_of_an_object(memory: str, start: int) -> None:
+def test_blocks_of_an_object(memory, start):
     url = f"{memory}/x"
     objects.write(url, DATA)
     about = objects.describe(url)
@@ -95,7 +93,7 @@ def test_blocks_of_an_object(memory: str, start: int) -> None:
     assert b"".join(read_blocks(url, about, start, start + 9)) == DATA[start : start + 9]
 
 
-def test_an_object_that_changes_while_it_is_read(memory: str) -> None:
+def test_an_object_that_changes_while_it_is_read(memory):
     url = f"{memory}/x"
     objects.write(url, DATA)
     blocks = read_blocks(url, objects.describe(url), 0, None)
@@ -105,11 +103,11 @@ def test_an_object_that_changes_while_it_is_read(memory: str) -> None:
         list(blocks)
 
 
-def test_an_error_of_a_store_names_the_object(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_a_store_names_the_object(memory, monkeypatch):
     url = f"{memory}/x"
     objects.write(url, DATA)
 
-    def broken(*args: Any, **options: Any) -> bytes:
+    def broken(*args, **options):
         raise RuntimeError("it is away\nand more")
 
     monkeypatch.setattr(type(fsspec.filesystem("memory")), "cat_file", broken)
@@ -118,18 +116,18 @@ def test_an_error_of_a_store_names_the_object(memory: str, monkeypatch: pytest.M
     assert (caught.value.errno, caught.value.filename) == (errno.EIO, url)
 
 
-def test_what_fsspec_does_not_know() -> None:
+def test_what_fsspec_does_not_know():
     with pytest.raises(OSError, match="Protocol not known: nothing"):
         objects.describe("nothing://x/y")
 
 
-def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(MissingLibraryError, match=r'need fsspec: pip install "streamtok\[fs\]"'):
         objects.describe("s3://b/k")
 
 
-def test_a_library_that_does_not_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_does_not_load(tmp_path, monkeypatch):
     (tmp_path / "fsspec.py").write_text("raise ImportError('libssl.so.3: cannot open')")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "fsspec")

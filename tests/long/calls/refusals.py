@@ -46,8 +46,8 @@ class Raising(str):
     def encode(self, *args: Any) -> bytes:
         raise ZeroDivisionError
 
-    __hash__ = None  # type: ignore[assignment]
-    __str__ = __eq__ = __iter__ = replace = __contains__ = __getitem__ = encode  # type: ignore[assignment]
+    __hash__ = None
+    __str__ = __eq__ = __iter__ = replace = __contains__ = __getitem__ = encode
 
 
 class Length:
@@ -123,7 +123,7 @@ def strange(ask: Ask) -> None:
         plain = str.__str__(text) if isinstance(text, str) else text
         result = outcome(lambda: enc.encode(plain, **ask.options))  # noqa: B023
         if isinstance(result, tuple):
-            expected = result  # type: ignore[assignment]
+            expected = result
             break
         expected.append(result)
     found = outcome(lambda: enc.encode_batch(given, num_threads=n, **ask.options))

@@ -21,7 +21,7 @@ MACHINES = {
 
 
 @pytest.mark.parametrize(("name", "block"), [(name, n) for name in MACHINES for n in range(4)])
-def test_steps_in_any_order(name: str, block: int) -> None:
+def test_steps_in_any_order(name, block):
     machine, seeds = MACHINES[name]
     for seed in range(block, seeds, 4 * SOME):
         try:
@@ -37,7 +37,7 @@ SCENARIOS = {
 
 @POSIX
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_whatever_fails_the_files_are_whole(name: str) -> None:
+def test_whatever_fails_the_files_are_whole(name):
     """A short walk over every kind of output."""
     machine = PipelineMachine(random.Random(name), SCENARIOS[name])
     for _ in range(12):
