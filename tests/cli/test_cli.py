@@ -25,14 +25,11 @@ import streamtok
 from streamtok.cli import progress
 from streamtok.cli.main import main
 
-ROOT = str(Path(streamtok.__file__).parent.parent)
-ENV = {
-    **os.environ,
-    "PYTHONPATH": os.pathsep.join([ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]),
-    "PYTHONUNBUFFERED": "",  # output waits in buffers, as it does for users
-}
+from ..long.crash import make_text
+from ..serve_clients import ENV as CLIENT_ENV
+
+ENV = {**CLIENT_ENV, "PYTHONUNBUFFERED": ""}  # output waits in buffers, as it does for users
 COMMAND = [sys.executable, "-m", "streamtok"]
-SMALL = "gpt2"  # its ids fit into u16
 LARGE = "cl100k_base"
 NO_SPACE = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
@@ -158,17 +155,7 @@ def on_terminal(stream: str, *args: str, stdin: bytes = b"") -> bytes:
     return shown
 
 
-def make_text(size: int, seed: int = 1) -> str:
-    rng = random.Random(seed)
-    words = ["the", "Quick", "naïve", "日本語", "🙂", "don't", "x" * 30, "12345", "\n\n", "\t", "—"]
-    words += ["".join(rng.choices("abcdefghij ", k=7)) for _ in range(200)]
-    text = ""
-    while len(text) < size:
-        text += " ".join(rng.choices(words, k=500))
-    return text[:size]
-
-
-TEXT = make_text(300_000)
+TEXT = make_text(random.Random(1), 300_000)
 
 
 @pytest.fixture
@@ -395,7 +382,7 @@ child.stdin.close()
 assert child.wait() == 0
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
-    block = ("".join(make_text(125_000, seed) for seed in range(10)).encode())[: 1 << 20]
+    block = make_text(random.Random(2), 1 << 20).encode()[: 1 << 20]
     args = ["--format", "u32", "--errors", "replace", "-q"] if command == "encode" else []
     if command == "count":
         args = ["--errors", "replace"]

@@ -226,6 +226,16 @@ def test_the_file_that_was_read_is_deleted(log, keep):
             looks.read()
 
 
+def test_the_name_is_missing_and_what_was_read_is_packed(log):
+    def rotate():
+        log.write_and_rotate("two\n")
+        log.rotate()
+        log.pack(2)  # that of "one", which is open
+
+    log.write("one\n")
+    assert Looks(log.path, [rotate], 20).read() == b"one\ntwo\n"
+
+
 def test_other_files_beside_it_are_not_its_text(log, tmp_path):
     def rotate():
         log.write_and_rotate("two\n")

@@ -11,7 +11,6 @@ import hashlib
 import json
 import struct
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,41 +24,19 @@ from streamtok.jobs.sinks.shards import Files
 GPT2 = About("gpt2", "00" * 32, 50_256)
 
 
-def parts_of(documents: list[list[int]], step: int) -> list[tuple[list[int], list[int]]]:
-    """The documents as a pipeline passes them: blocks of `step` ids, and where documents end."""
-    ids = [one for document in documents for one in document]
-    ends = np.cumsum([len(document) for document in documents]).tolist()
-    parts = []
-    for start in range(0, max(1, len(ids)), step):
-        stop = min(start + step, len(ids))
-        is_last = stop == len(ids)
-        # An end between two blocks comes with the first or with the second of them.
-        inside = [e - start for e in ends if start < e <= stop or (e == start == 0)]
-        assert is_last or stop - start == step
-        parts.append((ids[start:stop], inside))
-    return parts
-
-
-def write(
-    path: Path,
-    chosen: str,
-    documents: list[list[int]],
-    about: About = GPT2,
-    *,
-    step: int = 7,
-    **settings: Any,
-) -> list[str]:
-    """Write the documents. Returns the names of the files."""
-    before = set(path.parent.iterdir())
-    family = Family(chosen, about)
-    files = Files(str(path), family, **settings)
+def write(path: Path, chosen: str, documents: list[list[int]], step: int = 7) -> None:
+    """Write the documents as a pipeline passes them: blocks of `step` ids, and where they end."""
+    family = Family(chosen, GPT2)
+    files = Files(str(path), family)
     files.begin()
-    for ids, ends in parts_of(documents, step):
-        files.append(family.form(np.array(ids, np.uint32), np.array(ends, np.int64)))
-        files.publish()
+    ids = np.array([one for document in documents for one in document], np.uint32)
+    ends = np.cumsum([len(document) for document in documents])
+    for start in range(0, len(ids), step):
+        is_first = (ends == 0) & (start == 0)
+        is_inside = is_first | ((start < ends) & (ends <= start + step))
+        files.append(family.form(ids[start : start + step], ends[is_inside] - start))
     files.finish()
     files.publish()
-    return sorted(one.name for one in set(path.parent.iterdir()) - before)
 
 
 # The readers
@@ -126,8 +103,8 @@ def pieces_of(data: bytes, header: int = 0) -> list[list[object]]:
 @pytest.mark.parametrize(("chosen", "dtype"), [("u16", "uint16"), ("u32", "uint32")])
 def test_raw_ids_and_their_sidecar(tmp_path, chosen, dtype):
     documents = [[1, 2, 3], [], [50_000]]
-    names = write(tmp_path / "a.bin", chosen, documents)
-    assert names == ["a.bin", "a.bin.json"]
+    write(tmp_path / "a.bin", chosen, documents)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.bin", "a.bin.json"]
     row = json.loads((tmp_path / "a.bin.json").read_text())
     assert np.memmap(tmp_path / "a.bin", row["dtype"], "r").tolist() == [1, 2, 3, 50_000]
     assert row == {

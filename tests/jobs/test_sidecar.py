@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import streamtok
+from streamtok.cli.main import main
 
 from ..cli.test_cli import fails, run
 
@@ -38,6 +39,45 @@ def test_another_encoding_is_an_error_that_names_both(tmp_path):
     assert f"{out}.json says that the ids are of gpt2 ({GPT2.digest[:16]})" in error
     assert f"cl100k_base ({CL100K.digest[:16]})" in error
     assert not back.exists()
+
+
+def test_a_vocabulary_file_is_found_again(tmp_path, monkeypatch, capfdbinary):
+    monkeypatch.chdir(tmp_path)
+    Path("models").mkdir()
+    Path("text").write_bytes(TEXT)
+    assert main(["convert", "gpt2", "models/tokenizer.json", "-q"]) == 0
+    command = ["encode", "-q", "text", "-e", "models/tokenizer.json"]
+    assert main([*command, "-o", "a.npy"]) == 0
+    assert main([*command, "-o", "a.parquet"]) == 0
+    assert main([*command, "-o", "job", "--task", "0/1"]) == 0
+    capfdbinary.readouterr()
+    for path in ("a.npy", "a.parquet", "job"):
+        assert main(["decode", path]) == 0
+        assert capfdbinary.readouterr().out == TEXT
+    Path("models/tokenizer.json").rename("moved.json")
+    assert main(["decode", "a.npy"]) == 1
+    said = capfdbinary.readouterr().err.decode()
+    assert "a.npy.json says that the ids are of models/tokenizer.json" in said
+    assert said.endswith("which is not here: give that vocabulary with -e\n")
+    assert main(["decode", "a.npy", "-e", "moved.json"]) == 0
+    assert main(["convert", "r50k_base", "models/tokenizer.json", "-q"]) == 0
+    Path("models/tokenizer.json").write_text(
+        Path("models/tokenizer.json").read_text("utf-8").replace('"Ġthe"', '"Ġthex"', 1), "utf-8"
+    )
+    capfdbinary.readouterr()
+    assert main(["decode", "a.npy"]) == 1
+    assert b"give that vocabulary with -e" in capfdbinary.readouterr().err
+
+
+def test_decode_names_what_it_cannot_take(tmp_path):
+    one, other = made(tmp_path, "one.npy"), made(tmp_path, "other.npy", encoding="cl100k_base")
+    job = made(tmp_path, "job", "--task", "0/1", "--part-size", "300")
+    assert "is a folder; give a file in it" in fails("decode", str(tmp_path))
+    assert "decode them one by one" in fails("decode", str(one), str(other))
+    (job / "manifest.jsonl").unlink()
+    next(job.glob("part-000002-*.json")).unlink()
+    assert "part 2 is not done" in fails("decode", str(job), "-o", str(tmp_path / "back"))
+    assert not (tmp_path / "back").exists()
 
 
 def test_another_format_is_an_error_that_names_both(tmp_path):

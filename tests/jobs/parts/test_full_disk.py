@@ -18,7 +18,6 @@ from streamtok import commit, plan, run_part
 from ...cli.test_cli import POSIX, only_error, run, spawn, wrapped
 from ...system_calls import at_most, check_each_call, contents
 
-ROOT = Path(__file__).resolve().parents[2]
 KINDS: dict[str, dict[str, Any]] = {
     "u16": {},
     "npy": {"lines": True, "append": 50256},

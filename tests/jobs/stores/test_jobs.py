@@ -16,7 +16,6 @@ from typing import Any
 import fsspec
 import pytest
 
-import streamtok
 from streamtok import PlanError, commit, plan, run_part
 from streamtok.cli.main import main
 from streamtok.jobs.parts.commit import MANIFEST
@@ -25,16 +24,9 @@ from streamtok.jobs.stores import objects, places
 from streamtok.jobs.stores.object_reader import read_blocks
 
 from ...cli.test_cli import POSIX, run
+from ...long.crash import make_text
 
 pytestmark = POSIX
-ROOT = Path(streamtok.__file__).resolve().parents[1]
-
-
-def text_of(size: int) -> bytes:
-    rng = random.Random(size)
-    words = ["some", " words", ", and", "\n", " others", "; 日本語", ".\n"]
-    text = "".join(rng.choices(words, k=size // 5)).encode()
-    return text[:size].decode("utf-8", "ignore").encode()
 
 
 def files_of(folder: str) -> dict[str, str]:
@@ -79,7 +71,7 @@ def here(tmp_path: Path, inputs: str, **options: Any) -> str:
 
 
 def test_two_drivers_that_save_at_once(memory, tmp_path, monkeypatch):
-    url, _ = put(memory, "in", text_of(1000), tmp_path)
+    url, _ = put(memory, "in", make_text(random.Random(1), 1000).encode(), tmp_path)
     made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
     other = plan(url, f"{memory}/out", encoding="gpt2", part_size=400)
     exists = places.exists
@@ -96,7 +88,7 @@ def test_two_drivers_that_save_at_once(memory, tmp_path, monkeypatch):
 
 
 def test_two_jobs_with_one_plan_at_once(s3, tmp_path):
-    url, path = put(s3, "in", text_of(30_000), tmp_path)
+    url, path = put(s3, "in", make_text(random.Random(1), 30_000).encode(), tmp_path)
     made = plan(url, f"{s3}/out", encoding="gpt2", part_size=5000)
     errors = []
 
@@ -120,7 +112,7 @@ def test_two_jobs_with_one_plan_at_once(s3, tmp_path):
 
 def test_a_store_that_fails(s3, tmp_path, monkeypatch):
     """A part that fails leaves nothing; the same job goes on later."""
-    url, path = put(s3, "in", text_of(3000), tmp_path)
+    url, path = put(s3, "in", make_text(random.Random(1), 3000).encode(), tmp_path)
     made = plan(url, f"{s3}/out", encoding="gpt2", part_size=1000)
     made.save()
 
@@ -140,7 +132,7 @@ def test_a_store_that_fails(s3, tmp_path, monkeypatch):
 
 
 def test_the_order_of_writes(s3, tmp_path, monkeypatch):
-    url, _ = put(s3, "in", text_of(3000), tmp_path)
+    url, _ = put(s3, "in", make_text(random.Random(1), 3000).encode(), tmp_path)
     made = plan(url, f"{s3}/out", encoding="gpt2", format="megatron")
     written = []
     store = store_of(url)
@@ -159,7 +151,7 @@ def test_the_order_of_writes(s3, tmp_path, monkeypatch):
 
 
 def test_the_ordinary_command(s3, tmp_path):
-    url, path = put(s3, "in.txt", text_of(30_000), tmp_path)
+    url, path = put(s3, "in.txt", make_text(random.Random(1), 30_000).encode(), tmp_path)
     args = ["encode", "-q", "-e", "gpt2", "--lines"]
     assert main([*args, path, "-o", str(tmp_path / "out.ds")]) == 0
     assert main([*args, url, "-o", f"{s3}/out.ds"]) == 0
@@ -174,7 +166,7 @@ def test_the_ordinary_command(s3, tmp_path):
 
 
 def test_commands_that_read(s3, tmp_path):
-    text = text_of(20_000)
+    text = make_text(random.Random(1), 20_000).encode()
     url, path = put(s3, "in.txt", text, tmp_path)
     objects.write(f"{s3}/in.txt.gz", gzip.compress(text))
     expected = run("split", "-n", "50", path).stdout
@@ -187,7 +179,7 @@ def test_commands_that_read(s3, tmp_path):
 
 
 def test_decoding_to_a_store(s3, tmp_path, capsys):
-    text = text_of(20_000)
+    text = make_text(random.Random(1), 20_000).encode()
     _, path = put(s3, "in.txt", text, tmp_path)
     for ids in (f"{s3}/ids.npy", str(tmp_path / "ids.npy")):
         assert main(["encode", "-q", path, "-o", ids]) == 0
@@ -233,7 +225,7 @@ def test_what_urls_cannot_do(memory, tmp_path, capsys):
 
 def test_an_input_can_be_resumed(memory, tmp_path, monkeypatch):
     monkeypatch.setattr(unit_ends, "UNIT", 1000)
-    url, _ = put(memory, "in.txt", text_of(30_000), tmp_path)
+    url, _ = put(memory, "in.txt", make_text(random.Random(1), 30_000).encode(), tmp_path)
     bad, _ = put(memory, "bad.txt", b"\xff", tmp_path)
     args = ["encode", "-q", "--resume", "--checkpoint-every", "0", "-o", str(tmp_path / "out.npy")]
     assert main([*args, "--chunk-size", "1000", url, bad]) == 1
@@ -243,7 +235,7 @@ def test_an_input_can_be_resumed(memory, tmp_path, monkeypatch):
 
 
 def test_the_command_line_of_a_job(s3, tmp_path):
-    url, path = put(s3, "in.txt", text_of(40_000), tmp_path)
+    url, path = put(s3, "in.txt", make_text(random.Random(1), 40_000).encode(), tmp_path)
     args = ["encode", "-q", "-e", "gpt2", "--lines", "--part-size", "10000", "--format", "npy"]
     done = run(*args, url, "-o", f"{s3}/out", "--task", "1/2")
     assert done.returncode == 0, done
@@ -256,7 +248,7 @@ def test_the_command_line_of_a_job(s3, tmp_path):
 
 
 def test_inputs_of_a_web_server(s3, s3_port, tmp_path):
-    text = text_of(2_000_000)
+    text = make_text(random.Random(1), 2_000_000).encode()
     _, path = put(s3, "in.txt", text, tmp_path)
     url = f"http://127.0.0.1:{s3_port}/{s3.removeprefix('s3://')}/in.txt"
     made = plan(url, tmp_path / "made", encoding="gpt2", part_size=700_000)
