@@ -1,7 +1,5 @@
 """Tests of streamtok.cli.measure."""
 
-from __future__ import annotations
-
 import pytest
 
 import streamtok

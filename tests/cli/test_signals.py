@@ -1,7 +1,5 @@
 """Signals at the worst moments: no text that was read is lost, and messages name what is left."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """HOST:PORT as text: what is written reads back, and anything else is an error."""
 
-from __future__ import annotations
-
 import pytest
 
 from streamtok.jobs.host_port import DEFAULT_HOST, format_host_port, parse_host_port

@@ -142,11 +142,6 @@ def unigram_file() -> str:
     return str(path)
 
 
-def results(folder: Path, scenario: Scenario) -> dict[str, bytes]:
-    """What a run has left besides its inputs, hidden files included."""
-    return contents(folder, scenario.files)
-
-
 def contents(folder: Path, but: Collection[str]) -> dict[str, bytes]:
     """The files of a folder except some; a log of skipped lines is as if its inputs lay nowhere."""
     found = {one.name: one.read_bytes() for one in sorted(folder.iterdir()) if one.name not in but}
@@ -164,7 +159,7 @@ def expected(scenario: Scenario) -> dict[str, bytes]:
         scenario.prepare(folder)
         with spawned(scenario, folder) as process:
             assert process.wait() == 0, scenario.name
-        return results(folder, scenario)
+        return contents(folder, scenario.files)
 
 
 @contextlib.contextmanager
@@ -217,11 +212,14 @@ def kill_at_random(scenario: Scenario, rng: random.Random, good: dict[str, bytes
                 break
             assert code == -signal.SIGKILL, f"{scenario.name}: exit code {code}"
             kills += 1
-            there = [name for name in results(folder, scenario) if not name.endswith(".lock")]
+            there = [
+                name for name in contents(folder, scenario.files) if not name.endswith(".lock")
+            ]
             is_done = sorted(there) == sorted(good)
             if is_done:  # the next run would refuse to replace what is finished
                 break
-        found = {k: v for k, v in results(folder, scenario).items() if not k.endswith(".lock")}
+        found = contents(folder, scenario.files)
+        found = {name: data for name, data in found.items() if not name.endswith(".lock")}
         compare(found, good, scenario)
     return kills
 
@@ -263,7 +261,7 @@ def compare(found: dict[str, bytes], good: dict[str, bytes], scenario: Scenario)
 # Death in the middle of a system call
 
 
-def die_at_step(scenario: Scenario, folder: Path, step: int | None, resume: bool = True) -> int:
+def die_at_step(scenario: Scenario, folder: Path, step: int) -> int:
     """The exit code of a run in a forked process, which dies at its n-th change of files: 137.
 
     Nothing is synced: it is the process that dies, not the machine.
@@ -271,7 +269,7 @@ def die_at_step(scenario: Scenario, folder: Path, step: int | None, resume: bool
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
-    pickle.dump((scenario, folder, step, resume), server.stdin)
+    pickle.dump((scenario, folder, step), server.stdin)
     server.stdin.flush()
     return int(server.stdout.readline())
 
@@ -306,7 +304,7 @@ def fork_again() -> None:
             _run_and_die(*run)
 
 
-def _run_and_die(scenario: Scenario, folder: Path, step: int | None, resume: bool) -> None:
+def _run_and_die(scenario: Scenario, folder: Path, step: int) -> None:
     def die(name: str, paths: tuple[Any, ...]) -> None:
         os._exit(137)
 
@@ -317,8 +315,8 @@ def _run_and_die(scenario: Scenario, folder: Path, step: int | None, resume: boo
             os.dup2(null, fd)
         unit_ends.UNIT = scenario.unit
         os.fsync = lambda fd: None
-        more = [*scenario.resume, "--checkpoint-every", "0"] if resume else []
-        with at_call(sys.maxsize if step is None else step, die):
+        more = [*scenario.resume, "--checkpoint-every", "0"]
+        with at_call(step, die):
             code = streamtok_main(scenario.command(folder, *more))
     finally:
         os._exit(code)

@@ -1,7 +1,5 @@
 """The socket server with several real clients at a time, on TCP and Unix sockets."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """The socket server with slow, greedy, broken and vanished clients, and at its limits."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

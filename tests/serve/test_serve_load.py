@@ -1,7 +1,5 @@
 """Hundreds of connections at once, all ids compared; `benchmarks/serve_load.py` has more."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

@@ -1,7 +1,5 @@
 """Objects: what is written is read, and nothing is seen half."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

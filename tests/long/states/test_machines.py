@@ -1,7 +1,5 @@
 """The machines of this folder for some seeds; `python -m tests.long streams` has no end of them."""
 
-from __future__ import annotations
-
 import os
 import random
 

@@ -1,7 +1,5 @@
 """What the model of streams rests on, and work that must not grow."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
