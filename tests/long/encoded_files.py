@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from streamtok import Trainer, list_encoding_names, verify
+from streamtok import Encoding, Trainer, list_encoding_names, verify
 from streamtok.cli.main import main as streamtok_main
 from streamtok.jobs.sources import unit_ends
 from streamtok.jobs.stores import objects
@@ -266,8 +266,10 @@ def one_round(seed: int) -> collections.Counter[str]:
             out = folder / f"run{number}" / f"out{SUFFIXES.get(format, '.' + format)}"
             out.parent.mkdir()
             in_parts, in_store = rng.random() < 0.25, rng.random() < 0.2
-            how = _way_to_run(rng, sum(map(len, job.documents)), in_parts, in_store)
+            n_bytes = sum(map(len, job.documents))
+            how = _way_to_run(rng, n_bytes, in_parts, in_store)
             how = how if in_parts else [*how, *shards]
+            unit = rng.choice([1 << 25, max(n_bytes // 50, 40), max(n_bytes // 4, 1000)])
             source, target = str(folder), str(out)
             if in_store:
                 source, target = STORE, f"{STORE}/out" + (f"/{out.name}" if not in_parts else "")
@@ -276,10 +278,9 @@ def one_round(seed: int) -> collections.Counter[str]:
             files = job.paths(source)
             command = ["encode", *files, "-e", vocabulary, *args, *how, "-o", target, "-q"]
             said = f"seed {seed}, {subject.kind}: {' '.join(map(repr, command))}"
-            with contextlib.redirect_stderr(io.StringIO()) as noise:
-                unit = rng.choice([1 << 25, 40, 1000, 20_000])
-                with mock.patch.object(unit_ends, "UNIT", unit):
-                    code = streamtok_main(command)
+            noise = io.StringIO()
+            with contextlib.redirect_stderr(noise), mock.patch.object(unit_ends, "UNIT", unit):
+                code = streamtok_main(command)
             if in_store:
                 copy = out if in_parts else out.parent
                 copy.mkdir(exist_ok=True)
@@ -291,32 +292,11 @@ def one_round(seed: int) -> collections.Counter[str]:
                 assert "no document is left" in noise.getvalue(), said
                 continue
             assert code == 0, f"{said}: exit code {code}: {noise.getvalue()}"
-            found: list[list[int]] = []
-            documents: list[list[int]] = []
-            for one in (firsts := outputs(out if in_parts else out.parent)):
-                ids, rows = read_output(one, format)
-                found.append(ids)
-                documents += rows or []
-            assert [one for ids in found for one in ids] == flat, f"{said}: other ids"
-            if shards and not in_parts:
-                assert found == in_shards(wanted, size), f"{said}: other shards"
-            if format in KEEPS_DOCUMENTS:
-                kept = [ids for ids in wanted if ids] if format == "megatron" else wanted
-                assert documents == kept, f"{said}: other documents"
-            log = out / "skipped.jsonl" if in_parts else Path(f"{out}.skipped.jsonl")
-            n_skipped = len(log.read_text().splitlines()) if log.exists() else 0
-            assert n_skipped == job.skipped, f"{said}: {n_skipped} skipped, not {job.skipped}"
-            assert not [*out.parent.glob(".*"), *out.glob(".*")], f"{said}: hidden files are left"
-            every = rng.choice([[out], [out / "job.json"]]) if in_parts else firsts
-            checked = every if in_parts else [path for path in out.parent.iterdir() if path != log]
-            report = verify(checked)
-            assert not report.faults, f"{said}: {report.faults}"
-            assert (report.documents, report.tokens) == (len(wanted), len(flat)), (
-                f"{said}: {report}"
-            )
-            back = folder / "back"
-            assert streamtok_main(["decode", *map(str, every), "--force", "-o", str(back)]) == 0
-            assert back.read_bytes() == encoding.decode_bytes(flat), f"{said}: decoded"
+            shard_tokens = size if shards and not in_parts else None
+            try:
+                _check(job, encoding, wanted, out, format, in_parts, shard_tokens)
+            except AssertionError as error:
+                raise AssertionError(f"{said}: {error}") from error
             kinds = [name for name, is_so in (("parts", in_parts), ("URL", in_store)) if is_so]
             counts[" ".join([format, *kinds])] += 1
         if job.documents and not job.skipped:  # a file may have bad lines only
@@ -326,15 +306,50 @@ def one_round(seed: int) -> collections.Counter[str]:
     return counts
 
 
+def _check(
+    job: Job,
+    encoding: Encoding,
+    wanted: list[list[int]],
+    out: Path,
+    format: str,
+    in_parts: bool,
+    shard_tokens: int | None,
+) -> None:
+    """What was written, what `verify` says of it, and what `decode` makes of it."""
+    flat = [one for ids in wanted for one in ids]
+    found: list[list[int]] = []
+    documents: list[list[int]] = []
+    firsts = outputs(out if in_parts else out.parent)
+    for one in firsts:
+        ids, rows = read_output(one, format)
+        found.append(ids)
+        documents += rows or []
+    assert [one for ids in found for one in ids] == flat, "other ids"
+    if shard_tokens is not None:
+        assert found == in_shards(wanted, shard_tokens), "other shards"
+    if format in KEEPS_DOCUMENTS:
+        kept = [ids for ids in wanted if ids] if format == "megatron" else wanted
+        assert documents == kept, "other documents"
+    log = out / "skipped.jsonl" if in_parts else Path(f"{out}.skipped.jsonl")
+    n_skipped = len(log.read_text().splitlines()) if log.exists() else 0
+    assert n_skipped == job.skipped, f"{n_skipped} skipped, not {job.skipped}"
+    assert not [*out.parent.glob(".*"), *out.glob(".*")], "hidden files are left"
+    report = verify([out] if in_parts else [one for one in out.parent.iterdir() if one != log])
+    assert not report.faults, report.faults
+    assert (report.documents, report.tokens) == (len(wanted), len(flat)), report
+    given = [out / "job.json"] if in_parts and len(flat) % 2 else [out] if in_parts else firsts
+    back = out.parent / "back"
+    assert streamtok_main(["decode", *map(str, given), "-o", str(back)]) == 0
+    assert back.read_bytes() == encoding.decode_bytes(flat), "decoded to another text"
+
+
 def in_shards(documents: list[list[int]], size: int) -> list[list[int]]:
     """The rule: a shard ends with the document that brings it to the size."""
     found: list[list[int]] = []
-    is_full = True
     for document in documents:
-        if is_full:
+        if not found or len(found[-1]) >= size:
             found.append([])
         found[-1] += document
-        is_full = len(found[-1]) >= size
     return found or [[]]
 
 
