@@ -95,6 +95,18 @@ class PipelineMachine(Machine):
         else:
             self._check_refused(code, said, what)
 
+    def die(self, at: int) -> bool:
+        """Die at a call and go on; whether the run had so many."""
+        self._allow()
+        self.story.append(f"die at call {at}")
+        code = die_at_step(self.scenario, self._folder, at)
+        if code == 0:
+            self._check_complete(f"no death at call {at}")
+            return False
+        self._check_refused(code, "", f"death at call {at}")
+        self.go_on()
+        return True
+
     def go_on(self) -> None:
         self._allow()
         self.story.append("go on")

@@ -29,15 +29,19 @@ def test_steps_in_any_order(name, block):
 
 
 SCENARIOS = {
-    one.name: one for one in scenarios(3000) if one.stdin is None and "large" not in one.name
+    one.name: one for one in scenarios(6000) if one.stdin is None and "large" not in one.name
 }
 
 
 @POSIX
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_whatever_fails_the_files_are_whole(name):
-    """A short walk over every kind of output."""
+    """A short walk over every kind of output, after deaths at calls all over the run."""
     machine = PipelineMachine(random.Random(name), SCENARIOS[name])
+    at = machine.rng.randrange(4)
+    while machine.die(at):
+        at = at * 2 + machine.rng.randrange(1, 6)
+    assert at > 20
     for _ in range(12):
         machine.step()
     machine.finish()
