@@ -76,7 +76,11 @@ def test_what_is_control(source: str, expected: Prompt) -> None:
 def test_contents_are_text() -> None:
     """Whatever they say, unless they are Prompts."""
     source = "<a>{% for m in messages %}{{ m.content }}{% endfor %}{{ t }}"
-    messages = [{"content": "<a>"}, {"content": C("<a>") + "<a>"}, {"content": C("<b>")}]
+    messages: list[dict[str, Any]] = [
+        {"content": "<a>"},
+        {"content": C("<a>") + "<a>"},
+        {"content": C("<b>")},
+    ]
     found = ChatTemplate(source, GPT2).prompt(messages, {"t": "<a>"})
     assert found == C("<a>") + "<a>" + C("<a>") + "<a>" + C("<b>") + "<a>"
     assert prompt_of("{{ c }}", 3).spans == (("3", False),)
