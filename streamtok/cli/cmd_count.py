@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     reading = options.read_options(args, LiveReading)
     notes = open_inputs.Notes()
     names = open_inputs.input_paths(args.files, args.glob, reading, notes)
-    opener = open_inputs.Opener(reading, notes, args.signals.heard, args.chunk_size)
+    how = reading, args.signals.heard, args.chunk_size
     rows: list[_Row] = []
     stopped: Signals.Paused | None = None
     for name in names:
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         live = _Live(args, name)
         totals = Totals()
         try:
-            (opened,) = opener.open_all([name], totals.skip)
+            opened = open_inputs.open_input(name, *how, totals.skip)
             stopped = _count(args, opened, encoder, live, totals)
         except (Misused, BrokenPipeError):
             raise

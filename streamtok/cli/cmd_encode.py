@@ -77,9 +77,9 @@ def run(args: argparse.Namespace) -> int:
     set_cache_limit(CACHE_BYTES)
     notes = open_inputs.Notes(args.quiet, args.json)
     names = open_inputs.input_paths(args.files, args.glob, job, notes)
-    opener = open_inputs.Opener(job, notes, args.signals.heard, job.chunk_size)
     skipped: list[BadRecord] = []
-    opened = opener.open_all(names, skipped.append)
+    how = job, args.signals.heard, job.chunk_size, skipped.append
+    opened = [open_inputs.open_input(name, *how) for name in names]
     with contextlib.ExitStack() as stack:
         output.refuse_inputs(names)
         sizes = [one.size for one in opened]

@@ -22,7 +22,6 @@ from ..training.trainer import Trainer
 from ..vocabulary.ranks_file import dumps_tiktoken
 from . import open_inputs, options, vocabulary_output
 from .messages import Misused, say, shown
-from .open_inputs import Opener
 from .options import add_option
 from .progress import show_bar
 
@@ -151,8 +150,10 @@ def run(args: argparse.Namespace) -> int:
     trainer = Trainer(args.pattern, errors=args.errors, num_threads=args.threads)
     _check_format(args, trainer, format)
     totals = Totals()
-    opener = Opener(reading, notes, args.signals.heard, BLOCK)
-    inputs = opener.open_all(names, totals.skip)
+    inputs = [
+        open_inputs.open_input(name, reading, args.signals.heard, BLOCK, totals.skip)
+        for name in names
+    ]
     with show_bar(args.quiet, "counting", None, "B") as advance:
         totals.documents = count_inputs(trainer, inputs, reading.is_split, advance)
     totals.check_skipped()

@@ -9,7 +9,6 @@ import glob
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..jobs import documents
 from ..jobs.sinks.sidecar import matching_sidecar, sidecar_path
@@ -21,6 +20,7 @@ from ..jobs.sources.reading import LiveReading, Reading
 from ..jobs.sources.records import OnBad
 from ..jobs.span_encoder import Span
 from ..jobs.spans import open_span
+from ..jobs.stores import places
 from ..jobs.stores.objects import expand
 from ..jobs.stores.urls import is_url
 from .messages import Misused, Refused, input_name, say, shown
@@ -31,20 +31,16 @@ _RECORDS = [  # suffixes of files, what they are, how to read them
 ]
 
 
+_START = 1 << 12  # bytes of a file that are looked at
+
+
 class Notes:
-    """Says what the user may not have meant, each thing once."""
+    """Says what the user may not have meant."""
 
     def __init__(self, is_quiet: bool = False, is_json: bool = False):
         """is_json: standard error is JSON."""
         self._is_quiet = is_quiet
         self._is_json = is_json
-        self._said: set[str] = set()
-
-    def say_once(self, name: str, what: str) -> None:
-        """Say it of an input, unless it was said of another."""
-        if what not in self._said:
-            self._said.add(what)
-            self.say(f"{name} {what}")
 
     def say(self, what: str) -> None:
         """Say it, if notes are wanted."""
@@ -61,7 +57,8 @@ def input_paths(
 ) -> list[str]:
     """The files of a command; "-" is standard input. Raises Refused.
 
-    patterns: of --glob. Warns of files of records that are to be taken as plain text.
+    patterns: of --glob. Warns of what is probably not wanted: files of records that are taken as
+    plain text, and what the first file begins with.
     """
     if isinstance(reading, LiveReading) and reading.follow:
         if len(files) != 1 or files[0] == "-" or patterns or reading.parquet is not None:
@@ -82,6 +79,9 @@ def input_paths(
                 seen.add(os.path.abspath(name))
                 names.append(name)
     _warn_of_records(names, reading, notes)
+    if names and os.path.isfile(names[0]):
+        with contextlib.suppress(OSError):  # who reads it says it better
+            _warn_of_beginning(names[0], reading, notes)
     return names or ["-"]
 
 
@@ -94,7 +94,18 @@ def _warn_of_records(names: Sequence[str], reading: Reading, notes: Notes) -> No
         if found and matching_sidecar(found[0]) is None:  # else it is refused: it holds ids
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             name = f"{input_name(found[0])}{more}"
-            notes.say_once(f"{name}:", f"{kind} taken as plain text; {option}")
+            notes.say(f"{name}: {kind} taken as plain text; {option}")
+
+
+def _warn_of_beginning(path: str, reading: Reading, notes: Notes) -> None:
+    name, start = input_name(path), places.read_head(path, _START)
+    if reading.jsonl is None and start.startswith(codecs.BOM_UTF8):
+        notes.say(f"{name} begins with a byte order mark, which becomes a token")
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        notes.say(f"{name} begins as UTF-16 does; iconv -f UTF-16 -t UTF-8 converts it")
+    if reading.lines and start[: start.find(b"\n") + 1].endswith(b"\r\n"):
+        what = r"lines end with \r\n and keep their \r; --delimiter '\r\n' removes it"
+        notes.say(f"{name}: {what}")
 
 
 def given_names(files: Sequence[str]) -> list[str]:
@@ -104,61 +115,28 @@ def given_names(files: Sequence[str]) -> list[str]:
     return list(files) or ["-"]
 
 
-@dataclass(frozen=True)
-class Opener:
-    """Opens inputs for reading. block_size: bytes to read at a time; waiting: see `Waiting`."""
+def open_input(
+    path: str, reading: Reading, waiting: Waiting, block_size: int, on_bad: OnBad
+) -> Input:
+    """Open what `input_paths` has found. on_bad: takes what is skipped; waiting: see `Waiting`.
 
-    reading: Reading
-    notes: Notes
-    waiting: Waiting
-    block_size: int
-
-    def open_all(self, names: Sequence[str], on_bad: OnBad) -> list[Input]:
-        """Open what `input_paths` has found; on_bad takes what is skipped.
-
-        Raises Refused, OSError, StreamtokError.
-        """
-        if isinstance(self.reading, LiveReading) and self.reading.follow:
-            return [self._open_followed(names[0], on_bad)]
-        return [self._open(path, on_bad) for path in names]
-
-    def _open(self, path: str, on_bad: OnBad) -> Input:
-        if self.reading.parquet is not None and path == "-":
-            raise Misused("--parquet needs a file: standard input cannot be read from its end")
-        refuse_ids(path)
-        return open_span(
-            self.reading,
-            path,
-            Span(0, 1),
-            on_bad,
-            self.block_size,
-            name=input_name(path),
-            look=self._look,
-            waiting=self.waiting,
-        )
-
-    def _open_followed(self, path: str, on_bad: OnBad) -> Input:
+    block_size: bytes to read at a time. Raises Refused, OSError, StreamtokError.
+    """
+    name = input_name(path)
+    if isinstance(reading, LiveReading) and reading.follow:
         with contextlib.suppress(FileNotFoundError):
             check_regular(path)
         follower = Follower(
             path,
-            size=self.block_size,
-            waiting=self.waiting,
+            size=block_size,
+            waiting=waiting,
             missing=lambda path: say(f"waiting for {shown(path)}"),
         )
-        make_splitter = functools.partial(self.reading.splitter, on_bad=on_bad)
-        return FollowInput(input_name(path), make_splitter, follower, self._look)
-
-    def _look(self, name: str, start: bytes) -> None:
-        """Warn about what the user probably does not want."""
-        reading, say_once = self.reading, self.notes.say_once
-        if reading.jsonl is None and start.startswith(codecs.BOM_UTF8):
-            say_once(name, "begins with a byte order mark, which becomes a token")
-        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            say_once(name, "begins as UTF-16 does; iconv -f UTF-16 -t UTF-8 converts it")
-        if reading.lines and start[: start.find(b"\n") + 1].endswith(b"\r\n"):
-            what = r"lines end with \r\n and keep their \r; --delimiter '\r\n' removes it"
-            say_once(f"{name}:", what)
+        return FollowInput(name, functools.partial(reading.splitter, on_bad=on_bad), follower)
+    if reading.parquet is not None and path == "-":
+        raise Misused("--parquet needs a file: standard input cannot be read from its end")
+    refuse_ids(path)
+    return open_span(reading, path, Span(0, 1), on_bad, block_size, name=name, waiting=waiting)
 
 
 def refuse_ids(path: str) -> None:

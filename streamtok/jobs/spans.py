@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from .job import EncodeJob
     from .rows import Row
-    from .sources.inputs import Look
     from .sources.reading import Reading
     from .sources.records import BadRecord, OnBad
     from .sources.splitters import Splitter, Start
@@ -141,7 +140,6 @@ def open_span(
     block_size: int,
     *,
     name: str | None = None,
-    look: Look | None = None,
     waiting: Waiting = contextlib.nullcontext,
 ) -> FileInput | ParquetInput:
     """The input that reads a span of a file. Raises OSError; as ParquetInput. Else as FileInput."""
@@ -158,7 +156,6 @@ def open_span(
         name,
         splitter,
         block_size=block_size,
-        look=look,
         waiting=waiting,
         stop=span.stop,
     )

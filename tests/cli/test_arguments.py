@@ -295,39 +295,44 @@ def test_a_file_is_counted_once(tmp_path, monkeypatch):
 BOM = b"\xef\xbb\xbf"
 
 
-def test_crlf_is_said():
+def test_crlf_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
     for command in ("encode", "count"):
-        said = run(command, "--lines", stdin=b"one\r\ntwo\r\n").stderr.decode()
-        assert r"standard input: lines end with \r\n and keep their \r" in said
+        path.write_bytes(b"one\r\ntwo\r\n")
+        said = run(command, "--lines", str(path)).stderr.decode()
+        assert rf"{path}: lines end with \r\n and keep their \r" in said
         assert r"--delimiter '\r\n'" in said
         for args, data in (
             (["--lines"], b"one\ntwo\r\n"),
             (["--delimiter", r"\r\n"], b"one\r\ntwo\r\n"),
             ([], b"one\r\ntwo"),
         ):
-            assert "lines end with" not in run(command, *args, stdin=data).stderr.decode()
+            path.write_bytes(data)
+            assert "lines end with" not in run(command, *args, str(path)).stderr.decode()
     assert rows_of("--delimiter", r"\r\n", stdin=b"one\r\ntwo\r\n") == CL100K.encode_batch(
         ["one", "two"]
     )
-    assert run("encode", "-q", "--lines", stdin=b"one\r\n").stderr == b""
+    path.write_bytes(b"one\r\n")
+    assert run("encode", "-q", "--lines", str(path)).stderr == b""
 
 
-def test_a_byte_order_mark_is_said(tmp_path):
-    for args in ([], ["--lines"], ["--delimiter", ";"]):
-        done = run("encode", *args, stdin=BOM + b"one")
-        said = done.stderr.decode()
-        assert "standard input begins with a byte order mark, which becomes a token" in said
-        assert [int(one) for one in done.stdout.split()] == CL100K.encode("\ufeffone")
-    data = BOM + b'{"t": "one"}\n'
-    assert b"byte order" not in run("encode", "--jsonl", "t", stdin=data).stderr
-    for name in "ab":
-        (tmp_path / name).write_bytes(BOM + b"one")
+def test_a_byte_order_mark_is_said(tmp_path: Path) -> None:
     names = [str(tmp_path / "a"), str(tmp_path / "b")]
+    for name in names:
+        Path(name).write_bytes(BOM + b"one")
+    for args in ([], ["--lines"], ["--delimiter", ";"]):
+        done = run("encode", *args, names[0])
+        said = done.stderr.decode()
+        assert f"{names[0]} begins with a byte order mark, which becomes a token" in said
+        assert [int(one) for one in done.stdout.split()] == CL100K.encode("\ufeffone")
     assert run("count", *names).stderr.count(b"byte order mark") == 1
     row = json.loads(run("encode", "--json", names[0]).stderr.splitlines()[0])
     assert "byte order mark" in row["note"]
+    Path(names[0]).write_bytes(BOM + b'{"t": "one"}\n')
+    assert b"byte order" not in run("encode", "--jsonl", "t", names[0]).stderr
     for encoding in ("utf-16-le", "utf-16-be"):
-        said = run("encode", stdin="\ufeffone".encode(encoding)).stderr.decode()
+        Path(names[0]).write_bytes("\ufeffone".encode(encoding))
+        said = run("encode", names[0]).stderr.decode()
         assert "begins as UTF-16 does; iconv -f UTF-16 -t UTF-8 converts it" in said
 
 

@@ -38,9 +38,6 @@ from .unit_ends import CleanCuts, Divider
 MakeSplitter: TypeAlias = Callable[[str, Start], Splitter]
 """Makes the splitter of the input with this name: `Reading.splitter`, with its other arguments."""
 
-Look: TypeAlias = Callable[[str, bytes], None]
-"""Called with the name of an input and its first bytes, as many as came at once."""
-
 
 class Input(ABC):
     """One input of a run.
@@ -94,11 +91,9 @@ class ByteInput(Input):
         name: str,
         make_splitter: MakeSplitter,
         size: int | None = None,
-        look: Look | None = None,
     ):
         super().__init__(name, size)
         self._make_splitter = make_splitter
-        self._look = look
         self._splitter: Splitter | None = None
         self._divider: Divider | None = None
 
@@ -112,16 +107,12 @@ class ByteInput(Input):
             start = Start(position["at"], position["records"], position["crc"], is_open)
         splitter = self._splitter = self._make_splitter(self.name, start)
         self._divider = Divider(splitter, self.clean)
-        look = None if start.at else self._look
         blocks = self._blocks(position)
         try:
             for block in blocks:
                 if not block:
                     yield []
                     continue
-                if look is not None:
-                    look(self.name, block)
-                    look = None
                 yield from self._told(self._divider.split(block))
             self._check_unchanged()  # before the rest is taken for the last line
             yield from self._told(self._held())
@@ -198,7 +189,6 @@ class FileInput(ByteInput):
         make_splitter: MakeSplitter,
         *,
         block_size: int = BLOCK_SIZE,
-        look: Look | None = None,
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
     ):
@@ -207,7 +197,7 @@ class FileInput(ByteInput):
         """
         self._about = describe(path) if is_url(path) else None
         size = None if path == "-" else self._about.size if self._about else check_file(path)
-        super().__init__(name, make_splitter, size, look)
+        super().__init__(name, make_splitter, size)
         self._watch: FileWatch | None = None
         if size is not None and self._about is None:
             self._watch = FileWatch(path, name)
@@ -267,10 +257,8 @@ class FollowInput(ByteInput):
     each wait.
     """
 
-    def __init__(
-        self, name: str, make_splitter: MakeSplitter, follower: Follower, look: Look | None = None
-    ):
-        super().__init__(name, make_splitter, None, look)
+    def __init__(self, name: str, make_splitter: MakeSplitter, follower: Follower):
+        super().__init__(name, make_splitter)
         self._follower = follower
 
     @property
