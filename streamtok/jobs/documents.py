@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._types import IdArray
+    from .sources.conversations import Conversations
     from .sources.splitters import Part
 
     EndArray = npt.NDArray[np.int64]
-    EncodeConversation = Callable[[Any], tuple[IdArray, npt.NDArray[np.uint8]]]
 
 TASK = 1 << 18  # characters or bytes in a task, about
 SPREAD_FROM = 1 << 17  # bytes of a part that is worth cutting for several threads
@@ -70,8 +70,8 @@ class DocumentEncoder:
 
     prepend, append: ids to put before and after each document; several on one side make documents
     go one by one. skip_empty: documents without text produce no ids, not even these. num_threads:
-    threads that encode, including the caller's. encode_conversation: gives ids and mask of each
-    document, which are conversations then.
+    threads that encode, including the caller's. conversations: encodes documents that are
+    conversations.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class DocumentEncoder:
         append: int | Sequence[int] | None = None,
         skip_empty: bool = False,
         num_threads: int = 1,
-        encode_conversation: EncodeConversation | None = None,
+        conversations: Conversations | None = None,
     ):
         self._stream = stream
-        self._encode_conversation = encode_conversation
+        self._conversations = conversations
         self._before, self._after = _ids(prepend), _ids(append)
         self._frame = _first(self._before), _first(self._after)
         self._skip_empty = skip_empty
@@ -98,7 +98,7 @@ class DocumentEncoder:
         self._matcher = stream.matcher
         texts = encoding.definition.texts
         # Documents can be tasks.
-        self._takes_whole = has_simple_frame and texts.is_direct and encode_conversation is None
+        self._takes_whole = has_simple_frame and texts.is_direct and conversations is None
         self._rules = encoding.definition.engine.rules(self._matcher)
         self._cuts = texts.cuts if has_simple_frame else None
         self._places = _NOWHERE  # of the documents of the parts that were added together
@@ -256,20 +256,20 @@ class DocumentEncoder:
     def _add_part(self, text: str | bytes, is_end: bool) -> None:
         """Encode a part of the open document, or begin a document with it."""
         try:
-            if self._encode_conversation is None:
+            if self._conversations is None:
                 self._encode_part(text, is_end)
             else:
-                self._add_conversation(text, self._encode_conversation)
+                self._encode_conversation(text, self._conversations)
         except Exception:
             self.failed_place = self._places.name(self._index)
             raise
         self._index += is_end
 
-    def _add_conversation(self, conversation: Any, encode: EncodeConversation) -> None:
+    def _encode_conversation(self, conversation: Any, conversations: Conversations) -> None:
         text = str(conversation.prompt)
         if self._skip_empty and not text:
             return
-        ids, mask = encode(conversation)
+        ids, mask = conversations.template.encode_with_mask(conversation)
         ids = np.concatenate([self._before, ids, self._after])
         frame = bytes(len(self._before)), bytes(len(self._after))
         found = Encoded(ids, _end(ids), utf8_size(text), mask.tobytes().join(frame))

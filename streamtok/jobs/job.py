@@ -32,15 +32,12 @@ from .option_fields import IDS, UNREAD, from_json, in_words, said, said_fields, 
 from .sinks.by_name import FILE_FORMATS, FILE_SUFFIXES, Family, choose_format
 from .sinks.flat import About
 from .sinks.format_table import MASKED
-from .sources.json_lines import JsonLines
 from .sources.reading import LiveReading
 
 if TYPE_CHECKING:
     from ..chunker import StreamEncoder
     from ..encoding import Encoding
     from .sources.conversations import Conversations
-    from .sources.records import OnBad
-    from .sources.splitters import Splitter, Start
 
 CHUNK_SIZE = 1 << 19  # bytes to read at a time
 
@@ -280,21 +277,12 @@ class EncodeJob(LiveReading):
         """The digest of the encoding, and of the chat template if there is one."""
         if self.chat is None:
             return loaded.digest
-        return hashlib.sha256(f"{loaded.digest} {self._conversations.digest}".encode()).hexdigest()
+        both = f"{loaded.digest} {_opened_chat(self.chat, loaded).digest}"
+        return hashlib.sha256(both.encode()).hexdigest()
 
-    @property
-    def _conversations(self) -> Conversations:
-        assert self.chat is not None
-        return _opened_chat(self.chat, self.encoding)
-
-    def splitter(
-        self, name: str, start: Start, *, on_bad: OnBad | None = None, ends: bool = True
-    ) -> Splitter:
-        made = super().splitter(name, start, on_bad=on_bad, ends=ends)
-        if self.chat is not None:
-            assert isinstance(made, JsonLines)
-            made.convert = self._conversations.read
-        return made
+    def open_conversations(self, loaded: Encoding) -> Conversations | None:
+        """What renders conversations, loaded once in a process; None for texts."""
+        return None if self.chat is None else _opened_chat(self.chat, loaded)
 
     def open_stream(self, loaded: Encoding) -> StreamEncoder:
         """A stream with these settings."""
@@ -314,9 +302,7 @@ class EncodeJob(LiveReading):
             append=self.append,
             skip_empty=self.skip_empty,
             num_threads=num_threads,
-            encode_conversation=(
-                None if self.chat is None else self._conversations.template.encode_with_mask
-            ),
+            conversations=self.open_conversations(loaded),
         )
 
 
@@ -326,10 +312,10 @@ def _opened(name: str) -> Encoding:
 
 
 @functools.lru_cache(_OPEN)
-def _opened_chat(folder: str, encoding: str) -> Conversations:
+def _opened_chat(folder: str, loaded: Encoding) -> Conversations:
     from .sources.conversations import Conversations  # jinja2 is not always there
 
-    return Conversations(folder, _opened(encoding))
+    return Conversations(folder, loaded)
 
 
 def special_id(

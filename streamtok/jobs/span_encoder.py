@@ -120,6 +120,7 @@ class SpanEncoder:
         self._ends = group_ends(sizes)
         self._before = [0, *itertools.accumulate(size or 0 for size in sizes)]
         self._encoder = job.open_encoder(encoding, num_threads)
+        self._conversations = job.open_conversations(encoding)
         has_cuts = encoding.definition.texts.cuts is not None and not job.is_split
         self._clean = CleanCuts(job.open_stream(encoding)) if has_cuts else None
         # Of other texts, units end where documents do.
@@ -160,7 +161,7 @@ class SpanEncoder:
         for number in range(span.first, span.last):
             position = span.position if number == span.first else None
             one = self._input = self._open_input(number, span)
-            one.clean = self._clean
+            one.clean, one.conversations = self._clean, self._conversations
             if span.stream is not None and number == span.first:
                 encoder.setstate(span.stream)
             elif position and not self._job.is_split:

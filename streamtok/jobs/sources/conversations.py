@@ -14,7 +14,7 @@ import jinja2
 from ..._core.encode import text_bytes
 from ...formats.chat_template import ChatTemplate, Conversation
 from ...formats.model_folder import read_chat_template
-from .json_lines import BadLine
+from .records import BadLine
 
 if TYPE_CHECKING:
     from ...encoding import Encoding

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...errors import ArchiveError, CheckpointError, DocumentError
 from ..stores.objects import describe
@@ -35,6 +35,9 @@ from .records import OnBad, Places
 from .splitters import Part, Splitter, Start, together
 from .unit_ends import CleanCuts, Divider
 
+if TYPE_CHECKING:
+    from .conversations import Conversations
+
 MakeSplitter: TypeAlias = Callable[[str, Start], Splitter]
 """Makes the splitter of the input with this name: `Reading.splitter`, with its other arguments."""
 
@@ -44,10 +47,11 @@ class Input(ABC):
 
     name: for errors; size: bytes on the disk, None if unknown; read: how many of them were read;
     is_done: the last group was yielded; ends_unit: a unit ends after the last group. clean: cuts
-    that end units inside documents.
+    that end units inside documents. conversations: for the splitter.
     """
 
     clean: CleanCuts | None = None
+    conversations: Conversations | None = None
 
     def __init__(self, name: str, size: int | None):
         self.name = name
@@ -106,6 +110,7 @@ class ByteInput(Input):
         if position:
             start = Start(position["at"], position["records"], position["crc"], is_open)
         splitter = self._splitter = self._make_splitter(self.name, start)
+        splitter.conversations = self.conversations
         self._divider = Divider(splitter, self.clean)
         blocks = self._blocks(position)
         try:

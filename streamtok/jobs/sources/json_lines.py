@@ -7,28 +7,17 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Callable
 from typing import Any
 
 from ..._core.encode import has_surrogate, text_bytes
 from ...errors import DocumentError
 from ...files import json_reason
-from .records import BadRecord, OnBad
+from .records import BadLine, BadRecord, OnBad
 from .splitters import BEGINNING, Part, Splitter, Start, together
 
 MAX_LINE = 1 << 26  # bytes
 _BLANKS = " \t\r"  # what JSON allows around a value, within a line
 _parse = json.JSONDecoder().raw_decode  # as json.loads, but it does not skip white space
-
-
-class BadLine(ValueError):
-    """Why a line has no text: see BadRecord. hint: what else helps than to skip it."""
-
-    def __init__(self, kind: str, detail: str = "", hint: str = ""):
-        super().__init__(kind)
-        self.kind = kind
-        self.detail = detail
-        self.hint = hint
 
 
 class JsonLines(Splitter):
@@ -57,8 +46,6 @@ class JsonLines(Splitter):
         "surrogateescape" keeps them. An escape that is half of a surrogate pair is U+FFFD.
         """
         super().__init__(start)
-        # Makes the document of the field's value and the whole line, if that is not a text.
-        self.convert: Callable[[Any, Any], Any] | None = None
         self._begins_text = start.at == 0
         self._errors = errors
         self._field = field
@@ -83,8 +70,8 @@ class JsonLines(Splitter):
         self._data, self._found = data, (self.records + 1, 0)
         texts: list[Any] = []
         try:
-            is_short = len(data) <= self._max_line and self.convert is None
-            lines = data[:-1].decode() if is_short else None
+            is_fast = len(data) <= self._max_line and self.conversations is None
+            lines = data[:-1].decode() if is_fast else None
         except UnicodeDecodeError:
             lines = None
         if lines is not None:
@@ -194,8 +181,8 @@ class JsonLines(Splitter):
             raise BadLine("invalid JSON", str(error).partition(";")[0]) from None
         except RecursionError:
             raise BadLine("JSON that is nested too deeply") from None
-        if self.convert is not None:
-            return self.convert(_value(row, self._field, self._path), row)
+        if self.conversations is not None:
+            return self.conversations.read(_value(row, self._field, self._path), row)
         return self._repaired(text_field(row, self._field, self._path))
 
     def _repaired(self, text: str) -> str | bytes:

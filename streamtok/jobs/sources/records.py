@@ -25,6 +25,16 @@ class BadRecord(NamedTuple):
         return f"{self.kind}: {self.detail}" if self.detail else self.kind
 
 
+class BadLine(ValueError):
+    """Why a line has no text: see BadRecord. hint: what else helps than to skip it."""
+
+    def __init__(self, kind: str, detail: str = "", hint: str = ""):
+        super().__init__(kind)
+        self.kind = kind
+        self.detail = detail
+        self.hint = hint
+
+
 OnBad: TypeAlias = Callable[[BadRecord], None]
 """Called with each bad record, in order, when it is skipped."""
 

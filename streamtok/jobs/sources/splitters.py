@@ -11,10 +11,13 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..._core.encode import find_documents
 from .records import Places
+
+if TYPE_CHECKING:
+    from .conversations import Conversations
 
 LONGEST_DELIMITER = 1 << 10  # bytes: what a search costs for each byte of a text, at most
 _TOGETHER = 1 << 20  # characters, at most, of texts that are joined
@@ -72,10 +75,12 @@ class Splitter:
 
     consumed: bytes returned as parts or skipped for good; crc: their CRC-32, if has_crc is set;
     records: lines or documents that have ended, since byte `counted_from`. name: the input; unit:
-    what a record is called, "" if there is only one.
+    what a record is called, "" if there is only one. conversations: what makes documents of JSON
+    lines that hold messages.
     """
 
     has_crc = True
+    conversations: Conversations | None = None
     name = ""
     unit = ""
 
