@@ -79,7 +79,7 @@ class ChatTemplate:
         """
         plain, marking, assistant = _environments()
         self._plain, self._marking = plain.from_string(source), marking.from_string(source)
-        self._assistant = assistant.from_string(source)
+        self._assistant = functools.cache(lambda: assistant.from_string(source))
         tree = plain.parse(source)
         called = tree.find_all(nodes.ExtensionAttribute)
         self._has_generation = any(one.identifier == _Generation.identifier for one in called)
@@ -165,7 +165,7 @@ class ChatTemplate:
         messages = [*map(_with_all_names, messages)]
         data["add_generation_prompt"] = False
         data["messages"] = messages if self._has_generation else [*map(_with_speech, messages)]
-        said: Prompt = unmarked(self._assistant.render(data))
+        said: Prompt = unmarked(self._assistant().render(data))
         _check_same(said, str(prompt))
         spans, at = [], 0
         for text, is_said in said.spans:
@@ -190,16 +190,15 @@ class ChatTemplate:
         mask = np.zeros(len(ids), np.uint8)
         text = str(conversation.prompt)
         for start, stop in conversation.assistant:
-            last = int(np.searchsorted(starts, stop))
-            mask[np.searchsorted(stops, start, "right") : last] = 1
-            closing = last
-            while not self._has_generation and closing < len(ids):
-                if int(ids[closing]) in control:
-                    mask[last : closing + 1] = 1
-                elif text[starts[closing] : stops[closing]].isspace():
-                    closing += 1
-                    continue
-                break
+            found = np.flatnonzero((stops > start) & (starts < stop))
+            mask[found] = 1
+            if self._has_generation or not len(found):
+                continue
+            closing = after = int(found[-1]) + 1
+            while closing < len(ids) and text[starts[closing] : stops[closing]].isspace():
+                closing += 1
+            if closing < len(ids) and int(ids[closing]) in control:
+                mask[after : closing + 1] = 1
         return ids, mask
 
     def encode(self, prompt: Prompt, errors: str = "strict") -> list[int]:

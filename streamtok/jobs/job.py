@@ -167,7 +167,7 @@ class EncodeJob(LiveReading):
             if self.jsonl is None:
                 raise ValueError("--chat needs --jsonl FIELD, which holds lists of messages")
             if self.add_special_tokens:
-                raise ValueError("--chat: the template writes special tokens: not the vocabulary")
+                raise ValueError("--add-special-tokens and --chat: the template writes them itself")
             if self.errors == "surrogateescape":
                 raise ValueError("--chat needs text: give --errors strict or replace")
         if self.is_in_parts:

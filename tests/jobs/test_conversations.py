@@ -258,7 +258,7 @@ def misuse(*args: str) -> str:
         (["--format", "text"], "--chat cannot write text: expected --format with one of npy, u16"),
         (["--format", "megatron"], "--chat cannot write megatron: expected --format with one of"),
         (["--format", "u16"], "--chat writes masks to a second file: give one with -o, or use"),
-        (["--add-special-tokens"], "the template writes special tokens"),
+        (["--add-special-tokens"], "the template writes them itself"),
         (["--errors", "surrogateescape"], "give --errors strict or replace"),
     ],
 )
