@@ -56,6 +56,9 @@ __all__ = ["ChatTemplate", "Conversation"]
 _ROLES = {"system", "developer", "user", "assistant", "model", "tool", "function", "observation"}
 _ROLES |= {"ipython", "environment"}
 _REASONING = ("reasoning_content", "thinking", "reasoning")  # names of one field
+_NO_DATE = (
+    "it asks for today's date, on which the ids must not depend: write a date into the template"
+)
 _TAG = "CONTINUE_FINAL_MESSAGE_TAG "  # transformers' own; a template may strip the space
 _SIMPLE = re.compile(r"(?:[^{}]|\{\w*\})*")  # a template for `format` that reads no attribute
 
@@ -158,8 +161,10 @@ class ChatTemplate:
         """Conversation: `prompt`, and what of it the assistant says: what `{% generation %}`
         encloses if the template has such blocks, else the contents of its messages.
 
+        The template does not learn the date, because ids for training must be the same on any day.
         Raises as `prompt`, and ValueError if the template changes contents beyond recognition.
         """
+        variables = {"strftime_now": jinja2.Undefined(_NO_DATE), **variables}
         prompt = self.prompt(messages, variables)
         data = with_prompts(self._data(variables), str)
         messages = [*map(_with_all_names, messages)]

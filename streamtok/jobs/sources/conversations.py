@@ -1,15 +1,12 @@
 """Conversations of JSON lines, rendered by the chat template of a model.
 
-A line has messages in one of its fields, and perhaps tools beside it. The ids must not depend on
-the day on which a run goes on, so templates get no `strftime_now`.
+A line has messages in one of its fields, and perhaps tools beside it.
 """
 
 from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING, Any
-
-import jinja2
 
 from ..._core.encode import text_bytes
 from ...formats.chat_template import ChatTemplate, Conversation
@@ -18,10 +15,6 @@ from .records import BadLine
 
 if TYPE_CHECKING:
     from ...encoding import Encoding
-
-_NO_DATE = (
-    "it asks for today's date, on which the ids must not depend: write a date into the template"
-)
 
 
 class Conversations:
@@ -37,9 +30,8 @@ class Conversations:
         if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
             raise BadLine("the field holds no list of messages")
         tools = row.get("tools") if isinstance(row, dict) else None
-        variables = {"tools": tools, "strftime_now": jinja2.Undefined(_NO_DATE)}
         try:
-            return self.template.conversation(_repaired(messages), _repaired(variables))
+            return self.template.conversation(_repaired(messages), {"tools": _repaired(tools)})
         except MemoryError:
             raise
         except Exception as error:  # a template is a program: it may raise anything
