@@ -11,7 +11,8 @@ import streamtok
 from streamtok.engines.rules import TextRules
 from streamtok.formats.merge_lists import find_merges, from_rows
 from streamtok.formats.sentencepiece_normalizer import rules_of
-from streamtok.vocabulary.table import Vocabulary, offsets_of
+from streamtok.vocabulary.arrays import offsets_of
+from streamtok.vocabulary.table import Vocabulary
 
 from .conftest import encoding_of
 

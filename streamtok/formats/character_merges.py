@@ -24,11 +24,11 @@ from .._core.encode import find_parts, gather_tokens
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
+from ..vocabulary.arrays import offsets_of
 from ..vocabulary.table import (
     NO_ID,
     Vocabulary,
     check_tokens,
-    offsets_of,
 )
 from .merge_lists import MAX_MERGES, in_order_of_merges
 

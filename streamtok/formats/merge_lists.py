@@ -21,12 +21,12 @@ import numpy as np
 
 from .._core.encode import TokenTable, find_parts, find_rows, gather_tokens
 from ..errors import VocabularyError
+from ..vocabulary.arrays import offsets_of
 from ..vocabulary.table import (
     MAX_ID,
     NO_ID,
     Vocabulary,
     check_tokens,
-    offsets_of,
 )
 from .loading import shown
 

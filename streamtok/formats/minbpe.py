@@ -14,8 +14,9 @@ import numpy as np
 
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
+from ..vocabulary.arrays import offsets_of
 from ..vocabulary.ranks_file import check_lines
-from ..vocabulary.table import MAX_TOKEN_BYTES, offsets_of
+from ..vocabulary.table import MAX_TOKEN_BYTES
 from .loading import make_encoding, shown
 from .merge_lists import from_rows
 

@@ -37,8 +37,9 @@ from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..normalizers import Normalizer, UnknownRuns
 from ..patterns.named import WHOLE_TEXT_PATTERN
+from ..vocabulary.arrays import offsets_of
 from ..vocabulary.pieces import Pieces
-from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
+from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary
 from .character_merges import CUT_BEFORE_SPACES, character_prefixes, pattern_of_cuts
 from .loading import BYTE_TEXTS, make_encoding, shown
 from .merge_lists import without_unreachable_tokens

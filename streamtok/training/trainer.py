@@ -11,7 +11,8 @@ from .._core.encode import ARRAY
 from .._core.train import MergeLoop
 from ..encoding import Encoding, changed
 from ..formats.merge_lists import from_rows
-from ..vocabulary.table import NO_ID, Vocabulary, offsets_of
+from ..vocabulary.arrays import offsets_of
+from ..vocabulary.table import NO_ID, Vocabulary
 from .merging import Progress, Tie, check_apart, check_merging, run_loop, tokens_of
 from .vocabulary_trainer import VocabularyTrainer, is_same
 from .word_pieces import check_word_pieces, word_pieces

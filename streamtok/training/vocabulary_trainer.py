@@ -22,7 +22,8 @@ from .._core.encode import OneCall, check_policy, one_call
 from ..patterns.named import PATTERNS
 from ..patterns.pattern import Pattern
 from ..threads import check_threads, usable_cores
-from ..vocabulary.table import Vocabulary, offsets_of
+from ..vocabulary.arrays import offsets_of
+from ..vocabulary.table import Vocabulary
 from .counting import BLOCK, Counting
 from .merging import (
     SINGLE_BYTES,

@@ -15,13 +15,14 @@ from ..normalizers.characters import ByteLetters
 from ..normalizers.edges import MetaspaceText
 from ..normalizers.growth import MOST_GROWTH, Growth, growth_of, n_bytes
 from ..patterns.pattern import Pattern
-from .table import NO_ID, frozen, offsets_of
+from .arrays import frozen, offsets_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["Pieces", "Stages", "symbol"]
 
+NO_ID = 2**32 - 1  # of a byte or of unknown text that has none
 MOST_SYMBOLS = 0x10FFFD - 0xF0000
 
 Stages: TypeAlias = "tuple[tuple[Any, ...], ...]"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import VocabularyError
+from .arrays import frozen, offsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 NO_ID = 2**32 - 1  # of a token that has no id: it becomes the ids of its bytes
 MAX_ID = NO_ID - 1
 MAX_TOKEN_BYTES = 2**16 - 1
-MAX_TOTAL_BYTES = 2**32 - 1  # offsets are 32 bits wide
 
 
 class Vocabulary:
@@ -220,32 +220,6 @@ class Vocabulary:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a Vocabulary is immutable: cannot delete {name!r}")
-
-
-def frozen(array: NDArray[Any], dtype: Any = np.uint32) -> NDArray[Any]:
-    """A read-only copy of a flat array of this type, or the array itself if nobody can write to it.
-
-    Raises TypeError for another array.
-    """
-    if array.dtype != dtype or array.ndim != 1:
-        kind = np.dtype(dtype)
-        raise TypeError(f"expected a flat {kind} array, found {array.dtype} of shape {array.shape}")
-    flags = array.flags
-    if not flags.writeable and flags.aligned and (flags.owndata or isinstance(array.base, bytes)):
-        return array
-    copy = np.array(array)
-    copy.flags.writeable = False
-    return copy
-
-
-def offsets_of(lengths: NDArray[np.integer[Any]]) -> NDArray[np.uint32]:
-    """The n + 1 boundaries of n tokens of these lengths. Raises `VocabularyError` past 4 GiB."""
-    total = int(lengths.sum(dtype=np.uint64))
-    if total > MAX_TOTAL_BYTES:
-        raise VocabularyError(f"the tokens have {total} bytes: at most {MAX_TOTAL_BYTES} fit")
-    offsets = np.zeros(len(lengths) + 1, np.uint32)
-    np.cumsum(lengths, dtype=np.uint32, out=offsets[1:])
-    return offsets
 
 
 def check_numbers(rows: list[tuple[int, bytes]], kind: str) -> None:
