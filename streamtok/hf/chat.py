@@ -14,6 +14,8 @@ from .patching import accelerate
 
 __all__ = ["encode_chat"]
 
+_DATA = "{{ [messages, tools, documents] | tojson }}"
+
 
 def encode_chat(
     tokenizer: Any,

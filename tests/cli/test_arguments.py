@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -295,7 +296,7 @@ def test_a_file_is_counted_once(tmp_path, monkeypatch):
 BOM = b"\xef\xbb\xbf"
 
 
-def test_crlf_is_said(tmp_path: Path) -> None:
+def test_crlf_is_said(tmp_path):
     path = tmp_path / "lines"
     for command in ("encode", "count"):
         path.write_bytes(b"one\r\ntwo\r\n")
@@ -316,7 +317,7 @@ def test_crlf_is_said(tmp_path: Path) -> None:
     assert run("encode", "-q", "--lines", str(path)).stderr == b""
 
 
-def test_a_byte_order_mark_is_said(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_said(tmp_path):
     names = [str(tmp_path / "a"), str(tmp_path / "b")]
     for name in names:
         Path(name).write_bytes(BOM + b"one")
@@ -381,6 +382,7 @@ def test_every_command_is_there_in_help_and_by_itself():
 def test_ctrl_c_during_imports_is_no_traceback():
     code = """
 import sys
+from pathlib import Path
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
         if name.endswith(".cmd_count"):
