@@ -23,7 +23,7 @@ if not hasattr(_tokenizers.Tokenizer, "to_str"):  # 1.0 has another interface
     )
 
 from .backend import Tokenizer
-from .chat_turns import encode_chat
+from .chat import encode_chat
 from .id_decoding import DecodeStream
 from .lazy import Encoding
 from .patching import accelerate, patch_transformers, patched_transformers, unpatch_transformers
