@@ -43,9 +43,9 @@ cdef int take_stretch(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint e
     refused.kind = PARTIAL
     if n >= RELEASE_FROM:
         with nogil:
-            take_in(tail, m, w, p, n, ends, None, &refused)
+            take_in(tail, m, w, p, n, True, ends, None, &refused)
     else:
-        take_in(tail, m, w, p, n, ends, None, &refused)
+        take_in(tail, m, w, p, n, True, ends, None, &refused)
     m.bytes_in += n
     if ends:
         begin_stretch(tail, m, w)
@@ -155,18 +155,60 @@ cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink 
     """
     cdef Text text
     cdef Room room, joined
+    cdef Door* d = &c.door_draft
+    cdef bint is_text = PyUnicode_Check(chunk)
+    cdef const u8* p
+    cdef size_t size, fine
+    cdef i32 why = 0
+    cdef int length = 0
+    cdef bytes repaired_text
+    if is_text and d.n_partial and len(<str>chunk) and c.errors != "surrogateescape":
+        raise UnicodeDecodeError(
+            "utf-8", d.partial[:d.n_partial], d.bytes_in - d.n_partial, d.bytes_in,
+            "a str chunk follows bytes that end inside a character",
+        )
     room.bytes = joined.bytes = NULL
     room.size = joined.size = 0
     try:
         # The policy is applied below, where sequences may go on from the chunk before.
         text_open(&text, &room, chunk, c.errors)
         try:
+            p, size = text.data, text.size
             if foresees:
-                foresee(sink.tail.encoder._spares, sink.work, text.size // 3)
-            complete(&c.door_draft, &text, &joined, PyUnicode_Check(chunk), c.errors, is_last)
-            return take_text(c, 0, text.data, text.size, final, sink)
+                foresee(sink.tail.encoder._spares, sink.work, size // 3)
+            d.bytes_in += size
+            if d.n_partial:
+                room_ensure(&joined, d.n_partial + size + SLACK)
+                memcpy(joined.bytes, d.partial, d.n_partial)
+                if size:
+                    memcpy(joined.bytes + d.n_partial, p, size)
+                p, size = joined.bytes, d.n_partial + size
+                d.n_partial = 0
+            fine = size
+            if not is_text or text.owner != NULL or p != text.data:
+                fine = valid_bytes(p, size, &why, &length)
+            if why == 0 or (why == INCOMPLETE and not is_last):
+                hold_partial(d, p + fine, size - fine)
+                return take_text(c, 0, p, fine, final, sink)
+            if c.errors == "strict":
+                raise UnicodeDecodeError(
+                    "utf-8", p[fine:fine + length], d.bytes_in - size + fine,
+                    d.bytes_in - size + fine + length, explain(p[fine], why),
+                )
+            fine = size if is_last else size - unfinished_at_end(p, size)
+            hold_partial(d, p + fine, size - fine)
+            if c.errors == "surrogateescape":
+                return take_text(c, 0, p, fine, final, sink)
+            repaired_text = p[:fine].decode("utf-8", "replace").encode()
+            d.grown += <u64>len(repaired_text) - fine
+            return take_text(c, 0, repaired_text, len(repaired_text), final, sink)
         finally:
             text_close(&text)
     finally:
         st_free_block(room.bytes)
         st_free_block(joined.bytes)
+
+
+cdef void hold_partial(Door* d, const u8* p, size_t n) noexcept:
+    memcpy(d.partial, p, n)
+    d.n_partial = <u8>n

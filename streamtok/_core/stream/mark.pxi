@@ -32,7 +32,7 @@ cdef int check_mark(Tail tail, const Mark* m) except -1:
         raise damaged("its score is not finite")
     if m.retry_at < SECTION or m.fork_at < SECTION:
         raise damaged("it would look for stable tokens too soon")
-    if m.partial_size and (tail.keeps
+    if m.partial_size and (tail.policy == KEEP
                            or unfinished_at_end(m.partial, m.partial_size) != m.partial_size):
         raise damaged("it ends with bytes that do not begin a character")
     return 0
@@ -45,7 +45,7 @@ cdef bint may_be_held(Tail tail, const u8* p, size_t n, u64 offset):
     cdef size_t first = 0
     cdef i32 why
     cdef int size
-    if tail.keeps:
+    if tail.policy == KEEP:
         return True
     while first < 3 and first < n and first < offset and p[first] & 0xC0 == 0x80:
         first += 1

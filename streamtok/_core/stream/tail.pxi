@@ -36,6 +36,12 @@ cdef struct Mark:
     u64 tokens_out          # ids that went out
 
 
+cdef enum Policy:           # what to do with bytes that are not UTF-8
+    REFUSE
+    REPAIR
+    KEEP
+
+
 cdef enum:
     SLICE = 1 << 16         # bytes of a chunk that are taken in at a time
     SLACK = 64              # bytes beyond the tail that may be read
@@ -56,7 +62,7 @@ cdef class Tail:
     cdef Encoder encoder
     cdef SpecialMatcher matcher
     cdef readonly str errors
-    cdef bint keeps             # bytes that are not UTF-8, as they are
+    cdef Policy policy
     cdef tuple before
     cdef tuple after
     cdef u8* bytes
@@ -77,7 +83,7 @@ cdef class Tail:
         self.matcher = matcher
         self.before, self.after = before, after
         self.errors = errors
-        self.keeps = errors == "surrogateescape"
+        self.policy = REFUSE if errors == "strict" else REPAIR if errors == "replace" else KEEP
         self.capacity = 0
         begin(&self.mark, 0)
 
@@ -214,7 +220,7 @@ cdef class Tail:
         try:
             put_before(self, m, w)
             if parts is None:
-                take_one_text(self, m, w, chunk, final, final, form == AS_ARRAY)
+                take_one_text(self, m, w, chunk, final, form == AS_ARRAY)
             else:
                 take_found(self, m, w, parts, final)
             if final:
@@ -293,35 +299,29 @@ cdef class Tail:
             st_leave(&self.busy)
 
 
-cdef inline int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint is_last, bint final,
-                              bint foresees) except -1:
-    """Take a text in. is_last: no bytes follow it, which may complete a character. final: no text does.
-    foresees: there will be an array of the ids.
-    """
+cdef inline int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint final, bint foresees) except -1:
+    """Take a text in. foresees: there will be an array of the ids."""
     cdef Text text
     cdef Found refused
-    cdef Door d
-    cdef bint is_text = PyUnicode_Check(chunk)
+    cdef bint is_text = PyUnicode_Check(chunk), is_clean
+    if is_text and m.partial_size and len(<str>chunk):
+        raise UnicodeDecodeError(
+            "utf-8", m.partial[:m.partial_size], m.bytes_in - m.partial_size, m.bytes_in,
+            "a str chunk follows bytes that end inside a character",
+        )
     # The policy is applied below, where sequences may go on from the chunk before.
     text_open(&text, &w.room, chunk, tail.errors)
     try:
+        is_clean = is_text and m.partial_size == 0
         if foresees:
             foresee(tail.encoder._spares, w, text.size // 3)
-        if tail.keeps or (is_text and m.partial_size == 0):
-            m.bytes_in += text.size
-        else:
-            d.bytes_in, d.n_partial = m.bytes_in, m.partial_size
-            memcpy(d.partial, m.partial, sizeof(m.partial))
-            # The room is free: text that follows bytes of a character is bytes.
-            complete(&d, &text, &w.room, is_text, tail.errors, is_last)
-            m.bytes_in, m.partial_size = d.bytes_in, d.n_partial
-            memcpy(m.partial, d.partial, sizeof(m.partial))
         refused.kind = PARTIAL
         if text.size >= RELEASE_FROM:
             with nogil:
-                take_in(tail, m, w, text.data, text.size, final, tail.matcher, &refused)
+                take_in(tail, m, w, text.data, text.size, is_clean, final, tail.matcher, &refused)
         else:
-            take_in(tail, m, w, text.data, text.size, final, tail.matcher, &refused)
+            take_in(tail, m, w, text.data, text.size, is_clean, final, tail.matcher, &refused)
+        m.bytes_in += text.size
     finally:
         text_close(&text)
     if refused.kind == DISALLOWED:
@@ -340,15 +340,15 @@ cdef int take_found(Tail tail, Mark* m, Work* w, list parts, bint final) except 
         if type(part) is GivenToken:
             given = <GivenToken>part
             if pending(m):
-                take_one_text(tail, m, w, b"", True, True, False)
+                take_one_text(tail, m, w, b"", True, False)
             begin_stretch(tail, m, w)
             put_token(w, m, given.id, given.size)
         elif part is None:
-            take_one_text(tail, m, w, b"", True, False, False)
+            append(tail, m, NULL, 0, False, True)
         else:
-            take_one_text(tail, m, w, part, ends, ends, False)
+            take_one_text(tail, m, w, part, ends, False)
     if final and pending(m):
-        take_one_text(tail, m, w, b"", True, True, False)
+        take_one_text(tail, m, w, b"", True, False)
     return 0
 
 
@@ -369,16 +369,15 @@ cdef int put_ids(Work* w, tuple ids) except -1:
     return 0
 
 
-cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint final, SpecialMatcher matcher,
-                 Found* refused) except -1 nogil:
-    """Encode p[:n] after the tail, slice by slice. matcher: finds special tokens; None: there are none."""
+cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
+                 SpecialMatcher matcher, Found* refused) except -1 nogil:
+    """Encode p[:n] after the tail, slice by slice. `is_clean`: with the tail, it is UTF-8.
+    matcher: finds special tokens; None: there are none.
+    """
     cdef size_t step, floor = tail.mark.size
     while True:
         step = n if n < SLICE else SLICE
-        grow(tail, m.size + step)
-        if step:
-            memcpy(tail.bytes + m.size, p, step)
-        m.size += step
+        append(tail, m, p, step, is_clean, final and step == n)
         p += step
         n -= step
         encode_tail(tail, m, w, final and n == 0, matcher, refused)

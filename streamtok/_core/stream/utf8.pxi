@@ -1,53 +1,51 @@
 """UTF-8 in a stream: characters that chunks cut in two, and what is done with ill-formed bytes."""
 
-cdef int complete(Door* d, Text* text, Room* joined, bint is_text, str errors, bint is_last) except -1:
-    """Make of a chunk the characters that it completes, as the policy wants them.
+cdef int append(Tail tail, Mark* m, const u8* p, size_t n, bint is_clean, bint final) except -1 nogil:
+    """Put p[:n] after the tail's bytes, well-formed as the policy wants it.
 
-    is_text: the chunk is a str. joined: for the chunk with the bytes before it. is_last: no bytes follow it,
-    which may complete a character.
+    The bytes of a character that is not complete are kept apart, in the mark.
     """
-    cdef bint is_clean = is_text and text.owner == NULL and d.n_partial == 0
-    cdef size_t size, fine
     cdef i32 why = 0
     cdef int length = 0
-    if is_text and d.n_partial and text.size and errors != "surrogateescape":
-        raise UnicodeDecodeError(
-            "utf-8", d.partial[:d.n_partial], d.bytes_in - d.n_partial, d.bytes_in,
-            "a str chunk follows bytes that end inside a character",
-        )
-    d.bytes_in += text.size
-    if d.n_partial:
-        room_ensure(joined, d.n_partial + text.size + SLACK)
-        memcpy(joined.bytes, d.partial, d.n_partial)
-        if text.size:
-            memcpy(joined.bytes + d.n_partial, text.data, text.size)
-        text.data, text.size = joined.bytes, text.size + d.n_partial
-    size = fine = text.size
-    if is_clean:
+    cdef size_t raw = m.partial_size + n, fine
+    cdef u8* to
+    grow(tail, m.size + raw)
+    to = tail.bytes + m.size
+    if m.partial_size:
+        memcpy(to, m.partial, m.partial_size)
+    if n:
+        memcpy(to + m.partial_size, p, n)
+    m.partial_size = 0
+    if is_clean or tail.policy == KEEP:
+        m.size += raw
         return 0
-    if size >= RELEASE_FROM:
-        with nogil:
-            fine = valid_bytes(text.data, size, &why, &length)
-    else:
-        fine = valid_bytes(text.data, size, &why, &length)
-    if why == 0 or (why == INCOMPLETE and not is_last):
-        why = 0
-    elif errors == "strict":
-        raise UnicodeDecodeError(
-            "utf-8", text.data[fine:fine + length], d.bytes_in - size + fine,
-            d.bytes_in - size + fine + length, explain(text.data[fine], why),
-        )
-    else:
-        fine = size if is_last else size - unfinished_at_end(text.data, size)
-    hold_partial(d, text.data + fine, size - fine)
-    text.size = fine
-    if why and errors == "replace":         # of bytes, so that nothing else owns the text
-        repaired_text = text.data[:fine].decode("utf-8", "replace").encode()
-        d.grown += <u64>len(repaired_text) - fine
-        own_bytes(text, repaired_text)
+    fine = valid_bytes(to, raw, &why, &length)
+    if why != 0 and (why != INCOMPLETE or final):
+        if tail.policy == REPAIR:
+            with gil:
+                return repair(tail, m, raw, final)
+        with gil:
+            raise UnicodeDecodeError(
+                "utf-8", to[fine:fine + length], m.offset + m.size + fine,
+                m.offset + m.size + fine + length, explain(to[fine], why),
+            )
+    m.size += fine
+    hold(m, to + fine, raw - fine)
     return 0
 
 
-cdef void hold_partial(Door* d, const u8* p, size_t n) noexcept:
-    memcpy(d.partial, p, n)
-    d.n_partial = <u8>n
+cdef inline void hold(Mark* m, const u8* p, size_t n) noexcept nogil:
+    memcpy(m.partial, p, n)
+    m.partial_size = <u8>n
+
+
+cdef int repair(Tail tail, Mark* m, size_t raw, bint final) except -1:
+    """Replace bytes that are not UTF-8 by U+FFFD in the `raw` bytes after the tail's."""
+    cdef const u8* p = tail.bytes + m.size
+    cdef size_t held = 0 if final else unfinished_at_end(p, raw)
+    cdef bytes text = p[:raw - held].decode("utf-8", "replace").encode()
+    hold(m, p + raw - held, held)
+    grow(tail, m.size + <size_t>len(text))
+    memcpy(tail.bytes + m.size, PyBytes_AS_STRING(text), len(text))
+    m.size += <size_t>len(text)
+    return 0

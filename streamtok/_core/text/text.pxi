@@ -137,13 +137,6 @@ def text_bytes(data, str errors not None):
     return whole.decode("utf-8", "replace").encode()
 
 
-cdef void own_bytes(Text* text, bytes data) noexcept:
-    """Let the text be these bytes, until `text_close`."""
-    Py_INCREF(data)
-    text.owner = <void*>data
-    text.data, text.size = <const u8*>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data)
-
-
 cdef bint transcode(Text* text, Room* room, object data) except -1:
     """The UTF-8 of a str in `room`, or, without one, kept with the str. False: it has surrogates."""
     cdef Py_ssize_t size
@@ -239,7 +232,9 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
     if PyUnicode_Check(data):
         if not transcode(text, room, data):     # a derived class may have other methods
             data = repaired(str.__str__(data), errors).encode("utf-8", "surrogateescape")
-            own_bytes(text, data)
+            Py_INCREF(data)
+            text.owner = <void*>data
+            text.data, text.size = <const u8*>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data)
         return 0
     need_text(data)
     get_bytes(data, &text.view)
