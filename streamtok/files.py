@@ -420,11 +420,15 @@ class PartFile:
             return open(open_regular(self._part, follow=False), "rb")
 
     def contents(self, block_size: int = _BLOCK, start: int = 0) -> Iterator[bytes]:
-        """All bytes written so far from `start` on, in blocks of at most `block_size`."""
+        """All bytes written so far from `start` on, in blocks of at most `block_size`.
+
+        What is written while they are read is not among them.
+        """
         self.wait()
+        stop = self.size
         with named(self.name), open(open_regular(self._part, follow=False), "rb", 0) as file:
             file.seek(start)
-            while start < self.size and (block := file.read(min(block_size, self.size - start))):
+            while start < stop and (block := file.read(min(block_size, stop - start))):
                 start += len(block)
                 yield block
 

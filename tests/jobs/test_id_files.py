@@ -164,3 +164,19 @@ def test_a_shard_is_published_when_it_is_full(tmp_path):
     files.publish()
     files.discard()
     assert {one.name for one in tmp_path.iterdir()} == {"a_000000.u32", "a_000000.u32.json"}
+
+
+def test_an_index_of_more_documents_than_are_read_at_a_time(tmp_path):
+    """The pointers are made of the lengths, and written after them while they are read."""
+    family = Family("megatron", GPT2)
+    files = Files(str(tmp_path / "a"), family)
+    files.begin()
+    count = 200_000
+    ends = np.arange(2, 2 * count + 1, 2, dtype=np.int64)
+    files.append(family.form(np.zeros(2 * count, np.uint32), ends))
+    files.finish()
+    files.publish()
+    index = (tmp_path / "a.idx").read_bytes()
+    assert len(index) == 34 + 12 * count + 8 * (count + 1)
+    pointers = np.frombuffer(index, "<i8", count, 34 + 4 * count)
+    assert pointers.tolist() == list(range(0, 4 * count, 4))
