@@ -12,7 +12,6 @@ from ..engines.template import NO_TEMPLATE, Template
 from ..engines.texts import check_budget
 from ..engines.trace import BEGINNING
 from ..prompts import Prompt, prompt_of
-from .text_window import TextWindow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from ..definition import Defined
     from ..engines.prompt_encoder import PromptEncoder
     from ..engines.protocol import Result
+    from .text_window import TextWindow
 
 __all__ = ["Settings"]
 
@@ -71,6 +71,8 @@ class Settings:
 
     def opened(self, source: Any) -> tuple[Settings, TextWindow]:
         """As `of`, of a text or chunks, which are those of a prompt if the first is one."""
+        from .text_window import TextWindow  # counting needs none, nor what it imports
+
         text = TextWindow(source)
         return self.of(text.at(0, 0))[0], text
 

@@ -42,7 +42,8 @@ def options() -> list[str]:
     subparsers = argparse.ArgumentParser().add_subparsers()
     cmd_serve.add_parser(subparsers)
     actions = subparsers.choices["serve"]._actions
-    return [action.option_strings[-1] for action in actions if action.dest != "help"]
+    names = [action.option_strings[-1] for action in actions]
+    return [name for name in names if name not in ("-h", "--help")]
 
 
 def started(monkeypatch: pytest.MonkeyPatch, *args: str) -> tuple[int, dict[str, Any]]:
