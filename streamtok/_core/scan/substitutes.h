@@ -170,19 +170,20 @@ static inline st_deposit_function *st_deposit_tier(int most) {
 
 static ST_ALWAYS_INLINE vec ST_OWN(v_four_times)(vec a) { return v_add(v_add(a, a), v_add(a, a)); }
 
-/* The upper and the lower eight bits of the code point that begins at each of the 64 bytes at p, if a
-   character of two or three bytes does. Reads 66 bytes. */
-static ST_ALWAYS_INLINE void ST_OWN(st_codes)(const uint8_t *p, uint8_t *upper, uint8_t *lower) {
+/* The code point that begins at each of the 64 bytes at p, if a character of two or three bytes does.
+   Reads 66 bytes. */
+static ST_ALWAYS_INLINE void ST_OWN(st_codes)(const uint8_t *p, uint16_t *codes) {
     static const uint8_t times_16[16] = {0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240};
     static const uint8_t times_64[16] = {0, 64, 128, 192};
     const vec to_top_four = v_row(times_16), to_top_two = v_row(times_64);
     for (int i = 0; i < 64; i += LANES) {
         vec first = v_load(p + i), second = v_load(p + i + 1), third = v_load(p + i + 2);
-        vec is_three = ST_OWN(v_four_times)(first); /* in the highest bit: 1110.... is one of three, 110..... of two */
+        vec is_three = ST_OWN(v_four_times)(first); /* bit 7: 1110.... begins three bytes, 110..... two */
         vec last_but_one = v_select(is_three, second, first), last = v_select(is_three, third, second);
         vec top = v_select(is_three, v_look_16(to_top_four, v_and(first, v_splat(15))), v_splat(0));
-        v_store(upper + i, v_or(top, v_upper(ST_OWN(v_four_times)(last_but_one))));
-        v_store(lower + i, v_or(v_look_16(to_top_two, v_and(last_but_one, v_splat(3))), v_and(last, v_splat(0x3F))));
+        vec upper = v_or(top, v_upper(ST_OWN(v_four_times)(last_but_one)));
+        vec lower = v_or(v_look_16(to_top_two, v_and(last_but_one, v_splat(3))), v_and(last, v_splat(0x3F)));
+        v_store_pairs(codes + i, lower, upper);
     }
 }
 
@@ -193,7 +194,8 @@ static size_t ST_OWN(st_squeeze)(const uint8_t *substitutes, const uint8_t *p, s
     uint8_t *begin = to;
     size_t rest = *skip, k = 0;
     for (; k < blocks && 64 * k + 66 <= readable; k++, p += 64) {
-        ST_ALIGNED(64) uint8_t bytes[64], upper[64], lower[64];
+        ST_ALIGNED(64) uint8_t bytes[64];
+        ST_ALIGNED(64) uint16_t codes[64];
         vmask is_wide[PARTS], is_first[PARTS], is_lead[PARTS], is_three[PARTS], is_bad[PARTS];
         for (int i = 0; i < PARTS; i++) {
             vec here = v_load(p + LANES * i);
@@ -215,10 +217,10 @@ static size_t ST_OWN(st_squeeze)(const uint8_t *substitutes, const uint8_t *p, s
             rest = st_squeeze_block(substitutes, p, readable - 64 * k, rest, &to, kept + k);
             continue;
         }
-        if (leads) ST_OWN(st_codes)(p, upper, lower);
+        if (leads) ST_OWN(st_codes)(p, codes);
         for (uint64_t left = leads; left; left &= left - 1) {
             int i = st_lowest(left);
-            bytes[i] = substitutes[upper[i] << 8 | lower[i]];
+            bytes[i] = substitutes[codes[i]];
         }
         kept[k] = ~expected;
         to = v_compress(to, bytes, ~expected);

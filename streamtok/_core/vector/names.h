@@ -8,6 +8,7 @@
 #define vec ST_OWN(vec)
 #define v_load ST_OWN(v_load)   /* from any address; so does v_store */
 #define v_store ST_OWN(v_store)
+#define v_store_pairs ST_OWN(v_store_pairs) /* (p, a, b): a[0], b[0], a[1], b[1] and so on, as uint16_t */
 #define v_splat ST_OWN(v_splat) /* the same byte LANES times */
 #define v_and ST_OWN(v_and)
 #define v_or ST_OWN(v_or)

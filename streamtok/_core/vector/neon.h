@@ -4,6 +4,10 @@
 typedef uint8x16_t vec;
 static ST_ALWAYS_INLINE vec v_load(const uint8_t *p) { return vld1q_u8(p); }
 static ST_ALWAYS_INLINE void v_store(uint8_t *p, vec a) { vst1q_u8(p, a); }
+static ST_ALWAYS_INLINE void v_store_pairs(uint16_t *p, vec a, vec b) {
+    uint8x16x2_t both = {{a, b}};
+    vst2q_u8((uint8_t *)p, both);
+}
 static ST_ALWAYS_INLINE vec v_splat(int byte) { return vdupq_n_u8((uint8_t)byte); }
 static ST_ALWAYS_INLINE vec v_and(vec a, vec b) { return vandq_u8(a, b); }
 static ST_ALWAYS_INLINE vec v_or(vec a, vec b) { return vorrq_u8(a, b); }

@@ -6,6 +6,7 @@
 #undef vec
 #undef v_load
 #undef v_store
+#undef v_store_pairs
 #undef v_splat
 #undef v_and
 #undef v_or

@@ -18,6 +18,16 @@ typedef __m256i vec;
 
 static ST_ALWAYS_INLINE vec v_load(const uint8_t *p) { return V_ALL(loadu)((const vec *)p); }
 static ST_ALWAYS_INLINE void v_store(uint8_t *p, vec a) { V_ALL(storeu)((vec *)p, a); }
+static ST_ALWAYS_INLINE void v_store_pairs(uint16_t *p, vec a, vec b) {
+    vec first = V(unpacklo_epi8)(a, b), second = V(unpackhi_epi8)(a, b); /* of each 16 bytes */
+#if LANES == 16
+    V_ALL(storeu)((vec *)p, first);
+    V_ALL(storeu)((vec *)p + 1, second);
+#else
+    V_ALL(storeu)((vec *)p, _mm256_permute2x128_si256(first, second, 0x20));
+    V_ALL(storeu)((vec *)p + 1, _mm256_permute2x128_si256(first, second, 0x31));
+#endif
+}
 static ST_ALWAYS_INLINE vec v_splat(int byte) { return V(set1_epi8)((char)byte); }
 static ST_ALWAYS_INLINE vec v_and(vec a, vec b) { return V_ALL(and)(a, b); }
 static ST_ALWAYS_INLINE vec v_or(vec a, vec b) { return V_ALL(or)(a, b); }
