@@ -114,8 +114,9 @@ def test_contents_and_the_token_that_ends_them() -> None:
     messages[1]["content"] = "No "
     assert said(small_model(spaced, ["</s>"]), messages) == ["No  \n</s>", "Yes. \n</s>"]
     open_ended = "{% for m in messages %}{{ m.content }}; {% endfor %}"
-    # Tokens that text of others is in, too, count.
-    assert said(small_model(open_ended, ["</s>"]), messages) == [" No ", "Yes."]
+    # Tokens that the template's blanks are in, too, count. Which are, training decides.
+    found = said(small_model(open_ended, ["</s>"]), messages)
+    assert [run.strip() for run in found] == ["No", "Yes."]
 
 
 def test_a_template_in_which_contents_are_lost() -> None:

@@ -202,7 +202,7 @@ def test_reasoning_that_is_continued() -> None:
     messages = [{"role": "user", "content": "Tea?"}, {"role": "assistant", "reasoning": "Hm, "}]
     arguments: dict[str, Any] = {
         "continue_final_message": "reasoning",
-        "chat_template": "<|im_start|>{{ messages[1].reasoning_content | trim }}<|im_end|>",
+        "chat_template": "<|im_start|>{{ messages[1].reasoning | trim }}<|im_end|>",
     }
     wanted = model.tokenizer.apply_chat_template(messages, return_dict=False, **arguments)
     assert encode_chat(model.tokenizer, messages, **arguments) == wanted
