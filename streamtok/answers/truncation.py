@@ -54,9 +54,9 @@ def truncate(
 ) -> Truncated:
     """As much of a side of the text as has at most `max_tokens` ids, with those of the template."""
     budget, added = settings.budget(max_tokens), settings.template.size
-    settings, source = settings.opened(text)
     if side not in ("left", "right"):
         raise ValueError(f'side must be "right" or "left", not {side!r}')
+    settings, source = settings.opened(text)
     if side == "left":
         if not source.is_given_whole:
             raise TypeError(

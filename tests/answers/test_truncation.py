@@ -119,3 +119,10 @@ def test_a_spent_budget_is_ordinary() -> None:
         assert CL100K.truncate(text[:0], 0) == (nothing, 0, False)
     assert CL100K.truncate("text", 0, "left") == ("", 0, True)
     assert CL100K.encode("text", max_tokens=0) == CL100K.encode_ordinary("text", max_tokens=0) == []
+
+
+def test_a_wrong_side_is_refused_before_the_text_is_read() -> None:
+    chunks = iter(["one ", "two"])
+    with pytest.raises(ValueError, match="side must be"):
+        streamtok.get_encoding("gpt2").truncate(chunks, 3, "top")
+    assert next(chunks) == "one "

@@ -54,7 +54,7 @@ cdef class PretokenCounter:
         return PretokenCounter(self.scanner, self.errors)
 
     cdef PretokenCounter ended(self, bytes more):
-        """What would be counted besides if the text ended here, behind `more`.
+        """What would be counted besides if the text ended here, after `more`.
 
         Nothing changes here. Raises UnicodeDecodeError as `feed` with `final`.
         """
@@ -139,8 +139,8 @@ cdef class PretokenCounter:
         count_documents(self, documents, start, stop)
 
     def go_on(self, PretokenCounter other not None, bytes more not None=b""):
-        """End the text behind `more`, and go on where `other` stands, which began at place 0 with what comes
-        then.
+        """End the text after `more`, and go on where `other` stands, which counted from offset 0 the text that
+        follows.
 
         `other` does not change. A MemoryError or UnicodeDecodeError changes nothing.
         """
