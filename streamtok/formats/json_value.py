@@ -39,12 +39,11 @@ def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = s
     try:
         with without_collection():
             return msgspec.json.Decoder(float_hook=parse_float).decode(data)
-    except UnicodeDecodeError:
-        decode_utf8(data, source)  # says where in the file
-        raise
     except RecursionError:
         raise VocabularyError(f"{source}: nested too deep") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        # Bytes that are not UTF-8 raise one or the other, as msgspec's version is.
+        decode_utf8(data, source)
         reason = str(error.__cause__ or error).removeprefix("JSON is malformed: ")
         what, _, place = reason.removesuffix(")").partition(" (byte ")
         if not place:
