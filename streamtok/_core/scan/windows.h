@@ -22,6 +22,7 @@ typedef void st_mark_function(const st_windows *w, const uint8_t *p, size_t bloc
 typedef struct {
     ST_ALIGNED(64) uint8_t classes[ST_BEFORE + 64 * ST_GROUP + 64]; /* two before the first position, and one
                                                                        after the last; any for non-ASCII */
+    ST_ALIGNED(64) uint8_t pairs[ST_BEFORE + 64 * ST_GROUP];        /* left << 4 | right of each with the next */
     uint64_t high[ST_GROUP + 1];                                    /* bytes that are not ASCII */
     uint64_t triggers[ST_GROUP], counted[ST_GROUP], begins[ST_GROUP], undecided[ST_GROUP];
 } st_group;
@@ -182,15 +183,16 @@ static ST_ALWAYS_INLINE uint64_t ST_OWN(st_same)(const uint8_t *classes) {
     return m_bits(is_same);
 }
 
-/* Classes are looked up one vector ahead: a pair takes the class after its own.
+/* The classes of all characters first, looked up once for each, then pairs of them, then decisions: loops that
+   keep their tables in registers.
    entries: of pairs of classes; sets: of eight kinds of right pairs each. */
 static ST_ALWAYS_INLINE void ST_OWN(st_fill_in)(int entries, int sets, const st_windows *w, const uint8_t *p,
                                                 size_t blocks, st_group *g) {
     const vec nibble = v_splat(15), zero = v_splat(0), times = v_row(w->times);
     const vec trigger = v_splat(w->trigger), counted = v_splat(w->counted);
-    uint8_t *classes = g->classes + ST_BEFORE;
+    uint8_t *classes = g->classes + ST_BEFORE, *pairs = g->pairs + ST_BEFORE;
     vtable class_of, pair_of, decision_of;
-    vec rights[2], begins[2], opens[2], found, here, pair_before;
+    vec rights[2], begins[2], opens[2], here, pair_before;
     v_fill(&class_of, w->classes, 128);
     v_fill(&pair_of, w->numbered_pairs, entries);
     v_fill(&decision_of, w->decisions, 256);
@@ -199,23 +201,35 @@ static ST_ALWAYS_INLINE void ST_OWN(st_fill_in)(int entries, int sets, const st_
         begins[set] = v_row(w->begin_sets[set]);
         opens[set] = v_row(w->open_sets[set]);
     }
-    found = v_look(&class_of, 128, v_load(p));
-    here = v_and(found, nibble);
-    pair_before = v_next(v_splat(w->pairs[(classes[-2] & ST_CLASS) << 4 | (classes[-1] & ST_CLASS)]),
-                         v_splat(w->pairs[(classes[-1] & ST_CLASS) << 4 | (w->classes[p[0] & 127] & ST_CLASS)]));
     for (size_t k = 0; k < blocks; k++) {
-        vmask is_high[PARTS], is_trigger[PARTS], is_counted[PARTS], no_begin[PARTS], is_decided[PARTS];
+        vmask is_high[PARTS], is_trigger[PARTS], is_counted[PARTS];
         for (int i = 0; i < PARTS; i++) {
-            size_t at = 64 * k + LANES * (size_t)i, after = at + LANES;
-            vec bytes = v_load(p + at), next, pair, left, right, begin = zero, undecided = zero;
+            size_t at = 64 * k + LANES * (size_t)i;
+            vec bytes = v_load(p + at), found = v_look(&class_of, 128, bytes);
             v_store(classes + at, found);
             is_high[i] = v_tops(bytes);
             is_trigger[i] = v_equal(bytes, trigger);
-            is_counted[i] = v_equal(here, counted);
-            found = after < 64 * blocks ? v_look(&class_of, 128, v_load(p + after)) : v_splat(classes[after]);
-            next = v_and(found, nibble);
-            pair = v_look(&pair_of, entries, v_add(v_look_16(times, here), v_next(here, next)));
-            left = v_two_before(pair_before, pair);
+            is_counted[i] = v_equal(v_and(found, nibble), counted);
+        }
+        g->high[k] = m_bits(is_high);
+        g->triggers[k] = m_bits(is_trigger);
+        g->counted[k] = m_bits(is_counted);
+    }
+    /* Neighbours come from registers: a load of parts of two vectors that were just stored waits for both. */
+    here = v_and(v_load(classes), nibble);
+    v_store(classes + 64 * blocks, v_splat(classes[64 * blocks]));
+    for (size_t k = 0; k < 64 * blocks; k += LANES) {
+        vec next = v_and(v_load(classes + k + LANES), nibble), second = v_next(here, next);
+        v_store(pairs + k, v_look(&pair_of, entries, v_add(v_look_16(times, here), second)));
+        here = next;
+    }
+    pair_before = v_next(v_splat(w->pairs[(classes[-2] & ST_CLASS) << 4 | (classes[-1] & ST_CLASS)]),
+                         v_splat(w->pairs[(classes[-1] & ST_CLASS) << 4 | (classes[0] & ST_CLASS)]));
+    for (size_t k = 0; k < blocks; k++, pairs += 64) {
+        vmask no_begin[PARTS], is_decided[PARTS];
+        for (int i = 0; i < PARTS; i++) {
+            vec pair = v_load(pairs + LANES * i), left = v_two_before(pair_before, pair), right;
+            vec begin = zero, undecided = zero;
             if (LANES == 64) { /* where looking up in 256 entries is faster than in two sets of 16 */
                 vec decision = v_look(&decision_of, 256, v_xor(left, v_and(v_xor(left, pair), nibble)));
                 begin = v_and(decision, v_splat(1));
@@ -231,12 +245,8 @@ static ST_ALWAYS_INLINE void ST_OWN(st_fill_in)(int entries, int sets, const st_
             }
             no_begin[i] = v_equal(begin, zero);
             is_decided[i] = v_equal(undecided, zero);
-            here = next;
             pair_before = pair;
         }
-        g->high[k] = m_bits(is_high);
-        g->triggers[k] = m_bits(is_trigger);
-        g->counted[k] = m_bits(is_counted);
         g->begins[k] = ~m_bits(no_begin);
         g->undecided[k] = ~m_bits(is_decided);
     }
