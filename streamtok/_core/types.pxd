@@ -12,6 +12,7 @@ ctypedef int64_t i64
 cdef extern from "base/native.h" nogil:
     u64 st_load64(const u8* p) noexcept
     u64 st_load_part(const u8* p, size_t n) noexcept
+    void st_copy_few(u8* to, const u8* source, size_t n) noexcept
     int st_lowest(u64 bits) noexcept
     int st_ones(u64 bits) noexcept
     void ST_PREFETCH(const void* p) noexcept

@@ -208,4 +208,23 @@ static inline void *st_swap(void **place, void *value) {
 #endif
 }
 
+/* Copies up to a few hundred bytes. Of a memcpy whose size has a small bound, GCC makes "rep movs", which takes
+   30 cycles to begin. */
+static inline void st_copy_few(uint8_t *to, const uint8_t *from, size_t n) {
+    if (n >= 16) {
+        for (size_t i = 0; i < n - 16; i += 16) memcpy(to + i, from + i, 16);
+        memcpy(to + n - 16, from + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + n - 4, from + n - 4, 4);
+    } else if (n) {
+        to[0] = from[0];
+        to[n / 2] = from[n / 2];
+        to[n - 1] = from[n - 1];
+    }
+}
+
 #endif

@@ -254,7 +254,7 @@ cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form f
     elif size <= PADDED:
         # Keys are loaded 16 bytes at a time where so many may be read, which is not the end of a
         # str.
-        memcpy(padded, p, size)
+        st_copy_few(padded, p, size)
         p = padded
         readable = size + 16
     else:
