@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .training.trainer import Trainer
     from .vocabulary.table import Vocabulary
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "ArchiveError",
