@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
+import subprocess
 import tempfile
 import time
 import urllib.request
@@ -78,7 +80,7 @@ FREE_TESTS = [
 
 # CPython 3.13 for `free_threads`: Debian has the source only.
 FREE_THREADED = "python3.13t"
-DEBIAN = "https://deb.debian.org/debian/pool/main/p/python3.13/python3.13_3.13.5.orig.tar.xz"
+SOURCE = "/pool/main/p/python3.13/python3.13_3.13.5.orig.tar.xz"  # in apt's archive
 DIGEST = "93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640"
 
 # One sdist for all Pythons of a command; removed when nox ends.
@@ -284,6 +286,16 @@ def sanitize(session: nox.Session) -> None:
         session.run("bash", ".ci/sanitize", kind, external=True)
 
 
+def archive_of_apt() -> str:
+    """The URL of Debian's archive that apt uses on this machine. Raises OSError without apt."""
+    command = ("apt-get", "--print-uris", "download", "base-files")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return re.findall(r"'(\S+?)/pool/", done.stdout)[0]
+    except (subprocess.CalledProcessError, IndexError) as error:
+        raise OSError(f"apt does not tell where its archive is: {error}") from error
+
+
 def free_threaded_python(session: nox.Session) -> str:
     """The one in PATH, or one in build/, which is built there first: four minutes on two cores."""
     found = shutil.which(FREE_THREADED)
@@ -293,13 +305,13 @@ def free_threaded_python(session: nox.Session) -> str:
         return found or str(python)
     with folder() as work:
         try:
-            with urllib.request.urlopen(DEBIAN, timeout=60) as answer:
+            with urllib.request.urlopen(archive_of_apt() + SOURCE, timeout=60) as answer:
                 (work / "source.tar.xz").write_bytes(answer.read())
         except OSError as error:
             session.skip(f"there is no {FREE_THREADED}, and no source to build it from: {error}")
         digest = hashlib.sha256((work / "source.tar.xz").read_bytes()).hexdigest()
         if digest != DIGEST:
-            session.error(f"{DIGEST} was expected of {DEBIAN}, not {digest}")
+            session.error(f"{DIGEST} was expected of {SOURCE}, not {digest}")
         with session.chdir(work):
             commands = (
                 ("tar", "xf", "source.tar.xz", "--strip-components=1"),

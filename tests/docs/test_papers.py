@@ -75,6 +75,22 @@ def test_pypi_gets_links_to_the_repository_that_releases() -> None:
             assert "tools/set_address.py" in steps
 
 
+def test_tools_of_the_release_are_pinned() -> None:
+    """Actions by commit, packages by hash; and no file names the host of an index of packages."""
+    workflow = TOP / ".github" / "workflows" / "wheels.yml"
+    if not workflow.exists():  # copies outside of a checkout have no hidden folders
+        return
+    text = workflow.read_text("utf-8")
+    for used in re.findall(r"uses: (\S+)", text):
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", used), used
+    installs = re.findall(r"pip install (.*)", text)
+    assert set(installs) == {"--require-hashes -r .github/release-tools.txt"}
+    for line in read(".github/release-tools.txt").splitlines():
+        assert re.match(r"#|[\w.-]+==\S+.* \\$|    --hash=sha256:[0-9a-f]{64}", line), line
+    for platform in ("manylinux_x86_64", "musllinux_aarch64", "macosx_arm64", "win_amd64"):
+        assert f'platform: {platform}' in text
+
+
 def test_wheels_are_tested_with_files_that_are_there() -> None:
     settings = PROJECT["tool"]["cibuildwheel"]
     (suite,) = settings["overrides"]
