@@ -31,6 +31,8 @@ GUIDES = [
 ]
 STAND_INS = {
     "langchain_text_splitters": "langchain_text_splitters.py",
+    "litellm": "litellm.py",
+    "semchunk": "semchunk.py",
     "llama_index": "llama_index",
 }
 _END = "\x1e"  # of what a block of Python prints

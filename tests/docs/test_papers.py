@@ -88,7 +88,7 @@ def test_tools_of_the_release_are_pinned() -> None:
     for line in read(".github/release-tools.txt").splitlines():
         assert re.match(r"#|[\w.-]+==\S+.* \\$|    --hash=sha256:[0-9a-f]{64}", line), line
     for platform in ("manylinux_x86_64", "musllinux_aarch64", "macosx_arm64", "win_amd64"):
-        assert f'platform: {platform}' in text
+        assert f"platform: {platform}" in text
 
 
 def test_wheels_are_tested_with_files_that_are_there() -> None:
