@@ -25,14 +25,14 @@ from streamtok.jobs.sources import unit_ends
 
 from ..cli.test_cli import FOREGROUND, POSIX, Live, fails, only_error, run, spawn, wrapped
 from ..long import crash
+from ..system_calls import at_call, at_most
 
 pytestmark = POSIX
 UNIT = 4096
 SMALL = f"""from streamtok.jobs.sources import unit_ends
 unit_ends.UNIT = {UNIT}"""
-LIMIT = f"""import resource
-resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
-{SMALL}"""
+MOST = 50_000  # bytes of a file where the disk is full
+LIMIT = f"{at_most(MOST)}\n{SMALL}"
 TEXT = crash.make_text(random.Random(7), 200_000).encode()
 
 
@@ -71,11 +71,22 @@ def whole(text: Path) -> bytes:
     return (text.parent / "whole.bin").read_bytes()
 
 
+def run_on_a_full_disk(*args: str) -> str:
+    """The error of a run in this process, whose files may not grow over 50 KB."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST, before[1]))
+    try:
+        return fails(*args)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 def interrupt(text: Path, out: Path, *more: str) -> None:
-    """A run that ends in the middle: its file may not grow over 50 KB."""
-    done = spawn(wrapped(LIMIT, *resumed(text, out, "--checkpoint-every", "0", *more)))
-    then = f"then the same command continues {out}"
-    assert only_error(done) == f"{out}: File too large; {then}"
+    """A run that ends in the middle."""
+    error = run_on_a_full_disk(*resumed(text, out, "--checkpoint-every", "0", *more))
+    assert error == f"{out}: File too large; then the same command continues {out}"
     assert (out.parent / f"{out.name}.checkpoint").exists()
     assert not out.exists()
 
@@ -210,32 +221,51 @@ def other_names(folder: Path) -> list[tuple[list[str], list[str]]]:
     ]
 
 
+def refusals(folder: Path, text: Path, command: list[str], two: list[str]) -> list[str]:
+    """What runs say that begin while another one is in the middle; they touch nothing."""
+    assert list(folder.glob("*.checkpoint"))
+    before = {path.name for path in folder.glob("[!.]*")}
+    said = [fails(*command, str(text), *two, *more) for more in ([], ["--force"])]
+    said.append(fails("encode", "-q", str(text), *two))
+    assert {path.name for path in folder.glob("[!.]*")} == before
+    return said
+
+
+IS_WRITTEN = ": another process is writing it"
+
+
 @pytest.mark.parametrize("case", range(5))
 def test_two_names_of_one_output_meet(text, tmp_path, case):
-    """While one process writes, the other one is refused before it touches anything."""
+    """While one run writes, the other one is refused before it touches anything."""
     first, second = other_names(tmp_path)[case]
+    command = ["encode", "-q", "--resume", "--chunk-size", "1k"]
     for one, two in ((first, second), (second, first)):
-        command = ["encode", "-q", "--resume", "--chunk-size", "1k"]
-        with Live(wrapped("", *command, *one)) as live:
-            end = time.monotonic() + 60
-            while not list(tmp_path.glob(".streamtok-*.part")):
-                assert time.monotonic() < end
-                time.sleep(0.01)
-            while not list(tmp_path.glob("*.checkpoint")):
-                time.sleep(0.01)
-            before = {path.name for path in tmp_path.glob("[!.]*")}
-            for more in ([], ["--force"]):
-                error = fails(*command, str(text), *two, *more)
-                assert error.endswith(": another process is writing it")
-            plain = fails("encode", "-q", str(text), *two)
-            assert plain.endswith(": another process is writing it")
-            assert {path.name for path in tmp_path.glob("[!.]*")} == before
-            live.stdin.write(TEXT)
-            live.stdin.close()
-            assert live.process.wait(60) == 0
+        said: list[str] = []
+
+        def begin(name, paths, two=two, said=said):
+            said += refusals(tmp_path, text, command, two)
+
+        with at_call(40, begin):
+            assert run(*command, str(text), *one, "--checkpoint-every", "0").returncode == 0
+        assert [error.endswith(IS_WRITTEN) for error in said] == [True] * 3, said
         for path in tmp_path.glob("c.*"):
             path.unlink()
         assert {path.name for path in tmp_path.iterdir()} <= {"text", "link.bin", "folder"}
+
+
+def test_two_processes_meet(text, tmp_path):
+    first, second = other_names(tmp_path)[3]
+    command = ["encode", "-q", "--resume", "--chunk-size", "1k"]
+    with Live(wrapped("", *command, *first)) as live:
+        end = time.monotonic() + 60
+        while not list(tmp_path.glob("*.checkpoint")):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        for error in refusals(tmp_path, text, command, second):
+            assert error.endswith(IS_WRITTEN)
+        live.stdin.write(TEXT)
+        live.stdin.close()
+        assert live.process.wait(60) == 0
 
 
 @pytest.mark.parametrize("case", range(5))
@@ -244,8 +274,7 @@ def test_two_names_of_one_output_one_after_the_other(text, tmp_path, case):
     first, second = other_names(tmp_path)[case]
     command = ["encode", str(text), "-q", "--resume", "--chunk-size", "1k"]
     for args in (first, second):
-        done = spawn(wrapped(LIMIT, *command, "--checkpoint-every", "0", *args))
-        assert done.returncode == 1
+        run_on_a_full_disk(*command, "--checkpoint-every", "0", *args)
     (tmp_path / "good").mkdir()
     for args in (first, second, first):
         folder = tmp_path / "good"
