@@ -82,7 +82,7 @@ class Prompt:
         return hash((Prompt, self.spans))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.spans,)
+        return _made, (self.spans,)
 
     def __add__(self, other: Part) -> Prompt:
         return _made((*self.spans, *_spans_of(other))) if _is_part(other) else NotImplemented
@@ -175,11 +175,11 @@ class Control(Prompt):
         """Prompt: as `str.format`. What is put in is text, but for a Control, a Prompt or a
         t-string in a field without conversion and format specification.
         """
-        return _Fields().filled(str(self), args, kwargs)
+        return _filled(str(self), args, kwargs)
 
     def format_map(self, values: Any, /) -> Prompt:
         """Prompt: as `str.format_map`; see `format`."""
-        return _Fields().filled(str(self), (), values)
+        return _filled(str(self), (), values)
 
     def __mod__(self, values: Any) -> Prompt:
         """Prompt: as `str % values`; see `format`. No `*` for a width."""
@@ -187,20 +187,19 @@ class Control(Prompt):
         template % values  # raises what is wrong
         given = iter(values if isinstance(values, tuple) else (values,))
         for found in _FIELD.finditer(template):
-            spans.append((template[last : found.start()] % (), True))
+            spans.append((template[last : found.start()], True))
             last, field, key = found.end(), found[0], found["key"]
             if found["kind"] == "*":
                 raise ValueError(f"{field!r} takes its width from the values: write a number")
             if found["kind"] == "%":
-                spans.append((field % (), True))
+                spans.append(("%", True))
                 continue
             value = next(given) if key is None else values[key]
             prompt = prompt_of(value) if field in ("%s", f"%({key})s") else None
             if prompt is None:
-                spans += _spans_of(field % ((value,) if key is None else values))
-            else:
-                spans += prompt.spans
-        return _made((*spans, (template[last:] % (), True)))
+                prompt = Prompt(field % ((value,) if key is None else values))
+            spans += prompt.spans
+        return _made((*spans, (template[last:], True)))
 
 
 def prompt_of(value: object) -> Prompt | None:
@@ -266,52 +265,32 @@ def _made(spans: Iterable[Span]) -> Prompt:
     return self
 
 
-def _restored(spans: tuple[Span, ...]) -> Prompt:
-    """The Prompt of a pickle or a copy."""
-    return _made((str(text), bool(control)) for text, control in spans)
-
-
 def _field_spans(value: Any, spec: str) -> tuple[Span, ...]:
     """What a field of a template becomes."""
     prompt = None if spec else prompt_of(value)
     return _spans_of(format(value, spec)) if prompt is None else prompt.spans
 
 
-class _Fields(string.Formatter):
-    """Fills the fields of a template, once, as `str.format`, and keeps kinds apart."""
+def _filled(template: str, args: tuple[Any, ...], kwargs: Any) -> Prompt:
+    """`str.format`, with kinds kept apart."""
+    fields, numbers = string.Formatter(), itertools.count()
+    has_numbers: set[bool] = set()
 
-    def filled(self, template: str, args: tuple[Any, ...], kwargs: Any) -> Prompt:
-        self._spans: list[Span] = []
-        self._depth = 0  # of templates in each other: format specifications have fields, too
-        self._numbers = itertools.count()
-        self._is_numbered: bool | None = None  # by the template itself; None: no field says it
-        self.vformat(template, args, kwargs)
-        return _made(self._spans)
-
-    def parse(self, template: str) -> Iterator[Any]:
-        self._depth += 1
-        for literal, name, spec, conversion in super().parse(template):
-            if self._depth == 1:
-                self._spans.append((literal, True))
-            if name is not None:
-                name = self._numbered(name)
-            yield literal, name, spec, conversion
-        self._depth -= 1
-
-    def format_field(self, value: Any, spec: str) -> str:
-        spans = _field_spans(value, spec)
-        if self._depth == 1:
-            self._spans += spans
-        return "".join([text for text, _ in spans])
-
-    def _numbered(self, name: str) -> str:
-        """The name of a field, with the number that it has by its place."""
-        first = name[:1]
-        is_numbered = first.isdecimal()
-        if is_numbered or first in ("", ".", "["):
-            if self._is_numbered not in (None, is_numbered):
+    def spans_of(template: str) -> Iterator[Span]:
+        for literal, name, spec, conversion in fields.parse(template):
+            yield literal, True
+            if name is None:
+                continue
+            if name[:1].isdecimal():
+                has_numbers.add(True)
+            elif name[:1] in ("", ".", "["):
+                has_numbers.add(False)
+                name = f"{next(numbers)}{name}"
+            if len(has_numbers) == 2:
                 raise ValueError("fields have numbers, or none of them has: this template has both")
-            self._is_numbered = is_numbered
-            if not is_numbered:
-                return f"{next(self._numbers)}{name}"
-        return name
+            value, _ = fields.get_field(name, args, kwargs)
+            value = fields.convert_field(value, conversion)
+            # A format specification has fields, too.
+            yield from _field_spans(value, "".join([text for text, _ in spans_of(spec or "")]))
+
+    return _made(spans_of(template))

@@ -30,12 +30,17 @@ _Part = Any  # of what the core is given: str, bytes, a GivenToken, or None for 
 
 
 class Run(NamedTuple):
-    """A run of control that may go on."""
+    """A run of control that may go on. Places are in `data`."""
 
-    held: bytes = b""  # what may begin a token
-    searched: int = 0  # how many bytes of it cannot begin one that is not normalized
-    before: str = ""  # the character before it, if it is of this run
-    in_stretch: bool = False  # no token that is not normalized is between that and `held`
+    data: bytes = b""  # what is held, after the few bytes of the run before it
+    held: int = 0  # where what may begin a token begins,
+    searched: int = 0  # and what may begin one that is not normalized
+    begin: int = 0  # where the last token that is not normalized ends
+
+    @property
+    def size(self) -> int:
+        """How many bytes are held."""
+        return len(self.data) - self.held
 
 
 class Sought(NamedTuple):
@@ -64,12 +69,12 @@ class _Search:
         self._is_word = [token.flags.single_word for token in tokens]
 
     def find(
-        self, data: bytes, begin: int, start: int, stop: int, final: bool, before: str
+        self, data: bytes, begin: int, start: int, stop: int, final: bool
     ) -> tuple[int, list[tuple[int, int, GivenToken | None]]]:
         """(open, tokens in data[start:stop]); what begins at `open` may be one, unless `final`. Of
         a token that is not control, None.
 
-        The text is data[begin:stop], and `before` the character that may touch it, or "".
+        What may touch a token is in data[begin:stop].
         """
         open_from, places = self._matcher.finds(data, start, stop, final)
         found: list[tuple[int, int, GivenToken | None]] = []
@@ -77,7 +82,7 @@ class _Search:
             if self._is_word[index]:
                 if last == stop and not final:
                     return first, found  # what comes next may belong to a word
-                left = data[max(begin, first - 4) : first].decode("utf-8", "ignore")[-1:] or before
+                left = data[max(begin, first - 4) : first].decode("utf-8", "ignore")[-1:]
                 right = data[last : min(last + 4, stop)].decode("utf-8", "ignore")[:1]
                 if is_in_word(left) or is_in_word(right):
                     continue
@@ -123,7 +128,7 @@ class ControlFinder:
             else:
                 found, run = (self.of_run(text), None) if ends else self._begin(text)
             parts += found
-        return parts, run, 0 if run is None else len(run.held)
+        return parts, run, 0 if run is None else run.size
 
     def places(self, prompt: Prompt) -> list[tuple[int, int]]:
         """Where in the text of a prompt its control tokens are, in characters."""
@@ -140,23 +145,24 @@ class ControlFinder:
 
     def packed(self, run: Run | None) -> bytes:
         """A run as bytes, for saved states."""
-        return b"" if run is None else json.dumps([run.held.decode(), *run[1:]]).encode()
+        return b"" if run is None else json.dumps([run.data.decode("latin-1"), *run[1:]]).encode()
 
     def unpacked(self, data: bytes) -> tuple[Run | None, int]:
         """(run, its bytes that are held). Raises StateError for damaged bytes."""
         if not data:
             return None, 0
         try:
-            held, searched, before, in_stretch = json.loads(data)
-            run = Run(held.encode(), searched, before, bool(in_stretch))
-            range(len(run.held) + 1)[searched]
-            if not isinstance(before, str) or len(before) > 1 or searched < 0:
+            text, held, searched, begin = json.loads(data)
+            run = Run(text.encode("latin-1"), held, searched, begin)
+            run.data[held:].decode()
+            places = [0, begin, held, searched, len(text)]
+            if sorted(places) != places or {*map(type, places)} != {int}:
                 raise ValueError
-        except (ValueError, TypeError, AttributeError, IndexError, RecursionError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             raise StateError(
                 "the saved stream state is damaged: it holds control that no stream has"
             ) from None
-        return run, len(run.held)
+        return run, run.size
 
     def of_run(self, text: str) -> list[_Part]:
         """The parts of a whole run of control."""
@@ -171,21 +177,21 @@ class ControlFinder:
 
     def _searched(self, run: Run, text: str, ends: bool) -> tuple[list[_Part], Run | None]:
         """(parts, the run then) of what is held and the text that comes after it."""
-        if not text and not run.held:
+        if not text and not run.size:
             return [], None if ends else run
         if has_surrogate(text, 0, len(text)):
             text = repaired(text, "replace")  # or else escaped bytes could complete those of a text
-        data = run.held + text.encode()
-        open_from, found = self._first.find(data, 0, run.searched, len(data), ends, run.before)
+        data = run.data + text.encode()
+        open_from, found = self._first.find(data, 0, run.searched, len(data), ends)
         tokens = []
-        begin, before = 0, run.before if run.in_stretch else ""  # of the stretch between tokens
+        begin, start = run.begin, run.held
         for first, last, given in found:
-            tokens += self._second.find(data, begin, begin, first, True, before)[1]
+            tokens += self._second.find(data, begin, start, first, True)[1]
             tokens.append((first, last, given))
-            begin, before = last, ""
-        stop, others = self._second.find(data, begin, begin, open_from, ends, before)
+            begin = start = last
+        stop, others = self._second.find(data, begin, start, open_from, ends)
         parts: list[_Part] = []
-        done = 0
+        done = run.held
         for first, last, given in [*tokens, *others]:
             if given is not None:
                 if first > done:
@@ -196,6 +202,5 @@ class ControlFinder:
             parts.append(data[done:stop])
         if ends:
             return parts, None
-        in_stretch = stop > begin or (begin == 0 and run.in_stretch)
-        before = data[max(0, stop - 4) : stop].decode("utf-8", "ignore")[-1:] or run.before
-        return parts, Run(data[stop:], open_from - stop, before, in_stretch)
+        cut = max(0, stop - 4)
+        return parts, Run(data[cut:], stop - cut, open_from - cut, max(0, begin - cut))
