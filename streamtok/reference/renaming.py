@@ -52,17 +52,14 @@ def encode_prompt(
     tokens: the one that is preferred first. The normalizer may change no character of those that
     are `normalized`. renamed: what encodes text with these names in place of all control tokens.
     """
-    nonce = 0xF0000  # names consist of characters that no other text has
-    while any(chr(nonce + i) in str(prompt) for i in range(4)):
-        nonce += 4
+    control = [token for token in tokens if token.is_control]
+    nonce = 0xF0000  # each name has a character that no other text has
+    while not {*map(chr, range(nonce, nonce + len(control)))}.isdisjoint(str(prompt)):
+        nonce += len(control)
     names: dict[NamedToken, str] = {}
-    for number, token in enumerate([token for token in tokens if token.is_control]):
-        digits = "".join([chr(nonce + int(digit)) for digit in f"{number:b}"])
-        edges = [
-            chr(0x10900) if is_in_word(one) else chr(nonce + 3)
-            for one in (token.text[0], token.text[-1])
-        ]
-        names[token] = edges[0] + digits + chr(nonce + 2) + edges[1]
+    for number, token in enumerate(control, nonce):
+        edges = ["\U00010900" * is_in_word(one) for one in (token.text[0], token.text[-1])]
+        names[token] = chr(number).join(edges)
     parts = []
     for text, is_control in prompt.spans:
         last = 0
