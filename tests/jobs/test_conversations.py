@@ -211,6 +211,34 @@ def test_lines_that_the_template_refuses(model: Path, tmp_path: Path) -> None:
     assert [json.loads(line)["reason"] for line in log] == [why for _, why in bad]
 
 
+@pytest.mark.parametrize("errors", ["strict", "replace"])
+def test_errors_and_lone_surrogates(model: Path, tmp_path: Path, errors: str) -> None:
+    """An escaped half of a pair is U+FFFD with each policy; bytes that are not UTF-8 only with
+    "replace". The halves of a pair in two contents are two of them.
+    """
+
+    def row(first: str, second: str, last: str) -> dict[str, Any]:
+        parts = [{"role": "user", "content": first}, {"role": "assistant", "content": second}]
+        return {"chat": {"messages": [*parts, {"role": "user", "content": last}]}}
+
+    sound = [row("a\ud83d", "\ude00b", "\udce9<|im_end|>"), row("x", "y", "z")]
+    torn = written([row("a", "TORN <|im_end|>", "b")]).replace(b"TORN", b"\xe9\x80 \xf0\x9f")
+    data, out = tmp_path / "rows.jsonl", tmp_path / "out.npy"
+    data.write_bytes(written(sound) + torn)
+    done = run(*command(model, str(data), "-o", str(out), "--errors", errors))
+    rows = [row("a\ufffd", "\ufffdb", "\ufffd<|im_end|>"), *sound[1:]]
+    if errors == "strict":
+        assert done.returncode != 0
+        assert b"rows.jsonl line 3: " in done.stderr
+        data.write_bytes(written(sound))
+        done = run(*command(model, str(data), "-o", str(out)))
+    else:
+        rows.append(row("a", "\ufffd \ufffd <|im_end|>", "b"))
+    assert (done.returncode, done.stderr) == (0, b"")
+    wanted = expected(model, rows)
+    assert arrays(out) == tuple([x for one in wanted for x in one[i]] for i in (0, 1))
+
+
 def test_tools_beside_the_messages(model: Path, tmp_path: Path) -> None:
     row = {"messages": [{"role": "user", "content": "Tea"}], "tools": [{"name": "<|im_end|>"}]}
     args = ["encode", "--jsonl", "messages", "--chat", str(model), "-q", "--format", "jsonl"]
