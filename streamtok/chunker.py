@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from ._core.encode import (
     FastStreamDecoder,
     FastStreamEncoder,
-    bytes_of,
     check_policy,
     one_call,
 )
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from ._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
     from .definition import Defined
     from .engines.protocol import Result
-    from .engines.trace import Tracer
     from .prompts import Prompt
 
 DEFAULT_MAX_PENDING = 1 << 26
@@ -109,12 +107,14 @@ class StreamEncoder(FastStreamEncoder):
         return engine.tail(self.matcher, self.errors, self._template)
 
     def _prompt_tail(self) -> Tail:
-        """What goes on from here where a chunk is a Control or a Prompt.
+        """A copy of the tail that takes a Control or a Prompt.
 
         From then on, text makes no control token, also where added tokens are control. So text that
         came before must mean the same as in a prompt, whatever it was.
         """
         tail, definition = self._tail, self._encoding.definition
+        if tail.finder is not None:
+            return tail.copy()
         allowed, disallowed, errors = self._settings
         if allowed or disallowed:
             raise ValueError(
@@ -169,7 +169,7 @@ class StreamEncoder(FastStreamEncoder):
     @one_call
     def _take_prompt(self, chunk: Any, final: bool, output: Output[Result]) -> Result:
         """`take` of a stream of a prompt. After the end, it is one of text again."""
-        tail = self._prompt_tail() if self._tail.finder is None else self._tail.copy()
+        tail = self._prompt_tail()
         found = tail.encode(chunk, final, output, self.max_pending)
         self._go_on(self._new_tail() if final else tail)
         return found
@@ -181,13 +181,6 @@ class StreamEncoder(FastStreamEncoder):
         """`take` of a stream that knows where its ids came from; without `output`, (ids, spans)."""
         from .engines.trace import BEGINNING
 
-        prompt = prompt_of(chunk)
-        whole: str | bytes | Prompt
-        if prompt is not None:
-            whole = prompt
-        else:  # others may write to bytes
-            text: Any = chunk
-            whole = text if isinstance(text, str) else bytes_of(text)
         tail, trace = self._tail, self._trace
         if trace is None:
             if tail.bytes_in or tail.tokens_out or self.pending:
@@ -196,17 +189,12 @@ class StreamEncoder(FastStreamEncoder):
                     "its characters; call encode_with_offsets from the first chunk on"
                 )
             trace = BEGINNING
-        is_begun = tail.finder is None and prompt is not None
-        draft = self._prompt_tail() if is_begun else tail.copy()
-        ids, spans, trace = self._tracer().encode(
-            draft, trace, whole, final, unit, self.max_pending
-        )
+        draft = tail.copy() if prompt_of(chunk) is None else self._prompt_tail()
+        tracer = self._encoding.definition.tracer(self.errors, self._template)
+        ids, spans, trace = tracer.encode(draft, trace, chunk, final, unit, self.max_pending)
         result = (ids, spans) if output is None else output.of(ids)
         self._go_on(self._new_tail() if final and draft.finder is not None else draft, trace)
         return result
-
-    def _tracer(self) -> Tracer:
-        return self._encoding.definition.tracer(self.errors, self._template)
 
     @property
     def encoding(self) -> Any:

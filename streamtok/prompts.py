@@ -4,10 +4,10 @@ A prompt is a template, whose special tokens are meant, and content from users, 
 whatever it says. A `Prompt` is a sequence of spans of control and of text; a `Control` is a Prompt
 that is control throughout: what the author of a program wrote.
 
-Neither is a str, and a str is text, always: nothing makes control of text but `Control(...)`. If
-they were derived from str, `"".join` and f-strings would lose what is control without an error,
-other libraries would find control tokens in the content, and `Control("x")` would be the same key
-of a cache as the text "x". Methods that are not defined here raise.
+A str is text, always: nothing makes control of text but `Control(...)`. Neither class is derived
+from str, or else `"".join` and f-strings would lose what is control without an error, other
+libraries would find control tokens in the content, and `Control("x")` would be the same key of a
+cache as the text "x".
 
 Spans are canonical: neighbours of one kind are one span, and an empty span of control is left out.
 An empty span of text stays, because it is a border: control before and after it is two pieces,
@@ -85,10 +85,10 @@ class Prompt:
         return _made, (self.spans,)
 
     def __add__(self, other: Part) -> Prompt:
-        return _made((*self.spans, *_spans_of(other))) if _is_part(other) else NotImplemented
+        return Prompt(self, other) if _is_part(other) else NotImplemented
 
     def __radd__(self, other: Part) -> Prompt:
-        return _made((*_spans_of(other), *self.spans)) if _is_part(other) else NotImplemented
+        return Prompt(other, self) if _is_part(other) else NotImplemented
 
     def __mul__(self, count: SupportsIndex) -> Prompt:
         return _made(self.spans * operator.index(count))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import NO_SPECIAL, bytes_of, check_policy
+from .._core.encode import NO_SPECIAL, check_policy
 from ..engines.protocol import NO_LIMIT
 from ..engines.source_units import check_unit
 from ..engines.template import NO_TEMPLATE, Template
@@ -94,13 +94,10 @@ class Settings:
     ) -> tuple[IdArray, npt.NDArray[np.int64]]:
         """See `Encoding.encode_with_offsets`; streams are in `engines/trace.py`."""
         check_unit(unit)
-        settings, whole = self.of(text)
-        if settings.prompts is None:
-            # A copy, once: others may write to bytes, and a derived class may have other methods.
-            whole = str.__str__(whole) if isinstance(whole, str) else bytes_of(whole)
+        settings, text = self.of(text)
         tracer = settings.definition.tracer(settings.errors, settings.template)
         tail = settings.tail(settings.template)  # a stream of one chunk
-        ids, spans, _ = tracer.encode(tail, BEGINNING, whole, True, unit, NO_LIMIT)
+        ids, spans, _ = tracer.encode(tail, BEGINNING, text, True, unit, NO_LIMIT)
         return ids, spans
 
     def budget(self, max_tokens: Any, least: int = 0) -> int:

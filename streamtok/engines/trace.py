@@ -8,12 +8,13 @@ text that was changed (`_core/transform/rows_of_text.pxi`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import PLACES
+from .._core.encode import PLACES, bytes_of
 from ..errors import PendingLimitExceeded
+from ..prompts import prompt_of
 from .source_units import BEGIN, SourceText, fed_source
 from .template import NO_TEMPLATE, Template
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from .._core.encode import Tail
     from .._types import IdArray
-    from ..prompts import Prompt
     from .token_sizes import TokenSizes
 
     Offsets = npt.NDArray[np.int64]
@@ -57,16 +57,21 @@ class Tracer:
         self,
         tail: Tail,
         trace: Trace,
-        chunk: str | bytes | Prompt,
+        chunk: Any,
         final: bool,
         unit: str,
         limit: int,
     ) -> tuple[IdArray, Offsets, Trace]:
         """(ids, spans in this unit, the trace then). Raises as `Tail.encode`.
 
-        tail: goes on after the chunk. trace: where it was.
+        tail: goes on after the chunk. trace: where it was. chunk: text, a Prompt or a t-string.
         """
         errors = self._errors
+        prompt = prompt_of(chunk)
+        if prompt is not None:
+            chunk = prompt
+        else:  # a copy, once: others may write to bytes, and a derived class may have other methods
+            chunk = str.__str__(chunk) if isinstance(chunk, str) else bytes_of(chunk)
         is_begun, reached = bool(tail.tokens_out), tail.reached
         ids, places = tail.encode(chunk, final, PLACES, limit)
         changer = tail.changer
