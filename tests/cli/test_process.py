@@ -61,10 +61,3 @@ run()
     assert done.returncode == code
     # argparse ends the process by itself when it is used wrongly
     assert done.stdout.splitlines()[-1] == f"True True {code != 2}"
-
-
-def test_python_m_is_the_same_command():
-    command = [sys.executable, "-m", "streamtok", "count", "no such file"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("streamtok: error: no such file: ")

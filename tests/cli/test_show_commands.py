@@ -120,7 +120,7 @@ def test_show_of_an_endless_pipe(kind):
 
 
 @POSIX
-@pytest.mark.parametrize("args", ["show", "vocab --longest --limit 0", "truncate -n 9"])
+@pytest.mark.parametrize("args", ["show", "vocab --id 5", "truncate -n 9"])
 def test_standard_output_is_closed(args):
     command = " ".join(["exec", sys.executable, "-m", "streamtok", args, ">&-"])
     done = spawn(["sh", "-c", command], input=b"to be")
@@ -189,7 +189,6 @@ def test_columns_of_a_narrow_terminal(rows, right, lines, monkeypatch):
     "args",
     [
         ["vocab", "--longest", "--limit", "9"],
-        ["vocab", "--duplicates", "--limit", "9"],
         ["show", "--table", "-q"],
         ["list"],
     ],
@@ -205,16 +204,18 @@ def test_tables_fit_80_columns(args):
 
 
 def test_vocab_lists():
+    gpt2 = streamtok.get_encoding("gpt2")
     for option, expected in [
-        ("--unreachable", vocabulary_view.unreachable(CL100K)),
-        ("--half-characters", vocabulary_view.half_characters(CL100K)),
-        ("--longest", vocabulary_view.longest(CL100K)[:70]),
-        ("--duplicates", vocabulary_view.duplicates(CL100K)[:70]),
+        ("--unreachable", vocabulary_view.unreachable(gpt2)),
+        ("--half-characters", vocabulary_view.half_characters(gpt2)),
+        ("--longest", vocabulary_view.longest(gpt2)[:70]),
+        ("--duplicates", vocabulary_view.duplicates(gpt2)[:70]),
     ]:
-        limit = ("--limit", "70" if option in ("--longest", "--duplicates") else "0")
-        rows = rows_of("vocab", option, *limit, "--json")
+        command = ["vocab", "-e", "gpt2", option, "--limit"]
+        command.append("70" if option in ("--longest", "--duplicates") else "0")
+        rows = rows_of(*command, "--json")
         assert rows == [one.as_json() for one in expected]
-        lines = lines_of(run("vocab", option, *limit))
+        lines = lines_of(run(*command))
         assert len(lines) == len(rows) + 1
         assert all(line.isprintable() for line in lines)
 
