@@ -554,6 +554,6 @@ def stream_of_bytes(
             ids += stream.encode(C(part) if is_control else part)
         if not text:
             ids += stream.encode(Prompt(""))  # an empty chunk of bytes is no border
-        if rng.random() < 0.3:
+        if rng.random() < min(0.3, 10 / len(prompt.spans)):  # it takes a millisecond
             stream = pickle.loads(pickle.dumps(stream))
     return ids + stream.flush()
