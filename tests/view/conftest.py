@@ -56,10 +56,9 @@ def serve() -> Iterator[Serve]:
         yield lambda **settings: servers.enter_context(served(**settings))
 
 
-@pytest.fixture
-def open_page(browser: Any, serve: Serve) -> Iterator[Open]:
-    """open_page(url, **context): a page in a browser that knows nothing of other pages."""
-    contexts: list[Any] = []
+def watched(browser: Any, **settings: Any) -> Any:
+    """A page in a context of its own; `page.wrong` has what it should not do."""
+    context = browser.new_context(viewport=VIEWPORT, **settings)
     wrong: list[str] = []
 
     def on_console(message: Any) -> None:
@@ -71,22 +70,48 @@ def open_page(browser: Any, serve: Serve) -> Iterator[Open]:
         if url.scheme != "data" and url.hostname != "127.0.0.1":
             wrong.append(f"a request to {request.url}")
 
+    context.set_default_timeout(TIMEOUT)
+    context.on("console", on_console)
+    context.on("request", on_request)
+    context.on("weberror", lambda error: wrong.append(f"error: {error.error}"))
+    page = context.new_page()
+    page.wrong = wrong
+    return page
+
+
+@pytest.fixture(scope="package")
+def shared(browser: Any) -> Iterator[Any]:
+    """The page of tests that need no settings: a process of its own for each costs a second."""
+    page = watched(browser)
+    yield page
+    page.context.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, shared: Any, serve: Serve) -> Iterator[Open]:
+    """open_page(url, **context): a page that knows nothing of earlier ones."""
+    pages = [shared]
+
     def opened(url: str, **settings: Any) -> Any:
-        context = browser.new_context(viewport=VIEWPORT, **settings)
-        contexts.append(context)
-        context.set_default_timeout(TIMEOUT)
-        context.on("console", on_console)
-        context.on("request", on_request)
-        context.on("weberror", lambda error: wrong.append(f"error: {error.error}"))
-        page = context.new_page()
-        page.wrong = wrong
+        page = shared
+        if settings:
+            page = watched(browser, **settings)
+            pages.append(page)
         page.goto(url)
         page.wait_for_selector("html[data-ready]")
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
+    for page in pages[1:]:
+        page.context.close()
+    shared.unroute_all()
+    shared.goto("about:blank")
+    shared.context.clear_cookies()
+    shared.mouse.move(0, 0)
+    shared.set_viewport_size(VIEWPORT)
+    shared.emulate_media(color_scheme="light")
+    wrong = [each for page in pages for each in page.wrong]
+    shared.wrong.clear()
     assert wrong == []
 
 
@@ -179,8 +204,9 @@ def violations(page: Any, rules: list[str] | None = None) -> list[str]:
     """What axe finds serious or critical on the page as it is, by all rules or by these."""
     from importlib import resources
 
-    script = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
-    page.evaluate(script)  # by the debugger: the policy lets no script in otherwise
+    if not page.evaluate("'axe' in window"):
+        script = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+        page.evaluate(script)  # by the debugger: the policy lets no script in otherwise
     options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
     found = page.evaluate("options => axe.run(document, options)", options)
     assert found["testEngine"]["name"] == "axe-core"

@@ -26,11 +26,11 @@ def test_anybody_can_use_it(open_page: Open, url: str, tab: str) -> None:
         page.check("#text-ids")
     for size in (LARGE, PHONE):
         page.set_viewport_size(size)
-        page.emulate_media(color_scheme="light")
         assert violations(page) == []
-        page.emulate_media(color_scheme="dark")
-        assert violations(page, ["color-contrast"]) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    # Letters are smaller on a telephone, and colours are the same.
+    page.emulate_media(color_scheme="dark")
+    assert violations(page, ["color-contrast"]) == []
     if tab == "text":  # the counts are in view
         box = page.locator("#text-counts").bounding_box()
         assert box["y"] + box["height"] < page.locator("#text-box").bounding_box()["y"]
