@@ -153,16 +153,16 @@ def test_shards_and_ends_and_parts(model: Path, tmp_path: Path) -> None:
     assert streamtok.verify(f"{tmp_path}/parts").is_ok
 
 
-def scenario(model: Path, out: str, policies: list[list[str]]) -> crash.Scenario:
+def scenario(model: Path, out: str) -> crash.Scenario:
     rows = {"rows.jsonl": written(make_rows(20))}
     args = ["--jsonl", "chat.messages", "--chat", str(model)]
-    return crash.Scenario(f"conversations, {out}", args, out, rows, policies=policies)
+    return crash.Scenario(f"conversations, {out}", args, out, rows)
 
 
 @POSIX
 @pytest.mark.parametrize("out", ["out.npy", "out.jsonl"])
 def test_death_in_the_middle_of_a_system_call(model: Path, tmp_path: Path, out: str) -> None:
-    one = scenario(model, out, [[]])
+    one = scenario(model, out)
     good = crash.expected(one)
     for step in (9, 50):
         folder = tmp_path / str(step)
@@ -172,14 +172,6 @@ def test_death_in_the_middle_of_a_system_call(model: Path, tmp_path: Path, out: 
         if crash.contents(folder, one.files).keys() != good.keys():
             assert crash.die_at_step(one, folder, 1_000_000) == 0
         crash.compare(crash.contents(folder, one.files), good, one)
-
-
-@POSIX
-def test_kill_9_of_a_real_process(model: Path) -> None:
-    one = scenario(model, "out.u16", [[], ["--workers", "2"]])
-    good = crash.expected(one)
-    # A run may end before its kill: one of some is killed.
-    assert any(crash.kill_at_random(one, random.Random(seed), good) for seed in range(1, 41))
 
 
 def test_lines_that_the_template_refuses(model: Path, tmp_path: Path) -> None:

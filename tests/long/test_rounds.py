@@ -19,7 +19,7 @@ ROUNDS: dict[str, Callable[[], Counter[str]]] = {
 }
 ROUNDS |= {f"cuts, {n}": functools.partial(cuts.one_round, n) for n in range(6)}
 ROUNDS |= {f"prompts, {n}": functools.partial(prompts.one_round, n) for n in range(10)}
-ROUNDS |= {f"files, {n}": functools.partial(encoded_files.one_round, n) for n in range(30)}
+ROUNDS |= {f"files, {n}": functools.partial(encoded_files.one_round, n) for n in range(16)}
 
 
 @pytest.mark.parametrize("name", ROUNDS)

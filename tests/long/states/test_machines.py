@@ -13,8 +13,8 @@ from .pipeline import PipelineMachine
 
 SOME = 10 if os.environ.get("HYPOTHESIS_PROFILE") == "sanitize" else 1
 MACHINES = {
-    "streams": (stream.StreamMachine, 80), "decoders": (decoder.DecoderMachine, 40),
-    "trainers": (trainer.TrainerMachine, 25),
+    "streams": (stream.StreamMachine, 40), "decoders": (decoder.DecoderMachine, 20),
+    "trainers": (trainer.TrainerMachine, 12),
 }  # fmt: skip
 
 
