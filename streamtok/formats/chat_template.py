@@ -251,23 +251,20 @@ def _with_speech(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """A message in which what the assistant says is marked."""
     if message.get("role") != "assistant":
         return message
-    marked: dict[str, Any] = {}
-    for name in ("content", *_REASONING):
-        value = message.get(name)
-        if isinstance(value, str):
-            marked[name] = _said(value)
-        elif isinstance(value, list):
-            marked[name] = [
-                {**part, "text": _said(part["text"])}
-                if isinstance(part, dict) and isinstance(part.get("text"), str)
-                else part
-                for part in value
-            ]
-    return {**message, **marked}
+    names = message.keys() & {"content", *_REASONING}
+    return {**message, **{name: _said(message[name]) for name in names}}
 
 
-def _said(text: str) -> Marked:
-    return Marked(Control(str.__str__(text)))
+def _said(value: Any) -> Any:
+    """A content with the mark of what the assistant says: a text, or parts that may have one."""
+    if isinstance(value, list):
+        return [
+            {**part, "text": _said(part["text"])}
+            if isinstance(part, dict) and "text" in part
+            else part
+            for part in value
+        ]
+    return Marked(Control(str.__str__(value))) if isinstance(value, str) else value
 
 
 def _speaks(message: Mapping[str, Any]) -> bool:
@@ -370,10 +367,9 @@ def _raise_exception(message: str) -> None:
 class _Plain(ImmutableSandboxedEnvironment):
     """The environment that transformers gives to chat templates."""
 
-    @staticmethod
-    def generated(text: str) -> str:
-        """The text of `{% generation %}`, with marks if it has some."""
-        return text
+    generated: Callable[[str], str] = (
+        str  # the text of `{% generation %}`, with marks if it has some
+    )
 
     def __init__(self) -> None:
         super().__init__(
@@ -414,9 +410,6 @@ def _literal(text: str) -> Marked:
     return Marked(Control(text))
 
 
-_text = functools.lru_cache(maxsize=10_000)(Marked)
-
-
 @pass_eval_context
 def _join(context: Any, value: Any, separator: str = "", attribute: Any = None) -> str:
     return do_join(context, value, Marked(separator), attribute)  # type: ignore[no-any-return]
@@ -444,16 +437,10 @@ class _Marking(_Plain):
         return super().wrap_str_format(value)
 
 
-class _MarkingAssistant(_Marking):
-    """The environment in which only what the assistant says is marked as control."""
-
-    literal = staticmethod(_text)
-
-    @staticmethod
-    def generated(text: str) -> str:
-        return _said(text)
-
-
 @functools.cache
-def _environments() -> tuple[_Plain, _Marking, _MarkingAssistant]:
-    return _Plain(), _Marking(), _MarkingAssistant()
+def _environments() -> tuple[_Plain, _Marking, _Marking]:
+    """The last one marks what the assistant says, and nothing else."""
+    assistant = _Marking()
+    assistant.literal = functools.lru_cache(maxsize=10_000)(Marked)
+    assistant.generated = _said
+    return _Plain(), _Marking(), assistant

@@ -47,6 +47,12 @@ class Marked(str):
     def __radd__(self, other: str) -> Marked:
         return Marked(other, self) if isinstance(other, str) else NotImplemented
 
+    def __mod__(self, values: Any) -> str:
+        if not isinstance(self._prompt, Control):
+            return super().__mod__(values)
+        values = tuple(map(unmarked, values)) if isinstance(values, tuple) else unmarked(values)
+        return Marked(self._prompt % values)
+
     def __getitem__(self, key: SupportsIndex | slice) -> str:
         plain = super().__getitem__(key)  # raises as str does
         if isinstance(key, slice) and key.step not in (None, 1):
