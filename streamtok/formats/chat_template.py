@@ -367,9 +367,8 @@ def _raise_exception(message: str) -> None:
 class _Plain(ImmutableSandboxedEnvironment):
     """The environment that transformers gives to chat templates."""
 
-    generated: Callable[[str], str] = (
-        str  # the text of `{% generation %}`, with marks if it has some
-    )
+    # What marks the text of `{% generation %}`, if anything does.
+    generated: Callable[[str], str] = str
 
     def __init__(self) -> None:
         super().__init__(
