@@ -90,27 +90,23 @@ class Boundaries:
         if not self._settings.matcher.allowed and self._settings.prompts is None:
             return False
         if self._specials is None:
-            self._specials = self._find_specials(stop)
+            prompts = self._settings.prompts
+            text = self._source.text_at(self._start, stop + self._settings.matcher.reach)
+            is_str = isinstance(text, str)
+            data = text.encode("utf-8", "surrogatepass") if is_str else text
+            self._specials = []
+            for first, last, token in self._settings.matcher.split(data):
+                if token is not None and token >= 0:
+                    if is_str:
+                        first = len(data[:first].decode("utf-8", "surrogatepass"))
+                        last = len(data[:last].decode("utf-8", "surrogatepass"))
+                    self._specials.append((self._start + first, self._start + last))
+            if prompts is not None:
+                control = self._source.control_places(prompts.finder, stop)
+                start, end = (bisect.bisect_left(control, (at,)) for at in (self._start, stop))
+                self._specials = sorted(self._specials + control[max(start - 1, 0) : end])
         at = bisect.bisect_left(self._specials, (place,)) - 1
         return at >= 0 and place < self._specials[at][1]
-
-    def _find_specials(self, stop: int) -> list[tuple[int, int]]:
-        prompts = self._settings.prompts
-        text = self._source.text_at(self._start, stop + self._settings.matcher.reach)
-        is_str = isinstance(text, str)
-        data = text.encode("utf-8", "surrogatepass") if is_str else text
-        found = []
-        for first, last, token in self._settings.matcher.split(data):
-            if token is not None and token >= 0:
-                if is_str:
-                    first = len(data[:first].decode("utf-8", "surrogatepass"))
-                    last = len(data[:last].decode("utf-8", "surrogatepass"))
-                found.append((self._start + first, self._start + last))
-        if prompts is None:
-            return found
-        control = self._source.control_places(prompts.finder, stop)
-        start, end = (bisect.bisect_left(control, (at,)) for at in (self._start, stop))
-        return sorted(found + control[max(start - 1, 0) : end])
 
     def _pretoken_ends(self, above: int, stop: int) -> Iterator[int]:
         """Of the text as it is. Each round begins at a clean cut that is further back."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._core.encode import LIST
 from .text_settings import Settings
@@ -23,7 +23,8 @@ __all__ = ["first_drift"]
 
 def first_drift(encoding: Defined, ids: Iterable[int] | IdArray) -> int | None:
     """The index of the first id that the encoding of the ids' text has not; None: there is none."""
-    given = _as_list(encoding, ids)
+    given: list[int] = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    encoding.definition.decoder.decode(given)  # raises for an unknown id, and for no ids
     index = 0
     for found in _encoded_again(encoding, given):
         wanted = given[index : index + len(found)]
@@ -32,13 +33,6 @@ def first_drift(encoding: Defined, ids: Iterable[int] | IdArray) -> int | None:
             return index + next((at for at, (a, b) in enumerate(pairs) if a != b), len(wanted))
         index += len(found)
     return None if index == len(given) else index
-
-
-def _as_list(encoding: Defined, ids: Any) -> list[int]:
-    """A list of int. Raises KeyError for an unknown id, TypeError for no ids."""
-    given: list[int] = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    encoding.definition.decoder.decode(given)
-    return given
 
 
 def _text_of(encoding: Defined, ids: list[int], is_first: bool) -> bytes:

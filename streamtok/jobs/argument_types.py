@@ -10,7 +10,8 @@ import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 
-from .host_port import parse_host_port
+DEFAULT_HOST = "127.0.0.1"
+LONGEST_DELIMITER = 1 << 10  # bytes: what a search costs for each byte of a text, at most
 
 _SIZES = {"": 1, "b": 1} | {
     prefix + suffix: 1 << 10 * power
@@ -20,6 +21,8 @@ _SIZES = {"": 1, "b": 1} | {
 _COUNTS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 _PLAIN = {"": 1}
 _LARGEST = 1 << 60  # bytes or ids: a larger number is a typing error
+_ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.?)", re.DOTALL)
+_ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"0": b"\0", b"\\": b"\\"}
 _NUMBER = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,9}))?\s*([a-z]*)")
 
 
@@ -65,11 +68,24 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_tcp_address(text: str) -> tuple[str, int]:
-    """Host and port of HOST:PORT."""
-    try:
-        return parse_host_port(text)
-    except ValueError:
-        raise _expected(text, "HOST:PORT") from None
+    """The host, in brackets if it is IPv6, and the port of HOST:PORT; DEFAULT_HOST for no host.
+
+    >>> parse_tcp_address("localhost:7654"), parse_tcp_address("[::1]:80"), parse_tcp_address(":0")
+    (('localhost', 7654), ('::1', 80), ('127.0.0.1', 0))
+    """
+    host, _, port = text.rpartition(":")
+    if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 0xFFFF:
+        raise _expected(text, "HOST:PORT")
+    return host.strip("[]") or DEFAULT_HOST, int(port)
+
+
+def format_host_port(host: str, port: int) -> str:
+    """The text that `parse_tcp_address` reads.
+
+    >>> format_host_port("::1", 80), format_host_port("127.0.0.1", 7654)
+    ('[::1]:80', '127.0.0.1:7654')
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def parse_hosts(text: str) -> list[str]:
@@ -81,20 +97,25 @@ def parse_hosts(text: str) -> list[str]:
 
 
 def parse_delimiter(text: str) -> bytes:
-    """The bytes of a delimiter, with escapes."""
-    if not text:
-        raise ArgumentTypeError("the delimiter is empty; --lines splits at line ends")
-    from .sources.splitters import LONGEST_DELIMITER, unescape
+    r"""The bytes of a delimiter, in which \n \r \t \0 \\ and \xHH are escapes.
 
-    try:
-        delimiter = unescape(text)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
-    if len(delimiter) > LONGEST_DELIMITER:
-        raise ArgumentTypeError(
-            f"a delimiter has at most {LONGEST_DELIMITER} bytes, this one has {len(delimiter)}"
-        )
-    return delimiter
+    >>> parse_delimiter(r"\n---\x1e")
+    b'\n---\x1e'
+    """
+
+    def replace(found: re.Match[bytes]) -> bytes:
+        kind = found[1]
+        if len(kind) == 3:
+            return bytes([int(kind[1:], 16)])
+        if kind not in _ESCAPED:
+            shown = kind.decode("latin-1")
+            raise ArgumentTypeError(
+                rf"{text!r}: unknown escape \{shown}; \xHH has two hexadecimal digits, and \\ is a "
+                "backslash"
+            )
+        return _ESCAPED[kind]
+
+    return _ESCAPE.sub(replace, text.encode("utf-8", "surrogateescape"))
 
 
 def parse_mode(text: str) -> int:

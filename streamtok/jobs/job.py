@@ -330,15 +330,10 @@ def special_id(
         with contextlib.suppress(KeyError, OverflowError):
             loaded.decode_single_token_bytes(int(name))
             return int(name)
-    raise LookupError(
-        f"{name!r} is neither a special token nor an id of {loaded.name}{_list_specials(loaded)}"
-    )
-
-
-def _list_specials(loaded: Encoding) -> str:
-    """The end of a message that lists the special tokens."""
     known = sorted(loaded.special_tokens_set)
-    if not known:
-        return ", which has no special tokens"
     more = f" and {len(known) - 8} more" if len(known) > 8 else ""
-    return f": its special tokens are {', '.join(known[:8])}{more}"
+    listed = f": its special tokens are {', '.join(known[:8])}{more}"
+    raise LookupError(
+        f"{name!r} is neither a special token nor an id of {loaded.name}"
+        f"{listed if known else ', which has no special tokens'}"
+    )

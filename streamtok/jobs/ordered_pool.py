@@ -23,8 +23,8 @@ class Task(Generic[Result, Owner]):
 
     __slots__ = ("_error", "_result", "is_done", "owner", "work")
 
-    def __init__(self, work: Callable[[], Result] | None, owner: Owner):
-        self.work = work
+    def __init__(self, work: Callable[[], Result], owner: Owner):
+        self.work: Callable[[], Result] | None = work
         self.owner = owner
         self.is_done = False
         self._result: Result | None = None
@@ -37,10 +37,6 @@ class Task(Generic[Result, Owner]):
         except BaseException as error:
             self._error = error
         self.work = None  # and what it holds
-
-    def finish(self, result: Result) -> None:
-        self._result = result
-        self.is_done = True
 
     def result(self) -> Result:
         if self._error is not None:
@@ -79,8 +75,9 @@ class OrderedPool(Generic[Result, Owner]):
 
     def add_done(self, result: Result, owner: Owner) -> None:
         """A task that needs no work."""
-        task: Task[Result, Owner] = Task(None, owner)
-        task.finish(result)
+        task: Task[Result, Owner] = Task(lambda: result, owner)
+        task.run()
+        task.is_done = True
         self._tasks.append(task)
 
     @property

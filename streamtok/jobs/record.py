@@ -88,18 +88,26 @@ class Record:
             raise CheckpointError(
                 f"{self.path} is damaged, or not a record of streamtok; remove it to start again"
             )
-        self._compare(rows[0]["job"], rows[0]["inputs"])
+        if rows[0]["inputs"] != self._inputs:
+            changed = _changed(rows[0]["inputs"], self._inputs)
+            raise CheckpointError(f"{changed} since {self.path} was saved")
+        if (found := self._job.difference(rows[0]["job"])) is not None:
+            then, now = found
+            raise CheckpointError(
+                f"{self.path} comes from a run {then}, this one is {now}, and the ids already "
+                "written depend on that: give it as before, or remove this file to start again"
+            )
         pieces: list[list[Piece]] = []
         for row in rows[1:]:
             if "done" in row:
                 self.done = [(name, size) for name, size in row["done"]]
                 continue
-            found = Row.from_json(row)
-            if found.shard != self.last.shard or not pieces:
-                pieces = [[] for _ in found.pieces]
-            for all_of, one in zip(pieces, found.pieces, strict=True):
+            last = Row.from_json(row)
+            if last.shard != self.last.shard or not pieces:
+                pieces = [[] for _ in last.pieces]
+            for all_of, one in zip(pieces, last.pieces, strict=True):
                 all_of += one
-            self.last = replace(found, pieces=tuple(map(tuple, pieces)))
+            self.last = replace(last, pieces=tuple(map(tuple, pieces)))
         self.is_begun = True
         self._size = sum(map(len, lines[: len(rows)]))
 
@@ -172,16 +180,6 @@ class Record:
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             os.close(fd)
-
-    def _compare(self, job: dict[str, Any], inputs: list[dict[str, Any]]) -> None:
-        if inputs != self._inputs:
-            raise CheckpointError(f"{_changed(inputs, self._inputs)} since {self.path} was saved")
-        if (found := self._job.difference(job)) is not None:
-            then, now = found
-            raise CheckpointError(
-                f"{self.path} comes from a run {then}, this one is {now}, and the ids already "
-                "written depend on that: give it as before, or remove this file to start again"
-            )
 
 
 def _line(row: dict[str, Any]) -> bytes:

@@ -116,7 +116,11 @@ class Run:
                     self.totals.inputs = event.inputs
                     advance(event.read, self.totals)
                 elif isinstance(event, Skipped):
-                    self._skip(event)
+                    bad = event.bad
+                    self.totals.skip(bad)
+                    if self._files is not None:
+                        row = {"file": bad.file, **bad.place, "reason": bad.reason}
+                        self._files.log(json.dumps(row).encode() + b"\n")
                 elif self._files is not None:
                     self._end_unit(event, self._files)
                     # A mark is made when it is due.
@@ -124,13 +128,6 @@ class Run:
                     if self._files.has_complete or is_due:
                         self._commit()
                         saved = time.monotonic()
-
-    def _skip(self, event: Skipped) -> None:
-        bad = event.bad
-        self.totals.skip(bad)
-        if self._files is not None:
-            row = {"file": bad.file, **bad.place, "reason": bad.reason}
-            self._files.log(json.dumps(row).encode() + b"\n")
 
     def _end_unit(self, event: UnitEnd, files: Files) -> None:
         self.totals.inputs = event.input

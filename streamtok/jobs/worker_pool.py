@@ -56,8 +56,6 @@ class InProcesses:
 
         waiting: a context to wait in, see `Waiting`.
         """
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise ValueError(f"workers must be a positive number, not {workers!r}")
         self._begin = begin
         self._spans = spans
         self._n_workers = workers

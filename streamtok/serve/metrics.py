@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ..errors import MissingLibraryError
-from ..jobs.host_port import format_host_port
+from ..jobs.argument_types import format_host_port
 
 try:
     from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server

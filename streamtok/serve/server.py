@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..jobs.host_port import format_host_port
+from ..jobs.argument_types import format_host_port
 from .connection import CHUNK_SIZE, CLOSING, Client, Format, Shared
 from .listening import BACKLOG, open_unix, remove_unix, reserve_descriptors
 

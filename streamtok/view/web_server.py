@@ -18,7 +18,7 @@ from typing import Any, cast
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ..jobs.host_port import format_host_port
+from ..jobs.argument_types import format_host_port
 from .guard import Application, Receive, Scope, Send, refusal
 
 GRACE = 2.0  # seconds for answers that are under way when the server ends

@@ -10,6 +10,7 @@ import json
 import lzma
 import random
 import re
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok.errors import ArchiveError, DocumentError
+from streamtok.jobs.argument_types import parse_delimiter
 from streamtok.jobs.sources.compression import unpack
 from streamtok.jobs.sources.json_lines import JsonLines
 from streamtok.jobs.sources.splitters import (
@@ -30,7 +32,6 @@ from streamtok.jobs.sources.splitters import (
     Start,
     Whole,
     together,
-    unescape,
 )
 
 from ..conftest import chunked
@@ -314,14 +315,14 @@ def test_json_lines_fast_and_slow(lines, field, size):
         ("é", "é".encode()),
     ],
 )
-def test_unescape(typed, meant):
-    assert unescape(typed) == meant
+def test_delimiters_with_escapes(typed, meant):
+    assert parse_delimiter(typed) == meant
 
 
 @pytest.mark.parametrize("typed", ["\\", r"\q", r"\x", r"\x1", r"\xgg", r"\x 1"])
-def test_unescape_refuses(typed):
-    with pytest.raises(ValueError, match=r"escape|hexadecimal"):
-        unescape(typed)
+def test_unknown_escapes(typed):
+    with pytest.raises(ArgumentTypeError, match=r"escape|hexadecimal"):
+        parse_delimiter(typed)
 
 
 # Python objects

@@ -22,7 +22,7 @@ from ..span_encoder import Event
 from ..spans import begin_encoder, find_cuts, span_between
 from ..stores import places
 from ..stores.urls import is_url
-from .plan import Part, Plan
+from .plan import Plan
 
 _AT_ONCE, _GROUP = 16, 1024  # sidecars that a store is asked for
 _SHOWN = 5  # errors in a message
@@ -114,11 +114,6 @@ def run_part(plan: Plan, number: int) -> Totals:
         return totals_of(done)
     places.make_folder(plan.output)
     part.input.check()
-    return _encode(plan, part)
-
-
-def _encode(plan: Plan, part: Part) -> Totals:
-    """Make the files of a part."""
     job, path, target = plan.job, part.input.path, plan.path(part.number)
     family = job.family(job.open_encoding(), plan.part_digest(part.number))
     files = Files(target, family, has_log=True)

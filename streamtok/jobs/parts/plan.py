@@ -229,7 +229,16 @@ def plan(
         raise TypeError(
             f"{unknown[0]!r} is not an option of a plan: expected one of {', '.join(sorted(known))}"
         )
-    name, loaded = _named(encoding)
+    if isinstance(encoding, str):
+        name, loaded = encoding, open_encoding(encoding)
+    else:  # other processes open it by its name
+        name, loaded = encoding.name, encoding
+        is_named = name in list_encoding_names()
+        if not is_named or get_encoding(name).digest != encoding.digest:
+            raise PlanError(
+                f"other machines cannot make {encoding!r} from its name: save it to a file, "
+                "and give the path of that file as the encoding"
+            )
     job = EncodeJob(encoding=name, format=format, part_size=part_size, **options)
     try:
         job = job.resolve(loaded, "")
@@ -277,16 +286,3 @@ def input_now(path: str) -> InputFile:
         os.stat(path)  # raises if there is nothing
         raise PlanError(f"{path} is not a regular file: only those can be read in parts")
     return InputFile(path, *fingerprint(path))
-
-
-def _named(encoding: str | Encoding) -> tuple[str, Encoding]:
-    """(name, encoding): the name is what other processes can open."""
-    if isinstance(encoding, str):
-        return encoding, open_encoding(encoding)
-    name = encoding.name
-    if name in list_encoding_names() and get_encoding(name).digest == encoding.digest:
-        return name, encoding
-    raise PlanError(
-        f"other machines cannot make {encoding!r} from its name: save it to a file, "
-        "and give the path of that file as the encoding"
-    )

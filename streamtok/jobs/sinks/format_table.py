@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from .flat import (
     NPY_HEADER,
     About,
@@ -80,7 +82,7 @@ class Format:
 def _raw(width: int) -> Format:
     return Format(
         Sink,
-        read=functools.partial(read_raw, width=width),
+        read=functools.partial(read_raw, dtype=np.dtype(f"<u{width}")),
         suffix=f".u{8 * width}",
         width=lambda about: width,
         is_single=True,

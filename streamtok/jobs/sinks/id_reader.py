@@ -26,12 +26,8 @@ _LONGEST_HEADER = 10_000  # bytes, as in NumPy; a file of ids has 128
 _LONGEST_ROW = 1 << 28  # bytes of a line of JSON: its ids are in memory
 
 
-def read_raw(blocks: Iterable[bytes | memoryview], width: int) -> Iterator[Ids]:
-    """Little-endian ids of `width` bytes."""
-    return _read_raw(blocks, np.dtype(f"<u{width}"))
-
-
-def _read_raw(blocks: Iterable[bytes | memoryview], dtype: np.dtype[Any]) -> Iterator[Ids]:
+def read_raw(blocks: Iterable[bytes | memoryview], dtype: np.dtype[Any]) -> Iterator[Ids]:
+    """Ids of this type and nothing else."""
     rest = b""
     for block in blocks:
         data = rest + block
@@ -61,7 +57,11 @@ def _read_text(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
     offset = 0  # of `data` in the input
     for block in blocks:
         data = rest + block
-        _check_bytes(data, _DIGITS + _BLANKS + b",[]", offset)
+        if strange := data.translate(None, _DIGITS + _BLANKS + b",[]"):
+            raise ValueError(
+                f"byte {offset + data.index(strange[:1])}: expected a decimal id, found "
+                f"{strange[:1]!r}; if the input is not text, give its --format"
+            )
         data = data.translate(_TO_BLANKS)
         # The last number may continue in the next block.
         words = data.split()
@@ -107,15 +107,6 @@ def _lines(blocks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
     yield b"".join(held)
 
 
-def _check_bytes(data: bytes, allowed: bytes, offset: int) -> None:
-    if strange := data.translate(None, allowed):
-        where = offset + data.index(strange[:1])
-        raise ValueError(
-            f"byte {where}: expected a decimal id, found {strange[:1]!r}; if the input is not "
-            "text, give its --format"
-        )
-
-
 def _check_length(number: bytes) -> None:
     if len(number) > _LONGEST_NUMBER:
         raise ValueError(f"a number of {len(number)} digits is too large for an id")
@@ -135,20 +126,6 @@ def read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
         if len(start) >= _LONGEST_HEADER:
             break
     file = io.BytesIO(start)
-    dtype, count = _read_header(file)
-    found = 0
-    for ids in _read_raw(itertools.chain([file.read()], blocks), dtype):
-        found += len(ids)
-        if found > count:
-            break
-        yield ids
-    if found != count:
-        more = "more" if found > count else f"only {found}"
-        raise ValueError(f"the npy header says {count} ids, but the file has {more}")
-
-
-def _read_header(file: io.BytesIO) -> tuple[np.dtype[Any], int]:
-    """The type and the number of the ids."""
     parser: Any = np.lib.format
     # It lets other exceptions through than ValueError, and warns of what it repairs.
     try:
@@ -169,4 +146,12 @@ def _read_header(file: io.BytesIO) -> tuple[np.dtype[Any], int]:
             f"the npy file holds {dtype} of shape {shape}: expected a one-dimensional array of "
             "integers"
         )
-    return dtype, int(shape[0])
+    count, found = int(shape[0]), 0
+    for ids in read_raw(itertools.chain([file.read()], blocks), dtype):
+        found += len(ids)
+        if found > count:
+            break
+        yield ids
+    if found != count:
+        more = "more" if found > count else f"only {found}"
+        raise ValueError(f"the npy header says {count} ids, but the file has {more}")

@@ -248,21 +248,8 @@ class Files:
         name = self._family.kept_names(self._path, self._number(self._shard))[-1]
         sidecar = places.open_new(name, is_resumable=self._is_resumable)
         self._files.append(sidecar)
-        sidecar.write(self._described(digests, totals).to_json())
-        kept.append(sidecar)
-        for file in kept:
-            file.sync()
-            file.close()
-        self._complete.append(self._family.in_order(kept))
-        self._scratch.append([file for file in self._files if file.is_scratch])
-        self._documents += self._sink.documents
-        self._files, self._sink = [], None
-        self._shard += 1
-
-    def _described(self, digests: list[Digests], totals: Totals | None) -> Sidecar:
-        assert self._sink is not None
         family, about = self._family, self._family.about
-        return Sidecar(
+        described = Sidecar(
             encoding=about.encoding,
             digest=about.digest,
             format=family.chosen,
@@ -277,6 +264,16 @@ class Files:
             text_bytes=None if totals is None else totals.bytes,
             skipped={} if totals is None else totals.skipped_because,
         )
+        sidecar.write(described.to_json())
+        kept.append(sidecar)
+        for file in kept:
+            file.sync()
+            file.close()
+        self._complete.append(self._family.in_order(kept))
+        self._scratch.append([file for file in self._files if file.is_scratch])
+        self._documents += self._sink.documents
+        self._files, self._sink = [], None
+        self._shard += 1
 
     def sync(self) -> None:
         """Wait until all writes are on the disk."""
@@ -290,8 +287,15 @@ class Files:
 
         before: the number of the first shard that is not safe from a crash yet.
         """
-        if self._is_finished and self._log_path is not None:
-            self._publish_log(self._log_path)
+        if self._is_finished and self._log is not None:
+            self._log.publish()
+            self._log = None
+        elif self._is_finished and self._log_path is not None:
+            # Without skipped records, the log of an earlier run goes.
+            if not is_url(self._log_path):
+                remove_left(self._log_path)
+            with contextlib.suppress(FileNotFoundError):
+                places.remove(self._log_path)
         while self._complete:
             if before is not None and self._shard - len(self._complete) >= before:
                 return
@@ -302,17 +306,6 @@ class Files:
             del self._complete[0], self._scratch[0]
         if self._is_finished and self._shard_tokens is not None:
             self.remove_leftovers()
-
-    def _publish_log(self, path: str) -> None:
-        """Give the log its name. Without skipped records, remove that of an earlier run."""
-        if self._log is not None:
-            self._log.publish()
-            self._log = None
-            return
-        if not is_url(path):
-            remove_left(path)
-        with contextlib.suppress(FileNotFoundError):
-            places.remove(path)
 
     def publish_left(self, done: list[tuple[str, int]]) -> None:
         """Publish what an earlier process has finished. Raises OSError, CheckpointError."""

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...errors import SidecarError
 from ...files import Piece
@@ -122,10 +122,6 @@ def read_sidecar(path: str) -> Sidecar | None:
         ) from None
     if not isinstance(row, dict) or "vocabulary_sha256" not in row:
         return None
-    return _parsed(row, path, name)
-
-
-def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
     import msgspec  # slow to import
 
     try:

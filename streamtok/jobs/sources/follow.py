@@ -255,8 +255,9 @@ class Follower:
             if status.st_size > self._offset:
                 return True
             self._check_left()
-            if self._named_inode() == _inode(status):
-                return False
+            with contextlib.suppress(FileNotFoundError):  # nothing has the name
+                if _inode(os.stat(self.path)) == _inode(status):
+                    return False
         return self._open_next()
 
     def _open_next(self) -> bool:
@@ -356,12 +357,6 @@ class Follower:
             place = _inode(status), self.path, status.st_size, False
             files.append(_Rotated(status.st_mtime_ns, 0, "", *place))
         return files
-
-    def _named_inode(self) -> tuple[int, int] | None:
-        try:
-            return _inode(os.stat(self.path))
-        except FileNotFoundError:
-            return None
 
     def _sleep(self) -> None:
         with self._waiting():

@@ -137,20 +137,6 @@ class ByteInput(Input):
         is_read: all of it has been read.
         """
 
-    def _unpacked(
-        self, blocks: Iterator[bytes], position: dict[str, Any] | None
-    ) -> Iterator[bytes]:
-        """The blocks of an input, decompressed, from `position` on, which is read again."""
-        texts = unpack(blocks, self.name)
-        if position:
-            at = position["at"]
-            changed = CheckpointError(
-                f"{self.name} does not begin with the {at} bytes that were read before the "
-                "checkpoint"
-            )
-            texts = skip_known(texts, at, position["crc"], changed)
-        return texts
-
     def stop(self) -> list[Part]:
         if self._splitter is None or not self.read:
             return []
@@ -233,7 +219,14 @@ class FileInput(ByteInput):
         if self.size is None or is_compressed(self._path):
             # Closed here: an error of closing would be lost where the generator is collected.
             with contextlib.closing(self._counted(0)) as blocks:  # type: ignore[type-var]
-                yield from self._unpacked(blocks, position)
+                texts = unpack(blocks, self.name)
+                if position:
+                    changed = CheckpointError(
+                        f"{self.name} does not begin with the {at} bytes that were read before the "
+                        "checkpoint"
+                    )
+                    texts = skip_known(texts, at, position["crc"], changed)
+                yield from texts
             return
         assert self._splitter is not None
         self._splitter.has_crc = False  # `fingerprint` tells whether it is the same

@@ -69,7 +69,9 @@ class ParquetTexts:
             if start >= size:
                 continue
             for batch in self._batches(group, start, waiting):
-                values = self._texts_in(batch)
+                # There may be one with a similar path in the batch, too.
+                values = batch.column(batch.schema.names.index(self._column))
+                values = values.storage if hasattr(values, "storage") else values
                 unreleased += values.nbytes
                 self._check_sizes(values)
                 found = _as_list(values)
@@ -150,11 +152,6 @@ class ParquetTexts:
                 continue
             yield batch.slice(start)
             start = 0
-
-    def _texts_in(self, batch: Any) -> Any:
-        """The values of the column in a batch, which may have one with a similar path, too."""
-        values = batch.column(batch.schema.names.index(self._column))
-        return values.storage if hasattr(values, "storage") else values
 
     def _damage(self, error: Exception, what: str) -> Exception:
         """The error itself if the system raised it, else a DocumentError with its first line."""

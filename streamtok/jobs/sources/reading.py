@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..argument_types import parse_delimiter
+from ..argument_types import LONGEST_DELIMITER, parse_delimiter
 from ..option_fields import IDS, UNREAD, said
 from .json_lines import MAX_LINE, JsonLines
 from .records import OnBad
@@ -72,7 +72,12 @@ class Reading:
         if sum(one is not None for one in kinds) > 1:
             raise ValueError("only one of lines, delimiter, jsonl and parquet can be given")
         if self.delimiter == b"":
-            raise ValueError("delimiter must have at least one byte")
+            raise ValueError("the delimiter is empty; --lines splits at line ends")
+        if self.delimiter is not None and len(self.delimiter) > LONGEST_DELIMITER:
+            raise ValueError(
+                f"a delimiter has at most {LONGEST_DELIMITER} bytes, this one has "
+                f"{len(self.delimiter)}"
+            )
 
     @property
     def end(self) -> bytes | None:

@@ -8,7 +8,6 @@ which everything has been returned; a new splitter that is fed from there contin
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -19,10 +18,7 @@ from .records import Places
 if TYPE_CHECKING:
     from .conversations import Conversations
 
-LONGEST_DELIMITER = 1 << 10  # bytes: what a search costs for each byte of a text, at most
 _TOGETHER = 1 << 20  # characters, at most, of texts that are joined
-_ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.?)", re.DOTALL)
-_ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"0": b"\0", b"\\": b"\\"}
 
 
 class Documents(NamedTuple):
@@ -161,14 +157,7 @@ class Delimited(Splitter):
     """
 
     def __init__(self, delimiter: bytes, start: Start = BEGINNING):
-        """Raises ValueError for an empty delimiter, and for one of more than LONGEST_DELIMITER."""
         super().__init__(start)
-        if not delimiter:
-            raise ValueError("a delimiter must have at least one byte")
-        if len(delimiter) > LONGEST_DELIMITER:
-            raise ValueError(
-                f"a delimiter has at most {LONGEST_DELIMITER} bytes, this one has {len(delimiter)}"
-            )
         self._delimiter = delimiter
         self.unit = "line" if delimiter == b"\n" else "document"
         self._rest = b""
@@ -221,27 +210,3 @@ class Delimited(Splitter):
         self.records += 1
         self._is_open = False
         return [(rest, True)]
-
-
-def unescape(text: str) -> bytes:
-    r"""The bytes of a delimiter as typed on a command line.
-
-    \n \r \t \0 \\ and \xHH are escapes. Raises ValueError for other escapes.
-
-    >>> unescape(r"\n---\x1e")
-    b'\n---\x1e'
-    """
-
-    def replace(found: re.Match[bytes]) -> bytes:
-        kind = found[1]
-        if len(kind) == 3:
-            return bytes([int(kind[1:], 16)])
-        if kind not in _ESCAPED:
-            shown = kind.decode("latin-1")
-            raise ValueError(
-                rf"{text!r}: unknown escape \{shown}; \xHH has two hexadecimal digits, and \\ is a "
-                "backslash"
-            )
-        return _ESCAPED[kind]
-
-    return _ESCAPE.sub(replace, text.encode("utf-8", "surrogateescape"))

@@ -19,11 +19,11 @@ _BLOCK, _AHEAD = 1 << 20, 1 << 23  # bytes to read at a time, and to ask the sto
 class ObjectReader(io.RawIOBase):
     """An object as a file for reading, whose errors are OSErrors that name it."""
 
-    def __init__(self, url: str, window: int = _WINDOW):
-        """window: bytes to ask for at least. Raises OSError."""
+    def __init__(self, url: str, window: int = _WINDOW, about: Stored | None = None):
+        """window: bytes to ask for at least. about: what `describe` says. Raises OSError."""
         super().__init__()
         self.name = url
-        self.size = describe(url).size
+        self.size = (about or describe(url)).size
         self._file = open_object(url, window)
         self._at = 0
 
@@ -75,10 +75,10 @@ def read_blocks(
     """
     end = about.size if stop is None else min(stop, about.size)
     at = start
-    with contextlib.closing(open_object(url, _AHEAD)) as file:
+    with ObjectReader(url, _AHEAD, about) as file:
+        file.seek(start)
         while at < end:
-            with waiting(), naming_object(url):
-                file.seek(at)
+            with waiting():
                 block = file.read(min(_BLOCK, end - at))
             if not block:
                 break

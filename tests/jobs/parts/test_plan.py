@@ -97,7 +97,7 @@ def test_damaged(text, old, new):
         ({"lines": True, "jsonl": "text"}, ValueError, "only one of lines"),
         ({"shard_tokens": 5}, ValueError, "shard_tokens cannot be used"),
         ({"add_special_tokens": True, "append": 5}, ValueError, "not both"),
-        ({"delimiter": b""}, ValueError, "at least one byte"),
+        ({"delimiter": b""}, ValueError, "delimiter is empty"),
         ({"errors": "ignore"}, ValueError, "ignore"),
         ({"encoding": "gpt3"}, ValueError, "gpt3"),
         ({"format": "pdf"}, ValueError, r"format must be one of u16, .*, not 'pdf'"),
