@@ -11,26 +11,37 @@ The public class is in `trainer.py`; `engines/source_units.py` repairs text that
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .._core.encode import Cuts, Scanner, bytes_of, has_surrogate, text_bytes, unfinished_size
+from .._core.encode import (
+    Cuts,
+    Scanner,
+    SpecialMatcher,
+    bytes_of,
+    has_surrogate,
+    text_bytes,
+    unfinished_size,
+)
 from .._core.train import PretokenCounter
 from ..engines.source_units import NO_BYTES_YET, BytesTaken, characters_of
 from ..patterns.pattern import Pattern
-from . import part_counters
-from .part_counters import PartCounters
+from ..threads import map_in_threads
 from .saved_counts import check_counts
 
 if TYPE_CHECKING:
     from .._types import Text
-    from .part_counters import Part
+
+    Part = tuple[Text, int, int, bool]  # bytes [start, stop); whether the text ends there
 
 Arrays: TypeAlias = tuple[Any, Any, Any, Any]
 """(data, sizes, counts, firsts), as `Counting.pretokens` gives them."""
 
+_NO_SPECIAL = SpecialMatcher([], frozenset(), ())
+LARGE = 1 << 20  # bytes from which threads are worth their start
 BLOCK = 1 << 25  # bytes that are read, or documents that are counted, together
 _LARGE_STR = 1 << 16  # characters; of larger ones, CPython makes the UTF-8 at half the speed
 _PER_THREAD = 1 << 22  # bytes that a thread counts between two checks for signals
@@ -47,7 +58,8 @@ class Counting:
         self.counter = PretokenCounter(scanner, policy)
         self.errors = errors
         self.num_threads = num_threads
-        self._parts = PartCounters(num_threads, cuts)
+        self._cuts = cuts
+        self._idle: list[PretokenCounter] = []  # their memory is used again: tables grow slowly
         # With "replace": the bytes that the next chunk decides, by the bytes counted before them.
         # Where a call stops inside its text, these are none.
         self._taken: dict[int, BytesTaken] = {}
@@ -89,7 +101,7 @@ class Counting:
             for text in texts:
                 if not isinstance(text, (str, bytes)):
                     text = bytes_of(text)  # its owner may reuse the buffer for the next text
-                if len(text) >= part_counters.LARGE:
+                if len(text) >= LARGE:
                     batch, done, size = [], batch, 0
                     self._count_documents(done)
                     self.update(text, True)
@@ -125,7 +137,7 @@ class Counting:
         data: uint8 [bytes], end to end. sizes: uint32 [n]. counts: uint64 [n]. firsts: uint64 [n],
         the offset in the text of the first occurrence. in_order: sort by `firsts`.
         """
-        self._parts.forget()
+        self._idle.clear()
         arrays = self.counter.table.export()
         return _in_order(arrays) if in_order else arrays
 
@@ -175,16 +187,18 @@ class Counting:
         counter, block = self.counter, self._block
         stop, size = counter.part_end(chunk, 0, block)
         # Blocks and parts are counted one by one, so nothing of them is before all are checked.
-        if not is_checked and (stop < size or self._parts.are_many(size)):
+        if not is_checked and (stop < size or self._are_many(size)):
             is_checked = True
             if not isinstance(chunk, (str, bytes)):  # a memoryview counts its users without a lock
                 shared: Any = np.frombuffer(chunk, np.uint8)
                 chunk = shared
-            self._parts.check(counter, chunk, size, final)
+            here = counter.bytes_in
+            parts = self._parts_of(chunk, 0, size, final)
+            map_in_threads(lambda part: counter.check_bytes(*part, here), parts, len(parts))
         start = 0
         while True:
             is_end = final and stop == size
-            self._count_parts(self._parts.of_bytes(chunk, start, stop, is_end), is_checked)
+            self._count_parts(self._parts_of(chunk, start, stop, is_end), is_checked)
             if stop == size:
                 return
             start = stop
@@ -200,30 +214,69 @@ class Counting:
         if not others:
             self.counter.feed(*first, is_checked)
             return
-        for worker in self._parts.count(self.counter, first, others):
-            self.counter.go_on(worker)
-            self._parts.give_back(worker)
+        workers = [self._worker() for _ in others]
+        calls = [(self.counter, *first, True)]
+        calls += [(worker, *part, True) for worker, part in zip(workers, others, strict=True)]
+        map_in_threads(lambda call: PretokenCounter.feed(*call), calls, len(calls))
+        self._add(workers)
 
     def _count_documents(self, batch: list[Text]) -> None:
+        """Count texts in parallel; with an invalid one, one by one up to that, which raises."""
         if not batch:
             return
-        if self._count_together(batch):
+        workers: list[PretokenCounter] | None
+        try:
+            texts = batch
+            if self.errors == "replace":
+                texts = [characters_of(NO_BYTES_YET, text, True, "replace")[1] for text in batch]
+            ends = np.cumsum([len(text) for text in texts])
+            total = int(ends[-1])
+            n_parts = min(self.num_threads, total // (LARGE // 4) + 1)
+            bounds = np.searchsorted(ends, np.arange(n_parts + 1) * total / n_parts).tolist()
+            bounds[0], bounds[-1] = 0, len(texts)
+            spans = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
+            workers = [self._worker() for _ in spans]
+            calls = [(worker, texts, *span) for worker, span in zip(workers, spans, strict=True)]
+            map_in_threads(lambda call: PretokenCounter.count_documents(*call), calls, len(calls))
+        except UnicodeError:
+            workers = None
+        if workers is not None:
+            self._add(workers)
             return
-        for text in batch:  # one by one, up to the text that raises
+        for text in batch:
             self.update(text, True)
 
-    def _count_together(self, batch: list[Text]) -> bool:
-        """Count texts in parallel. False for an invalid text: nothing is done."""
-        try:
-            if self.errors == "replace":
-                batch = [characters_of(NO_BYTES_YET, text, True, "replace")[1] for text in batch]
-            workers = self._parts.count_documents(self.counter, batch)
-        except UnicodeError:
-            return False
+    def _are_many(self, size: int) -> bool:
+        """Whether a text of this size is cut."""
+        return self.num_threads > 1 and size >= LARGE
+
+    def _parts_of(self, chunk: Text, start: int, stop: int, final: bool) -> list[Part]:
+        """Parts of bytes start:stop for all threads. final: the text ends at `stop`."""
+        n_parts = self.num_threads if self._are_many(stop - start) else 1
+        if isinstance(chunk, str) and n_parts > 1:  # its cuts are in characters
+            chunk = chunk.encode()
+        bounds = [start]
+        for part in range(1, n_parts):
+            about = max(start + (stop - start) * part // n_parts, bounds[-1] + 1)
+            place = self._cuts.find(chunk, _NO_SPECIAL, about, stop)
+            if place < 0:
+                break
+            bounds.append(place)
+        bounds.append(stop)
+        return [(chunk, a, b, final and b == stop) for a, b in itertools.pairwise(bounds)]
+
+    def _worker(self) -> PretokenCounter:
+        if not self._idle:
+            return self.counter.worker()
+        worker = self._idle.pop()
+        worker.restart()
+        return worker
+
+    def _add(self, workers: list[PretokenCounter]) -> None:
+        """Add what these have counted, in their order."""
         for worker in workers:
             self.counter.go_on(worker)
-            self._parts.give_back(worker)
-        return True
+            self._idle.append(worker)
 
 
 @functools.lru_cache(maxsize=16)

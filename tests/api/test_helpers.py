@@ -12,7 +12,7 @@ import streamtok
 from streamtok import threads
 from streamtok.engines import texts
 from streamtok.jobs.ordered_pool import OrderedPool
-from streamtok.training import part_counters
+from streamtok.training import counting
 
 from ..live_threads import refused, stillborn
 from ..new_process import python
@@ -25,7 +25,7 @@ def test_work_is_done_here(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(texts, "PER_THREAD", 10)
     monkeypatch.setattr(texts, "LARGE", 1000)
     monkeypatch.setattr(texts, "PART", 100)
-    monkeypatch.setattr(part_counters, "LARGE", 64)
+    monkeypatch.setattr(counting, "LARGE", 64)
     enc = streamtok.get_encoding("gpt2")
     batch = ["some words " * n for n in range(1, 200)]
     ids = [enc.encode(text) for text in batch]

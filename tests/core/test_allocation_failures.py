@@ -25,7 +25,7 @@ from streamtok.engines import texts as batch
 from streamtok.patterns.dfa import compile_tables
 from streamtok.patterns.pattern import Pattern
 from streamtok.threads import Helper
-from streamtok.training import part_counters
+from streamtok.training import counting
 
 from ..conftest import LLAMA3_PATTERN
 
@@ -245,7 +245,7 @@ def many_cores_and_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Helper, "start", start_and_wait)
     monkeypatch.setattr(batch, "PART", 100)
     monkeypatch.setattr(batch, "PER_THREAD", 50)
-    monkeypatch.setattr(part_counters, "LARGE", 50_000)  # that of WIDE, not of LONG
+    monkeypatch.setattr(counting, "LARGE", 50_000)  # that of WIDE, not of LONG
 
 
 @pytest.mark.parametrize("keeps_failing", [False, True], ids=["once", "from then on"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from streamtok import Trainer
-from streamtok.training import counting, part_counters, vocabulary_trainer
+from streamtok.training import counting, vocabulary_trainer
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small texts are large: blocks of 2000 bytes, parts from 64."""
     for module in (counting, vocabulary_trainer):
         monkeypatch.setattr(module, "BLOCK", 2000)
-    monkeypatch.setattr(part_counters, "LARGE", 64)
+    monkeypatch.setattr(counting, "LARGE", 64)
     monkeypatch.setattr(counting, "_LARGE_STR", 64)
 
 

@@ -23,7 +23,7 @@ from streamtok.patterns.named import PATTERNS
 from streamtok.patterns.sequence import SplitSequence
 from streamtok.reference import bpe as reference
 from streamtok.reference import bpe_training as reference_trainer
-from streamtok.training import counting, part_counters
+from streamtok.training import counting
 
 from ..steps import Machine
 from .model import Model, completion
@@ -291,13 +291,13 @@ class TrainerMachine(Machine):
 
     @contextlib.contextmanager
     def small_blocks(self) -> Iterator[None]:
-        before = counting.BLOCK, part_counters.LARGE, counting._LARGE_STR
-        counting.BLOCK, part_counters.LARGE = self.sizes
+        before = counting.BLOCK, counting.LARGE, counting._LARGE_STR
+        counting.BLOCK, counting.LARGE = self.sizes
         counting._LARGE_STR = min(self.sizes[1], before[2])
         try:
             yield
         finally:
-            counting.BLOCK, part_counters.LARGE, counting._LARGE_STR = before
+            counting.BLOCK, counting.LARGE, counting._LARGE_STR = before
 
     def _chunk(self) -> Chunk:
         """Text cut anywhere, in a character, too; sometimes not text at all."""
