@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import functools
 import glob
 import json
 import os
@@ -132,7 +131,7 @@ def open_input(
             waiting=waiting,
             missing=lambda path: say(f"waiting for {shown(path)}"),
         )
-        return FollowInput(name, functools.partial(reading.splitter, on_bad=on_bad), follower)
+        return FollowInput(name, reading, on_bad, follower)
     if reading.parquet is not None and path == "-":
         raise Misused("--parquet needs a file: standard input cannot be read from its end")
     refuse_ids(path)

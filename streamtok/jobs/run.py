@@ -19,7 +19,8 @@ from .record import Record
 from .rows import Row, Totals
 from .sinks.flat import Sink
 from .sinks.shards import Files
-from .span_encoder import Event, Ids, Progress, Skipped, UnitEnd
+from .sources.records import BadRecord
+from .span_encoder import Event, Ids, Progress
 
 
 class Run:
@@ -115,37 +116,24 @@ class Run:
                 elif isinstance(event, Progress):
                     self.totals.inputs = event.inputs
                     advance(event.read, self.totals)
-                elif isinstance(event, Skipped):
-                    bad = event.bad
-                    self.totals.skip(bad)
+                elif isinstance(event, BadRecord):
+                    self.totals.skip(event)
                     if self._files is not None:
-                        row = {"file": bad.file, **bad.place, "reason": bad.reason}
+                        row = {"file": event.file, **event.place, "reason": event.reason}
                         self._files.log(json.dumps(row).encode() + b"\n")
                 elif self._files is not None:
-                    self._end_unit(event, self._files)
+                    is_mark = event.stream is not None
+                    self.totals.inputs = event.input
+                    files = self._files.end_unit(is_mark)
+                    if self._record is not None:
+                        where = event._asdict() | files
+                        self._last = Row(totals=copy.deepcopy(self.totals), **where)
+                        self._waiting.append(self._last)
                     # A mark is made when it is due.
-                    is_due = event.stream is not None or time.monotonic() - saved >= self._every
+                    is_due = is_mark or time.monotonic() - saved >= self._every
                     if self._files.has_complete or is_due:
                         self._commit()
                         saved = time.monotonic()
-
-    def _end_unit(self, event: UnitEnd, files: Files) -> None:
-        self.totals.inputs = event.input
-        shard, sizes, pieces = files.end_unit() if event.stream is None else files.mark()
-        if self._record is None:
-            return
-        self._last = Row(
-            input=event.input,
-            position=event.position,
-            shard=shard,
-            sizes=sizes,
-            pieces=pieces,
-            in_shard=files.in_shard,
-            log=files.log_size,
-            totals=copy.deepcopy(self.totals),
-            stream=event.stream,
-        )
-        self._waiting.append(self._last)
 
     def _commit(self) -> None:
         """Make what is waiting safe from a crash. Costs a few fsyncs."""

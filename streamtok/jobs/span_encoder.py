@@ -49,12 +49,6 @@ class Ids(NamedTuple):
     bytes: int
 
 
-class Skipped(NamedTuple):
-    """A record that was skipped."""
-
-    bad: BadRecord
-
-
 class Progress(NamedTuple):
     """Progress of reading: bytes on the disk, of the inputs before, too; and the next input."""
 
@@ -70,7 +64,8 @@ class UnitEnd(NamedTuple):
     stream: dict[str, Any] | None = None
 
 
-Event: TypeAlias = "Ids | Skipped | Progress | UnitEnd"
+Event: TypeAlias = "Ids | BadRecord | Progress | UnitEnd"
+"""A BadRecord is one that was skipped."""
 
 
 def group_ends(sizes: Sequence[int | None]) -> list[bool]:
@@ -246,7 +241,7 @@ class SpanEncoder:
 
     def _take_bad(self) -> Iterator[Event]:
         while self._bad:
-            yield Skipped(self._bad.pop(0))
+            yield self._bad.pop(0)
 
     def _drain(self) -> Iterator[Event]:
         """The ids of everything that was read."""

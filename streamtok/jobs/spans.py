@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .._core.encode import set_cache_limit
 from .sources import unit_ends
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .rows import Row
     from .sources.reading import Reading
     from .sources.records import BadRecord, OnBad
-    from .sources.splitters import Splitter, Start
 
 CACHE_BYTES = (
     16 << 20
@@ -143,22 +142,10 @@ def open_span(
     waiting: Waiting = contextlib.nullcontext,
 ) -> FileInput | ParquetInput:
     """The input that reads a span of a file. Raises OSError; as ParquetInput. Else as FileInput."""
-    name = name or path
+    how: dict[str, Any] = {"on_bad": on_bad, "waiting": waiting, "stop": span.stop}
     if reading.parquet is not None:
-        return ParquetInput(path, name, reading, on_bad=on_bad, waiting=waiting, stop=span.stop)
-
-    def splitter(name: str, start: Start) -> Splitter:
-        ends = span.stop is None
-        return reading.splitter(name, start, on_bad=on_bad, ends=ends)
-
-    return FileInput(
-        path,
-        name,
-        splitter,
-        block_size=block_size,
-        waiting=waiting,
-        stop=span.stop,
-    )
+        return ParquetInput(path, name or path, reading, **how)
+    return FileInput(path, name or path, reading, block_size=block_size, **how)
 
 
 def begin_encoder(

@@ -57,10 +57,15 @@ def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
             return
         except FileExistsError:  # another driver was faster, or our own first attempt
             pass
+    if first_difference(path, lines()) is not None:
+        raise PlanError(f"{path} is there and says something else: remove it to commit again")
+
+
+def first_difference(path: str, expected: Iterator[str]) -> int | None:
+    """The number of the first line of a file that is not as expected. Raises OSError."""
     with places.open_lines(path) as file:
-        if all(a == b for a, b in itertools.zip_longest(file, lines())):
-            return
-    raise PlanError(f"{path} is there and says something else: remove it to commit again")
+        pairs = enumerate(itertools.zip_longest(file, expected), 1)
+        return next((number for number, (found, line) in pairs if found != line), None)
 
 
 def skipped_lines(plan: Plan, parts: Sequence[Sidecar]) -> Iterator[str]:

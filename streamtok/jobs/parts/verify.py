@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 
@@ -10,7 +9,7 @@ from ...errors import PlanError
 from ..sinks.checked import Fault, Report, check_output
 from ..sinks.finished import first_file
 from ..stores import places
-from .commit import MANIFEST, SKIP_LOG, manifest_lines, skipped_lines
+from .commit import MANIFEST, SKIP_LOG, first_difference, manifest_lines, skipped_lines
 from .plan import PLAN_FILE, Plan, find_plan
 
 __all__ = ["Fault", "Report"]  # of another module
@@ -76,11 +75,8 @@ def _check_job(folder: str, report: Report) -> None:
 def _compare(path: str, expected: Iterator[str], report: Report) -> None:
     """Check a file that is made from those of the parts."""
     try:
-        with places.open_lines(path) as file:
-            for number, (found, line) in enumerate(itertools.zip_longest(file, expected), 1):
-                if found != line:
-                    report.add(path, f"line {number} is not what the parts say")
-                    break
+        if (number := first_difference(path, expected)) is not None:
+            report.add(path, f"line {number} is not what the parts say")
     except FileNotFoundError:
         what = "it is missing, so the job is not finished: the same encode command writes it"
         report.add(path, what)

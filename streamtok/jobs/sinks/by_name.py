@@ -48,19 +48,13 @@ class Family:
         return len(self.format.scratch)
 
     def hashed_from(self, number: int, is_kept: bool) -> int | None:
-        """The offset from which file `number` of `data_names` is hashed, or None.
+        """The offset from which file `number`, without the sidecar, is hashed, or None.
 
         is_kept: a record of the run needs the digests, too.
         """
         if number > len(self.format.further):
             return 0 if is_kept else None  # temporary
         return self.format.index_header if number else self.format.header_size
-
-    def data_names(self, path: str, shard: int | None) -> list[str]:
-        """As `names`, without the sidecar."""
-        names = self.names(path, shard)
-        del names[len(names) - self.scratch - 1]
-        return names
 
     def form(self, ids: IdArray, ends: EndArray, mask: bytes | None = None) -> Formed:
         """The ids, and perhaps a mask of them, as the files have them."""

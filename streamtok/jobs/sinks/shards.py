@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -120,8 +120,9 @@ class Files:
         return self._family.kept_names(self._path, self._number(shard))
 
     def _open(self, row: Row | None) -> None:
-        names = self._family.data_names(self._path, self._number(self._shard))
-        kept = len(names) - self._family.scratch
+        names = self._family.names(self._path, self._number(self._shard))
+        kept = len(names) - self._family.scratch - 1
+        del names[kept]  # the sidecar
         self._files = []
         for i, name in enumerate(names):
             self._files.append(
@@ -180,11 +181,6 @@ class Files:
         assert self._log_path is not None
         return places.open_new(self._log_path, is_resumable=self._is_resumable, goes_on=goes_on)
 
-    @property
-    def log_size(self) -> int | None:
-        """Bytes of the log of skipped records; None if there is none."""
-        return None if self._log is None else self._log.size
-
     def keep_log(self) -> str | None:
         """Copy the log to its place, because the run fails; return its path, None without one."""
         if self._log is None or self._log_path is None:
@@ -192,37 +188,34 @@ class Files:
         places.create(self._log_path, self._log.contents())
         return self._log_path
 
-    def end_unit(self) -> tuple[int, tuple[int, ...] | None, tuple[tuple[Piece, ...], ...]]:
-        """A unit ends: the number of the open shard, its files' sizes, and their new pieces.
+    def end_unit(self, is_mark: bool) -> dict[str, Any]:
+        """What a row says of the files where a unit ends, or inside one: see `Row`.
 
-        Empty without an open shard, and for files that nobody can continue.
+        No sizes and pieces without an open shard, and of files that nobody can continue.
         """
-        for file in self._files:
-            file.end_piece()
-        return self.mark()
-
-    def mark(self) -> tuple[int, tuple[int, ...] | None, tuple[tuple[Piece, ...], ...]]:
-        """As `end_unit`, inside a unit."""
-        if self._sink is None or not self._is_resumable:
-            return self._shard, None, ()
+        if not is_mark:
+            for file in self._files:
+                file.end_piece()
+        sink = self._sink
+        found: dict[str, Any] = {
+            "shard": self._shard,
+            "in_shard": (0, 0, 0) if sink is None else (sink.tokens, sink.documents, sink.open),
+            "log": None if self._log is None else self._log.size,
+        }
+        if sink is None or not self._is_resumable:
+            return found
         for file in self._files:
             file.wait()
         new = tuple(
             tuple(file.pieces[said:]) for file, said in zip(self._files, self._said, strict=True)
         )
         self._said = [len(file.pieces) for file in self._files]
-        return self._shard, tuple(file.size for file in self._files), new
+        return found | {"sizes": tuple(file.size for file in self._files), "pieces": new}
 
     @property
     def pieces(self) -> tuple[tuple[Piece, ...], ...]:
         """All pieces of the files of the open shard."""
         return tuple(tuple(file.pieces) for file in self._files)
-
-    @property
-    def in_shard(self) -> tuple[int, int, int]:
-        """The tokens, the documents and the ids of the open document, in the open shard."""
-        sink = self._sink
-        return (0, 0, 0) if sink is None else (sink.tokens, sink.documents, sink.open)
 
     def finish(self, totals: Totals | None = None) -> list[tuple[str, int]]:
         """Complete the open shard; what is left to publish, and sizes: -1 for what is to go."""

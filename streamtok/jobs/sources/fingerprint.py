@@ -40,19 +40,23 @@ def fingerprint(path: str) -> Stored:
 
 
 class FileWatch:
-    """A regular file as a command found it. `check` raises if it is another one now."""
+    """A regular file or an object as a command found it. size: in bytes.
+
+    `check` raises if a file is another one now. Of an object, its reader asks at the end.
+    """
 
     def __init__(self, path: str, name: str):
         """name: for errors. Raises OSError."""
         self._path = path
         self._name = name
-        self._status = os.stat(path)
         self._found: Stored | None = None
-
-    @property
-    def size(self) -> int:
-        """The size in bytes, as it was found."""
-        return self._status.st_size
+        self._status: os.stat_result | None = None
+        if is_url(path):
+            self._found = describe(path)
+            self.size = self._found.size
+        else:
+            self._status = os.stat(path)
+            self.size = self._status.st_size
 
     def fingerprint(self) -> Stored:
         """The fingerprint, read when this is first asked. Raises OSError."""
@@ -66,6 +70,8 @@ class FileWatch:
         stop: read up to there; None: to the end.
         """
         before = self._status
+        if before is None:
+            return
         try:
             now = os.stat(self._path)
         except FileNotFoundError:

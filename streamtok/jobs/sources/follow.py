@@ -120,25 +120,22 @@ class Follower:
         """
         try:
             with naming(self.path):
-                yield from self._read_on(position)
+                with self._waiting():  # a signal that came meanwhile
+                    pass
+                if position is None:
+                    self._start()
+                else:
+                    self._go_on(position)
+                yield b""
+                while True:
+                    if block := self._next_block():
+                        yield self._took(block)
+                    elif not self._switch():
+                        yield b""
+                        self._sleep()
         finally:
             self._close()
             self._leave()
-
-    def _read_on(self, position: dict[str, Any] | None) -> Iterator[bytes]:
-        with self._waiting():  # a signal that came meanwhile
-            pass
-        if position is None:
-            self._start()
-        else:
-            self._go_on(position)
-        yield b""
-        while True:
-            if block := self._next_block():
-                yield self._took(block)
-            elif not self._switch():
-                yield b""
-                self._sleep()
 
     def position(self, at: int) -> dict[str, Any]:
         """The position of byte `at` of the stream, for JSON. Not before that of `release`."""

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ArchiveError, CheckpointError, DocumentError
-from ..stores.objects import describe
 from ..stores.urls import is_url
 from .blocks import (
-    BLOCK_SIZE,
     Waiting,
     check_file,
     is_compressed,
@@ -27,7 +25,7 @@ from .blocks import (
     skip_known,
 )
 from .compression import unpack
-from .fingerprint import FileWatch, fingerprint
+from .fingerprint import FileWatch
 from .follow import Follower
 from .parquet_texts import ParquetTexts
 from .reading import Reading
@@ -37,9 +35,6 @@ from .unit_ends import CleanCuts, Divider
 
 if TYPE_CHECKING:
     from .conversations import Conversations
-
-MakeSplitter: TypeAlias = Callable[[str, Start], Splitter]
-"""Makes the splitter of the input with this name: `Reading.splitter`, with its other arguments."""
 
 
 class Input(ABC):
@@ -90,14 +85,11 @@ class Input(ABC):
 class ByteInput(Input):
     """The common base of the inputs that are streams of bytes."""
 
-    def __init__(
-        self,
-        name: str,
-        make_splitter: MakeSplitter,
-        size: int | None = None,
-    ):
+    def __init__(self, name: str, reading: Reading, on_bad: OnBad, size: int | None = None):
         super().__init__(name, size)
-        self._make_splitter = make_splitter
+        self._reading = reading
+        self._on_bad = on_bad
+        self._ends = True  # one document ends where the input does
         self._splitter: Splitter | None = None
         self._divider: Divider | None = None
 
@@ -109,7 +101,8 @@ class ByteInput(Input):
         start = Start(is_open=is_open)
         if position:
             start = Start(position["at"], position["records"], position["crc"], is_open)
-        splitter = self._splitter = self._make_splitter(self.name, start)
+        how: dict[str, Any] = {"on_bad": self._on_bad, "ends": self._ends}
+        splitter = self._splitter = self._reading.splitter(self.name, start, **how)
         splitter.conversations = self.conversations
         self._divider = Divider(splitter, self.clean)
         blocks = self._blocks(position)
@@ -177,26 +170,25 @@ class FileInput(ByteInput):
         self,
         path: str,
         name: str,
-        make_splitter: MakeSplitter,
+        reading: Reading,
         *,
-        block_size: int = BLOCK_SIZE,
+        on_bad: OnBad,
+        block_size: int,
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
     ):
         """path: a path, a URL, or "-". stop: end before this byte of a file that is not compressed.
         Raises OSError if it cannot be read.
         """
-        self._about = describe(path) if is_url(path) else None
-        size = None if path == "-" else self._about.size if self._about else check_file(path)
-        super().__init__(name, make_splitter, size)
-        self._watch: FileWatch | None = None
-        if size is not None and self._about is None:
-            self._watch = FileWatch(path, name)
-            self.size = self._watch.size
+        is_kept = path != "-" and (is_url(path) or check_file(path) is not None)
+        # A pipe or device has no fingerprint: the CRC is compared instead.
+        self._watch = FileWatch(path, name) if is_kept else None
+        super().__init__(name, reading, on_bad, self._watch.size if self._watch else None)
         self._path = path
         self._block_size = block_size
         self._waiting = waiting
         self._stop = stop
+        self._ends = stop is None
         self._fd: int | None = None
 
     @property
@@ -204,12 +196,11 @@ class FileInput(ByteInput):
         return self.size is None and (self._fd is None or not is_ready(self._fd))
 
     def fingerprint(self) -> dict[str, Any]:
-        about = self._about if self._watch is None else self._watch.fingerprint()
-        # A pipe or device has none: the CRC is compared instead.
-        return {"name": self.name} | ({} if about is None else about._asdict())
+        about = {} if self._watch is None else self._watch.fingerprint()._asdict()
+        return {"name": self.name, **about}
 
     def _check_unchanged(self, is_read: bool = True) -> None:
-        if self._watch is not None:  # of an object, who reads it asks at the end
+        if self._watch is not None:
             self._watch.check(self.read, self._stop if is_read else 0)
 
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
@@ -234,9 +225,10 @@ class FileInput(ByteInput):
         yield from self._counted(at)
 
     def _counted(self, start: int) -> Iterator[bytes]:
+        about = self._watch.fingerprint() if self._watch and is_url(self._path) else None
         blocks = open_blocks(
             self._path, self.name, start=start, stop=self._stop, size=self._block_size,
-            waiting=self._waiting, about=self._about, on_open=self._opened,
+            waiting=self._waiting, about=about, on_open=self._opened,
         )  # fmt: skip
         try:
             for block in blocks:
@@ -255,8 +247,8 @@ class FollowInput(ByteInput):
     each wait.
     """
 
-    def __init__(self, name: str, make_splitter: MakeSplitter, follower: Follower):
-        super().__init__(name, make_splitter)
+    def __init__(self, name: str, reading: Reading, on_bad: OnBad, follower: Follower):
+        super().__init__(name, reading, on_bad)
         self._follower = follower
 
     @property
@@ -287,7 +279,7 @@ class ParquetInput(Input):
         name: str,
         reading: Reading,
         *,
-        on_bad: OnBad | None = None,
+        on_bad: OnBad,
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
     ):
@@ -298,8 +290,10 @@ class ParquetInput(Input):
         row, with which a row group begins.
         """
         assert reading.parquet is not None
-        super().__init__(name, check_file(path))
-        self._watch = None if is_url(path) else FileWatch(path, name)
+        if not is_url(path):
+            check_file(path)
+        self._watch = FileWatch(path, name)
+        super().__init__(name, self._watch.size)
         self._path = path
         self._column = reading.parquet
         self._on_bad = on_bad if reading.skip_bad_lines else None
@@ -316,16 +310,10 @@ class ParquetInput(Input):
         return self._texts.places
 
     def fingerprint(self) -> dict[str, Any]:
-        about = fingerprint(self._path) if self._watch is None else self._watch.fingerprint()
-        return {"name": self.name, **about._asdict()}
-
-    def _check_unchanged(self) -> None:
-        if self._watch is not None:
-            self._watch.check(0, 0)
+        return {"name": self.name, **self._watch.fingerprint()._asdict()}
 
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
-        if self._watch is not None:
-            self._watch.fingerprint()
+        self._watch.fingerprint()
         self._texts = self._open(position["at"] if position else 0)
         try:
             for texts in self._texts.texts(self._waiting):
@@ -334,10 +322,10 @@ class ParquetInput(Input):
                 yield together(texts)
                 if self._texts.row == self._stop:
                     break
-            self._check_unchanged()
+            self._watch.check(0, 0)
             self.is_done = True
         except DocumentError:
-            self._check_unchanged()  # as for ByteInput
+            self._watch.check(0, 0)  # as for ByteInput
             raise
         finally:
             self._texts.close()

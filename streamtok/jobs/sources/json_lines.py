@@ -112,16 +112,6 @@ class JsonLines(Splitter):
                 "takes it"
             )
 
-    def _refuse(self, line: int, why: BadLine, offset: int = 0) -> None:
-        """Skip a line, or raise DocumentError."""
-        bad = BadRecord(self.name, {"offset": offset}, why.kind, why.detail)
-        if self._on_bad is None:
-            hint = f"{why.hint}; " if why.hint else ""
-            raise DocumentError(
-                f"{self.where(line)}: {bad.reason}; {hint}--skip-bad-lines skips it"
-            )
-        self._on_bad(bad)
-
     def finish(self) -> list[Part]:
         self._begin_group()
         data = b"".join(self._rest)
@@ -164,7 +154,14 @@ class JsonLines(Splitter):
             texts.append(self._text_of(line))
         except BadLine as why:
             self._holes.append(self.records)
-            self._refuse(self.records, why, self._offset() if self._on_bad else 0)
+            offset = 0 if self._on_bad is None else self._offset()
+            bad = BadRecord(self.name, {"offset": offset}, why.kind, why.detail)
+            if self._on_bad is None:
+                hint = f"{why.hint}; " if why.hint else ""
+                raise DocumentError(
+                    f"{self.where(self.records)}: {bad.reason}; {hint}--skip-bad-lines skips it"
+                ) from None
+            self._on_bad(bad)
 
     def _text_of(self, line: bytes) -> Any:
         try:

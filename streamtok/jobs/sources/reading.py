@@ -106,8 +106,8 @@ class Reading:
         name: str,
         start: Start,
         *,
-        on_bad: OnBad | None = None,
-        ends: bool = True,
+        on_bad: OnBad,
+        ends: bool,
     ) -> Splitter:
         """The splitter of an input of bytes. on_bad: takes the bad lines that are skipped.
 

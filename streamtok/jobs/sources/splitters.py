@@ -178,20 +178,17 @@ class Delimited(Splitter):
         if stop:
             self.records += count + (begin > 0)
             self._is_open = False
-        kept = len(data) - self._held(data[stop:])
+        kept, rest = len(data), data[stop:]
+        for size in range(min(len(self._delimiter) - 1, len(rest)), 0, -1):
+            if rest.endswith(self._delimiter[:size]):  # may begin a delimiter
+                kept -= size
+                break
         self._rest = data[kept:]
         if kept > stop:
             parts.append((data[stop:kept], False))
             self._is_open = True
         self._consume(view[:kept])
         return parts
-
-    def _held(self, data: bytes) -> int:
-        """How many bytes at the end of `data` may begin a delimiter."""
-        for size in range(min(len(self._delimiter) - 1, len(data)), 0, -1):
-            if data.endswith(self._delimiter[:size]):
-                return size
-        return 0
 
     @property
     def is_between(self) -> bool:

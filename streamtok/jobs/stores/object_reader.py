@@ -12,14 +12,13 @@ from typing import Any
 
 from .objects import Stored, describe, naming_object, open_object
 
-_WINDOW = 1 << 18  # bytes of a range: few for who needs the beginning only
 _BLOCK, _AHEAD = 1 << 20, 1 << 23  # bytes to read at a time, and to ask the store for
 
 
 class ObjectReader(io.RawIOBase):
     """An object as a file for reading, whose errors are OSErrors that name it."""
 
-    def __init__(self, url: str, window: int = _WINDOW, about: Stored | None = None):
+    def __init__(self, url: str, window: int, about: Stored | None = None):
         """window: bytes to ask for at least. about: what `describe` says. Raises OSError."""
         super().__init__()
         self.name = url

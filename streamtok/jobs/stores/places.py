@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, TextIO
 
 from ...files import PartFile, naming, open_regular, write_whole
 from . import objects
@@ -18,19 +18,19 @@ __all__ = ["is_url", "join"]  # of another module
 _BLOCK = 1 << 18  # bytes
 
 
-def open_binary(place: str) -> BinaryIO:
-    """Open for reading; positions can be set. Raises OSError."""
+def open_binary(place: str, window: int = 1 << 18) -> BinaryIO:
+    """Open for reading; positions can be set. Raises OSError.
+
+    window: bytes to ask a store for at least: few for a reader of the beginning only.
+    """
     if is_url(place):
-        return cast(BinaryIO, ObjectReader(place))
+        return io.BufferedReader(ObjectReader(place, window))
     return open(open_regular(place), "rb")
 
 
 def open_lines(place: str) -> TextIO:
     """Open a text in UTF-8 for reading. Raises OSError."""
-    if is_url(place):
-        reader = io.BufferedReader(ObjectReader(place, 1 << 22))
-        return io.TextIOWrapper(reader, encoding="utf-8")
-    return open(open_regular(place), encoding="utf-8")
+    return io.TextIOWrapper(open_binary(place, 1 << 22), encoding="utf-8")
 
 
 def read_head(place: str, size: int) -> bytes:
