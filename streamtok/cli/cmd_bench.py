@@ -8,9 +8,14 @@ from typing import Any
 
 from ..jobs.argument_types import parse_chunk_sizes
 from ..jobs.sources.blocks import check_file
+from ..registry import list_encoding_names
 from . import encoding_options, open_inputs, options
+from .messages import Refused, input_name
 from .options import add_option
+from .progress import show_bar
 
+_MAX_BYTES = 8 << 20  # of the file; more do not improve the figures
+_LITTLE = 1 << 18  # bytes; less takes only microseconds
 _COLUMNS = """
 way         offline: all of the text at once; incremental: a stream encoder; naive: each chunk
             by itself
@@ -43,12 +48,27 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from . import measure
+    from .measure import measure, table
 
-    encoding_options.load_encoding(args)
+    encoding = encoding_options.load_encoding(args.encoding)
+    if args.encoding not in list_encoding_names():
+        raise Refused(
+            f"{args.encoding} is not the name of an encoding: streamtok list shows the names"
+        )
+    name = input_name(args.file)
     if args.file != "-":
         check_file(args.file)
         open_inputs.refuse_ids(args.file)
-    code = measure.main(args.file, args.encoding, args.chunk_sizes)
-    print(_COLUMNS, end="")
-    return code
+    with open(0 if args.file == "-" else args.file, "rb", closefd=args.file != "-") as file:
+        data = file.read(_MAX_BYTES)
+    if not data:
+        raise Refused(f"{name} is empty: expected a text file")
+    text = data.decode("utf-8", "replace").encode()
+    note = "" if text == data else ", with U+FFFD for bytes that are not UTF-8"
+    print(f"{name}: {len(data):,} bytes{note}, {args.encoding}")
+    if len(data) < _LITTLE:
+        print("too small for reliable figures: use a file of 1 MB or more")
+    with show_bar(False, "measuring", None, "pass") as advance:
+        rows = measure(text, encoding, args.chunk_sizes, progress=advance)
+    print("", *table(rows), sep="\n", end=f"\n{_COLUMNS}")
+    return 0

@@ -30,13 +30,7 @@ def add_parser(subparsers: Any) -> None:
         "input", metavar="IN", help="a vocabulary file, FILE@PATTERN, or the name of an encoding"
     )
     parser.add_argument("output", metavar="OUT", help="a file; a folder for gpt2")
-    add_option(
-        parser,
-        "--to FORMAT",
-        f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of OUT; "
-        "huggingface for .json)",
-        choices=vocabulary_output.FORMAT_NAMES,
-    )
+    vocabulary_output.add_format(parser)
     options.add_force(parser)
     add_option(parser, "-q --quiet", "print nothing on success")
 

@@ -63,7 +63,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    encoding = encoding_options.load_encoding(args)
+    encoding = encoding_options.load_encoding(args.encoding)
     stream = encoding_options.open_stream(args, encoding)
     reading = options.read_options(args, LiveReading)
     notes = open_inputs.Notes()
@@ -129,19 +129,14 @@ class _Live:
         ids, ends = encoder.encode(parts, places)
         if self._args.each:
             for end in ends.tolist():
-                self._print_document(self.tokens + end - self._before)
+                self._documents += 1
+                tokens = self.tokens + end - self._before
                 self._before = self.tokens + end
+                row = {"name": self._name, "document": self._documents, "tokens": tokens}
+                print(json.dumps(row) if self._args.json else tokens)
             if len(ends):
                 flush_stdout()
         self.tokens += len(ids)
-
-    def _print_document(self, tokens: int) -> None:
-        self._documents += 1
-        if self._args.json:
-            row = {"name": self._name, "document": self._documents, "tokens": tokens}
-            print(json.dumps(row))
-        else:
-            print(tokens)
 
 
 def _count(

@@ -90,7 +90,12 @@ def run(args: argparse.Namespace) -> int:
     given = args.files or ["-"]
     if "-" in given and len(given) > 1:
         raise Misused("give files, or - alone")
-    plans = [find_plan(one) if one != "-" and _is_folder(one) else None for one in given]
+    plans = [
+        find_plan(one)
+        if one != "-" and (is_url(one) or os.path.isdir(one) or os.path.basename(one) == PLAN_FILE)
+        else None
+        for one in given
+    ]
     given = [
         one if one == "-" or plan is not None else first_file(one)
         for one, plan in zip(given, plans, strict=True)
@@ -122,10 +127,6 @@ def run(args: argparse.Namespace) -> int:
             for data in _decoded(args, source, encoding, chosen, decoder, add):
                 output.write(data)
     return 0
-
-
-def _is_folder(path: str) -> bool:
-    return is_url(path) or os.path.isdir(path) or os.path.basename(path) == PLAN_FILE
 
 
 def _sources(given: list[str], plans: list[str | None]) -> Iterator[_Source]:
@@ -182,9 +183,10 @@ def _decoded(
             at = getattr(error, "position", None)
             if at is None:  # the id does not fit in uint32
                 at = int(np.flatnonzero((ids < 0) | (ids > 0xFFFFFFFF))[0])
+            why = f", though {source.says} says {source.about.encoding}" if source.about else ""
             raise Refused(
                 f"{name}: id {ids[at]} is not in {encoding.name} "
-                f"(after {decoder.tokens_in - before + at} others){_why(source)}"
+                f"(after {decoder.tokens_in - before + at} others){why}"
             ) from None
 
 
@@ -201,7 +203,13 @@ def _encoding(args: argparse.Namespace, source: _Source) -> Encoding:
                 "omit -e"
             )
         return encoding
-    found = _recorded(args, about.source)
+    # One of ours, or a vocabulary on this machine: nothing is fetched because a file says so.
+    paths = about.source, about.source.rpartition("@")[0]
+    is_here = any(os.path.isfile(one) or os.path.isdir(one) for one in paths)
+    found = None
+    if is_here or about.source in registry.list_encoding_names():
+        with contextlib.suppress(OSError, Refused):
+            found = _loaded(args, about.source)
     if found is not None and found.digest == about.digest:
         return found
     what = "which is not a known encoding here: give its vocabulary file with -e"
@@ -212,23 +220,11 @@ def _encoding(args: argparse.Namespace, source: _Source) -> Encoding:
     raise Refused(f"{says}, {what}")
 
 
-def _recorded(args: argparse.Namespace, name: str) -> Encoding | None:
-    """The encoding that an output names: one of ours, or a vocabulary on this machine."""
-    paths = name, name.rpartition("@")[0]
-    is_here = any(os.path.isfile(one) or os.path.isdir(one) for one in paths)
-    if name not in registry.list_encoding_names() and not is_here:
-        return None  # nothing is fetched because a file says so
-    try:
-        return _loaded(args, name)
-    except (OSError, Refused):
-        return None
-
-
 def _loaded(args: argparse.Namespace, name: str) -> Encoding:
     """An encoding, loaded once for all parts of a job."""
     known: dict[str, Encoding] = vars(args).setdefault("encodings", {})
     if name not in known:
-        known[name] = encoding_options.load_named(name)
+        known[name] = encoding_options.load_encoding(name)
     return known[name]
 
 
@@ -253,10 +249,3 @@ def _format(args: argparse.Namespace, source: _Source, encoding: Encoding) -> st
         )
     except ValueError as error:
         raise Refused(str(error)) from None
-
-
-def _why(source: _Source) -> str:
-    """The end of a message about an id that is not in the encoding: how it was chosen."""
-    if source.about is not None:
-        return f", though {source.says} says {source.about.encoding}"
-    return ""

@@ -9,6 +9,7 @@ import functools
 from typing import Any
 
 from .._core.encode import set_cache_limit
+from ..engines.template import NO_TEMPLATE
 from ..jobs.job import CHUNK_SIZE, EncodeJob
 from ..jobs.record import Record, record_path
 from ..jobs.rows import Row
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         from . import encode_parts  # a tenth of the time that a command takes to start
 
         return encode_parts.run(args, job)
-    encoding = encoding_options.load_encoding(args)
+    encoding = encoding_options.load_encoding(args.encoding)
     job = outputs.resolve(job, encoding, args.output)
     output = Output(args.output, args.force, job, encoding)
     output.check_options()
@@ -141,8 +142,11 @@ def run(args: argparse.Namespace) -> int:
         except (UnicodeDecodeError, RuntimeError, ValueError) as error:
             raise open_inputs.explain(error, encoder.place if encoder else "") from None
     if not args.quiet:
-        warning = outputs.warn_of_no_template(args.add_special_tokens, encoding)
-        warning = warning or output.warn_of_lost_ends(totals.documents)
+        warning = output.warn_of_lost_ends(totals.documents)
+        if args.add_special_tokens and encoding.definition.template == NO_TEMPLATE:
+            warning = (
+                f"{encoding.name} puts no special tokens around a text: --prepend and --append do"
+            )
         made = Made(encoding.name, output.family.chosen, output.family.dtype, args.output)
         progress.summary(totals, job.is_split, made, warning)
     return 0

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 from typing import Any
 
-from ..encoding import Encoding
 from ..jobs.argument_types import (
     parse_hosts,
     parse_mode,
@@ -125,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         if name in given:
             option = f"--{name.replace('_', '-')}"
             raise Misused(f"{option} is not for --http" if args.http else f"{option} needs --http")
-    encoding = encoding_options.load_encoding(args)
+    encoding = encoding_options.load_encoding(args.encoding)
     host, port = args.tcp or ("127.0.0.1", serve.DEFAULT_PORT)
     settings: dict[str, Any] = {
         "host": host,
@@ -140,8 +139,24 @@ def run(args: argparse.Namespace) -> int:
         if not args.quiet:
             settings["on_ready"] = lambda where: log.say(f"listening on {where}")
         if args.http:
-            return _run_http(args, encoding, settings)
-        encoding_options.open_stream(args, encoding)  # raises if no connection could have one
+            from ..serve import http_app
+
+            chat_template = None
+            if args.chat is not None:
+                from ..formats.chat_template import ChatTemplate
+
+                chat_template = ChatTemplate.from_folder(args.chat, encoding)
+            with contextlib.suppress(Signals.Stopped):
+                http_app.run_http(
+                    encoding,
+                    chat_template=chat_template,
+                    hosts=args.hosts,
+                    max_request=args.max_request,
+                    max_model_len=args.max_model_len,
+                    **settings,
+                    **encoding_options.text_settings(args),
+                )
+            return 0
         if args.unix_mode is not None and args.unix is None:
             raise Misused("--unix-mode needs --unix")
         return serve.run(
@@ -152,24 +167,3 @@ def run(args: argparse.Namespace) -> int:
             **settings,
             **encoding_options.stream_settings(args),
         )
-
-
-def _run_http(args: argparse.Namespace, encoding: Encoding, settings: dict[str, Any]) -> int:
-    from ..serve import http_app
-
-    chat_template = None
-    if args.chat is not None:
-        from ..formats.chat_template import ChatTemplate
-
-        chat_template = ChatTemplate.from_folder(args.chat, encoding)
-    with contextlib.suppress(Signals.Stopped):
-        return http_app.run_http(
-            encoding,
-            chat_template=chat_template,
-            hosts=args.hosts,
-            max_request=args.max_request,
-            max_model_len=args.max_model_len,
-            **settings,
-            **encoding_options.text_settings(args),
-        )
-    return 0

@@ -16,7 +16,7 @@ from ..encoding import Encoding
 from . import encoding_options, one_text, options
 from .messages import say, shown, write_bytes
 from .options import add_option
-from .paint import Paint, add_color, write_lines
+from .paint import Paint, write_lines
 from .stop_signals import Signals
 
 _EXAMPLES = [
@@ -36,7 +36,13 @@ def add_parser(subparsers: Any) -> None:
     kind = group.add_mutually_exclusive_group()
     add_option(kind, "--table", "a line for each token: offset, id, rank, bytes, text")
     add_option(kind, "--json", "a line of JSON for each token")
-    add_color(group)
+    add_option(
+        group,
+        "--color",
+        "auto: on a terminal, unless NO_COLOR is set (default: auto)",
+        default="auto",
+        choices=("auto", "always", "never"),
+    )
     add_option(group, "-q --quiet", "do not print the totals on standard error")
     encoding_options.add_text_options(parser)
     reading = parser.add_argument_group("reading")
@@ -44,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    encoding = encoding_options.load_encoding(args)
+    encoding = encoding_options.load_encoding(args.encoding)
     with one_text.open_text(args, args.file) as blocks:
         _Feed(args, encoding, Paint(args.color)).run(blocks)
     return 0

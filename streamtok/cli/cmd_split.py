@@ -58,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.overlap >= args.max_tokens:
         raise Misused(f"--overlap must be less than --max-tokens, which is {args.max_tokens}")
-    encoding = encoding_options.load_encoding(args)
+    encoding = encoding_options.load_encoding(args.encoding)
     settings = one_text.budget_settings(args)
     boundary: Any = args.boundary
     if args.regex is not None:

@@ -57,13 +57,7 @@ def add_parser(subparsers: Any) -> None:
         "a vocabulary file, such as x.tiktoken or tokenizer.json",
         required=True,
     )
-    add_option(
-        output,
-        "--to FORMAT",
-        f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of the output; "
-        "huggingface for .json)",
-        choices=vocabulary_output.FORMAT_NAMES,
-    )
+    vocabulary_output.add_format(output)
     add_option(
         merges,
         "--vocab-size N",
@@ -136,11 +130,19 @@ def run(args: argparse.Namespace) -> int:
     if args.model == "bpe" and args.limit_alphabet is not None:
         raise Misused("--limit-alphabet needs --model wordpiece")
     args.pattern = args.pattern or ("cl100k" if args.model == "bpe" else "bert")
-    try:
-        _check_vocabulary(args)
+    try:  # now, not after hours of counting
+        if args.model == "wordpiece":
+            _train(args, Trainer("bert"), args.vocab_size, None)
+        else:
+            check_specials(args.special_token)
+            n_tokens = args.vocab_size - len(args.special_token)
+            check_merging(n_tokens, args.min_frequency, args.tie or "raw")
     except ValueError as error:
         raise StreamtokError(str(error)) from None
-    format = _choose_format(args)
+    if args.to is None and not os.path.splitext(args.output)[1]:
+        format = "tiktoken"  # also of a name without a suffix
+    else:
+        format = vocabulary_output.choose_format(args.output, args.to)
     _check_output(args.output, format)
     counts = [] if args.save_counts is None else [args.save_counts]
     reading = options.read_options(args, Reading)
@@ -169,18 +171,6 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-# The vocabulary
-
-
-def _check_vocabulary(args: argparse.Namespace) -> None:
-    """Raise ValueError for a vocabulary that cannot be trained."""
-    if args.model == "wordpiece":
-        _train(args, Trainer("bert"), args.vocab_size, None)
-        return
-    check_specials(args.special_token)
-    check_merging(args.vocab_size - len(args.special_token), args.min_frequency, args.tie or "raw")
-
-
 def _train(
     args: argparse.Namespace, trainer: Trainer, vocab_size: int, progress: Progress | None
 ) -> Encoding:
@@ -192,9 +182,6 @@ def _train(
     return trainer.train(
         vocab_size, special_tokens=args.special_token, tie=args.tie or "raw", **settings
     )
-
-
-# The output
 
 
 def _report(
@@ -219,13 +206,6 @@ def _report(
         name = repr(args.output)
         how = f'streamtok.load({name}, pattern=...) takes it, and "tokenizer.json" as -o holds it'
     say(f"a .tiktoken file has no pattern: {how}")
-
-
-def _choose_format(args: argparse.Namespace) -> str:
-    """The format of the output. A name without a suffix is that of a .tiktoken file."""
-    if args.to is None and not os.path.splitext(args.output)[1]:
-        return "tiktoken"
-    return vocabulary_output.choose_format(args.output, args.to)
 
 
 def _check_format(args: argparse.Namespace, trainer: Trainer, format: str) -> None:

@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    encoding = encoding_options.load_encoding(args)
+    encoding = encoding_options.load_encoding(args.encoding)
     settings = one_text.budget_settings(args)
     with one_text.open_text(args, args.file) as blocks:
         text: Any = b"".join(blocks) if args.side == "left" else blocks

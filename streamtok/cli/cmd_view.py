@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     from ..view.given import read_given
     from ..view.guard import LOOPBACK
 
-    encoding = encoding_options.load_encoding(args)
+    encoding = encoding_options.load_encoding(args.encoding)
     token = secrets.token_urlsafe(24)
     hosts = LOOPBACK if _is_loopback(args.host) else None
     if args.file == "-":

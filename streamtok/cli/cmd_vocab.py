@@ -59,7 +59,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    encoding = encoding_options.load_encoding(args)
+    encoding = encoding_options.load_encoding(args.encoding)
     found = _find(args, encoding)
     if not found and args.list is None:
         name = shown(encoding.name)

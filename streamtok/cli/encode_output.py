@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 
 from ..encoding import Encoding
-from ..engines.template import NO_TEMPLATE
 from ..errors import SidecarError, StreamtokError
 from ..jobs.job import EncodeJob
 from ..jobs.record import Record, record_path
@@ -144,10 +143,3 @@ class Output:
 
         stack.callback(leave)
         return files
-
-
-def warn_of_no_template(is_wanted: bool, encoding: Encoding) -> str | None:
-    """A warning if --add-special-tokens has added nothing, else None."""
-    if not is_wanted or encoding.definition.template != NO_TEMPLATE:
-        return None
-    return f"{encoding.name} puts no special tokens around a text: --prepend and --append do"

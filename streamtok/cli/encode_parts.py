@@ -27,7 +27,7 @@ def run(args: argparse.Namespace, job: EncodeJob) -> int:
     if os.path.isfile(args.output):
         raise Refused(f"{shown(args.output)} is a file; --ray and --task make a folder")
     overwriting.refuse_inputs([args.output], [*vocabulary_files(args.encoding), *paths])
-    job = resolve(job, encoding_options.load_encoding(args), "")
+    job = resolve(job, encoding_options.load_encoding(args.encoding), "")
     try:
         made = plan_job(paths, args.output, job)
     except ValueError as error:

@@ -77,12 +77,7 @@ def add_template(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_encoding(args: argparse.Namespace) -> Encoding:
-    """Load the encoding of -e. Raises Refused."""
-    return load_named(args.encoding)
-
-
-def load_named(name: str) -> Encoding:
+def load_encoding(name: str) -> Encoding:
     """Load the encoding that -e names. Raises Refused."""
     try:
         return open_encoding(name)

@@ -36,26 +36,22 @@ class ShortHelp(argparse.Action):
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(short_help(parser), end="")
+        command = parser.prog.split()[-1]
+        known = parser._option_string_actions
+        chosen = [known[name] for name in MOST_USED.get(command, ())]
+        title = "options used most"
+        if not chosen:
+            title = "options"
+            of_help = known["-h"], known["--help"]
+            chosen = [one for one in parser._get_optional_actions() if one not in of_help]
+        formatter = parser._get_formatter()
+        formatter.add_usage(None, [*chosen, *parser._get_positional_actions()], [])
+        formatter.add_text(parser.description)
+        formatter.start_section(title)
+        formatter.add_arguments(chosen)
+        formatter.end_section()
+        example = (parser.epilog or "\n").splitlines()[1]
+        formatter.add_text(f"example: {example.strip()}")
+        formatter.add_text(f"{parser.prog} --help has all options and examples.")
+        print(formatter.format_help(), end="")
         parser.exit()
-
-
-def short_help(parser: argparse.ArgumentParser) -> str:
-    """The help of a command in at most a screen."""
-    command = parser.prog.split()[-1]
-    known = parser._option_string_actions
-    chosen = [known[name] for name in MOST_USED.get(command, ())]
-    is_all = not chosen
-    if is_all:
-        of_help = known["-h"], known["--help"]
-        chosen = [one for one in parser._get_optional_actions() if one not in of_help]
-    formatter = parser._get_formatter()
-    formatter.add_usage(None, [*chosen, *parser._get_positional_actions()], [])
-    formatter.add_text(parser.description)
-    formatter.start_section("options" if is_all else "options used most")
-    formatter.add_arguments(chosen)
-    formatter.end_section()
-    _, example, *_ = (parser.epilog or "\n").splitlines()
-    formatter.add_text(f"example: {example.strip()}")
-    formatter.add_text(f"{parser.prog} --help has all options and examples.")
-    return formatter.format_help()

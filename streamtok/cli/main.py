@@ -175,6 +175,8 @@ class _AllCommands(_Parser):
 
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of the command that `given` begins with, or of all, for help."""
+    from .. import __version__
+
     parser = _AllCommands(
         prog="streamtok",
         usage="%(prog)s COMMAND [OPTIONS] ...",
@@ -184,7 +186,7 @@ def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"streamtok {_version()}")
+    parser.add_argument("--version", action="version", version=f"streamtok {__version__}")
     subparsers = parser.add_subparsers(
         title="commands",
         metavar="COMMAND",
@@ -198,9 +200,3 @@ def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
     for one in subparsers.choices.values():
         one.set_defaults(parser=one, failure_code=one.get_default("failure_code") or 1)
     return parser
-
-
-def _version() -> str:
-    from .. import __version__
-
-    return __version__

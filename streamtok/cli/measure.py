@@ -1,4 +1,4 @@
-"""Measures the cost and the errors of streaming on a file: `streamtok bench FILE`.
+"""Measures the cost and the errors of streaming on a text, for `streamtok bench FILE`.
 
 Compares two ways to encode a file that comes in chunks. *Naive* decodes each chunk with
 errors="replace" and encodes it by itself, as is often done. *Incremental* uses
@@ -21,14 +21,9 @@ import numpy as np
 
 from ..answers.views.lanes import are_right, encode_naively
 from ..encoding import Encoding
-from ..errors import StreamtokError, VocabularyError
-from ..registry import get_encoding, list_encoding_names
 from .paint import columns
-from .progress import show_bar
 
 DEFAULT_CHUNK_SIZES = (256, 4096, 65536)
-_MAX_BYTES = 8 << 20  # of the file; more do not improve the figures
-_LITTLE = 1 << 18  # bytes; less takes only microseconds
 _SECONDS = 15.0  # after these, no new round of timing begins
 
 Encode = Callable[[bytes], "list[int]"]
@@ -167,7 +162,8 @@ def _time(way: _Way, data: bytes) -> float:
 _HEAD = ["chunk", "way", "µs/chunk", "MB/s", "tokens", "wrong ids", "cut tokens", "broken"]
 
 
-def _table(rows: Sequence[Row]) -> list[str]:
+def table(rows: Sequence[Row]) -> list[str]:
+    """The lines that show these rows."""
     cells = [_HEAD]
     for row in rows:
         cells.append(
@@ -183,33 +179,3 @@ def _table(rows: Sequence[Row]) -> list[str]:
             ]
         )
     return columns(cells, [True, False, *[True] * (len(_HEAD) - 2)])
-
-
-def main(
-    path: str,
-    encoding_name: str = "cl100k_base",
-    chunk_sizes: Sequence[int] = DEFAULT_CHUNK_SIZES,
-) -> int:
-    """Print the table for the file at `path` ("-": standard input); return the exit code.
-
-    Raises OSError, StreamtokError if the file is empty, VocabularyError for other encodings.
-    """
-    if encoding_name not in list_encoding_names():
-        raise VocabularyError(
-            f"{encoding_name} is not the name of an encoding: streamtok list shows the names"
-        )
-    encoding = get_encoding(encoding_name)
-    with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
-        data = file.read(_MAX_BYTES)
-    name = "standard input" if path == "-" else path
-    if not data:
-        raise StreamtokError(f"{name} is empty: expected a text file")
-    text = data.decode("utf-8", "replace").encode()
-    note = "" if text == data else ", with U+FFFD for bytes that are not UTF-8"
-    print(f"{name}: {len(data):,} bytes{note}, {encoding_name}")
-    if len(data) < _LITTLE:
-        print("too small for reliable figures: use a file of 1 MB or more")
-    with show_bar(False, "measuring", None, "pass") as advance:
-        rows = measure(text, encoding, chunk_sizes, progress=advance)
-    print("", *_table(rows), sep="\n")
-    return 0

@@ -6,7 +6,6 @@ not empty, turns them off (no-color.org).
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..answers.views.visible import width
 from .messages import is_terminal, write_bytes
-from .options import add_option
 
 if TYPE_CHECKING:
     from ..answers.views.tokens import Token
@@ -24,17 +22,6 @@ _RESET = "\x1b[0m"
 _BACKGROUNDS = (152, 223, 151, 217, 189)  # of 256 colours: pale, for black letters
 _SPECIAL = "\x1b[7m"
 _LEAST = 8  # columns of a cell that is cut
-
-
-def add_color(parser: argparse._ActionsContainer) -> None:
-    """Add --color."""
-    add_option(
-        parser,
-        "--color",
-        "auto: on a terminal, unless NO_COLOR is set (default: auto)",
-        default="auto",
-        choices=("auto", "always", "never"),
-    )
 
 
 class Paint:
@@ -56,11 +43,6 @@ class Paint:
         return f"\x1b[38;5;16;48;5;{colour}m{token.shown}{_RESET}"
 
 
-def _padded(text: str, columns: int, right: bool) -> str:
-    blanks = " " * max(0, columns - width(text))
-    return blanks + text if right else text + blanks
-
-
 def room() -> int | None:
     """The columns of the terminal; None if standard output is not one."""
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
@@ -80,7 +62,15 @@ def columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
         if size <= _LEAST:
             break
         widths[widest] -= 1
-    return ["  ".join(map(_padded, map(_cut, row, widths), widths, right)).rstrip() for row in rows]
+    lines = []
+    for row in rows:
+        cells = []
+        for text, size, is_right in zip(row, widths, right, strict=True):
+            text = _cut(text, size)
+            blanks = " " * (size - width(text))
+            cells.append(blanks + text if is_right else text + blanks)
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def _cut(text: str, columns: int) -> str:

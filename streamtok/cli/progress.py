@@ -65,22 +65,18 @@ class Progress:
 
     def advance(self, read: int, totals: Totals) -> None:
         """Show the progress. read: bytes on the disk that have been read."""
-        if self._has_bar:
-            rate = self._rate(totals.tokens - self._before.tokens)
-            self._move_bar(read, self._total or 0, f"{totals.tokens:,} tokens, {rate}")
-        elif self._has_lines and time.perf_counter() - self._said >= EVERY:
-            self._said = time.perf_counter()
-            self._log(read, totals)
-
-    def _rate(self, tokens: int) -> str:
-        seconds = time.perf_counter() - self._begin
-        return f"{tokens / max(seconds, 1e-9) / 1e6:.2f} M/s"
-
-    def _log(self, read: int, totals: Totals) -> None:
-        if self._is_json:
-            say(json.dumps({"progress": _row(totals, self._seconds())}), prefix="")
-            return
         seconds = self._seconds()
+        if self._has_bar:
+            rate = (totals.tokens - self._before.tokens) / seconds / 1e6
+            self._move_bar(read, self._total or 0, f"{totals.tokens:,} tokens, {rate:.2f} M/s")
+            return
+        now = time.perf_counter()
+        if not self._has_lines or now - self._said < EVERY:
+            return
+        self._said = now
+        if self._is_json:
+            say(json.dumps({"progress": _row(totals, seconds)}), prefix="")
+            return
         speed = (totals.bytes - self._before.bytes) / seconds / 1e6
         text = f"{totals.bytes:,} bytes, {totals.tokens:,} tokens, {speed:.1f} MB/s"
         if self._total and read > self._skipped:

@@ -5,6 +5,7 @@ Also lists the files that an encoding is read from, which no command may overwri
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Iterable, Sequence
 
@@ -13,8 +14,17 @@ from ..formats import WRITTEN
 from ..jobs.sinks.outputs import check_output
 from . import overwriting
 from .messages import Refused, shown
+from .options import add_option
 
-FORMAT_NAMES = list(WRITTEN)
+
+def add_format(parser: argparse._ActionsContainer) -> None:
+    """Add --to."""
+    add_option(
+        parser,
+        "--to FORMAT",
+        f"{', '.join(WRITTEN)} (default: by the name of the output; huggingface for .json)",
+        choices=list(WRITTEN),
+    )
 
 
 def choose_format(path: str, to: str | None) -> str:
@@ -26,7 +36,7 @@ def choose_format(path: str, to: str | None) -> str:
     try:
         return format_of(path)
     except ValueError as error:
-        raise VocabularyError(f"{error}: use --to {'|'.join(FORMAT_NAMES)}") from None
+        raise VocabularyError(f"{error}: use --to {'|'.join(WRITTEN)}") from None
 
 
 def check_vocabulary(

@@ -4,6 +4,7 @@ import pytest
 
 import streamtok
 from streamtok.cli import measure as bench
+from streamtok.cli.main import main
 
 TEXT = ("Streaming tokenizers, 12345 words… naïve café: 東京 и Москва 🎉\n" * 40).encode()
 
@@ -92,8 +93,10 @@ def test_not_utf8(encoding):
 def test_main(tmp_path, capsys):
     path = tmp_path / "text"
     path.write_bytes(b"\xff" + TEXT)
-    assert bench.main(str(path), "r50k_base", [256]) == 0
+    assert main(["bench", str(path), "-e", "r50k_base", "--chunk-sizes", "256"]) == 0
     out = capsys.readouterr().out
     assert "U+FFFD" in out
     assert "incremental" in out
-    assert max(map(len, out.splitlines()[1:])) <= 80
+    table, columns, _ = out.partition("\nway ")
+    assert columns
+    assert max(map(len, table.splitlines()[1:])) <= 80
