@@ -58,22 +58,13 @@ def accelerate(tokenizer: Any) -> Any:
         _answer_calls()
         return tokenizer
     for name, held in [*vars(tokenizer).items()]:
-        made = _of_tiktoken(held)
-        if made is not None:
-            vars(tokenizer)[name] = made
+        kind = type(held)
+        if (kind.__module__.partition(".")[0], kind.__name__) == ("tiktoken", "Encoding"):
+            try:
+                vars(tokenizer)[name] = from_object(held, held.name)
+            except StreamtokError as error:
+                log_once(str(error))
     return tokenizer
-
-
-def _of_tiktoken(held: Any) -> Any:
-    """The Encoding of a `tiktoken.Encoding`; None of all else, and where there is none."""
-    kind = type(held)
-    if (kind.__module__.partition(".")[0], kind.__name__) != ("tiktoken", "Encoding"):
-        return None
-    try:
-        return from_object(held, held.name)
-    except StreamtokError as error:
-        log_once(str(error))
-        return None
 
 
 def patch_transformers() -> None:

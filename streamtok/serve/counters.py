@@ -18,11 +18,17 @@ def _number(text: str) -> Any:
 
 
 @dataclass
-class Counters:
-    """Those of the socket service. Only the event loop's thread changes them."""
+class Encoded:
+    """Those of both services."""
 
     bytes: int = _number("Bytes of text that were encoded.")
     tokens: int = _number("Token ids that were emitted.")
+
+
+@dataclass
+class Counters(Encoded):
+    """Those of the socket service. Only the event loop's thread changes them."""
+
     connections: int = _number("Connections that were made, refused ones included.")
     connections_open: int = _number("Streams that are open now.")
     connections_refused: int = _number("Connections that got no stream.")
@@ -36,11 +42,9 @@ class Counters:
 
 
 @dataclass
-class HttpCounters:
+class HttpCounters(Encoded):
     """Those of the service over HTTP. Its threads change `bytes` and `tokens` under a lock."""
 
-    bytes: int = _number("Bytes of text that were encoded.")
-    tokens: int = _number("Token ids that were emitted.")
     requests_open: int = _number("Requests that are under way.")
     requests: collections.Counter[tuple[str, str]] = field(
         default_factory=collections.Counter,

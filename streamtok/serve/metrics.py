@@ -23,13 +23,13 @@ except ImportError as error:
     raise MissingLibraryError("metrics", "prometheus-client", "metrics", error) from None
 
 if TYPE_CHECKING:
-    from .counters import Counters, HttpCounters
+    from .counters import Encoded
 
 
 class _CountersCollector(Collector):
     """Reads the counters only when a scrape asks for them, so that serving costs nothing more."""
 
-    def __init__(self, counters: Counters | HttpCounters):
+    def __init__(self, counters: Encoded):
         self._counters = counters
 
     def collect(self) -> Iterable[Metric]:
@@ -47,7 +47,7 @@ class _CountersCollector(Collector):
                 yield CounterMetricFamily(name, text, value=value)
 
 
-def make_registry(counters: Counters | HttpCounters) -> CollectorRegistry:
+def make_registry(counters: Encoded) -> CollectorRegistry:
     """A registry of the counters and of the process's memory, CPU time and descriptors."""
     registry = CollectorRegistry()
     registry.register(_CountersCollector(counters))
@@ -56,7 +56,7 @@ def make_registry(counters: Counters | HttpCounters) -> CollectorRegistry:
 
 
 @contextlib.contextmanager
-def expose(counters: Counters | HttpCounters, host: str, port: int) -> Iterator[str]:
+def expose(counters: Encoded, host: str, port: int) -> Iterator[str]:
     """Answer Prometheus from other threads inside this block. Gives the URL.
 
     port: 0 for any free one. Raises OSError if the server cannot listen there.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial
     from ..chunker import StreamEncoder
     from ..encoding import Encoding
-    from .counters import Counters, HttpCounters
+    from .counters import Encoded
 
 
 DEFAULT_PORT = 7654
@@ -202,7 +202,7 @@ def run(
 @contextlib.contextmanager
 def announced(
     addresses: list[str],
-    counters: Counters | HttpCounters,
+    counters: Encoded,
     metrics: tuple[str, int] | None,
     on_ready: Callable[[str], None] | None,
 ) -> Iterator[None]:

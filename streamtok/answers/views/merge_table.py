@@ -63,11 +63,6 @@ class MergeTable:
             return self.ids[number]
         return number if self._ties is None else int(self._ties[number])
 
-    def rank_of_id(self, id: int) -> int | None:
-        """int | None: the rank of an id; None for special tokens and for ids that only decode."""
-        number = self.number_of.get(id)
-        return None if number is None else self.rank(number)
-
     def parts(self, number: int) -> tuple[int, int] | None:
         """(number, number): the two tokens that merge into this one; None: no merge makes it."""
         left, right = self._parts[0][number], self._parts[1][number]

@@ -120,7 +120,8 @@ def describe_ids(encoding: Defined, ids: IdArray | list[int]) -> Iterator[Token]
         if token is None:
             data = encoding.definition.decoder.token_bytes(id)
             is_special = id in encoding.definition.specials.ids
-            rank = None if is_special else table.rank_of_id(id)
+            number = None if is_special else table.number_of.get(id)  # none of ids that only decode
+            rank = None if number is None else table.rank(number)
             token = Token(id, data, visible(data), rank, is_special)
             if len(known) >= _MOST_KEPT:
                 known.clear()
