@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from .._core.encode import set_cache_limit
 from .sources import unit_ends
@@ -41,14 +41,20 @@ def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut | None:
     return CleanCuts(job.open_stream(encoding)).find
 
 
-def _reader(file: BinaryIO, size: int) -> Callable[[int, int], bytes]:
-    """Reads the bytes of a file: a `Read`."""
+@contextlib.contextmanager
+def _open_cuts(path: str, size: int, find: FindCut) -> Iterator[Callable[[int], int]]:
+    """Give the first cut at or after a byte of a file, which has this size; no cut: its end."""
+    with places.open_binary(path) as file:
 
-    def read(start: int, stop: int) -> bytes:
-        file.seek(start)
-        return file.read(max(min(stop, size) - start, 0))
+        def read(start: int, stop: int) -> bytes:
+            file.seek(start)
+            return file.read(max(min(stop, size) - start, 0))
 
-    return read
+        def cut(place: int) -> int:
+            found = find(read, place) if 0 < place < size else place
+            return size if found is None else found
+
+        yield cut
 
 
 def spans_after(
@@ -86,14 +92,9 @@ def _stops(path: str, at: int, reading: Reading, find: FindCut | None) -> Iterat
     if find is None or is_compressed(path):
         return
     size = places.size_of(path)
-    with places.open_binary(path) as file:
-        read = _reader(file, size)
-        while (place := unit_ends.next_multiple(at)) < size:
-            stop = find(read, place)
-            if stop is None or stop >= size:
-                return
-            yield stop
-            at = stop
+    with _open_cuts(path, size, find) as cut:
+        while (at := cut(unit_ends.next_multiple(at))) < size:
+            yield at
 
 
 def span_between(
@@ -118,13 +119,7 @@ def span_between(
             first, last = (texts.first_rows[group] for group in groups)
     else:
         assert find is not None
-        with places.open_binary(path) as file:
-            read = _reader(file, size)
-
-            def cut(place: int) -> int:
-                found = find(read, place) if 0 < place < size else place
-                return size if found is None else found
-
+        with _open_cuts(path, size, find) as cut:
             first, last = cut(start), cut(stop)
     if first == last and stop < size:
         return None
