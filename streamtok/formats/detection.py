@@ -105,7 +105,17 @@ def load(
     if not isinstance(source, (str, os.PathLike)):
         if pattern is not None or special_tokens or revision is not None:
             raise ValueError(f"a {type(source).__name__} has its own pattern and special tokens")
-        return _load_object(source, name)
+        from ..encoding import Encoding
+        from .tokenizer_objects import from_object
+
+        made = source if isinstance(source, Encoding) else from_object(source, name)
+        if made is None:
+            raise TypeError(
+                f"{type(source).__name__} cannot be loaded: expected a path, the name of a "
+                "model (org/model), an Encoding, or a tokenizer of tokenizers, transformers, "
+                "tiktoken or sentencepiece"
+            )
+        return made
     path: Path = source
     options = _Options(pattern, special_tokens, name, cache)
     if os.path.isdir(path):
@@ -132,34 +142,13 @@ class _Options(NamedTuple):
     cache: bool
 
 
-def _load_object(given: object, name: str | None) -> Encoding:
-    from ..encoding import Encoding
-    from .tokenizer_objects import from_object
-
-    if isinstance(given, Encoding):
-        return given
-    made = from_object(given, name)
-    if made is None:
-        raise TypeError(
-            f"{type(given).__name__} cannot be loaded: expected a path, the name of a "
-            "model (org/model), an Encoding, or a tokenizer of tokenizers, transformers, tiktoken "
-            "or sentencepiece"
-        )
-    return made
-
-
-def _start_of(path: Path) -> bytes:
-    """The first bytes of a file, none of a pipe, which can be read once. Raises OSError."""
-    if not os.path.isfile(path):
-        return b""
-    with open(path, "rb") as file:
-        return file.read(_START)
-
-
 def _load_file(path: Path, options: _Options) -> Encoding:
     pattern, special_tokens, name, cache = options
     source = os.fspath(path)
-    start = _start_of(path)
+    start = b""
+    if os.path.isfile(path):  # a pipe can be read once
+        with open(path, "rb") as file:
+            start = file.read(_START)
     if cache and recognise(start) in _READERS and pattern is None and not special_tokens:
         kept = find_kept(source, name or stem(path))
         if kept is not None:
@@ -171,7 +160,14 @@ def _load_file(path: Path, options: _Options) -> Encoding:
     if format == "tiktoken":
         return read_tiktoken(data, source, name, pattern, special_tokens)
     if format == "gpt2":
-        return read_gpt2(source, _ids_beside(source), name, pattern, special_tokens)
+        folder, file_name = os.path.split(source)
+        ids = os.path.join(folder, dict(_PAIRS).get(file_name, ""))
+        if not os.path.isfile(ids):
+            raise VocabularyError(
+                f"{source}: merges without their ids: expected vocab.bpe beside encoder.json, or "
+                "merges.txt beside vocab.json"
+            )
+        return read_gpt2(source, ids, name, pattern, special_tokens)
     if format is None:
         begin = f"begins with {shown(data[:20])}" if data else "is empty"
         raise VocabularyError(
@@ -232,18 +228,6 @@ def _load_folder(path: Path, options: _Options) -> Encoding:
     eos = read_eos(folder, made)
     made.definition.model_settings = made.definition.model_settings._replace(eos=eos)
     return made
-
-
-def _ids_beside(merges: str) -> str:
-    """The file of ids that belongs to a file of merges."""
-    folder, file = os.path.split(merges)
-    ids = os.path.join(folder, dict(_PAIRS).get(file, ""))
-    if not os.path.isfile(ids):
-        raise VocabularyError(
-            f"{merges}: merges without their ids: expected vocab.bpe beside encoder.json, or "
-            "merges.txt beside vocab.json"
-        )
-    return ids
 
 
 # Those that the load cache keeps.

@@ -150,7 +150,13 @@ def _of_merges(
     place = file["pre_tokenizer"].place
     second = _normalizer_of(cutting.steps, place)
     made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
-    plain = _one_pattern(cutting, place)
+    plain = None  # what cuts the text if one automaton follows it
+    if not cutting.changes_pretokens():
+        try:
+            plain = pattern_of(cutting.splits, place)
+        except VocabularyError as error:
+            if not isinstance(error.__cause__, UnsupportedPatternError):
+                raise
     if plain is None or _needs_symbols(model, cutting, decoding, plain):
         vocabulary, pattern = symbol_model(model, cutting, decoding, place)
         return _Encoder(vocabulary, pattern, normalizer, second, decoding, made)
@@ -191,18 +197,6 @@ def _first_texts(
         texts = {number: text for text, number in model.ids.items()}
     texts |= {number: found[text] for text, number in (tokens.special | tokens.added).items()}
     return first_texts(texts, decoding.words)
-
-
-def _one_pattern(cutting: PreTokenizer, place: str) -> str | Pattern | None:
-    """What cuts the text if one automaton follows it."""
-    if cutting.changes_pretokens():
-        return None
-    try:
-        return pattern_of(cutting.splits, place)
-    except VocabularyError as error:
-        if isinstance(error.__cause__, UnsupportedPatternError):
-            return None
-        raise
 
 
 def _needs_symbols(

@@ -62,8 +62,15 @@ def read_added_tokens(
     check_total([*is_special], field.place)
     numbers = numbered(texts, ids, n_rows)
     flags = {text: flags[text] for text in numbers}
-    if not is_normalized and not _matters(flags):
-        flags = {text: flag._replace(normalized=False) for text, flag in flags.items()}
+    plain = {text: flag._replace(normalized=False) for text, flag in flags.items()}
+    if not is_normalized and all(flag == _NO_FLAGS for flag in plain.values()):
+        # Nothing normalizes a text, so it matters only where two tokens overlap which of them are
+        # normalized: those that are not are found first. Other flags make one give way to another.
+        groups: dict[bool, list[str]] = {False: [], True: []}
+        for text, flag in flags.items():
+            groups[flag.normalized].append(text)
+        if not can_overlap(groups[False], groups[True]):
+            flags = plain
     return AddedTokens(
         {text: number for text, number in numbers.items() if is_special[text]},
         {text: number for text, number in numbers.items() if not is_special[text]},
@@ -95,16 +102,3 @@ def numbered(texts: Iterable[str], ids: Mapping[str, int], n_rows: int) -> dict[
             number, next_id = next_id, next_id + 1
         given[text], found[number] = number, text
     return {text: number for number, text in found.items()}
-
-
-def _matters(flags: dict[str, TokenFlags]) -> bool:
-    """Whether it matters for a text that nothing normalizes which tokens are normalized.
-
-    It does where two of them overlap, because those that are not are found first; and where flags
-    make one give way to another.
-    """
-    groups: dict[bool, list[str]] = {False: [], True: []}
-    for text, flag in flags.items():
-        groups[flag.normalized].append(text)
-    is_simple = all(flag._replace(normalized=False) == _NO_FLAGS for flag in flags.values())
-    return not is_simple or can_overlap(groups[False], groups[True])

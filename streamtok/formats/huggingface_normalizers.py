@@ -71,7 +71,11 @@ def _steps(part: JsonValue) -> list[Step]:
     if kind == "BertNormalizer":
         return _bert(part)
     if kind == "Precompiled":
-        return [_precompiled(part["precompiled_charsmap"])]
+        charsmap = part["precompiled_charsmap"]
+        try:
+            return [Precompiled(base64.b64decode(charsmap.as_str(), validate=True))]
+        except (binascii.Error, ValueError) as error:
+            charsmap.fail(f"not a map of SentencePiece: {error}")
     if kind == "Prepend":
         part.allow_only("type", "prepend")
         prefix = part["prepend"].as_str()
@@ -148,13 +152,6 @@ def _spelled_out(regex: str, place: str) -> str | None:
 
 def _in_set(point: int) -> str:
     return f"\\{chr(point)}" if chr(point) in r"\[](){}.*+?^$|&-" else chr(point)
-
-
-def _precompiled(field: JsonValue) -> Step:
-    try:
-        return Precompiled(base64.b64decode(field.as_str(), validate=True))
-    except (binascii.Error, ValueError) as error:
-        field.fail(f"not a map of SentencePiece: {error}")
 
 
 def _bert(field: JsonValue) -> list[Step]:

@@ -81,7 +81,13 @@ def _byte_level_parts(encoding: Encoding) -> dict[str, Any]:
             raise _refuse(encoding, f"has the token {text!r}, which ByteLevel decodes to bytes")
     merges, ids = merges_and_ids(encoding, f"{_FORMAT} with ByteLevel", allow_unreachable=True)
     ignore_merges = int((np.diff(vocabulary.offsets) > 1).sum()) != len(merges)
-    _check_ids(encoding, added_tokens, ids)
+    for entry in added_tokens:
+        text, number = entry["content"], entry["id"]
+        if ids.get(text, number) != number:
+            raise VocabularyError(
+                f"{_FORMAT} has one id for a text: {text!r} of {encoding.name} has id {number} as "
+                f"a special token and {ids[text]} as plain text"
+            )
     numbers = numbered([entry["content"] for entry in added_tokens], ids, len(ids))
     if any(numbers.get(entry["content"]) != entry["id"] for entry in added_tokens):
         for entry in added_tokens:
@@ -159,17 +165,6 @@ def _added_tokens(encoding: Encoding) -> list[dict[str, Any]]:
         }
         for number, text, is_special in sorted(tokens)
     ]
-
-
-def _check_ids(encoding: Encoding, added_tokens: list[dict[str, Any]], ids: dict[str, int]) -> None:
-    """Raise VocabularyError for an added token that has another id as plain text."""
-    for entry in added_tokens:
-        text, number = entry["content"], entry["id"]
-        if ids.get(text, number) != number:
-            raise VocabularyError(
-                f"{_FORMAT} has one id for a text: {text!r} of {encoding.name} has id {number} as "
-                f"a special token and {ids[text]} as plain text"
-            )
 
 
 def _normalizer(encoding: Encoding, normalizer: Normalizer | None) -> dict[str, Any] | None:

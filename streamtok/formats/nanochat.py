@@ -31,33 +31,6 @@ _OPCODES = (
 )  # fmt: skip
 
 
-def read_nanochat(data: bytes, source: str, name: str | None) -> Encoding:
-    """The encoding of a pickled `tiktoken.Encoding`, which is not run; name: in place of its own.
-
-    Raises VocabularyError naming the file and what is wrong for any other pickle.
-    """
-    state = _read_pickled(data, source)
-    for field, kind in _FIELDS.items():
-        if not isinstance(state.get(field), kind):
-            raise VocabularyError(f"{source}: the field {field!r} must be a {kind.__name__}")
-    if extra := state.keys() - _FIELDS.keys():
-        raise VocabularyError(f"{source}: unknown field of tiktoken.Encoding: {shown(min(extra))}")
-    specials = state["special_tokens"]
-    for text, token in specials.items():
-        if not isinstance(text, str) or not isinstance(token, int):
-            raise VocabularyError(
-                f"{source}: a special token must be a str with an int for its id, "
-                f"found {shown(text)}: {shown(token)}"
-            )
-    return make_encoding(
-        source,
-        name or state["name"],
-        pat_str=state["pat_str"],
-        mergeable_ranks=state["mergeable_ranks"],
-        special_tokens=specials,
-    )
-
-
 class _Encoding:
     """Stands in for `tiktoken.core.Encoding`."""
 
@@ -81,8 +54,11 @@ class _Unpickler(pickle._Unpickler):
         )
 
 
-def _read_pickled(data: bytes, source: str) -> dict[str, Any]:
-    """The fields of the pickled `tiktoken.Encoding`, of any types."""
+def read_nanochat(data: bytes, source: str, name: str | None) -> Encoding:
+    """The encoding of a pickled `tiktoken.Encoding`, which is not run; name: in place of its own.
+
+    Raises VocabularyError naming the file and what is wrong for any other pickle.
+    """
     if len(data) > _MAX_BYTES:
         raise VocabularyError(f"{source}: a pickle must not have more than {_MAX_BYTES >> 20} MiB")
     try:
@@ -98,11 +74,30 @@ def _read_pickled(data: bytes, source: str) -> dict[str, Any]:
         raise VocabularyError(
             f"{source}: not a pickled tiktoken.Encoding, but a pickled {type(found).__name__}"
         )
-    if isinstance(found.state, str):
+    state = found.state
+    if isinstance(state, str):
         raise VocabularyError(
-            f"{source}: the file contains only the name {found.state!r} of one of tiktoken's own "
+            f"{source}: the file contains only the name {state!r} of one of tiktoken's own "
             "encodings: use streamtok.get_encoding"
         )
-    if not isinstance(found.state, dict):
+    if not isinstance(state, dict):
         raise VocabularyError(f"{source}: the tiktoken.Encoding has no state")
-    return found.state
+    for field, kind in _FIELDS.items():
+        if not isinstance(state.get(field), kind):
+            raise VocabularyError(f"{source}: the field {field!r} must be a {kind.__name__}")
+    if extra := state.keys() - _FIELDS.keys():
+        raise VocabularyError(f"{source}: unknown field of tiktoken.Encoding: {shown(min(extra))}")
+    specials = state["special_tokens"]
+    for text, token in specials.items():
+        if not isinstance(text, str) or not isinstance(token, int):
+            raise VocabularyError(
+                f"{source}: a special token must be a str with an int for its id, "
+                f"found {shown(text)}: {shown(token)}"
+            )
+    return make_encoding(
+        source,
+        name or state["name"],
+        pat_str=state["pat_str"],
+        mergeable_ranks=state["mergeable_ranks"],
+        special_tokens=specials,
+    )

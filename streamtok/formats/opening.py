@@ -40,7 +40,16 @@ def open_encoding(name: str) -> Encoding:
     try:
         return encoding_for_model(name)
     except KeyError:
-        raise ValueError(_unknown(name)) from None
+        hint = ""
+        if similar := _similar(name):
+            hint = f"; did you mean {similar}?"
+        elif os.path.splitext(name)[1]:
+            hint = "; there is no such file"
+        raise ValueError(
+            f"Unknown encoding {name}: expected one of {', '.join(list_encoding_names())}, a model "
+            "of OpenAI such as gpt-4o, a vocabulary file, a model's folder, or the name of a model "
+            f"on Hugging Face's hub (org/model){hint}"
+        ) from None
 
 
 def vocabulary_of(name: str) -> str | None:
@@ -53,19 +62,6 @@ def vocabulary_of(name: str) -> str | None:
         "@" in name or "/" in name or os.sep in name or os.path.exists(name)
     )
     return None if is_named else name
-
-
-def _unknown(name: str) -> str:
-    hint = ""
-    if similar := _similar(name):
-        hint = f"; did you mean {similar}?"
-    elif os.path.splitext(name)[1]:
-        hint = "; there is no such file"
-    return (
-        f"Unknown encoding {name}: expected one of {', '.join(list_encoding_names())}, a model "
-        "of OpenAI such as gpt-4o, a vocabulary file, a model's folder, or the name of a model on "
-        f"Hugging Face's hub (org/model){hint}"
-    )
 
 
 def _similar(name: str) -> str | None:

@@ -114,11 +114,19 @@ def dumps_packed(encoding: Encoding) -> bytes:
         known.tokens, known.offsets, known.ids, known.lefts, known.byte_ids, known.ties,
         dict(sorted(known.decode_only.items())), definition.table.parts(), known.model,
     )  # fmt: skip
+    pattern, tables = encoding.pattern, None
+    if pattern is not None:
+        tables = _Pattern(
+            **{name: getattr(pattern, name) for name in Tables._fields},
+            windows=None if pattern.windows is None else pattern.windows.to_bytes(),
+            is_total=pattern.is_total,
+            sequence=pattern.__reduce__()[1] if isinstance(pattern, SplitSequence) else None,
+        )
     control = definition.arguments["control_tokens"]
     packed = _Packed(
         encoding.name,
         definition.pat_str,
-        _packed_pattern(encoding.pattern),
+        tables,
         vocabulary,
         definition.specials.special,
         _Rules(**definition.rules._asdict()),
@@ -127,15 +135,6 @@ def dumps_packed(encoding: Encoding) -> bytes:
         *definition.model_settings,
     )
     return seal(PACKED_MAGIC, packed, _as_builtins)
-
-
-def _packed_pattern(pattern: Pattern | None) -> _Pattern | None:
-    if pattern is None:
-        return None
-    windows = None if pattern.windows is None else pattern.windows.to_bytes()
-    sequence = pattern.__reduce__()[1] if isinstance(pattern, SplitSequence) else None
-    arrays = {name: getattr(pattern, name) for name in Tables._fields}
-    return _Pattern(**arrays, windows=windows, is_total=pattern.is_total, sequence=sequence)
 
 
 def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) -> Encoding:

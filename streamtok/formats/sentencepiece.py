@@ -239,29 +239,25 @@ def _unigram(count: int, rows: _Rows, source: str) -> Vocabulary:
         raise VocabularyError(f"{source}: a model without normal pieces is not supported")
     ids = {text: id for text, (_, id) in rows.normal.items()} | rows.symbols
     byte_ids = [rows.byte_ids[byte] for byte in range(256)] if rows.byte_ids else None
-    found = Pieces.of_ids(
-        "SentencePiece unigram",
-        ids,
-        unknown,
-        scores=_scores(rows, count),
-        byte_ids=None if byte_ids is None else np.array(byte_ids, np.uint32),
-    )
-    decoded = {id: text.encode() for text, (_, id) in rows.normal.items()}
-    decoded |= {id: text.encode() for text, id in (rows.symbols | rows.unused).items()}
-    decoded |= {id: bytes([byte]) for byte, id in rows.byte_ids.items()}
-    return Vocabulary.of_model(found, decoded)
-
-
-def _scores(rows: _Rows, count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """By id: those of the file, which are float32; that of `<unk>` is of an unknown character."""
+    # By id: those of the file, which are float32; that of `<unk>` is of an unknown character.
     given = np.array([score for score, _ in rows.normal.values()], np.float32)
     scores = np.zeros(count, np.float64)
     scores[[id for _, id in rows.normal.values()]] = given
     for text, id in rows.symbols.items():
         size = len(text.replace(" ", MARK).encode())
         scores[id] = np.float32(size * _BYTE_OF_SYMBOL - _BYTE_OF_SYMBOL)
-    scores[rows.unknown_ids[0]] = given.min() - _UNKNOWN_PENALTY
-    return scores
+    scores[unknown] = given.min() - _UNKNOWN_PENALTY
+    found = Pieces.of_ids(
+        "SentencePiece unigram",
+        ids,
+        unknown,
+        scores=scores,
+        byte_ids=None if byte_ids is None else np.array(byte_ids, np.uint32),
+    )
+    decoded = {id: text.encode() for text, (_, id) in rows.normal.items()}
+    decoded |= {id: text.encode() for text, id in (rows.symbols | rows.unused).items()}
+    decoded |= {id: bytes([byte]) for byte, id in rows.byte_ids.items()}
+    return Vocabulary.of_model(found, decoded)
 
 
 def _merging(rows: _Rows, source: str) -> tuple[Vocabulary, Normalizer | None]:

@@ -44,7 +44,10 @@ def read_tekken(file: JsonValue, name: str) -> Encoding:
         if entry["rank"].as_int() != rank:
             entry.fail(f"expected rank {rank}, found {entry['rank'].as_int()}")
         field = entry["token_bytes"]
-        token = _base64(field)
+        try:
+            token = from_base64(field.as_str().encode())
+        except ValueError:
+            field.fail(f"expected a token in base64, found {shown(field.value)}")
         if token in ranks:
             entry.fail(f"the token {shown(token)} already has rank {ranks[token]}")
         ranks[token] = rank
@@ -55,14 +58,6 @@ def read_tekken(file: JsonValue, name: str) -> Encoding:
         mergeable_ranks={token: rank + len(specials) for token, rank in ranks.items()},
         special_tokens=specials,
     )
-
-
-def _base64(field: JsonValue) -> bytes:
-    text = field.as_str()
-    try:
-        return from_base64(text.encode())
-    except ValueError:
-        field.fail(f"expected a token in base64, found {shown(text)}")
 
 
 def _specials(file: JsonValue) -> dict[str, int]:

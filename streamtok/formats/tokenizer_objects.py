@@ -36,7 +36,14 @@ def from_object(given: Any, name: str | None) -> Encoding | None:
         model: bytes = given.serialized_model_proto()
         return read_sentencepiece(model, source, name or "sentencepiece")
     if hasattr(given, "_mergeable_ranks") and hasattr(given, "_pat_str"):
-        return _from_tiktoken(given, source, name)
+        special = given._special_tokens.items()  # maybe an enumeration's: a class made from str
+        return make_encoding(
+            source,
+            name or str(given.name),
+            pat_str=given._pat_str,
+            mergeable_ranks=given._mergeable_ranks,
+            special_tokens={str.__str__(text): number for text, number in special},
+        )
     backend = getattr(given, "backend_tokenizer", None)
     if backend is not None and _is_of_tokenizers(backend):
         made = _from_tokenizers(backend, source, name or _name_of(given), True)
@@ -68,14 +75,3 @@ def _from_tokenizers(given: Any, source: str, name: str | None, is_wrapped: bool
     if is_wrapped:  # there, these two are what the latest call has asked for
         value |= {"truncation": None, "padding": None}
     return read_huggingface(JsonValue(value, source), name or "tokenizer")
-
-
-def _from_tiktoken(given: Any, source: str, name: str | None) -> Encoding:
-    special = given._special_tokens.items()  # maybe an enumeration's: a class derived from str
-    return make_encoding(
-        source,
-        name or str(given.name),
-        pat_str=given._pat_str,
-        mergeable_ranks=given._mergeable_ranks,
-        special_tokens={str.__str__(text): number for text, number in special},
-    )
