@@ -270,12 +270,12 @@ def test_a_pipe_that_does_not_block_is_waited_for():
 def test_many_documents_at_once_as_json_lines(shortest):
     """However the ids fall into calls, and whether or not some documents have none."""
     rng = np.random.default_rng(shortest)
-    lengths = rng.integers(shortest, 9, 3_000)
+    lengths = rng.integers(shortest, 9, 1_000)
     ids = rng.integers(0, 10 ** rng.integers(1, 10, lengths.sum()), dtype=np.uint32)
     ends = np.cumsum(lengths)
     rows = [ids[end - size : end].tolist() for end, size in zip(ends, lengths, strict=True)]
     expected = "".join(json.dumps({"input_ids": row}, separators=(",", ":")) + "\n" for row in rows)
-    for most in (3, 700, 5_000, 100_000):
+    for most in (3, 700, 100_000):
         memory = Memory()
         sink = make_sink(memory, "jsonl", 0xFFFFFFFE)
         at = done = 0

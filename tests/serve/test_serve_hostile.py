@@ -14,7 +14,6 @@ import time
 
 import pytest
 
-from benchmarks.serve_load import make_texts
 from streamtok.serve import serve
 
 from ..serve_clients import (
@@ -221,7 +220,7 @@ def test_the_limit_of_open_files(limits, asked, expected):
 
 def test_a_stop_gives_the_ids_of_all_that_was_sent(enc):
     """Each of 50 clients has sent its text and not ended it."""
-    texts = make_texts(50, 20_000)
+    texts = [make_text(4_000, i) for i in range(50)]
 
     async def test():
         server = await serve(enc, port=0)
