@@ -325,7 +325,7 @@ cdef struct Lattice:
     BestPath* nodes             # [capacity]
     size_t capacity
 
-cdef struct Place:          # of an id's text
+cdef struct IdSpan:          # of an id's text
     u64 at                  # the id's number
     u64 start
     u64 end
@@ -387,7 +387,7 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     Lattice lattice             # of Unigram
     Staged staged               # what becomes of a pre-token
     bint follows                # places of ids are wanted, too: by merges, only of special tokens
-    Place* places
+    IdSpan* places
     size_t n_places
     size_t places_capacity
     u64 origin                  # where in the text the buffer begins that is encoded
@@ -447,7 +447,7 @@ cdef struct Alignment:
     Row* rows
     size_t n
     size_t room
-    u8 stretch              # StretchRows
+    u8 segment              # SegmentRows
     u8 last_size            # bytes of the last character of the last row, if that is SAME
 
 cdef struct OpenElement:          # an element that is not final
@@ -468,7 +468,7 @@ cdef struct ElementWalk:
     size_t final
     size_t taken            # in the end: the bytes that were taken in
     u8 begins               # PLACE_BEGIN and PLACE_FIRST, of the next element
-    bint ends               # the stretch ends with this text
+    bint ends               # the segment ends with this text
     bint is_changed
     bint is_later           # something was left out before the first text
     bint is_open            # nothing is taken in, for all is one element, more of which may come,
@@ -487,10 +487,10 @@ cdef struct LevelMark:      # where a level stands
     size_t searched         # up to which no token begins that is not certain
     size_t walked           # up to which the element at `begin` goes on; 0: not known
     CharKind open           # its likely kind up to there
-    u8 where                # PLACE_BEGIN | PLACE_FIRST of what comes next; 0: inside a stretch
+    u8 where                # PLACE_BEGIN | PLACE_FIRST of what comes next; 0: inside a segment
     bint after_word         # the character before `begin` is in a word
     bint takes_blanks       # for a token that was passed on: the spaces that come next
-    u8 stretch, last_size   # of its rows, as in `Alignment`
+    u8 segment, last_size   # of its rows, as in `Alignment`
     size_t n_rows
     Row last_row
     u64 begins_now          # where the text of the first row begins,

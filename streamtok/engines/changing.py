@@ -2,9 +2,9 @@
 
 Hugging Face's way from characters to what the pattern cuts:
 
-1. Added and special tokens are found in the text; what is between them is a *stretch*.
-2. Each stretch is normalized, for itself.
-3. Those tokens that are `normalized` are found in the result, and cut it into smaller stretches.
+1. Added and special tokens are found in the text; what is between them is a *segment*.
+2. Each segment is normalized, for itself.
+3. Those tokens that are `normalized` are found in the result, and cut it into smaller segments.
 4. Pre-tokenizers that change text change each of these by itself.
 
 The core does all of it (`_core/stream/changing.pxi`). Here its rules are made: the tokens with

@@ -154,12 +154,12 @@ class PromptEncoder(PlainTexts):
     def encode(self, prompt: Prompt | Text, errors: str, output: Output[Result]) -> Result:
         """The ids of a whole prompt, as `output` gives them."""
         if not self.texts.is_direct:
-            return output.of(self._by_stretches(prompt, errors))
+            return output.of(self._by_segments(prompt, errors))
         if self.rules is None or not isinstance(prompt, Prompt):
             return self.tail(errors).encode(prompt, True, output, NO_LIMIT)
         return self.rules.encode(self.texts.encoder, prompt, errors, output)
 
-    def _by_stretches(self, prompt: Prompt | Text, errors: str) -> Any:
+    def _by_segments(self, prompt: Prompt | Text, errors: str) -> Any:
         """The ids, where the pattern cuts whole texts only: what is between tokens, each."""
         parts, _, _ = self.finder.parts(prompt, None, True)
         ids: list[int] = []

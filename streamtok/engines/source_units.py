@@ -195,7 +195,7 @@ class SourceText(NamedTuple):
         return self._replace(taken=taken, text=self.text + text, odd=tuple(odd))
 
     def in_unit(self, spans: Offsets, unit: str) -> Offsets:
-        """Stretches of the text for those of the encoded text, which must be here.
+        """Segments of the text for those of the encoded text, which must be here.
 
         A character counts from where it begins to where it ends, for everything that touches it.
         The result may take the memory of `spans`.

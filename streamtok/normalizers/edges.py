@@ -1,4 +1,4 @@
-"""Steps that look at the ends of a stretch: text is put before it, or white space removed.
+"""Steps that look at the ends of a segment: text is put before it, or white space removed.
 
 `Prepend` and `Strip` are normalizers of `tokenizers`. `MetaspaceText` is what its pre-tokenizer
 Metaspace does to a text before it splits it, and, with a space for the mark, what ByteLevel with
@@ -26,7 +26,7 @@ _RUN = re.compile("  +")
 
 class MetaspaceText(Step):
     """Each space becomes `replacement`, which is also put before a text that does not begin with
-    it: always, never, or only before the stream's first stretch.
+    it: always, never, or only before the stream's first segment.
     """
 
     __slots__ = ("growth", "replacement", "scheme", "spec")

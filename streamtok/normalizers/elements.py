@@ -9,7 +9,7 @@ ends with one that holds, at caring step i. The core merges neighbours that thes
 both together. So one table does any sequence of steps.
 
 What became nothing before a caring step has no border to what is before it; at the beginning of a
-stretch, none to what is after it.
+segment, none to what is after it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Row = tuple[int, int]
 
 MOST_CARING = 8
 SAME = -1
-# As in the core. GONE: it is nothing at some step; EMPTY: and begins a stretch; LATER: something
+# As in the core. GONE: it is nothing at some step; EMPTY: and begins a segment; LATER: something
 # was left out before its text, so that this is not the first of the stream.
 JOINS_ANY, HOLDS_ANY, EMPTY, LATER, GONE = 4, 8, 16, 32, 64
 _MOST_PEELED = 16  # characters of a piece

@@ -27,7 +27,7 @@ class Growth(NamedTuple):
     # the other two fields say, and what it leaves out.
     factor: float | None = None
     replaced: tuple[str, str] | None = None  # each occurrence of the first becomes the second
-    put: str = ""  # at the beginning of a stretch that is not empty
+    put: str = ""  # at the beginning of a segment that is not empty
 
 
 def n_bytes(text: str) -> int:
@@ -48,7 +48,7 @@ def ratio(pairs: Iterable[tuple[str, str]]) -> float:
 
 
 def growth_of(steps: Sequence[Growth]) -> float:
-    """The bytes, at most, that a byte of a stretch becomes anywhere in the steps."""
+    """The bytes, at most, that a byte of a segment becomes anywhere in the steps."""
     bound = _Bound()
     for step in reversed(steps):
         bound.add_before(step)
@@ -62,7 +62,7 @@ class _Bound:
     def __init__(self) -> None:
         self.each = 1.0  # for each byte of a character
         self.of: dict[str, float] = {}  # of characters that have another weight
-        self.once = 0.0  # for text put at the beginning of a stretch, which has a byte or more
+        self.once = 0.0  # for text put at the beginning of a segment, which has a byte or more
 
     def weigh(self, text: str) -> float:
         known = {char: text.count(char) for char in self.of if char in text}

@@ -69,7 +69,7 @@ _map = lru_cache(maxsize=4)(_Map)
 class LongestMap(Step):
     """The replacements of `charsmap`, a `precompiled_charsmap` of SentencePiece.
 
-    b"" is none. symbols: what stays as it is. puts_space: a space goes before the first stretch
+    b"" is none. symbols: what stays as it is. puts_space: a space goes before the first segment
     of a stream unless it is empty, even if nothing is left of it.
     """
 

@@ -50,7 +50,7 @@ class Normalizer:
     def __init__(self, steps: Iterable[Step] = ()) -> None:
         """Raises ValueError for steps that could make a text more than MOST_GROWTH times as long.
 
-        `growth` is the number of bytes, at most, that a byte of a stretch becomes.
+        `growth` is the number of bytes, at most, that a byte of a segment becomes.
         """
         self._steps: Sequence[Step] = tuple(steps)
         self.spec: tuple[Any, ...] = tuple(step.spec for step in self._steps)
@@ -108,11 +108,11 @@ class Normalizer:
         return self._steps
 
     def normalize(self, text: str, is_first: bool = True) -> str:
-        """The result for a whole stretch. is_first: nothing of the stream is before it."""
+        """The result for a whole segment. is_first: nothing of the stream is before it."""
         return self.apply(text, BEGIN | FIRST * is_first | END)
 
     def apply(self, text: str, where: int = WHOLE) -> str:
-        """What a text becomes that is a stretch, or as much of one as `where` says: see `Step`.
+        """What a text becomes that is a segment, or as much of one as `where` says: see `Step`.
 
         It has no memory of what is before, so a text must begin and end at borders of all steps.
         """

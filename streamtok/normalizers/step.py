@@ -1,6 +1,6 @@
 """What a step of a normalizer is.
 
-A step changes a *stretch*: the text between two added tokens. `apply` is the step itself, a pure
+A step changes a *segment*: the text between two added tokens. `apply` is the step itself, a pure
 function; `interest` says where a text can be cut without changing what it becomes. Tables are
 learned from these two (`elements.py`), and do all the work.
 """
@@ -22,7 +22,7 @@ __all__ = [
     "Step",
 ]
 
-# Where a text is: it begins a stretch, which is the first of its stream; it ends one.
+# Where a text is: it begins a segment, which is the first of its stream; it ends one.
 BEGIN, FIRST, END = 1, 2, 4
 WHOLE = BEGIN | FIRST | END
 
@@ -41,7 +41,7 @@ class Interest(NamedTuple):
     joins: Ranges = ()
     holds_any: Ranges = ()
     joins_any: Ranges = ()
-    at_begin: bool = False  # something may be done at the beginning of a stretch
+    at_begin: bool = False  # something may be done at the beginning of a segment
     at_end: bool = False
 
     @property

@@ -1,7 +1,7 @@
 """What a split does with the matches of its pattern, and with what is between them, as automata.
 
 Hugging Face's `Split` has a pattern and a *behavior*. The pattern cuts a text into matches and
-*gaps*, the stretches that no match covers; the behavior says which of these are pre-tokens:
+*gaps*, the segments that no match covers; the behavior says which of these are pre-tokens:
 
 - "isolated": each match and each gap;
 - "with previous": a gap together with the match after it, else as isolated;

@@ -188,7 +188,7 @@ def test_wrong_calls_say_so() -> None:
     with pytest.raises(ValueError, match="id 60000 has no size"):
         GPT2.definition.token_sizes.spans(ids, np.empty((0, 3), np.int64), 0)
     for span in ((0, 5), (-1, 1), (3, 2)):
-        with pytest.raises(ValueError, match="a stretch is not in the text"):
+        with pytest.raises(ValueError, match="a span is not in the text"):
             spans_in(False, np.array([span]), b"text")
     stream = GPT2.stream_encoder()
     stream.encode("some text ")

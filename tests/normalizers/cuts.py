@@ -69,6 +69,6 @@ def check_all_cuts(normalizer: Normalizer, text: str, is_first: bool = True) -> 
 
 
 def waits(normalizer: Normalizer, text: str) -> str:
-    """What of the beginning of a stretch waits for what comes next."""
+    """What of the beginning of a segment waits for what comes next."""
     rest = change_elements(table_of(normalizer), utf8(text), BEGIN | FIRST, False, False)[1]
     return rest.decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""SentencePiece's own normalizer: its maps and its spaces, in whole stretches and at every cut."""
+"""SentencePiece's own normalizer: its maps and its spaces, in whole segments and at every cut."""
 
 from __future__ import annotations
 

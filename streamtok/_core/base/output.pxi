@@ -245,7 +245,7 @@ cdef object ids_with_places(Spares spares, Work* w):
     """(the ids, int64 [n, 3]: the number of each id whose place is known, where it begins and ends)."""
     places = np.empty(3 * w.n_places, np.int64)
     if w.n_places:
-        memcpy(array_memory(places, INT64), w.places, w.n_places * sizeof(Place))
+        memcpy(array_memory(places, INT64), w.places, w.n_places * sizeof(IdSpan))
     return ids_to_array(spares, w), places.reshape(-1, 3)
 
 

@@ -1,4 +1,4 @@
-"""Where tokens that follow each other are in their text, and stretches of a text in other units."""
+"""Where tokens that follow each other are in their text, and spans of a text in other units."""
 
 cdef u64 HIGH = 0x8080808080808080
 
@@ -21,13 +21,13 @@ def token_spans(ids, sizes, places, u64 start):
     watch.looked = 0
     with nogil:
         unknown = spans_in_bytes(<const u32*>known.data, known.size, <const u16*>table.data, table.size,
-                                 <const Place*>given.data, given.size // 3, <i64>start, &watch, spans)
+                                 <const IdSpan*>given.data, given.size // 3, <i64>start, &watch, spans)
     if unknown < known.size:
         raise ValueError(f"id {(<const u32*>known.data)[unknown]} has no size")
     return result
 
 
-cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_sizes, const Place* places,
+cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_sizes, const IdSpan* places,
                            size_t n_places, i64 at, Watch* watch, i64* spans) except? 0 nogil:
     """Fill in `spans`; the number of the first id that has no size, or n."""
     cdef size_t i, k = 0
@@ -102,7 +102,7 @@ cdef inline bint has_four(const u8* p, size_t i) noexcept nogil:
 
 
 cdef int plain_units(const u8* p, size_t size, bint is_utf16, i64* spans, size_t n, Watch* watch) except -1 nogil:
-    """Make stretches of UTF-8, in bytes, such of characters or of UTF-16."""
+    """Make spans of UTF-8, in bytes, such of characters or of UTF-16."""
     cdef size_t i, start, stop, at = 0
     cdef i64 units = 0              # of the characters that begin before p[at]
     cdef bint is_inside
@@ -111,7 +111,7 @@ cdef int plain_units(const u8* p, size_t size, bint is_utf16, i64* spans, size_t
             look(watch)
         start, stop = <size_t>spans[2 * i], <size_t>spans[2 * i + 1]
         if start > stop or stop > size:
-            return no_stretch()
+            return no_span()
         if start > at:
             units += units_between(p, at, start, size, is_utf16)
         elif start < at:
@@ -126,13 +126,13 @@ cdef int plain_units(const u8* p, size_t size, bint is_utf16, i64* spans, size_t
     return 0
 
 
-cdef int no_stretch() except -1 nogil:
+cdef int no_span() except -1 nogil:
     with gil:
-        raise ValueError("a stretch is not in the text")
+        raise ValueError("a span is not in the text")
 
 
 def spans_in(bint is_utf16, spans not None, bytes data not None):
-    """numpy.int64 [n, 2]: stretches of a text in characters, or in units of UTF-16. A character counts from
+    """numpy.int64 [n, 2]: spans of a text in characters, or in units of UTF-16. A character counts from
     where it begins to where it ends, for everything that touches it.
 
     spans: int64 [n, 2], in bytes of the text; the result takes their memory. data: the text, which is UTF-8.

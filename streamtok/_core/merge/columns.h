@@ -63,7 +63,7 @@ ST_FOR_AVX512 static ST_ALWAYS_INLINE void st_columns_ask(st_columns *c,
     __m512i merged = _mm512_srli_epi32(least, ST_ROW_BITS);
     __m512i left = merged, right = merged, count = _mm512_load_si512(c->counts);
     __m512i row = _mm512_setzero_si512();
-    __mmask16 next = _mm512_cmpeq_epi32_mask(at, one), behind = 0, farther = 0;
+    __mmask16 next = _mm512_cmpeq_epi32_mask(at, one), after = 0, farther = 0;
     __mmask16 here = _mm512_cmpeq_epi32_mask(at, row);
     row = one;
     for (int r = 0; r < c->rows; r++) { /* which comes before row `at`, and which after it and its next */
@@ -71,8 +71,8 @@ ST_FOR_AVX512 static ST_ALWAYS_INLINE void st_columns_ask(st_columns *c,
         left = _mm512_mask_mov_epi32(left, next, tokens);
         right = _mm512_mask_mov_epi32(right, farther, tokens);
         row = _mm512_add_epi32(row, one);
-        farther = behind;
-        behind = here;
+        farther = after;
+        after = here;
         here = next;
         next = _mm512_cmpeq_epi32_mask(at, row);
     }
@@ -144,22 +144,22 @@ ST_FOR_AVX512 static inline void st_columns_step(st_columns *c, const st_pairs *
     __m512i merged = c->merged, at = c->at, least = none;
     __m512i row = _mm512_setzero_si512(), next_row = one;
     __m512i ranks = _mm512_load_si512(c->ranks[0]), tokens = _mm512_load_si512(c->tokens[0]);
-    __mmask16 here = _mm512_cmpeq_epi32_mask(at, row), behind = 0;
+    __mmask16 here = _mm512_cmpeq_epi32_mask(at, row), after = 0;
     /* Those that are done need no row any more. */
     c->rows = (int)_mm512_mask_reduce_max_epu32(c->going, _mm512_load_si512(c->counts));
     for (int r = 0; r < c->rows; r++) {
         __m512i next_ranks = _mm512_load_si512(c->ranks[r + 1]);
         __m512i next_tokens = _mm512_load_si512(c->tokens[r + 1]);
         __mmask16 next = _mm512_cmpeq_epi32_mask(at, next_row);
-        ranks = _mm512_mask_mov_epi32(ranks, behind, next_ranks);
-        tokens = _mm512_mask_mov_epi32(tokens, behind, next_tokens);
+        ranks = _mm512_mask_mov_epi32(ranks, after, next_ranks);
+        tokens = _mm512_mask_mov_epi32(tokens, after, next_tokens);
         ranks = _mm512_mask_mov_epi32(ranks, here, right);
         tokens = _mm512_mask_mov_epi32(tokens, here, merged);
         ranks = _mm512_mask_mov_epi32(ranks, next, left);
         _mm512_store_si512(c->ranks[r], ranks);
         _mm512_store_si512(c->tokens[r], tokens);
         least = _mm512_min_epu32(least, _mm512_or_si512(_mm512_slli_epi32(ranks, ST_ROW_BITS), row));
-        behind |= here;
+        after |= here;
         here = next;
         ranks = next_ranks;
         tokens = next_tokens;

@@ -40,7 +40,7 @@ cdef bint has_more_characters(const u8* p, size_t n, u64 most) noexcept nogil:
     return False
 
 
-cdef inline void set_place(Place* places, size_t i, size_t start, size_t end) noexcept nogil:
+cdef inline void set_place(IdSpan* places, size_t i, size_t start, size_t end) noexcept nogil:
     if places != NULL:
         places[i].start, places[i].end = start, end
 
@@ -62,7 +62,7 @@ cdef int check_unknown(const Model* m, const u8* p, size_t n) except -1 nogil:
     return 0
 
 
-cdef size_t one_unknown(const Model* m, const u8* p, size_t n, u32* out, Place* places) except 0 nogil:
+cdef size_t one_unknown(const Model* m, const u8* p, size_t n, u32* out, IdSpan* places) except 0 nogil:
     check_unknown(m, p, n)
     out[0] = m.unknown
     set_place(places, 0, 0, n)
@@ -70,7 +70,7 @@ cdef size_t one_unknown(const Model* m, const u8* p, size_t n, u32* out, Place* 
 
 
 cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32* out,
-                       Place* places) except? 0 nogil:
+                       IdSpan* places) except? 0 nogil:
     """The longest piece that the rest of the word begins with, again and again."""
     cdef const Trie* t = &m.trie
     cdef size_t start = 0, at, end, count = 0
@@ -96,7 +96,7 @@ cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32*
     return count
 
 
-cdef size_t word_level(const Model* m, const u8* p, size_t n, u32* out, Place* places) except? 0 nogil:
+cdef size_t word_level(const Model* m, const u8* p, size_t n, u32* out, IdSpan* places) except? 0 nogil:
     """The word itself."""
     cdef u32 node = node_of(&m.trie, p, n)
     if node == NONE or m.trie.values[node] == NONE:

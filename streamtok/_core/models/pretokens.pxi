@@ -6,7 +6,7 @@ cdef enum:
 
 
 cdef size_t model_ids(const Model* m, Work* w, const u8* p, size_t n, u32* out,
-                      Place* places) except? 0 nogil:
+                      IdSpan* places) except? 0 nogil:
     """The ids of p[:n], for which there is room; places: of each, in p, unless NULL."""
     if m.kind == WORD_PIECE:
         return word_piece(m, &w.watch, p, n, out, places)
@@ -31,11 +31,11 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u
 
 cdef int put_model_ids(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
     """The ids of p[:n], which is at `origin` in the text, and their places, if they are wanted."""
-    cdef Place* places = room_for_ids(w, most_ids(m, n))
+    cdef IdSpan* places = room_for_ids(w, most_ids(m, n))
     return keep_ids(w, model_ids(m, w, p, n, w.out + w.count, places), origin)
 
 
-cdef Place* room_for_ids(Work* w, size_t most) except? NULL nogil:
+cdef IdSpan* room_for_ids(Work* w, size_t most) except? NULL nogil:
     """Room for so many ids in `w.out`, and for their places, which go there; NULL if these are not wanted."""
     reserve(w, most)
     if not w.follows:
@@ -62,14 +62,14 @@ cdef int put_id(Work* w, u32 id, u64 start, u64 end) except -1 nogil:
 cdef int reserve_places(Work* w, size_t more) except -1 nogil:
     cdef size_t wanted = w.n_places + more
     if wanted > w.places_capacity:
-        w.places = <Place*>grown(w.places, &w.places_capacity, wanted, sizeof(Place), b"places of ids")
+        w.places = <IdSpan*>grown(w.places, &w.places_capacity, wanted, sizeof(IdSpan), b"places of ids")
     return 0
 
 
 cdef void keep_places(Work* w, size_t count, u64 origin) noexcept nogil:
     """Keep the positions of the next `count` ids, which are those of a text that begins at `origin`."""
     cdef size_t i
-    cdef Place* place
+    cdef IdSpan* place
     for i in range(count):
         place = w.places + w.n_places + i
         place.at = w.count + i
@@ -148,7 +148,7 @@ cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s
 
 cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
     """Emit the ids of the path to the end of p[:n], which is at `origin` in the text."""
-    cdef Place* places = room_for_ids(w, most_ids(m, n))
+    cdef IdSpan* places = room_for_ids(w, most_ids(m, n))
     return keep_ids(w, path_ids(m, w.lattice.nodes, &w.watch, p, n, w.out + w.count, places), origin)
 
 

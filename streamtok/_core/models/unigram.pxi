@@ -96,7 +96,7 @@ cdef inline bint runs_are_joined(const Model* m) noexcept nogil:
 
 
 cdef size_t bytes_of_run(const Model* m, const u8* p, size_t start, size_t end, u32* out,
-                         Place* places) noexcept nogil:
+                         IdSpan* places) noexcept nogil:
     """The ids of the bytes of p[start:end], in which a space stands for "▁"; their number."""
     cdef size_t i, k, count = 0
     cdef const char* mark = "\xe2\x96\x81"
@@ -109,7 +109,7 @@ cdef size_t bytes_of_run(const Model* m, const u8* p, size_t start, size_t end, 
 
 
 cdef size_t run_ids(const Model* m, const u8* p, size_t start, size_t end, u32* out,
-                    Place* places) noexcept nogil:
+                    IdSpan* places) noexcept nogil:
     """The ids of the run of unknown characters p[start:end]; their number."""
     cdef u32 node
     cdef size_t i, count = 1
@@ -139,7 +139,7 @@ cdef size_t run_ids(const Model* m, const u8* p, size_t start, size_t end, u32* 
 
 
 cdef size_t path_ids(const Model* m, BestPath* nodes, Watch* watch, const u8* p, size_t end, u32* out,
-                     Place* places) except? 0 nogil:
+                     IdSpan* places) except? 0 nogil:
     """The ids of the path to `end`; their number. The nodes are of no use then, except for their scores."""
     cdef size_t at = end, start = 0, count = 0
     cdef u32 before, forward = NONE
@@ -171,7 +171,7 @@ cdef size_t path_ids(const Model* m, BestPath* nodes, Watch* watch, const u8* p,
 
 
 cdef size_t unigram(const Model* m, Lattice* lattice, Watch* watch, const u8* p, size_t n, u32* out,
-                    Place* places) except? 0 nogil:
+                    IdSpan* places) except? 0 nogil:
     find_paths(m, lattice, watch, p, n, 0)
     return path_ids(m, lattice.nodes, watch, p, n, out, places)
 

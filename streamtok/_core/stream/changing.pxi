@@ -15,7 +15,7 @@ cdef class TailSink(Sink):
     cdef Work* work
 
     cdef int put_text(self, const u8* p, size_t n, bint ends) except -1:
-        return take_stretch(self.tail, self.draft, self.work, p, n, ends)
+        return take_segment(self.tail, self.draft, self.work, p, n, ends)
 
     cdef int put_token(self, u32 id, size_t size) except -1:
         return put_token(self.work, self.draft, id, size)
@@ -30,15 +30,15 @@ cdef class TailSink(Sink):
 
 
 cdef int put_token(Work* w, Mark* m, u32 id, size_t size) except -1:
-    """Emit the id of a special token that ends a stretch: its text has a position in the stream."""
+    """Emit the id of a special token that ends a segment: its text has a position in the stream."""
     put_id(w, id, m.offset + m.size, m.offset + m.size + size)
     m.offset += size
     m.bytes_in += size
     return 0
 
 
-cdef int take_stretch(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint ends) except -1:
-    """Take text of a stretch in. ends: the stretch does, and with it its last pre-token."""
+cdef int take_segment(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint ends) except -1:
+    """Take text of a segment in. ends: the segment does, and with it its last pre-token."""
     cdef Found refused
     refused.kind = PARTIAL
     if n >= RELEASE_FROM:
@@ -48,12 +48,12 @@ cdef int take_stretch(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint e
         take_in(tail, m, w, p, n, True, ends, None, &refused)
     m.bytes_in += n
     if ends:
-        begin_stretch(tail, m, w)
+        begin_segment(tail, m, w)
     return 0
 
 
-cdef int begin_stretch(Tail tail, Mark* m, Work* w) except -1:
-    """Begin a stretch of text after the one that has ended."""
+cdef int begin_segment(Tail tail, Mark* m, Work* w) except -1:
+    """Begin a segment of text after the one that has ended."""
     scan_begin(&m.scan, m.size)
     m.has_other = False
     m.searched = m.size

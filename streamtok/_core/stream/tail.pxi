@@ -341,7 +341,7 @@ cdef int take_found(Tail tail, Mark* m, Work* w, list parts, bint final) except 
             given = <GivenToken>part
             if pending(m):
                 take_one_text(tail, m, w, b"", True, False)
-            begin_stretch(tail, m, w)
+            begin_segment(tail, m, w)
             put_token(w, m, given.id, given.size)
         elif part is None:
             append(tail, m, NULL, 0, False, True)

@@ -103,7 +103,7 @@ def encode_delimited(Encoder encoder not None, ChangeRules rules not None, data,
         finally:
             PyBuffer_Release(&view)
         if is_refused:
-            raise ValueError(f"expected {count} documents of UTF-8, each with a delimiter behind it")
+            raise ValueError(f"expected {count} documents of UTF-8, each with a delimiter after it")
         return ids_to_array(encoder._spares, w), ends[:documents]
     finally:
         encoder.give(workspace)

@@ -103,8 +103,8 @@ cdef inline void begin_whole(Work* w, Levels* levels, bint count_only, size_t* t
 
 
 cdef struct Levels:         # of a whole text that rules change: see `transform/levels.pxi`
-    u8[2] where             # PLACE_BEGIN | PLACE_FIRST of the next stretch
-    const u8* p             # the stretch of the first level that the second one has
+    u8[2] where             # PLACE_BEGIN | PLACE_FIRST of the next segment
+    const u8* p             # the segment of the first level that the second one has
     size_t n
     size_t start            # where it begins in the text
     u8 began                # `where` it began
@@ -118,7 +118,7 @@ cdef struct Levels:         # of a whole text that rules change: see `transform/
 
 cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet tokens, ElementTable table, int i,
                       Levels* levels, const u8* p, size_t n, size_t readable, size_t* total) except -1 nogil:
-    """Encode p[:n], all that level `i` has, or a stretch of the level before: tokens, as `find_tokens` finds
+    """Encode p[:n], all that level `i` has, or a segment of the level before: tokens, as `find_tokens` finds
     them, and what becomes of the text between them.
     """
     cdef Found found
@@ -160,7 +160,7 @@ cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet toke
 
 cdef int encode_between(Encoder encoder, Work* w, ChangeRules rules, ElementTable table, int i, Levels* levels,
                         const u8* p, size_t start, size_t stop, size_t readable, size_t* total) except -1 nogil:
-    """Change p[start:stop], a stretch of level `i`, and encode what comes out."""
+    """Change p[start:stop], a segment of level `i`, and encode what comes out."""
     cdef ElementWalk x
     cdef const u8* out = p + start
     cdef size_t size = stop - start
@@ -185,14 +185,14 @@ cdef int encode_between(Encoder encoder, Work* w, ChangeRules rules, ElementTabl
                          total)
             levels.where[1] = PLACE_BEGIN
         else:
-            encode_stretch(encoder, w, out, readable, 0, size, total)
+            encode_segment(encoder, w, out, readable, 0, size, total)
     finally:
         element_walk_free(&x)
     return 0
 
 
 cdef size_t place_before(ElementTable table, const Levels* levels, size_t place) except? 0 nogil:
-    """Where in the text that is which is at `place` of what became of the stretch."""
+    """Where in the text that is which is at `place` of what became of the segment."""
     cdef ElementWalk x
     cdef Alignment rows
     cdef LevelMark beginning
@@ -209,7 +209,7 @@ cdef size_t place_before(ElementTable table, const Levels* levels, size_t place)
         alignment_free(&rows)
 
 
-cdef int encode_stretch(Encoder encoder, Work* w, const u8* p, size_t n, size_t begin, size_t stop,
+cdef int encode_segment(Encoder encoder, Work* w, const u8* p, size_t n, size_t begin, size_t stop,
                         size_t* total) except -1 nogil:
     """Encode p[begin:stop], which no pre-token leaves; p[:n] may be read.
 

@@ -82,7 +82,7 @@ cdef int encode_parts(Encoder encoder, Work* w, ChangeRules rules, Levels* level
         given = <GivenToken>part
         levels.next_flags = given.flags
         levels.is_before_word = tokens.words is not None and tokens.is_word_at(given.p, 0, given.size)
-        encode_stretch_of(encoder, w, rules, levels, p, n, total)
+        encode_segment_of(encoder, w, rules, levels, p, n, total)
         n = 0
         put_id(w, given.id, 0, 0)
         levels.where[0] = levels.where[1] = PLACE_BEGIN
@@ -91,11 +91,11 @@ cdef int encode_parts(Encoder encoder, Work* w, ChangeRules rules, Levels* level
             given.p, utf8_before(given.p, 0, given.size, given.size), given.size
         )
     levels.next_flags, levels.is_before_word = 0, False
-    encode_stretch_of(encoder, w, rules, levels, p, n, total)
+    encode_segment_of(encoder, w, rules, levels, p, n, total)
     return 0
 
 
-cdef int encode_stretch_of(Encoder encoder, Work* w, ChangeRules rules, Levels* levels, const u8* p, size_t n,
+cdef int encode_segment_of(Encoder encoder, Work* w, ChangeRules rules, Levels* levels, const u8* p, size_t n,
                            size_t* total) except -1:
     """Encode p[:n], what is between two given tokens; a few bytes more may be read."""
     if n >= RELEASE_FROM:

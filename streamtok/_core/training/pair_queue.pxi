@@ -24,7 +24,7 @@ cdef int new_table(Merging* m, u64 slots) except -1 nogil:
 
 
 cdef int reserve_pairs(Merging* m, u64 more) except -1 nogil:
-    """Room for `more` new pairs. Those that are done with are left behind on a move."""
+    """Room for `more` new pairs. Those that are done with are left out on a move."""
     cdef Pair* old = m.table
     cdef u64 old_mask = m.mask, i, live = 0, slots = m.mask + 1
     cdef Pair* record

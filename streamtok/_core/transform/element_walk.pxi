@@ -1,4 +1,4 @@
-"""Along a stretch, element by element, changing it.
+"""Along a segment, element by element, changing it.
 
 What is left is copied in long runs, and nothing is written before something changes: a text that is left
 costs a look at 64 bytes at a time.
@@ -243,11 +243,11 @@ cdef bint element_goes_on(ElementTable t, ElementWalk* w, CharKind kind) except 
 cdef inline size_t seek_element(ElementTable t, ElementWalk* w, size_t i) noexcept nogil:
     """The first byte from i on that may begin a character that is not inert."""
     cdef u64 mask
-    cdef size_t behind
+    cdef size_t past
     while True:
-        behind = i - w.mask_at
-        if behind < ST_TOGETHER:
-            mask = w.mask >> behind
+        past = i - w.mask_at
+        if past < ST_TOGETHER:
+            mask = w.mask >> past
             if mask:
                 return i + <size_t>st_lowest(mask)
             i = w.mask_at + ST_TOGETHER

@@ -14,7 +14,7 @@ cdef enum:
     SHORT_TEXT = 16             # bytes that are copied at once
     PAUSE_EVERY = 1 << 18       # bytes between two looks at signals
 
-    PLACE_BEGIN = 1         # where an element stands: it begins a stretch,
+    PLACE_BEGIN = 1         # where an element stands: it begins a segment,
     PLACE_FIRST = 2         # the first of its stream,
     PLACE_END = 4           # or it ends one
 
@@ -22,7 +22,7 @@ cdef enum:
     KIND_CHANGED = 2
     KIND_JOINS_ANY = 4      # to whatever is before it,
     KIND_HOLDS_ANY = 8      # or whatever is after it
-    KIND_EMPTY = 16         # it begins a stretch, and is nothing at some step
+    KIND_EMPTY = 16         # it begins a segment, and is nothing at some step
     KIND_LATER = 32         # something was left out before its text
     KIND_GONE = 64          # it is nothing at some step: what is before it may reach over it
 
@@ -146,7 +146,7 @@ cdef class ElementTable:
         return 0
 
     cdef int learn(self, u32 code) except -1 nogil:
-        """Ask the steps about a character in the middle of a stretch."""
+        """Ask the steps about a character in the middle of a segment."""
         cdef KindWord k
         cdef Element* e
         with gil:

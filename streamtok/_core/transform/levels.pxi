@@ -1,8 +1,8 @@
 """From the text of a stream to the text that the pattern cuts: added tokens, and steps between them.
 
-A *level* finds its tokens in its text, and changes the *stretches* between them. There is a second level
-where some tokens are found in changed text: it takes the stretches of the first one. What comes out goes
-to a `Sink`: text of stretches, and tokens between them.
+A *level* finds its tokens in its text, and changes the *segments* between them. There is a second level
+where some tokens are found in changed text: it takes the segments of the first one. What comes out goes
+to a `Sink`: text of segments, and tokens between them.
 
 Of the tokens that begin leftmost, the one that the matcher prefers is taken, and the search goes on after
 it. One with `single_word` is passed over where it touches a word. `lstrip` and `rstrip` let a token take
@@ -159,7 +159,7 @@ cdef class Sink:
     """What takes the text that comes out."""
 
     cdef int put_text(self, const u8* p, size_t n, bint ends) except -1:
-        """Text of a stretch. ends: the stretch does."""
+        """Text of a segment. ends: the segment does."""
         raise NotImplementedError
 
     cdef int put_token(self, u32 id, size_t size) except -1:
@@ -207,7 +207,7 @@ cdef class Changer:
             memset(&level.mark, 0, sizeof(LevelMark))
             level.mark.where = PLACE_BEGIN | PLACE_FIRST
             level.rows.n = 0
-            level.rows.stretch = NO_ROW
+            level.rows.segment = NO_ROW
             if level.capacity > SHRINK_FROM:
                 free(level.bytes)
                 level.bytes, level.capacity = NULL, 0
@@ -231,7 +231,7 @@ cdef class Changer:
                 memcpy(to.rows.rows, level.rows.rows, level.rows.n * sizeof(Row))
             to.capacity, to.mark = size, level.mark
             to.rows.n, to.rows.room = level.rows.n, level.rows.n + 1
-            to.rows.stretch, to.rows.last_size = level.rows.stretch, level.rows.last_size
+            to.rows.segment, to.rows.last_size = level.rows.segment, level.rows.last_size
         return twin
 
     cdef void begin_draft(self) noexcept:
@@ -249,7 +249,7 @@ cdef class Changer:
         for i in range(2):
             level = &self.levels[i]
             level.rows.n = level.mark.n_rows
-            level.rows.stretch, level.rows.last_size = level.mark.stretch, level.mark.last_size
+            level.rows.segment, level.rows.last_size = level.mark.segment, level.mark.last_size
             if level.rows.n:
                 level.rows.rows[level.rows.n - 1] = level.mark.last_row
 
@@ -272,13 +272,13 @@ cdef class Changer:
                 if m.walked:
                     m.walked -= m.begin
                 m.begin = 0
-            m.n_rows, m.stretch, m.last_size = level.rows.n, level.rows.stretch, level.rows.last_size
+            m.n_rows, m.segment, m.last_size = level.rows.n, level.rows.segment, level.rows.last_size
             if level.rows.n:
                 m.last_row = level.rows.rows[level.rows.n - 1]
             level.mark = m[0]
 
     def back(self, spans, bint final):
-        """(how many are certain, int64 [n, 2]): where in the source the stretches of the text that came out
+        """(how many are certain, int64 [n, 2]): where in the source the segments of the text that came out
         are. spans: int64 [n, 2], in bytes. Until `forget`, all of them are known that came out of calls for
         places.
         """
@@ -299,7 +299,7 @@ cdef class Changer:
 
     def forget(self, u64 place):
         """int: where the source of what begins at `place` of the text that came out begins, with what was
-        removed at the beginning of the stretch that is open. Rows before that are forgotten.
+        removed at the beginning of the segment that is open. Rows before that are forgotten.
         """
         cdef int i
         cdef Level* level
@@ -308,7 +308,7 @@ cdef class Changer:
             level = &self.levels[i]
             end = rows_end(&level.rows, &level.mark)
             place = min(place, end)
-            if place == end and level.rows.stretch == ROW_WITHOUT_TEXT:
+            if place == end and level.rows.segment == ROW_WITHOUT_TEXT:
                 end = level.rows.rows[level.rows.n - 1].before
             else:
                 end = 0
@@ -333,7 +333,7 @@ cdef class Changer:
             m = &level.mark
             parts.append(LEVEL.pack(
                 m.size - m.begin, m.searched - m.begin, m.where, m.after_word, m.takes_blanks,
-                m.stretch, m.last_size, level.rows.n, m.begins_now, m.begins_before,
+                m.segment, m.last_size, level.rows.n, m.begins_now, m.begins_before,
             ))
             if m.size > m.begin:
                 parts.append(level.bytes[m.begin:m.size])
@@ -362,10 +362,10 @@ cdef class Changer:
         for i in range(c.n_levels):
             level = &c.levels[i]
             m = &level.mark
-            (size, m.searched, m.where, m.after_word, m.takes_blanks, m.stretch, m.last_size, n_rows,
+            (size, m.searched, m.where, m.after_word, m.takes_blanks, m.segment, m.last_size, n_rows,
              m.begins_now, m.begins_before) = unpack(LEVEL, state, &at)
             if (m.searched > size or m.where not in (0, PLACE_BEGIN, PLACE_BEGIN | PLACE_FIRST)
-                    or m.stretch > ROWS_WITH_TEXT or (m.begins_now | m.begins_before) >> 62):
+                    or m.segment > ROWS_WITH_TEXT or (m.begins_now | m.begins_before) >> 62):
                 raise damaged("positions are beyond its bytes, or not in order")
             waits = cut(state, &at, size)
             if self.errors != "surrogateescape":
@@ -380,7 +380,7 @@ cdef class Changer:
                     raise damaged("its rows are too long")
                 alignment_push(&level.rows, now, before_it)
             check_rows(&level.rows, m)
-            level.rows.stretch, level.rows.last_size = m.stretch, m.last_size
+            level.rows.segment, level.rows.last_size = m.segment, m.last_size
             m.n_rows = level.rows.n
             if level.rows.n:
                 m.last_row = level.rows.rows[level.rows.n - 1]
@@ -417,7 +417,7 @@ cdef class Changer:
 
 cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) except -1:
     """Take p[:n] into level `i`, and pass on what is certain. ends: nothing more comes (in level 1: of the
-    stretch).
+    segment).
     """
     cdef Level* level = &c.levels[i]
     cdef LevelMark* m = &c.draft[i]
@@ -427,7 +427,7 @@ cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink
         memcpy(level.bytes + m.size, p, n)
     m.size += n
     find_tokens(c, i, ends, None, sink)
-    if ends:                # what comes next is another stretch, or another text
+    if ends:                # what comes next is another segment, or another text
         m.begin = m.size
         m.searched = m.size
         m.after_word = m.takes_blanks = False
@@ -483,7 +483,7 @@ cdef int find_tokens(Changer c, int i, bint ends, GivenToken given, Sink sink) e
         else:
             if flags & LSTRIP:
                 at = blanks_begin(p, start, at, size)
-            change_stretch(c, i, start, at, True, sink)
+            change_segment(c, i, start, at, True, sink)
             end_with_token(c, i, tokens.matcher.ids[found.which], stop - at, sink)
         start = search_from = stop
         m.takes_blanks = flags & RSTRIP != 0
@@ -494,7 +494,7 @@ cdef int find_tokens(Changer c, int i, bint ends, GivenToken given, Sink sink) e
     sure = at
     if tokens.wants_blanks and not ends and not m.takes_blanks:
         sure = blanks_begin(p, start, at, size)
-    start += change_stretch(c, i, start, sure, ends, sink)
+    start += change_segment(c, i, start, sure, ends, sink)
     if tokens.words is not None and start > m.begin:
         m.after_word = tokens.is_word_at(p, utf8_before(p, m.begin, start, size), size)
     m.begin, m.searched = start, at
@@ -508,7 +508,7 @@ cdef int put_given(Changer c, int i, size_t start, GivenToken given, Sink sink) 
     cdef size_t stop = m.size
     if given.level > i:                 # to this level, it is text
         m.takes_blanks = False
-        if start < stop and change_stretch(c, i, start, stop, False, sink) != stop - start:
+        if start < stop and change_segment(c, i, start, stop, False, sink) != stop - start:
             raise AssertionError("text waits before a given token of the second level")
         alignment_add_same(&level.rows, given.p, given.size)
         m.where = 0
@@ -516,7 +516,7 @@ cdef int put_given(Changer c, int i, size_t start, GivenToken given, Sink sink) 
     if not m.takes_blanks:
         if given.flags & LSTRIP:
             stop = blanks_begin(level.bytes, start, stop, m.size)
-        change_stretch(c, i, start, stop, True, sink)
+        change_segment(c, i, start, stop, True, sink)
     end_with_token(c, i, given.id, m.size - stop + given.size, sink)
     m.takes_blanks = given.flags & RSTRIP != 0
     return 0
@@ -548,17 +548,17 @@ cdef int put_blanks(Changer c, int i, size_t size, Sink sink) except -1:
 
 
 cdef int end_with_token(Changer c, int i, u32 id, size_t size, Sink sink) except -1:
-    """Pass on a token of level i, which has ended its stretch."""
+    """Pass on a token of level i, which has ended its segment."""
     cdef int k
-    for k in range(i, c.n_levels):      # in the levels before, the stretch goes on
+    for k in range(i, c.n_levels):      # in the levels before, the segment goes on
         c.draft[k].where = PLACE_BEGIN
         alignment_add_token(&c.levels[k].rows, size)
     sink.put_token(id, size)
     return 0
 
 
-cdef size_t change_stretch(Changer c, int i, size_t start, size_t stop, bint ends, Sink sink) except? 0:
-    """Change the bytes start:stop of a stretch, and pass on what is certain: how many were taken in."""
+cdef size_t change_segment(Changer c, int i, size_t start, size_t stop, bint ends, Sink sink) except? 0:
+    """Change the bytes start:stop of a segment, and pass on what is certain: how many were taken in."""
     cdef Level* level = &c.levels[i]
     cdef LevelMark* m = &c.draft[i]
     cdef ElementTable table = c.table_of(i)
@@ -691,7 +691,7 @@ cdef void seek_row(RowCursor* c, u64 place) noexcept nogil:
 
 
 cdef void spans_back(const Alignment* a, const LevelMark* m, i64* spans, size_t n) noexcept nogil:
-    """Of n stretches of the text that came out of a level (start, end), what they were before."""
+    """Of n segments of the text that came out of a level (start, end), what they were before."""
     cdef RowCursor starts
     cdef RowCursor ends
     cdef size_t i
@@ -715,15 +715,15 @@ cdef void spans_back(const Alignment* a, const LevelMark* m, i64* spans, size_t 
 
 
 cdef u64 certain_end(Changer c, int i) noexcept:
-    """Up to where the ends of stretches of the text that came out of a level are certain: what is removed
+    """Up to where the ends of segments of the text that came out of a level are certain: what is removed
     next may go with the last character, and spaces with the last token.
     """
     cdef const Alignment* a = &c.levels[i].rows
     cdef const LevelMark* m = &c.levels[i].mark
     cdef u64 end = rows_end(a, m)
-    if a.n and a.stretch == ROWS_WITH_TEXT and c.table_of(i) is not None:
+    if a.n and a.segment == ROWS_WITH_TEXT and c.table_of(i) is not None:
         return end - (a.last_size if a.rows[a.n - 1].before == SAME else a.rows[a.n - 1].now)
-    if a.n and a.stretch == NO_ROW and m.takes_blanks:
+    if a.n and a.segment == NO_ROW and m.takes_blanks:
         return end - a.rows[a.n - 1].now
     return end
 
@@ -765,7 +765,7 @@ cdef int check_utf8(bytes data) except -1:
 
 
 cdef int check_rows(const Alignment* a, const LevelMark* m) except -1:
-    """StateError unless the rows may be those of an open stretch as the mark says."""
+    """StateError unless the rows may be those of an open segment as the mark says."""
     cdef const Row* last
     cdef u64 total = 0
     cdef size_t i
@@ -773,14 +773,14 @@ cdef int check_rows(const Alignment* a, const LevelMark* m) except -1:
         total |= a.rows[i].now | (0 if a.rows[i].before == SAME else a.rows[i].before)
     if total and a.n and (total << 1) > (<u64>1 << 62) // a.n:
         raise damaged("its rows are too long")
-    if m.takes_blanks and (m.stretch != NO_ROW or a.n and a.rows[a.n - 1].before == SAME):
+    if m.takes_blanks and (m.segment != NO_ROW or a.n and a.rows[a.n - 1].before == SAME):
         raise damaged("a token takes blanks after text")
-    if m.stretch == NO_ROW:
+    if m.segment == NO_ROW:
         return 0
     if a.n == 0:
         raise damaged("its rows are missing")
     last = &a.rows[a.n - 1]
-    if (last.now == 0) != (m.stretch == ROW_WITHOUT_TEXT):
+    if (last.now == 0) != (m.segment == ROW_WITHOUT_TEXT):
         raise damaged("its rows are not in order")
     if last.before == SAME and not (1 <= m.last_size <= 4 and m.last_size <= last.now):
         raise damaged("its last character is longer than its row")

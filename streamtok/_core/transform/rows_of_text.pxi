@@ -1,10 +1,10 @@
 """Which bytes of a changed text stand for which bytes of the text before.
 
-No row of a stretch that is left with text has an empty side: what was removed belongs to the character
-before it (at the beginning of the stretch, to the one after it), and what was put in, to the one after it.
+No row of a segment that is left with text has an empty side: what was removed belongs to the character
+before it (at the beginning of the segment, to the one after it), and what was put in, to the one after it.
 """
 
-cdef enum StretchRows:      # what the rows have of the stretch that is open
+cdef enum SegmentRows:      # what the rows have of the segment that is open
     NO_ROW
     ROW_WITHOUT_TEXT        # one, of what was removed at its beginning
     ROWS_WITH_TEXT
@@ -32,32 +32,32 @@ cdef int alignment_add_same(Alignment* a, const u8* p, size_t size) except -1 no
     if size == 0:
         return 0
     last_size = <u8>(size - utf8_before(p, 0, size, size))
-    if a.stretch == ROW_WITHOUT_TEXT:       # what was removed goes with the first character
+    if a.segment == ROW_WITHOUT_TEXT:       # what was removed goes with the first character
         utf8_at(p, 0, size, &first)
         last = &a.rows[a.n - 1]
         last.now = first
         last.before += first
         size -= first
-    elif a.stretch == ROWS_WITH_TEXT and a.rows[a.n - 1].before == SAME:
+    elif a.segment == ROWS_WITH_TEXT and a.rows[a.n - 1].before == SAME:
         a.rows[a.n - 1].now += size
         size = 0
-    a.stretch, a.last_size = ROWS_WITH_TEXT, last_size
+    a.segment, a.last_size = ROWS_WITH_TEXT, last_size
     return alignment_push(a, size, SAME) if size else 0
 
 
 cdef int alignment_add(Alignment* a, u64 now, u64 before) except -1 nogil:
     """Add a piece that changed."""
-    cdef Row* last = &a.rows[a.n - 1] if a.stretch != NO_ROW else NULL
+    cdef Row* last = &a.rows[a.n - 1] if a.segment != NO_ROW else NULL
     if now != 0:
-        if a.stretch != ROW_WITHOUT_TEXT:
-            a.stretch = ROWS_WITH_TEXT
+        if a.segment != ROW_WITHOUT_TEXT:
+            a.segment = ROWS_WITH_TEXT
             return alignment_push(a, now, before)
-        a.stretch = ROWS_WITH_TEXT
+        a.segment = ROWS_WITH_TEXT
         last.now = now
         last.before += before
         return 0
-    if a.stretch == NO_ROW:
-        a.stretch = ROW_WITHOUT_TEXT
+    if a.segment == NO_ROW:
+        a.segment = ROW_WITHOUT_TEXT
         return alignment_push(a, 0, before)
     if last.before != SAME:
         last.before += before
@@ -70,6 +70,6 @@ cdef int alignment_add(Alignment* a, u64 now, u64 before) except -1 nogil:
 
 
 cdef int alignment_add_token(Alignment* a, u64 size) except -1 nogil:
-    """Add a token, which ends a stretch."""
-    a.stretch = NO_ROW
+    """Add a token, which ends a segment."""
+    a.segment = NO_ROW
     return alignment_push(a, size, size)
