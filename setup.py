@@ -44,7 +44,11 @@ DIRECTIVES = {
 }
 
 # No debug information: it doubles what the C compiler has to do. Sanitisers ask for it below.
-compile_args = [] if sys.platform == "win32" else ["-O3", "-fno-strict-aliasing", "-g0"]
+# Functions begin at cache lines: or else a change of one function makes calls of another, of a text
+# of eleven letters, up to 12 % slower.
+compile_args = ["-O3", "-falign-functions=64", "-fno-strict-aliasing", "-g0"]
+if sys.platform == "win32":
+    compile_args = []
 link_args = ["-Wl,-s"] if sys.platform == "linux" else []
 macros = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
 if os.environ.get("STREAMTOK_TESTING"):  # with allocations that fail on request, for gcc and clang
