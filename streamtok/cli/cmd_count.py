@@ -19,7 +19,7 @@ from ..jobs.documents import DocumentEncoder
 from ..jobs.rows import Totals
 from ..jobs.sources.inputs import Input
 from ..jobs.sources.reading import LiveReading
-from ..jobs.sources.records import Places
+from ..jobs.sources.records import Positions
 from ..jobs.sources.splitters import Part
 from . import encoding_options, open_inputs, options
 from .messages import (
@@ -124,9 +124,9 @@ class _Live:
         self._documents = 0
         self._before = 0  # tokens of the documents that have ended
 
-    def add(self, encoder: DocumentEncoder, parts: list[Part], places: Places) -> None:
+    def add(self, encoder: DocumentEncoder, parts: list[Part], positions: Positions) -> None:
         """Count the parts. Raises what the encoder raises."""
-        ids, ends = encoder.encode(parts, places)
+        ids, ends = encoder.encode(parts, positions)
         if self._args.each:
             for end in ends.tolist():
                 self._documents += 1
@@ -152,17 +152,17 @@ def _count(
         try:
             with show_bar(False, "counting", opened.size, "B") as advance:
                 for parts in opened.groups(None, False):
-                    live.add(encoder, parts, opened.places)
+                    live.add(encoder, parts, opened.positions)
                     if not has_lines:
                         advance(opened.read, opened.size or 0, f"{live.tokens:,} tokens")
         except Signals.Paused as stop:
             with contextlib.suppress(UnicodeDecodeError):  # it stopped inside a character
-                live.add(encoder, opened.stop(), opened.places)
+                live.add(encoder, opened.stop(), opened.positions)
             return stop
         totals.documents = encoder.documents
         totals.check_skipped()
     except (UnicodeDecodeError, RuntimeError, ValueError) as error:
-        raise open_inputs.explain(error, encoder.failed_place or opened.name) from None
+        raise open_inputs.explain(error, encoder.failed_position or opened.name) from None
     if totals.skipped:
         say(f"{opened.name}: {totals.skipped:,} skipped ({totals.reasons})")
     return None

@@ -22,7 +22,7 @@ class Misused(Refused):
 
 
 def is_terminal(file: TextIO | None) -> bool:
-    """Whether `file` is a terminal. None stands for a closed descriptor."""
+    """Whether `file` is a terminal. None is a closed descriptor."""
     return file is not None and file.isatty()
 
 

@@ -30,7 +30,7 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add the subcommand `name`, described by `text`. `function` returns its exit code.
 
-    examples: command lines for the end of its help, in which "@" stands for the command.
+    examples: command lines for the end of its help, in which "@" is replaced by the command.
     """
     lines = "".join(f"  {one.replace('@', f'streamtok {name}', 1)}\n" for one in examples)
     made: argparse.ArgumentParser = subparsers.add_parser(

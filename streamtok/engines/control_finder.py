@@ -30,7 +30,7 @@ _Part = Any  # of what the core is given: str, bytes, a GivenToken, or None for 
 
 
 class Run(NamedTuple):
-    """A run of control that may go on. Places are in `data`."""
+    """A run of control that may go on. Positions are in `data`."""
 
     data: bytes = b""  # what is held, after the few bytes of the run before it
     held: int = 0  # where what may begin a token begins,

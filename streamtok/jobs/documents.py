@@ -27,7 +27,7 @@ from .._core.encode import (
 from ..chunker import StreamEncoder
 from ..errors import DisallowedSpecialError, PendingLimitExceeded, StreamtokError
 from .ordered_pool import OrderedPool
-from .sources.records import Places
+from .sources.records import Positions
 from .sources.splitters import Documents
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ Result: TypeAlias = "Encoded | Callable[[], Encoded]"
 """What a task gives; a function for text that it could not encode: a stream encodes it in order."""
 
 
-_NOWHERE = Places(lambda number: "")
+_NOWHERE = Positions(lambda number: "")
 
 
 class DocumentEncoder:
@@ -90,7 +90,7 @@ class DocumentEncoder:
         self._frame = _first(self._before), _first(self._after)
         self._skip_empty = skip_empty
         # Each task belongs to a document of a group, or if that is None to several.
-        self._pool: OrderedPool[Result, tuple[Places, int | None]]
+        self._pool: OrderedPool[Result, tuple[Positions, int | None]]
         self._pool = OrderedPool(num_threads)
         encoding = stream.encoding
         self._encoder = encoding.definition.encoder
@@ -101,25 +101,27 @@ class DocumentEncoder:
         self._takes_whole = has_simple_frame and texts.is_direct and conversations is None
         self._rules = encoding.definition.engine.rules(self._matcher)
         self._cuts = texts.cuts if has_simple_frame else None
-        self._places = _NOWHERE  # of the documents of the parts that were added together
+        self._positions = _NOWHERE  # of the documents of the parts that were added together
         self._index = 0  # of the next document, or the open one, among them
         self._refused: int | None = None  # the document that a task of several cannot encode
         self.is_open = False  # inside a document that has some text already
         self.documents = 0  # taken so far
         self.bytes = 0  # taken so far
-        self.failed_place: str | None = None  # of the document that could not be encoded
+        self.failed_position: str | None = None  # of the document that could not be encoded
 
     def release(self) -> None:
         """Free the caches and end all threads. Encoding can continue, more slowly at first."""
         self._pool.close()
         self._encoder.release()
 
-    def encode(self, parts: Sequence[Part], places: Places = _NOWHERE) -> tuple[IdArray, EndArray]:
+    def encode(
+        self, parts: Sequence[Part], positions: Positions = _NOWHERE
+    ) -> tuple[IdArray, EndArray]:
         """Encode the parts; return uint32 ids, and the int64 positions in them where documents end.
 
         Raises what StreamEncoder.encode raises, with offsets in the document.
         """
-        self.add(parts, places)
+        self.add(parts, positions)
         found: list[IdArray] = []
         ends: list[EndArray] = []
         size = 0
@@ -143,12 +145,12 @@ class DocumentEncoder:
         n = self._pool.num_threads
         return self._pool.is_first_done or len(self._pool) > (_AHEAD * n if n > 1 else 2)
 
-    def add(self, parts: Sequence[Part], places: Places = _NOWHERE) -> None:
-        """Begin to encode the parts; `take` returns their ids. places: for `failed_place`.
+    def add(self, parts: Sequence[Part], positions: Positions = _NOWHERE) -> None:
+        """Begin to encode the parts; `take` returns their ids. positions: for `failed_position`.
 
         Raises what StreamEncoder.encode raises. Results of earlier parts can still be taken.
         """
-        self._places = places
+        self._positions = positions
         self._index = first = 0
         whole: list[str | bytes] = []
         size = 0
@@ -200,21 +202,21 @@ class DocumentEncoder:
                 return self._encode_list(documents.texts(), first)
             return Encoded(*found, size)
 
-        self._pool.add(work, (self._places, None))
+        self._pool.add(work, (self._positions, None))
 
     def take(self) -> Encoded:
         """Wait for the next result and return it. `documents` and `bytes` count what was taken.
 
-        Raises what StreamEncoder.encode raises; `failed_place` then names the document.
+        Raises what StreamEncoder.encode raises; `failed_position` then names the document.
         """
-        places, index = self._pool.owner
+        positions, index = self._pool.owner
         try:
             found = self._pool.take()
             if not isinstance(found, Encoded):
                 found = found()
         except Exception:
             index = self._refused if index is None else index
-            self.failed_place = None if index is None else places.name(index)
+            self.failed_position = None if index is None else positions.name(index)
             raise
         self.documents += len(found.ends)
         self.bytes += found.bytes
@@ -223,7 +225,7 @@ class DocumentEncoder:
     def _add_whole(self, texts: list[str | bytes], first: int) -> None:
         """Submit whole documents as one task. first: the number of the first one."""
         if texts:
-            self._pool.add(lambda: self._encode_list(texts, first), (self._places, None))
+            self._pool.add(lambda: self._encode_list(texts, first), (self._positions, None))
 
     def _encode_list(self, texts: list[Any], first: int) -> Result:
         kept = [one for one in texts if one] if self._skip_empty else texts
@@ -261,7 +263,7 @@ class DocumentEncoder:
             else:
                 self._encode_conversation(text, self._conversations)
         except Exception:
-            self.failed_place = self._places.name(self._index)
+            self.failed_position = self._positions.name(self._index)
             raise
         self._index += is_end
 
@@ -273,7 +275,7 @@ class DocumentEncoder:
         ids = np.concatenate([self._before, ids, self._after])
         frame = bytes(len(self._before)), bytes(len(self._after))
         found = Encoded(ids, _end(ids), utf8_size(text), mask.tobytes().join(frame))
-        self._pool.add_done(found, (self._places, self._index))
+        self._pool.add_done(found, (self._positions, self._index))
 
     def _encode_part(self, text: str | bytes, is_end: bool) -> None:
         if not self.is_open and not text and (self._skip_empty or not is_end):
@@ -321,7 +323,7 @@ class DocumentEncoder:
                 return lambda: self._encode_segment(text, offset)
             return Encoded(ids, _NO_END, len(view))
 
-        self._pool.add(work, (self._places, self._index))
+        self._pool.add(work, (self._positions, self._index))
 
     def _encode_segment(self, text: bytes, offset: int) -> Encoded:
         stream = self._stream.twin()
@@ -329,7 +331,7 @@ class DocumentEncoder:
         return Encoded(stream.encode_to_numpy(text, True), _NO_END, len(text))
 
     def _add_ids(self, ids: IdArray, ends: EndArray = _NO_END, size: int = 0) -> None:
-        self._pool.add_done(Encoded(ids, ends, size), (self._places, self._index))
+        self._pool.add_done(Encoded(ids, ends, size), (self._positions, self._index))
 
     def begin(self) -> None:
         """What comes next begins a document, whatever came before. Take all results first."""

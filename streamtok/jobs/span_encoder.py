@@ -134,7 +134,7 @@ class SpanEncoder:
     @property
     def place(self) -> str:
         """The document that could not be encoded, or the input that is being read, for errors."""
-        failed = self._encoder.failed_place
+        failed = self._encoder.failed_position
         if failed is not None:
             return failed
         return self._input.name if self._input is not None else ""
@@ -231,7 +231,7 @@ class SpanEncoder:
         """Submit the parts for encoding, and give results that are due."""
         if parts:
             try:
-                self._encoder.add(parts, one.places)
+                self._encoder.add(parts, one.positions)
             except Exception:
                 yield from self._drain()  # as in `_next`
                 raise

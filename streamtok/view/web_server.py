@@ -39,7 +39,7 @@ class _Connection(H11Protocol):
     max_connections: int
     idle_timeout: float
     max_lifetime: float
-    waits_since: float | None = None  # for a request; None: one is being answered
+    idle_since: float | None = None  # for a request; None: one is being answered
     _timer: asyncio.TimerHandle | None = None
     _has_answered = False
     _unsent = 0  # bytes, at the last tick
@@ -47,24 +47,24 @@ class _Connection(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._opened = self.waits_since = self.loop.time()
+        self._opened = self.idle_since = self.loop.time()
         self._period = min(HEAD_TIMEOUT, self.idle_timeout, self.max_lifetime) / _TICKS
         self._tick()
         if len(self.connections) > self.max_connections:
             known = [one for one in self.connections if isinstance(one, _Connection)]
-            waiting = [(one.waits_since, id(one), one) for one in known if one.waits_since]
+            waiting = [(one.idle_since, id(one), one) for one in known if one.idle_since]
             min(waiting)[2].drop()  # this one waits, too
 
     def data_received(self, data: bytes) -> None:
-        has_begun = self.waits_since is not None and bool(self.conn.trailing_data[0])
+        has_begun = self.idle_since is not None and bool(self.conn.trailing_data[0])
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
-            self.waits_since = None
-        elif self.waits_since is not None and not has_begun and self._has_answered:
-            self.waits_since = self.loop.time()  # the head must follow in HEAD_TIMEOUT
+            self.idle_since = None
+        elif self.idle_since is not None and not has_begun and self._has_answered:
+            self.idle_since = self.loop.time()  # the head must follow in HEAD_TIMEOUT
 
     def on_response_complete(self) -> None:
-        self.waits_since = self.loop.time()
+        self.idle_since = self.loop.time()
         self._has_answered = True
         super().on_response_complete()
 
@@ -94,11 +94,11 @@ class _Connection(H11Protocol):
             return True
         if self._unsent:
             return now - self._read_at >= self.idle_timeout
-        if self.waits_since is None:
+        if self.idle_since is None:
             return False  # the application limits the time of a body
         is_between = self._has_answered and not self.conn.trailing_data[0]
         limit = self.idle_timeout if is_between else HEAD_TIMEOUT
-        return now - self.waits_since >= limit
+        return now - self.idle_since >= limit
 
 
 def _checked(app: Application) -> Application:

@@ -55,7 +55,7 @@ def add_all(encoder: DocumentEncoder, splitter: Delimited, data: bytes, size: in
     """As the pipeline does it: what came before an error is taken before the error is raised."""
     for at in range(0, len(data), size):
         try:
-            encoder.add(splitter.split(data[at : at + size]), splitter.places)
+            encoder.add(splitter.split(data[at : at + size]), splitter.positions)
         except ValueError:
             take_all(encoder)
             raise
@@ -84,5 +84,5 @@ def test_errors_say_which_document_and_where(threads: int, size: int) -> None:
         if isinstance(caught.value, UnicodeDecodeError):
             assert caught.value.start == 5
         assert encoder.documents == 700
-        assert encoder.failed_place == "this one line 701"
+        assert encoder.failed_position == "this one line 701"
         encoder.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from typing import Any
 
@@ -30,7 +31,11 @@ GENERATION = """\
     {%- endif %}
     {{- '\\n' }}
 {%- endfor %}"""
-MODEL = small_model(GENERATION, TOKENS[CHATML])
+
+
+@functools.cache
+def generation() -> Model:
+    return small_model(GENERATION, TOKENS[CHATML])
 
 
 def masked(model: Model, messages: list[dict[str, Any]]) -> tuple[list[int], list[int]]:
@@ -73,10 +78,10 @@ def test_the_masks_of_transformers_where_the_template_has_generation_blocks() ->
     rng = random.Random(1)
     for _ in range(100):
         messages = conversation(rng, HARMLESS)
-        wanted = MODEL.tokenizer.apply_chat_template(
+        wanted = generation().tokenizer.apply_chat_template(
             messages, return_dict=True, return_assistant_tokens_mask=True
         )
-        assert masked(MODEL, messages) == (wanted["input_ids"], wanted["assistant_masks"])
+        assert masked(generation(), messages) == (wanted["input_ids"], wanted["assistant_masks"])
 
 
 @pytest.mark.parametrize("source", [GENERATION, CHATML, MACROS])
@@ -121,7 +126,7 @@ def test_contents_and_the_token_that_ends_them() -> None:
 
 def test_a_template_in_which_contents_are_lost() -> None:
     source = "{% for m in messages %}{{ '%s</s>' % (m.content,) }}{% endfor %}"
-    template = ChatTemplate(source, MODEL.encoding)
+    template = ChatTemplate(source, generation().encoding)
     template.conversation([{"role": "user", "content": "Tea"}], {})
     with pytest.raises(ValueError, match=r"expected \{% generation %\}"):
         template.conversation([{"role": "assistant", "content": "Tea"}], {})

@@ -15,10 +15,10 @@ from streamtok.cli.main import main
 from streamtok.jobs import documents
 from streamtok.jobs.documents import DocumentEncoder
 from streamtok.jobs.ordered_pool import OrderedPool
-from streamtok.jobs.sources.records import Places
+from streamtok.jobs.sources.records import Positions
 
 CL100K = streamtok.get_encoding("cl100k_base")
-NAMED = Places("this one {}".format)
+NAMED = Positions("this one {}".format)
 THREADS = [1, 2, 4]
 
 
@@ -62,7 +62,7 @@ def test_errors_say_where_whoever_meets_them(threads, group):
             add_all(encoder, [data[at : at + group] for at in range(0, len(data), group)])
         if isinstance(caught.value, UnicodeDecodeError):
             assert caught.value.start == place
-        assert encoder.failed_place == "this one 1"
+        assert encoder.failed_position == "this one 1"
         assert encoder.documents == 2
         encoder.release()
 
@@ -81,7 +81,7 @@ def test_an_odd_document_among_others(threads):
     with pytest.raises(ValueError, match="endoftext"):
         take_all(encoder)
     assert encoder.documents == 26
-    assert encoder.failed_place == "this one 14"
+    assert encoder.failed_position == "this one 14"
     encoder.release()
 
 

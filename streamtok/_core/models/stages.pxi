@@ -254,7 +254,7 @@ cdef int write_symbols(const Symbols* y, Work* w, size_t at, size_t n, bint is_b
     cdef size_t i = at, end = at + n, size
     cdef u32 node, number
     cdef bint is_first, is_last
-    cdef bint has_bytes, waits = False      # an unknown symbol does, in case it goes on
+    cdef bint has_bytes, is_pending = False      # an unknown symbol does, in case it goes on
     cdef Origin origin, waiting
     while i < end:
         look_at_staged(w, i)
@@ -262,7 +262,7 @@ cdef int write_symbols(const Symbols* y, Work* w, size_t at, size_t n, bint is_b
         origin.start, origin.end = s.origins[i].start, s.origins[i + size - 1].end
         is_first, is_last = i == at and not is_begun, i + size == end
         if is_last and not ends and y.suffix_size:
-            s.left_from = waiting.start if waits else origin.start
+            s.left_from = waiting.start if is_pending else origin.start
             return 0
         is_last = is_last and ends
         node = node_after(&y.names, ROOT if is_first else y.inside, s.bytes + i, size)
@@ -273,9 +273,9 @@ cdef int write_symbols(const Symbols* y, Work* w, size_t at, size_t n, bint is_b
             (is_first or are_symbols(y, y.prefix, y.prefix_size)) and are_symbols(y, s.bytes + i, size)
             and (not is_last or are_symbols(y, y.suffix, y.suffix_size)))
         # Before a character that becomes its bytes it goes on waiting, as in tokenizers.
-        if waits and not has_bytes and (number != NONE or (not y.fuses and y.unknown != NONE)):
+        if is_pending and not has_bytes and (number != NONE or (not y.fuses and y.unknown != NONE)):
             put_symbol(s, y.unknown, waiting)
-            waits = False
+            is_pending = False
         if number != NONE:
             put_symbol(s, number, origin)
         elif has_bytes:
@@ -285,14 +285,14 @@ cdef int write_symbols(const Symbols* y, Work* w, size_t at, size_t n, bint is_b
             if is_last:
                 put_bytes(y, s, y.suffix, y.suffix_size, origin)
         elif y.unknown != NONE:
-            if not waits:
+            if not is_pending:
                 waiting = origin
             waiting.end = origin.end
-            waits = True
+            is_pending = True
         i += size
-    if waits and ends:
+    if is_pending and ends:
         put_symbol(s, y.unknown, waiting)
-    elif waits:
+    elif is_pending:
         s.left_from = waiting.start
     return 0
 

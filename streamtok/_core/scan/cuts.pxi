@@ -32,7 +32,7 @@ cdef class Cuts:
              bint from_end=False):
         """int: the first place in start:stop where `text` may be cut, or the last; none: -1.
 
-        Places are bytes, or characters of a str. 0 and len(text) are none.
+        Positions are bytes, or characters of a str. 0 and len(text) are none.
         """
         cdef Source s
         cdef Watch watch

@@ -6,7 +6,7 @@ and the last of them, so that both neighbours of a token are found from its ends
 list. A slot also has how often its pre-token was seen.
 
 **Pairs.** A hash table of 32-byte records: how often the pair occurs, and where, as a run of slots
-in an array that is only appended to. Places are never removed; a look at the slots tells whether
+in an array that is only appended to. Positions are never removed; a look at the slots tells whether
 the pair is still there. A new pair always has the new token in it, so all its places come up
 during one merge; and no count ever grows afterwards. Hence:
 

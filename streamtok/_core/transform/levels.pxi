@@ -367,12 +367,12 @@ cdef class Changer:
             if (m.searched > size or m.where not in (0, PLACE_BEGIN, PLACE_BEGIN | PLACE_FIRST)
                     or m.segment > ROWS_WITH_TEXT or (m.begins_now | m.begins_before) >> 62):
                 raise damaged("positions are beyond its bytes, or not in order")
-            waits = cut(state, &at, size)
+            pending = cut(state, &at, size)
             if self.errors != "surrogateescape":
-                check_utf8(waits)
+                check_utf8(pending)
             level.bytes = <u8*>memory_for(size + SLACK, 1, b"bytes of the stream")
             level.capacity = size + SLACK
-            memcpy(level.bytes, <const u8*>waits, size)
+            memcpy(level.bytes, <const u8*>pending, size)
             m.size = size
             for k in range(n_rows):
                 now, before_it = unpack(ROW, state, &at)

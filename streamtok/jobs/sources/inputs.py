@@ -29,7 +29,7 @@ from .fingerprint import FileWatch
 from .follow import Follower
 from .parquet_texts import ParquetTexts
 from .reading import Reading
-from .records import OnBad, Places
+from .records import OnBad, Positions
 from .splitters import Part, Splitter, Start, together
 from .unit_ends import CleanCuts, Divider
 
@@ -57,7 +57,7 @@ class Input(ABC):
 
     @property
     @abstractmethod
-    def places(self) -> Places:
+    def positions(self) -> Positions:
         """Which records the documents of the last group are."""
 
     @property
@@ -149,10 +149,10 @@ class ByteInput(Input):
         return iter(()) if self._divider is None else self._divider.rest()
 
     @property
-    def places(self) -> Places:
+    def positions(self) -> Positions:
         if self._splitter is None:
-            return Places(lambda number: self.name)
-        return self._splitter.places
+            return Positions(lambda number: self.name)
+        return self._splitter.positions
 
     def position(self) -> dict[str, Any]:
         assert self._splitter is not None
@@ -306,8 +306,8 @@ class ParquetInput(Input):
         return ParquetTexts(self._path, self._column, on_bad=self._on_bad, row=row)
 
     @property
-    def places(self) -> Places:
-        return self._texts.places
+    def positions(self) -> Positions:
+        return self._texts.positions
 
     def fingerprint(self) -> dict[str, Any]:
         return {"name": self.name, **self._watch.fingerprint()._asdict()}

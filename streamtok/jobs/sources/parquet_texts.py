@@ -12,7 +12,7 @@ from ...errors import DocumentError
 from ...threads import cached_property
 from ..optional_pyarrow import load_pyarrow, open_for_pyarrow
 from .blocks import Waiting
-from .records import BadRecord, OnBad, Places
+from .records import BadRecord, OnBad, Positions
 from .unit_ends import next_multiple
 
 MAX_TEXT = 1 << 26  # bytes of one text, as of a line of JSON lines
@@ -48,7 +48,7 @@ class ParquetTexts:
         self._column = column
         self._on_bad = on_bad
         self.row = row
-        self.places = Places(self.where)  # of the texts that were emitted last
+        self.positions = Positions(self.where)  # of the texts that were emitted last
         with contextlib.ExitStack() as stack:
             try:
                 self._source = stack.enter_context(open_for_pyarrow(path))
@@ -80,7 +80,7 @@ class ParquetTexts:
                 if len(texts) < len(found):
                     holes = [self.row + i for i, text in enumerate(found) if text is None]
                     self._skip(holes)
-                self.places = Places(self.where, self.row, holes)
+                self.positions = Positions(self.where, self.row, holes)
                 self.row += len(found)
                 del batch, values, found
                 if unreleased > _RELEASE:

@@ -39,7 +39,7 @@ OnBad: TypeAlias = Callable[[BadRecord], None]
 """Called with each bad record, in order, when it is skipped."""
 
 
-class Places(NamedTuple):
+class Positions(NamedTuple):
     """Which records of an input the documents of a group are: consecutive ones, except for holes.
 
     where: the name of a record by its number. first: the number of the first document's. holes:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..._core.encode import find_documents
-from .records import Places
+from .records import Positions
 
 if TYPE_CHECKING:
     from .conversations import Conversations
@@ -96,9 +96,9 @@ class Splitter:
         return f"{self.name} {self.unit} {number}{after}"
 
     @property
-    def places(self) -> Places:
+    def positions(self) -> Positions:
         """Which records the documents are that were returned last."""
-        return Places(self.where, self._first, self._holes)
+        return Positions(self.where, self._first, self._holes)
 
     def _begin_group(self) -> None:
         self._first, self._holes = self.records + 1, []

@@ -65,7 +65,7 @@ def test_each_call(tmp_path, kind, still):
     assert n_calls > 30
 
 
-# Places in stores: the disk that is full is that of the temporary folder.
+# Positions in stores: the disk that is full is that of the temporary folder.
 
 
 @pytest.fixture
