@@ -314,7 +314,7 @@ cdef struct PretokenCells:
     size_t arena_used
     size_t arena_size
 
-# Unigram's best paths (models/unigram.pxi), and places of ids (models/model.pxi)
+# Unigram's best paths (models/unigram.pxi), and spans of ids (models/model.pxi)
 
 cdef struct BestPath:           # the best path to a position of the pre-token
     double score
@@ -386,10 +386,10 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     Watch watch                 # when signals were looked at
     Lattice lattice             # of Unigram
     Staged staged               # what becomes of a pre-token
-    bint follows                # places of ids are wanted, too: by merges, only of special tokens
-    IdSpan* places
-    size_t n_places
-    size_t places_capacity
+    bint follows                # spans of ids are wanted, too: by merges, only of special tokens
+    IdSpan* id_spans
+    size_t n_id_spans
+    size_t id_spans_capacity
     u64 origin                  # where in the text the buffer begins that is encoded
     u8* section                 # the last full section of a long pre-token: endless runs repeat it
     u32* section_ids

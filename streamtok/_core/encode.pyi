@@ -139,7 +139,7 @@ class Output(Generic[_Result]):
 LIST: Output[list[int]]
 ARRAY: Output[npt.NDArray[np.uint32]]
 COUNT: Output[int]
-PLACES: Output[tuple[Any, ...]]
+ID_SPANS: Output[tuple[Any, ...]]
 
 @final
 class IdBlock: ...
@@ -170,7 +170,7 @@ class PromptRules:
 def token_spans(
     ids: npt.NDArray[np.uint32],
     sizes: npt.NDArray[np.uint16],
-    places: npt.NDArray[np.int64],
+    id_spans: npt.NDArray[np.int64],
     start: int,
 ) -> npt.NDArray[np.int64]: ...
 def spans_in(

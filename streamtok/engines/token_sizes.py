@@ -37,11 +37,11 @@ class TokenSizes:
             order = np.argsort(ids)
             self._ids, self._sizes = ids[order], sizes[order]
 
-    def spans(self, ids: IdArray, places: npt.NDArray[np.int64], start: int) -> npt.NDArray[Any]:
+    def spans(self, ids: IdArray, id_spans: npt.NDArray[np.int64], start: int) -> npt.NDArray[Any]:
         """int64 [n, 2]: where in the core's text the ids of a call of `Tail.encode` are, in bytes.
 
-        places: those that it gave; start: `Tail.reached` before it.
+        id_spans: those that it gave; start: `Tail.reached` before it.
         """
         if self._ids is not None:
             ids = np.searchsorted(self._ids, ids).astype(np.uint32)
-        return token_spans(ids, self._sizes, places, start)
+        return token_spans(ids, self._sizes, id_spans, start)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import PLACES, bytes_of
+from .._core.encode import ID_SPANS, bytes_of
 from ..errors import PendingLimitExceeded
 from ..prompts import prompt_of
 from .source_units import BEGIN, SourceText, fed_source
@@ -73,7 +73,7 @@ class Tracer:
         else:  # a copy, once: others may write to bytes, and a derived class may have other methods
             chunk = str.__str__(chunk) if isinstance(chunk, str) else bytes_of(chunk)
         is_begun, reached = bool(tail.tokens_out), tail.reached
-        ids, places = tail.encode(chunk, final, PLACES, limit)
+        ids, places = tail.encode(chunk, final, ID_SPANS, limit)
         changer = tail.changer
         source = fed_source(trace.source, chunk, final, errors)
         places = self._spans(ids, places, reached)

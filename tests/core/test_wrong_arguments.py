@@ -33,7 +33,7 @@ CALLS = [  # each ended the process once, or would with another layout of memory
     "encode.WorkList(e, r, ['a b' * 99] * 2, 'strict', encode.LIST, 2, (16, 1), cuts)",
     "encode.WorkList(none, r, ['a'], 'strict', encode.LIST, 2, (9, 9))",
     "encode.WorkList(e, r, None, 'strict', encode.LIST, 2, (9, 9))",
-    "encode.WorkList(e, r, [], 'strict', encode.PLACES, 2, (9, 9))",
+    "encode.WorkList(e, r, [], 'strict', encode.ID_SPANS, 2, (9, 9))",
     "encode.WorkList(e, r, ['a'], 'strict', encode.LIST, 2, (9, 9)).lists()",
     "encode.WorkList(e, r, ['a'], 'strict', encode.ARRAY, 2, (9, 9)).lists()",
     "b.work() or b.lists() and b.lists()",

@@ -17,9 +17,9 @@ ROUNDS: dict[str, Callable[[], Counter[str]]] = {
     for family in FAMILIES
     for seed in (len(family), 100)
 }
-ROUNDS |= {f"cuts, {n}": functools.partial(cuts.one_round, n) for n in range(6)}
-ROUNDS |= {f"prompts, {n}": functools.partial(prompts.one_round, n) for n in range(10)}
-ROUNDS |= {f"files, {n}": functools.partial(encoded_files.one_round, n) for n in range(16)}
+ROUNDS |= {f"cuts, {n}": functools.partial(cuts.one_round, n) for n in range(4)}
+ROUNDS |= {f"prompts, {n}": functools.partial(prompts.one_round, n) for n in range(6)}
+ROUNDS |= {f"files, {n}": functools.partial(encoded_files.one_round, n) for n in range(10)}
 
 
 @pytest.mark.parametrize("name", ROUNDS)

@@ -13,13 +13,13 @@ cdef enum Form:             # how ids are given
     AS_ARRAY
     AS_COUNT
     IN_BUFFER
-    AS_PLACES
+    AS_ID_SPANS
 
 
 @cython.final
 @cython.freelist(4)
 cdef class Output:
-    """How a call gives ids: LIST, ARRAY (numpy.uint32), COUNT (their number), PLACES ((array, int64
+    """How a call gives ids: LIST, ARRAY (numpy.uint32), COUNT (their number), ID_SPANS ((array, int64
     [n, 3]), see `Tail.encode`), or `Output.into`.
     """
 
@@ -58,7 +58,7 @@ cdef Output output_into(object out, size_t start):
 LIST = output_of(AS_LIST)
 ARRAY = output_of(AS_ARRAY)
 COUNT = output_of(AS_COUNT)
-PLACES = output_of(AS_PLACES)
+ID_SPANS = output_of(AS_ID_SPANS)
 cdef list outputs = [LIST, ARRAY, COUNT]    # by form
 
 
@@ -94,18 +94,18 @@ cdef class Spares:
     cdef void give(self, u32* block, size_t size) noexcept:
         """Keep the block, in place of a smaller one if there is no other, or free it."""
         cdef u32* dropped = block
-        cdef size_t i, least = size, place = SPARE_BLOCKS
+        cdef size_t i, least = size, slot = SPARE_BLOCKS
         if size <= SPARE_LIMIT and not st_enter(&self.busy):
             for i in range(SPARE_BLOCKS):
                 if self.blocks[i] == NULL:
-                    place, least = i, 0
+                    slot, least = i, 0
                     break
                 if self.sizes[i] < least:
-                    place, least = i, self.sizes[i]
-            if place < SPARE_BLOCKS and self.kept - least + size <= SPARE_TOTAL:
-                dropped = self.blocks[place]
-                self.blocks[place] = block
-                self.sizes[place] = size
+                    slot, least = i, self.sizes[i]
+            if slot < SPARE_BLOCKS and self.kept - least + size <= SPARE_TOTAL:
+                dropped = self.blocks[slot]
+                self.blocks[slot] = block
+                self.sizes[slot] = size
                 self.kept += size - least
             st_leave(&self.busy)
         free(dropped)
@@ -241,12 +241,12 @@ cdef object fill_memory(void* memory, size_t item_size, size_t size, size_t star
     return count
 
 
-cdef object ids_with_places(Spares spares, Work* w):
-    """(the ids, int64 [n, 3]: the number of each id whose place is known, where it begins and ends)."""
-    places = np.empty(3 * w.n_places, np.int64)
-    if w.n_places:
-        memcpy(array_memory(places, INT64), w.places, w.n_places * sizeof(IdSpan))
-    return ids_to_array(spares, w), places.reshape(-1, 3)
+cdef object ids_with_spans(Spares spares, Work* w):
+    """(the ids, int64 [n, 3]: the number of each id whose span is known, its start and its end)."""
+    id_spans = np.empty(3 * w.n_id_spans, np.int64)
+    if w.n_id_spans:
+        memcpy(array_memory(id_spans, INT64), w.id_spans, w.n_id_spans * sizeof(IdSpan))
+    return ids_to_array(spares, w), id_spans.reshape(-1, 3)
 
 
 cdef object ids_as(Form form, TokenTable table, Spares spares, Work* w, object out):
@@ -257,6 +257,6 @@ cdef object ids_as(Form form, TokenTable table, Spares spares, Work* w, object o
         return w.count
     if form == IN_BUFFER:
         return fill(out, w.out, w.count)
-    if form == AS_PLACES:
-        return ids_with_places(spares, w)
+    if form == AS_ID_SPANS:
+        return ids_with_spans(spares, w)
     return ids_to_array(spares, w)

@@ -64,9 +64,9 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
         if i < count:               # the next id does not begin where the last one ends
             settle(table, w)
             start = <size_t>llabs(ends[i])
-            reserve_places(w, 1)
-            set_place(w.places, w.n_places, w.origin + start, 0)
-            keep_places(w, 1, 0)
+            reserve_id_spans(w, 1)
+            set_id_span(w.id_spans, w.n_id_spans, w.origin + start, 0)
+            keep_id_spans(w, 1, 0)
             i += 1
     return 0
 

@@ -27,7 +27,7 @@ cdef class Workspace:
         merger_free(&self.c.merger)
         merger_free(&self.c.scratch)
         free(self.c.lattice.nodes)
-        free(self.c.places)
+        free(self.c.id_spans)
         free(self.c.staged.bytes)
         free(self.c.staged.origins)
 

@@ -3,17 +3,17 @@
 cdef u64 HIGH = 0x8080808080808080
 
 
-def token_spans(ids, sizes, places, u64 start):
+def token_spans(ids, sizes, id_spans, u64 start):
     """numpy.int64 [n, 2]: where in the bytes of its text each token begins and ends.
 
-    ids: uint32; sizes: uint16, the bytes of each id. places: int64 [k, 3], as `Tail.encode` gives them: of the
+    ids: uint32; sizes: uint16, the bytes of each id. id_spans: int64 [k, 3], as `Tail.encode` gives them: of the
     token with this number, where it begins and ends, if its size is another one; with the end 0, only where it
     begins; with two zeros, it stands for no text. Each of the others begins where the one before it ends, the
     first one at `start`. Raises ValueError for an id that has no size.
     """
     cdef ArrayView known = read_array(ids, UINT32, "ids")
     cdef ArrayView table = read_array(sizes, UINT16, "sizes")
-    cdef ArrayView given = read_array(places.reshape(-1), INT64, "places")
+    cdef ArrayView given = read_array(id_spans.reshape(-1), INT64, "id_spans")
     cdef object result = np.empty((known.size, 2), dtype=np.int64)
     cdef i64* spans = <i64*>array_memory(result.reshape(-1), INT64)
     cdef Watch watch
@@ -27,8 +27,8 @@ def token_spans(ids, sizes, places, u64 start):
     return result
 
 
-cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_sizes, const IdSpan* places,
-                           size_t n_places, i64 at, Watch* watch, i64* spans) except? 0 nogil:
+cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_sizes, const IdSpan* id_spans,
+                           size_t n_id_spans, i64 at, Watch* watch, i64* spans) except? 0 nogil:
     """Fill in `spans`; the number of the first id that has no size, or n."""
     cdef size_t i, k = 0
     cdef i64 size
@@ -38,11 +38,11 @@ cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_
             look(watch)
         is_known = ids[i] < n_sizes
         size = sizes[ids[i]] if is_known else 0
-        while k < n_places and places[k].at == i:
-            if places[k].end:
-                at, size = <i64>places[k].start, <i64>(places[k].end - places[k].start)
-            elif places[k].start:
-                at = <i64>places[k].start
+        while k < n_id_spans and id_spans[k].at == i:
+            if id_spans[k].end:
+                at, size = <i64>id_spans[k].start, <i64>(id_spans[k].end - id_spans[k].start)
+            elif id_spans[k].start:
+                at = <i64>id_spans[k].start
             else:
                 size = 0
             is_known = True
@@ -139,7 +139,7 @@ def spans_in(bint is_utf16, spans not None, bytes data not None):
     Raises ValueError for what is not in the text.
     """
     cdef object result = np.ascontiguousarray(spans, np.int64).reshape(-1, 2)
-    cdef i64* places = <i64*>array_memory(result.reshape(-1), INT64)
+    cdef i64* positions = <i64*>array_memory(result.reshape(-1), INT64)
     cdef size_t n = len(result), size = len(data)
     cdef const u8* p = <const u8*>PyBytes_AS_STRING(data)
     cdef i32 why = 0
@@ -149,7 +149,7 @@ def spans_in(bint is_utf16, spans not None, bytes data not None):
     with nogil:
         valid_bytes(p, size, &why, &length)
         if why == 0:
-            plain_units(p, size, is_utf16, places, n, &watch)
+            plain_units(p, size, is_utf16, positions, n, &watch)
     if why:
         raise ValueError("the text is not UTF-8")
     return result

@@ -40,9 +40,9 @@ cdef bint has_more_characters(const u8* p, size_t n, u64 most) noexcept nogil:
     return False
 
 
-cdef inline void set_place(IdSpan* places, size_t i, size_t start, size_t end) noexcept nogil:
-    if places != NULL:
-        places[i].start, places[i].end = start, end
+cdef inline void set_id_span(IdSpan* id_spans, size_t i, size_t start, size_t end) noexcept nogil:
+    if id_spans != NULL:
+        id_spans[i].start, id_spans[i].end = start, end
 
 
 cdef inline size_t most_ids(const Model* m, size_t n) noexcept nogil:
@@ -62,21 +62,21 @@ cdef int check_unknown(const Model* m, const u8* p, size_t n) except -1 nogil:
     return 0
 
 
-cdef size_t one_unknown(const Model* m, const u8* p, size_t n, u32* out, IdSpan* places) except 0 nogil:
+cdef size_t one_unknown(const Model* m, const u8* p, size_t n, u32* out, IdSpan* id_spans) except 0 nogil:
     check_unknown(m, p, n)
     out[0] = m.unknown
-    set_place(places, 0, 0, n)
+    set_id_span(id_spans, 0, 0, n)
     return 1
 
 
 cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32* out,
-                       IdSpan* places) except? 0 nogil:
+                       IdSpan* id_spans) except? 0 nogil:
     """The longest piece that the rest of the word begins with, again and again."""
     cdef const Trie* t = &m.trie
     cdef size_t start = 0, at, end, count = 0
     cdef u32 node = ROOT
     if has_more_characters(p, n, m.most_characters):
-        return one_unknown(m, p, n, out, places)
+        return one_unknown(m, p, n, out, id_spans)
     while start < n:
         at = end = start
         while node != NONE and at < n:
@@ -86,8 +86,8 @@ cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32*
                 out[count] = t.values[node]
                 end = at
         if end == start:
-            return one_unknown(m, p, n, out, places)
-        set_place(places, count, start, end)
+            return one_unknown(m, p, n, out, id_spans)
+        set_id_span(id_spans, count, start, end)
         count += 1
         if count & LOOK_PIECES == 0:
             look(watch)
@@ -96,13 +96,13 @@ cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32*
     return count
 
 
-cdef size_t word_level(const Model* m, const u8* p, size_t n, u32* out, IdSpan* places) except? 0 nogil:
+cdef size_t word_level(const Model* m, const u8* p, size_t n, u32* out, IdSpan* id_spans) except? 0 nogil:
     """The word itself."""
     cdef u32 node = node_of(&m.trie, p, n)
     if node == NONE or m.trie.values[node] == NONE:
-        return one_unknown(m, p, n, out, places)
+        return one_unknown(m, p, n, out, id_spans)
     out[0] = m.trie.values[node]
-    set_place(places, 0, 0, n)
+    set_id_span(id_spans, 0, 0, n)
     return 1
 
 

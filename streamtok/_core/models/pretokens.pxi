@@ -6,13 +6,13 @@ cdef enum:
 
 
 cdef size_t model_ids(const Model* m, Work* w, const u8* p, size_t n, u32* out,
-                      IdSpan* places) except? 0 nogil:
-    """The ids of p[:n], for which there is room; places: of each, in p, unless NULL."""
+                      IdSpan* id_spans) except? 0 nogil:
+    """The ids of p[:n], for which there is room; id_spans: of each, in p, unless NULL."""
     if m.kind == WORD_PIECE:
-        return word_piece(m, &w.watch, p, n, out, places)
+        return word_piece(m, &w.watch, p, n, out, id_spans)
     if m.kind == WORD_LEVEL:
-        return word_level(m, p, n, out, places)
-    return unigram(m, &w.lattice, &w.watch, p, n, out, places)
+        return word_level(m, p, n, out, id_spans)
+    return unigram(m, &w.lattice, &w.watch, p, n, out, id_spans)
 
 
 cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u64* key) except -1 nogil:
@@ -30,52 +30,52 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u
 
 
 cdef int put_model_ids(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
-    """The ids of p[:n], which is at `origin` in the text, and their places, if they are wanted."""
-    cdef IdSpan* places = room_for_ids(w, most_ids(m, n))
-    return keep_ids(w, model_ids(m, w, p, n, w.out + w.count, places), origin)
+    """The ids of p[:n], which is at `origin` in the text, and their id_spans, if they are wanted."""
+    cdef IdSpan* id_spans = room_for_ids(w, most_ids(m, n))
+    return keep_ids(w, model_ids(m, w, p, n, w.out + w.count, id_spans), origin)
 
 
 cdef IdSpan* room_for_ids(Work* w, size_t most) except? NULL nogil:
-    """Room for so many ids in `w.out`, and for their places, which go there; NULL if these are not wanted."""
+    """Room for so many ids in `w.out`, and for their id_spans, which go there; NULL if these are not wanted."""
     reserve(w, most)
     if not w.follows:
         return NULL
-    reserve_places(w, most)
-    return w.places + w.n_places
+    reserve_id_spans(w, most)
+    return w.id_spans + w.n_id_spans
 
 
 cdef int keep_ids(Work* w, size_t count, u64 origin) except -1 nogil:
     """Keep so many ids that are in that room, of a text that begins at `origin`."""
     if w.follows:
-        keep_places(w, count, origin)
+        keep_id_spans(w, count, origin)
     w.count += count
     return 0
 
 
 cdef int put_id(Work* w, u32 id, u64 start, u64 end) except -1 nogil:
-    """One more id, of the text from `start` to `end`, where places are wanted."""
-    set_place(room_for_ids(w, 1), 0, start, end)
+    """One more id, of the text from `start` to `end`, where id_spans are wanted."""
+    set_id_span(room_for_ids(w, 1), 0, start, end)
     w.out[w.count] = id
     return keep_ids(w, 1, 0)
 
 
-cdef int reserve_places(Work* w, size_t more) except -1 nogil:
-    cdef size_t wanted = w.n_places + more
-    if wanted > w.places_capacity:
-        w.places = <IdSpan*>grown(w.places, &w.places_capacity, wanted, sizeof(IdSpan), b"places of ids")
+cdef int reserve_id_spans(Work* w, size_t more) except -1 nogil:
+    cdef size_t wanted = w.n_id_spans + more
+    if wanted > w.id_spans_capacity:
+        w.id_spans = <IdSpan*>grown(w.id_spans, &w.id_spans_capacity, wanted, sizeof(IdSpan), b"spans of ids")
     return 0
 
 
-cdef void keep_places(Work* w, size_t count, u64 origin) noexcept nogil:
+cdef void keep_id_spans(Work* w, size_t count, u64 origin) noexcept nogil:
     """Keep the positions of the next `count` ids, which are those of a text that begins at `origin`."""
     cdef size_t i
-    cdef IdSpan* place
+    cdef IdSpan* span
     for i in range(count):
-        place = w.places + w.n_places + i
-        place.at = w.count + i
-        place.start += origin
-        place.end += origin
-    w.n_places += count
+        span = w.id_spans + w.n_id_spans + i
+        span.at = w.count + i
+        span.start += origin
+        span.end += origin
+    w.n_id_spans += count
 
 
 cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t start, const i64* ends,
@@ -97,8 +97,8 @@ cdef int commit_pieces(TokenTable table, Work* w, const u8* buffer, Scan* s, siz
                        size_t* retry_at) except -1 nogil:
     """Emit what is final of the open pre-token buffer[s.start:certain], and step over it.
 
-    A word that is too long for the model is unknown, whatever follows. With places, it waits for its
-    end, which is the end of its place, too.
+    A word that is too long for the model is unknown, whatever follows. With id_spans, it waits for its
+    end, which is the end of its span, too.
     """
     cdef const Model* m = table.tokens().model
     cdef size_t n = certain - s.start, whole
@@ -139,7 +139,7 @@ cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s
     """Emit the ids that are final, whatever follows p[:n]; the bytes that they cover."""
     cdef size_t done
     find_paths(m, &w.lattice, &w.watch, p, n, s.score)
-    done = final_place(m, w.lattice.nodes, &w.watch, p, n)
+    done = final_position(m, w.lattice.nodes, &w.watch, p, n)
     if done:
         s.score = w.lattice.nodes[done].score
         put_path(m, w, p, done, w.origin + s.start)
@@ -148,8 +148,8 @@ cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s
 
 cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
     """Emit the ids of the path to the end of p[:n], which is at `origin` in the text."""
-    cdef IdSpan* places = room_for_ids(w, most_ids(m, n))
-    return keep_ids(w, path_ids(m, w.lattice.nodes, &w.watch, p, n, w.out + w.count, places), origin)
+    cdef IdSpan* id_spans = room_for_ids(w, most_ids(m, n))
+    return keep_ids(w, path_ids(m, w.lattice.nodes, &w.watch, p, n, w.out + w.count, id_spans), origin)
 
 
 cdef int end_pieces(TokenTable table, Work* w, const u8* buffer, size_t start, size_t end,

@@ -89,7 +89,7 @@ cdef list add_symbols(Symbols* s, list settings):
 
 
 cdef int encode_staged(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
-    """The ids of the pre-token p[:n], and their places if they are wanted; it is at `origin`."""
+    """The ids of the pre-token p[:n], and their id_spans if they are wanted; it is at `origin`."""
     begin_staged(w, p, n)
     return do_stages(table, w, 0, 0, n, origin)
 
@@ -165,23 +165,23 @@ cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
     cdef const Stage* stage = &table.tokens().model.stages[k]
     cdef i64[64] ends
     cdef Scan s
-    cdef size_t start = at, place = at, i, count = 64
+    cdef size_t start = at, position = at, i, count = 64
     cdef bint is_match = False, was_match = False
     scan_begin(&s, at)
     while count == 64:
         count = walk(stage.tables, &s, w.staged.bytes, at + n, True, ends, 64, &w.watch)
         for i in range(count):
             is_match = ends[i] > 0
-            if place > start and ends_before(stage, was_match, is_match):
-                do_piece(table, w, k, start, place, was_match, origin)
-                start = place
-            place, was_match = <size_t>llabs(ends[i]), is_match
+            if position > start and ends_before(stage, was_match, is_match):
+                do_piece(table, w, k, start, position, was_match, origin)
+                start = position
+            position, was_match = <size_t>llabs(ends[i]), is_match
             if is_match and stage.behavior <= WITH_PREVIOUS:
-                do_piece(table, w, k, start, place, True, origin)
-                start = place
+                do_piece(table, w, k, start, position, True, origin)
+                start = position
         look(&w.watch)
-    if place > start:
-        do_piece(table, w, k, start, place, was_match, origin)
+    if position > start:
+        do_piece(table, w, k, start, position, was_match, origin)
     return 0
 
 
@@ -414,9 +414,9 @@ cdef int end_row(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) e
 cdef int put_pieces(const Model* m, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:
     """The ids of a pre-token in `w.staged`."""
     cdef const Origin* origins = w.staged.origins + at
-    cdef IdSpan* places = room_for_ids(w, most_ids(m, n))
-    cdef size_t i, count = model_ids(m, w, w.staged.bytes + at, n, w.out + w.count, places)
-    if places != NULL:
+    cdef IdSpan* id_spans = room_for_ids(w, most_ids(m, n))
+    cdef size_t i, count = model_ids(m, w, w.staged.bytes + at, n, w.out + w.count, id_spans)
+    if id_spans != NULL:
         for i in range(count):
-            places[i].start, places[i].end = origins[places[i].start].start, origins[places[i].end - 1].end
+            id_spans[i].start, id_spans[i].end = origins[id_spans[i].start].start, origins[id_spans[i].end - 1].end
     return keep_ids(w, count, origin)

@@ -1,14 +1,14 @@
 """Unigram: the pieces of a pre-token with the greatest sum of scores.
 
 The sums are those of tokenizers to the last bit: float64, from the beginning of the pre-token on. A
-path replaces another one to the same place only if it is better, so the piece that begins earlier wins
+path replaces another one to the same position only if it is better, so the piece that begins earlier wins
 ties. A character that is not a piece is unknown; a run of unknown ones is looked up as a whole.
 
 **Of an open pre-token**, a position is *live* if a path may go over its end from there: the end itself, and
 each position from which the bytes up to the end begin a longer piece. The best path of any continuation
-goes through a live place, and begins with the best path to it. So what the best paths to all live
-places share is final. Paths may go on from the last place that they share, with its score: a path to a
-live place that does not go through it loses to one that does, and ties with it only if it begins
+goes through a live position, and begins with the best path to it. So what the best paths to all live
+positions share is final. Paths may go on from the last position that they share, with its score: a path to a
+live position that does not go through it loses to one that does, and ties with it only if it begins
 later. Nothing ends inside a run of unknown characters, unless each becomes its bytes.
 
 **In SentencePiece** the whole text is one pre-token, and sums are float32. Where that of a position is far
@@ -96,29 +96,29 @@ cdef inline bint runs_are_joined(const Model* m) noexcept nogil:
 
 
 cdef size_t bytes_of_run(const Model* m, const u8* p, size_t start, size_t end, u32* out,
-                         IdSpan* places) noexcept nogil:
+                         IdSpan* id_spans) noexcept nogil:
     """The ids of the bytes of p[start:end], in which a space stands for "▁"; their number."""
     cdef size_t i, k, count = 0
     cdef const char* mark = "\xe2\x96\x81"
     for i in range(start, end):
         for k in range(3 if p[i] == c" " else 1):
             out[count] = m.byte_ids[<u8>mark[k] if p[i] == c" " else p[i]]
-            set_place(places, count, i, i + 1)
+            set_id_span(id_spans, count, i, i + 1)
             count += 1
     return count
 
 
 cdef size_t run_ids(const Model* m, const u8* p, size_t start, size_t end, u32* out,
-                    IdSpan* places) noexcept nogil:
+                    IdSpan* id_spans) noexcept nogil:
     """The ids of the run of unknown characters p[start:end]; their number."""
     cdef u32 node
     cdef size_t i, count = 1
     cdef bint has_bytes = m.byte_ids != NULL
     if m.is_sentencepiece:
         if has_bytes:
-            return bytes_of_run(m, p, start, end, out, places)
+            return bytes_of_run(m, p, start, end, out, id_spans)
         out[0] = m.unknown
-        set_place(places, 0, start, end)
+        set_id_span(id_spans, 0, start, end)
         return 1
     node = node_of(&m.trie, p + start, end - start)
     out[0] = m.unknown
@@ -134,16 +134,16 @@ cdef size_t run_ids(const Model* m, const u8* p, size_t start, size_t end, u32* 
         for i in range(count):
             out[i] = m.byte_ids[p[start + i]]
     for i in range(count):
-        set_place(places, i, start, end)
+        set_id_span(id_spans, i, start, end)
     return count
 
 
 cdef size_t path_ids(const Model* m, BestPath* nodes, Watch* watch, const u8* p, size_t end, u32* out,
-                     IdSpan* places) except? 0 nogil:
+                     IdSpan* id_spans) except? 0 nogil:
     """The ids of the path to `end`; their number. The nodes are of no use then, except for their scores."""
     cdef size_t at = end, start = 0, count = 0
     cdef u32 before, forward = NONE
-    # Each place of the path learns where the next one is, instead of where its piece began.
+    # Each position of the path learns where the next one is, instead of where its piece began.
     while at > 0:
         before = nodes[at].start
         nodes[at].start = forward
@@ -159,21 +159,21 @@ cdef size_t path_ids(const Model* m, BestPath* nodes, Watch* watch, const u8* p,
         forward = nodes[at].start
         if nodes[at].id != m.unknown:
             out[count] = nodes[at].id
-            set_place(places + count if places != NULL else NULL, 0, start, at)
+            set_id_span(id_spans + count if id_spans != NULL else NULL, 0, start, at)
             count += 1
             continue
         check_unknown(m, p + start, at - start)
         while at < end and nodes[forward].id == m.unknown:
             at = forward
             forward = nodes[at].start
-        count += run_ids(m, p, start, at, out + count, places + count if places != NULL else NULL)
+        count += run_ids(m, p, start, at, out + count, id_spans + count if id_spans != NULL else NULL)
     return count
 
 
 cdef size_t unigram(const Model* m, Lattice* lattice, Watch* watch, const u8* p, size_t n, u32* out,
-                    IdSpan* places) except? 0 nogil:
+                    IdSpan* id_spans) except? 0 nogil:
     find_paths(m, lattice, watch, p, n, 0)
-    return path_ids(m, lattice.nodes, watch, p, n, out, places)
+    return path_ids(m, lattice.nodes, watch, p, n, out, id_spans)
 
 
 cdef bint is_live(const Model* m, const u8* p, size_t n) noexcept nogil:
@@ -182,12 +182,12 @@ cdef bint is_live(const Model* m, const u8* p, size_t n) noexcept nogil:
     return node != NONE and m.trie.first[node] < m.trie.first[node + 1]
 
 
-cdef size_t final_place(const Model* m, const BestPath* nodes, Watch* watch, const u8* p,
+cdef size_t final_position(const Model* m, const BestPath* nodes, Watch* watch, const u8* p,
                         size_t n) except? 0 nogil:
     """Up to where the best path is final, whatever follows p[:n], of which `nodes` are the paths."""
     cdef size_t live, at, shared = n
     if m.is_sentencepiece:
-        return common_place(m, nodes, p, n)
+        return common_position(m, nodes, p, n)
     for live in range(n - (m.longest - 1) if n > m.longest - 1 else 0, n):
         if (live > 0 and nodes[live].start == NONE) or not is_live(m, p + live, n - live):
             continue
@@ -205,7 +205,7 @@ cdef size_t final_place(const Model* m, const BestPath* nodes, Watch* watch, con
     return shared
 
 
-cdef size_t common_place(const Model* m, const BestPath* nodes, const u8* p, size_t n) noexcept nogil:
+cdef size_t common_position(const Model* m, const BestPath* nodes, const u8* p, size_t n) noexcept nogil:
     """The last position that is on the best paths to all positions after it, whatever follows p[:n]."""
     cdef size_t at = n, lowest = n, first = n, live
     for live in range(n - (m.longest - 1) if n > m.longest - 1 else 0, n):

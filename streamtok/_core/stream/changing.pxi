@@ -79,7 +79,7 @@ cdef object feed_changing(Tail tail, object chunk, list parts, size_t run_size, 
     try:
         sink = TailSink.__new__(TailSink)
         sink.tail, sink.changer, sink.draft, sink.work = tail, c, &draft, &workspace.c
-        workspace.c.follows = form == AS_PLACES
+        workspace.c.follows = form == AS_ID_SPANS
         put_before(tail, &draft, &workspace.c)
         if parts is None:
             take_chunk(c, chunk, final, final, sink, form == AS_ARRAY)
@@ -102,7 +102,7 @@ cdef object feed_changing(Tail tail, object chunk, list parts, size_t run_size, 
         tail.encoder.give(workspace)
     with cython.critical_section(tail):         # nothing from here on can fail
         commit(tail, &draft, final)
-        c.commit_draft(reached, form != AS_PLACES)
+        c.commit_draft(reached, form != AS_ID_SPANS)
         c.is_ended = final
         if final:
             memset(&c.door, 0, sizeof(Door))

@@ -181,7 +181,7 @@ cdef class Tail:
     def encode(self, chunk, bint final, Output output not None, size_t limit):
         """Take `chunk` in; the ids that became certain, as `output` gives them.
 
-        PLACES are (index of the id, start, end of its text in the stream): for a model of pieces, of
+        ID_SPANS are (index of the id, start, end of its text in the stream): for a model of pieces, of
         every id; otherwise, of special tokens only. limit: bytes that may be left waiting. Raises
         DisallowedSpecialError, PendingLimitExceeded; the stream is then as before.
         """
@@ -216,7 +216,7 @@ cdef class Tail:
         cdef Workspace workspace = self.encoder.take()
         cdef Work* w = &workspace.c
         cdef u64 start
-        w.follows = form == AS_PLACES
+        w.follows = form == AS_ID_SPANS
         try:
             put_before(self, m, w)
             if parts is None:

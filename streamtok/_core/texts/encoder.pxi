@@ -322,7 +322,7 @@ cdef class Encoder:
 
     cdef void give(self, Workspace workspace):
         st_store_size(&workspace.cached, table_bytes(&workspace.c.cache))
-        workspace.c.count = workspace.c.n_places = 0
+        workspace.c.count = workspace.c.n_id_spans = 0
         workspace.c.counts_only = workspace.c.follows = False
         forget_gaps(&workspace.c)       # if a call ended with an error
         room_trim(&workspace.c.room)
