@@ -134,10 +134,10 @@ def _spell(settings: Settings, part: Any) -> _Spelled | None:
 
 
 def _able_from(settings: Settings, spelled: _Spelled, budget: int) -> set[int]:
-    """The places from which `budget` tokens, or fewer, can spell the rest of the text.
+    """The positions from which at most `budget` tokens can spell the rest of the text.
 
-    With the prefix before it, or without; both may count. From the end backwards, and no further
-    than a token is long beyond the first such place.
+    Both kinds count: with the prefix before the rest, and without. From the end backwards, and no
+    further than a token is long beyond the first such position.
     """
     prefix, data = spelled.prefix, spelled.data
     find = settings.definition.table.find

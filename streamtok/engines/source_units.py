@@ -157,7 +157,7 @@ codecs.register_error("streamtok.replace", _note_size)
 
 
 def _note_repaired(data: bytes, at: int, odd: list[Odd] | None) -> None:
-    """Add what became U+FFFD of data, which begins at `at`."""
+    """Add the spans of `data`, which begins at `at`, that U+FFFD replaces."""
     if odd is None:
         return
     found: list[tuple[int, int]] = []

@@ -293,7 +293,7 @@ def _tagged(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _before_tag(rendered: str) -> str:
-    """What is rendered before the tag, the last one."""
+    """The rendered text before the last tag."""
     text, tag, rest = rendered.rpartition(_TAG.strip())
     if not tag:
         raise ValueError("the template does not render the end of the final message")

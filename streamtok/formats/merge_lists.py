@@ -125,7 +125,7 @@ def in_order_of_merges(
     ignore_merges: bool,
     model: Pieces | None = None,
 ) -> Vocabulary:
-    """Bytes, then tokens of merges, then those that only a look-up finds, as their ids are.
+    """A vocabulary of bytes, tokens that merges make, and tokens that only a look-up finds.
 
     own: the id of each token; parts: of each, as `find_parts` has them; byte_ids: as in
     `from_character_merges`. Raises VocabularyError.

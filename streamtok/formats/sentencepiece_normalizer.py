@@ -4,7 +4,7 @@ A "▁" becomes a space, and a space is put before the text. `LongestMap` is the
 and `JoinedSpaces` is "remove_extra_whitespaces".
 
 SentencePiece looks for user-defined symbols twice. In the text, the map leaves them as they are.
-Behind the normalizer, what is one then becomes its id; so it need not have been one in the text.
+After the normalizer, what is one then becomes its id; so it need not have been one in the text.
 
 These raise an error that names them: "escape_whitespaces" that is false; beside a map or
 "remove_extra_whitespaces", user-defined symbols with spaces; beside both, a replacement with two

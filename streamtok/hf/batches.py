@@ -47,7 +47,7 @@ def is_simple(options: dict[str, Any]) -> bool:
 
 
 def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
-    """BatchEncoding: what transformers' tokenizer gives for these; None: it must answer itself.
+    """BatchEncoding: as transformers' tokenizer returns it; None if that must answer itself.
 
     tokenizer: one that has streamtok's engine. options: those of its `_encode_plus`; without
     settings of padding and truncation there is none.

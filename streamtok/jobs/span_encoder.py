@@ -1,6 +1,6 @@
 """Encodes spans of the inputs: what comes of them are events, in order.
 
-Text is read while earlier text is being encoded, by several threads if there are. Behind the end of
+Text is read while earlier text is being encoded, by several threads if there are. After the end of
 a unit nothing depends on what was before it: a document has ended, or the text may be cut there.
 Only a text that has no such places, or that may wait for days, has marks: they hold the encoder's
 state.

@@ -101,9 +101,8 @@ class Strip(Step):
 class JoinedSpaces(Step):
     """Extra spaces go, as in SentencePiece with `remove_extra_whitespaces`.
 
-    Spaces at the beginning go, and each run of spaces becomes one. At the end, spaces go, and
-    U+2581, too. Behind that, U+2581 becomes a space: it stands for one, but a run does not go on
-    over it.
+    Spaces at the beginning go, and each run of spaces becomes one. At the end, spaces and
+    U+2581 go. Then each U+2581 becomes a space, which is not part of a run.
     """
 
     __slots__ = ()

@@ -330,7 +330,7 @@ class Follower:
             )
 
     def _later(self, files: list[_Rotated]) -> list[_Rotated] | None:
-        """Those of the files that are newer than the open one; None if that is not among them."""
+        """The files that are newer than the open one; None if the open one is not among them."""
         if self._fd < 0:
             later = [one for one in files if one.time > self._since or one.path == self.path]
         else:
