@@ -94,8 +94,8 @@ class SpecialTokens:
         return _strings("allowed_special", setting) & self.texts
 
     def _refused(self, setting: DisallowedSpecial, allowed: frozenset[str]) -> frozenset[str]:
-        """What raises ValueError in a text. As in tiktoken, None is nothing, and a str other than
-        "all" is its characters.
+        """The texts that raise ValueError where they occur. As in tiktoken, None means no text, and
+        a str other than "all" means each of its characters.
         """
         if isinstance(setting, str) and setting == "all":
             return self.texts - allowed

@@ -92,9 +92,9 @@ def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool
 
 
 def can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether a text of one group may begin or end inside one of the other, or be in it.
+    """Whether a text of one group may overlap a text of the other.
 
-    True also where finding out would cost too much.
+    Also True if the search would cost too much.
     """
     if not first or not second:
         return False

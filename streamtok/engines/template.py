@@ -33,7 +33,7 @@ class Template(NamedTuple):
         return len(self.before) + len(self.after)
 
     def around(self, ids: Any) -> Any:
-        """The ids, a list, an array or their number, with those of the template."""
+        """`ids` (a list, an array, or their number) with the ids of the template around them."""
         if isinstance(ids, int):
             return ids + self.size
         if isinstance(ids, list):

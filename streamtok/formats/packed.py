@@ -1,8 +1,8 @@
-"""The packed form of an encoding, `.streamtok`: all of it in one file, which loads in no time.
+"""The packed form of an encoding, `.streamtok`: one file that loads in milliseconds.
 
-Nothing in it is computed again: the tokens with the parts that they are made of, and the tables of
-the pattern, are arrays as the core reads them. It takes reading them and making the hash tables:
-milliseconds where a tokenizer.json of the same encoding takes hundreds.
+It holds the tokens, the parts that they are made of, and the tables of the pattern as the arrays
+that the core reads. To load it is to read them and to make the hash tables: a tokenizer.json of the
+same encoding takes hundreds of milliseconds.
 
 A file holds a `_Packed` (`vocabulary/sealed.py`). The objects made of it check
 all that memory safety depends on. A file that was made to deceive can still give wrong ids.

@@ -115,8 +115,8 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
 
 
 def _settled(tokenizer: Any, settings: dict[str, Any] | None, encode_special: bool) -> Snapshot:
-    """What the call goes by. The tokenizer keeps it, as after a call of transformers; but what
-    another thread asks for meanwhile is not this call's.
+    """The settings of this call. The tokenizer keeps them, as after a call of transformers;
+    settings that another thread asks for meanwhile do not change this call.
     """
     backend: Tokenizer = tokenizer._tokenizer
     now = backend._now()

@@ -192,7 +192,7 @@ def patched_transformers() -> Iterator[None]:
 
 
 def _classes() -> tuple[Any, Any]:
-    """Of fast tokenizers, and of those that are written in Python."""
+    """The base classes of fast tokenizers and of tokenizers written in Python."""
     try:
         import transformers
     except ImportError as error:

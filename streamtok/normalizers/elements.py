@@ -1,4 +1,4 @@
-"""What the core's one table of a sequence of steps is learned from.
+"""Elements: the pieces of text from which the core learns its table of a sequence of steps.
 
 Between two characters is a *border* at a step if neither side matters there to what becomes of the
 other (`Step.apply`). A *caring* step is one that has not a border everywhere. An *element* is a run

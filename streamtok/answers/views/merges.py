@@ -46,7 +46,7 @@ class HeapEntry(Result):
 
 @dataclass(frozen=True, slots=True)
 class MergeStep(Result):
-    """One step, and the list and the heap after it. The heap is in the order of its array.
+    """A step, with the linked list and the heap after it. The heap is in the order of its array.
 
     kind: "pushed", "stale" (dropped) or "merged".
     """

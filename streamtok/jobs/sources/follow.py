@@ -479,7 +479,7 @@ def _rotated(path: str) -> list[_Rotated]:
 
 
 def check_regular(path: str) -> os.stat_result:
-    """Its status. Raises OSError if what has the name is not a regular file, or nothing has it."""
+    """The status of the file. Raises OSError if there is none, or if it is not a regular file."""
     status = os.stat(path)
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
