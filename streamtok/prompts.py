@@ -276,7 +276,7 @@ def _filled(template: str, args: tuple[Any, ...], kwargs: Any) -> Prompt:
     fields, numbers = string.Formatter(), itertools.count()
     has_numbers: set[bool] = set()
 
-    def spans_of(template: str) -> Iterator[Span]:
+    def spans_of(template: str, depth: int) -> Iterator[Span]:
         for literal, name, spec, conversion in fields.parse(template):
             yield literal, True
             if name is None:
@@ -290,7 +290,10 @@ def _filled(template: str, args: tuple[Any, ...], kwargs: Any) -> Prompt:
                 raise ValueError("fields have numbers, or none of them has: this template has both")
             value, _ = fields.get_field(name, args, kwargs)
             value = fields.convert_field(value, conversion)
-            # A format specification has fields, too.
-            yield from _field_spans(value, "".join([text for text, _ in spans_of(spec or "")]))
+            # A format specification has fields, too, which have none in theirs, as in `str.format`.
+            if depth == 2:
+                raise ValueError("fields are nested too deep: at most two levels")
+            inner = "".join([text for text, _ in spans_of(spec or "", depth + 1)])
+            yield from _field_spans(value, inner)
 
-    return _made(spans_of(template))
+    return _made(spans_of(template, 0))

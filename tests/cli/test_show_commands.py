@@ -189,6 +189,7 @@ def test_columns_of_a_narrow_terminal(rows, right, lines, monkeypatch):
     "args",
     [
         ["vocab", "--longest", "--limit", "9"],
+        ["vocab", "-e", "gpt2", "--duplicates", "--limit", "9"],
         ["show", "--table", "-q"],
         ["list"],
     ],

@@ -191,7 +191,7 @@ class Files:
     def end_unit(self, is_mark: bool) -> dict[str, Any]:
         """What a row says of the files where a unit ends, or inside one: see `Row`.
 
-        No sizes and pieces without an open shard, and of files that nobody can continue.
+        Sizes and pieces are left out without an open shard, and for files that cannot be continued.
         """
         if not is_mark:
             for file in self._files:
