@@ -16,7 +16,7 @@ from streamtok._core.simd cimport (
     st_mark_function,
     st_merge_batch_function,
     st_pairs,
-    st_place_function,
+    st_positions_function,
     st_squeeze_function,
     st_transcode_function,
     st_windows,
@@ -66,11 +66,11 @@ cdef struct Text:
 
 cdef const void* hash_secret() noexcept     # of the tables of this unit
 
-cdef struct Room:       # memory for the UTF-8 of one text after the other
+cdef struct TextBuffer:     # memory for the UTF-8 of one text after the other
     u8* bytes
     size_t size
 
-cdef int text_open(Text* text, Room* room, object data, str errors) except -1
+cdef int text_open(Text* text, TextBuffer* buffer, object data, str errors) except -1
 cdef void text_close(Text* text) noexcept
 cdef str explain(u8 byte, i32 why)
 
@@ -214,7 +214,7 @@ cdef struct ScanTables:
     size_t extra_from       # and of a last block
     const u8* begins        # by ASCII byte, then by class: whether a pre-token can begin; NULL: all can
     const u64* margins      # [128] by what a pre-token begins with: the bytes before its second; 0: none
-    st_place_function* place
+    st_positions_function* put_positions
     st_squeeze_function* squeeze
     st_deposit_function* deposit
 
@@ -233,7 +233,7 @@ cdef inline void marks_begin(Marks* m, size_t first) noexcept nogil:
 cdef bint mark_squeezed(const ScanTables* t, const u8* p, size_t before, size_t readable,
                         size_t blocks, u64* begins, u64* open, size_t* wide) noexcept nogil
 cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
-                 bint final, i64* ends, size_t room, Watch* watch) except? -1 nogil
+                 bint final, i64* ends, size_t capacity, Watch* watch) except? -1 nogil
 
 @cython.final
 cdef class Scanner:
@@ -298,7 +298,7 @@ cdef enum:
 cdef struct Cell:           # a pre-token and its numbers, half a cache line
     u64 low                 # bytes 0 .. 7, or the hash of more than 15
     u64 high                # bytes 8 .. 14, or the size; above them 4 bits of length, of up to 15 bytes,
-                            # and 4 of count and IDLE (cache/room.pxi)
+                            # and 4 of count and IDLE (cache/growth.pxi)
     u32[CELL_NUMBERS] numbers   # IN_ARENA: in 64 bits where its ids are in the arena, and the count
 
 cdef struct PretokenCells:
@@ -382,7 +382,7 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     Waiting waiting             # what these pre-tokens are
     Merger merger
     Merger scratch
-    Room room                   # UTF-8 of a str, or a copy of bytes that others may write to
+    TextBuffer buffer                 # UTF-8 of a str, or a copy of bytes that others may write to
     Watch watch                 # when signals were looked at
     Lattice lattice             # of Unigram
     Staged staged               # what becomes of a pre-token
@@ -409,7 +409,7 @@ cdef struct Source:
 
 cdef bint source_open(Source* s, object text, str errors)
 cdef void source_close(Source* s) noexcept
-cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t stop, size_t* size) except? NULL nogil
+cdef const u8* source_utf8(const Source* s, TextBuffer* buffer, size_t start, size_t stop, size_t* size) except? NULL nogil
 
 # Ids from Python (decode/unpack_ids.pxi)
 
@@ -446,7 +446,7 @@ cdef struct Element:        # after it: the rows, the key, the text
 cdef struct Alignment:
     Row* rows
     size_t n
-    size_t room
+    size_t capacity
     u8 segment              # SegmentRows
     u8 last_size            # bytes of the last character of the last row, if that is SAME
 
@@ -476,7 +476,7 @@ cdef struct ElementWalk:
     size_t mask_at          # where the last look at 64 bytes was,
     u64 mask                # and what it found
     u8* out
-    size_t size, room
+    size_t size, capacity
     Alignment* rows         # which gets those of what is taken in; NULL: they are not wanted
     size_t n_entries, most_entries
     OpenElement[MOST_CARING + 1] entries

@@ -79,7 +79,7 @@ cdef int _check(const int64_t[::1] ends, Py_ssize_t n_ids, Py_ssize_t most, Py_s
         stop = ends[row]
         if not before <= stop <= n_ids:
             raise ValueError(
-                f"the ids of text {row} end at {stop}: expected a place from {before} to {n_ids}"
+                f"the ids of text {row} end at {stop}: expected a position from {before} to {n_ids}"
             )
         if 0 <= width < min(stop - before, most) + n_around:
             raise ValueError(
@@ -130,6 +130,6 @@ def list_rows(
     return result
 
 
-cdef inline void put(list made, Py_ssize_t place, object value) noexcept:
+cdef inline void put(list made, Py_ssize_t index, object value) noexcept:
     Py_INCREF(value)
-    PyList_SET_ITEM(made, place, value)
+    PyList_SET_ITEM(made, index, value)

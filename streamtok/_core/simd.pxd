@@ -31,7 +31,7 @@ cdef extern from "merge/columns.h" nogil:
     ctypedef void st_merge_batch_function(const st_pairs* pairs, const u32* byte_token,
                                           const u32* byte_pairs, const u8* bytes,
                                           const u16* units, const u8* sizes, size_t count,
-                                          u32* out, const u16* places, u8* counts) noexcept
+                                          u32* out, const u16* slots, u8* counts) noexcept
     st_merge_batch_function* st_merge_batch_tier(int most)
 
 cdef extern from "cache/keys.h" nogil:
@@ -50,7 +50,7 @@ cdef extern from "text/transcode.h" nogil:
         ST_SLACK
     ctypedef size_t st_transcode_function(const void* text, int kind, size_t n, u8* out) noexcept
     st_transcode_function* st_transcode_tier(int most)
-    size_t st_transcode_room_of(int kind, size_t n) noexcept
+    size_t st_transcode_capacity_of(int kind, size_t n) noexcept
     size_t st_put_utf8(u8* out, u32 code) noexcept
 
 cdef extern from "transform/leads.h" nogil:
@@ -85,9 +85,9 @@ cdef extern from "scan/windows.h" nogil:
     st_mark_function* st_mark_tier(int most)
     size_t st_marked_from(int most, size_t* extra) noexcept
 
-cdef extern from "scan/places.h" nogil:
-    ctypedef size_t st_place_function(u64 bits, size_t base, i64* ends) noexcept
-    st_place_function* st_place_tier(int most)
+cdef extern from "scan/positions.h" nogil:
+    ctypedef size_t st_positions_function(u64 bits, size_t base, i64* ends) noexcept
+    st_positions_function* st_positions_tier(int most)
 
 cdef extern from "scan/substitutes.h" nogil:
     enum:
@@ -96,7 +96,7 @@ cdef extern from "scan/substitutes.h" nogil:
         ST_LOOK_BACK        # bytes in which eight characters begin, at least
     ctypedef size_t st_squeeze_function(const u8* substitutes, const u8* p, size_t blocks,
                                         size_t readable, unsigned* skip, u8* to, u64* kept) noexcept
-    ctypedef void st_deposit_function(u64* bits, u64* others, u64 places) noexcept
+    ctypedef void st_deposit_function(u64* bits, u64* others, u64 mask) noexcept
     int st_squeeze_before(const u8* substitutes, const u8* p, size_t before, size_t readable,
                           u8* to, unsigned* skip) noexcept
     u8 st_squeeze_one(const u8* substitutes, const u8* p, size_t readable, unsigned* size) noexcept

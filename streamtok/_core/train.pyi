@@ -70,7 +70,7 @@ class MergeLoop:
         symbol_ids: npt.NDArray[np.uint32],
         most: int,
         min_frequency: int,
-        by_place: bool,
+        by_position: bool,
         length_limit: int = 0xFFFFFFFF,
     ) -> MergeLoop: ...
     @property

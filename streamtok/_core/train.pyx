@@ -22,7 +22,7 @@ from streamtok._core.encode cimport (
     Cell,
     Marks,
     PretokenCells,
-    Room,
+    TextBuffer,
     Scan,
     Scanner,
     Source,

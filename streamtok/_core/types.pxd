@@ -25,15 +25,15 @@ cdef extern from "base/native.h" nogil:
     u64 st_milliseconds() noexcept
     int st_enter(char* flag) noexcept
     void st_leave(char* flag) noexcept
-    void* st_swap(void** place, void* value) noexcept
-    void* st_load_pointer(void* const* place) noexcept
-    void st_store_pointer(void** place, void* value) noexcept
-    size_t st_load_size(const size_t* place) noexcept
-    void st_store_size(size_t* place, size_t value) noexcept
-    u16 st_load_u16(const u16* place) noexcept
-    void st_store_u16(u16* place, u16 value) noexcept
-    u32 st_load_u32(const u32* place) noexcept
-    void st_store_u32(u32* place, u32 value) noexcept
+    void* st_swap(void** at, void* value) noexcept
+    void* st_load_pointer(void* const* at) noexcept
+    void st_store_pointer(void** at, void* value) noexcept
+    size_t st_load_size(const size_t* at) noexcept
+    void st_store_size(size_t* at, size_t value) noexcept
+    u16 st_load_u16(const u16* at) noexcept
+    void st_store_u16(u16* at, u16 value) noexcept
+    u32 st_load_u32(const u32* at) noexcept
+    void st_store_u32(u32* at, u32 value) noexcept
 
 cdef extern from "base/hash.h" nogil:
     enum:
@@ -42,7 +42,7 @@ cdef extern from "base/hash.h" nogil:
     u64 st_hash_word(u64 x) noexcept
     u64 st_hash_key(u64 low, u64 high) noexcept
     const void* st_hash_secret() noexcept
-    int st_hash_shift(u64 places) noexcept
+    int st_hash_shift(u64 slots) noexcept
     u64 st_hash_bytes(const u8* p, size_t n) noexcept
 
 cdef inline void hash_begin(bytes random):

@@ -41,7 +41,7 @@ from streamtok._core.simd cimport (
     st_pairs,
     st_pairs_find,
     st_pairs_insert,
-    st_place_tier,
+    st_positions_tier,
     st_squeeze_tier,
     st_transcode_tier,
 )
@@ -107,7 +107,7 @@ def use_tier(Scanner scanner not None, int most, marked_from=None):
     scanner.c.mark = st_mark_tier(most)
     scanner.c.marked_from = known if marked_from is None else min(marked_from, 128)
     scanner.c.extra_from = extra if marked_from is None else 1
-    scanner.c.place = st_place_tier(most)
+    scanner.c.put_positions = st_positions_tier(most)
     scanner.c.squeeze = st_squeeze_tier(most)
     scanner.c.deposit = st_deposit_tier(most)
 

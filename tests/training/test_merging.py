@@ -46,10 +46,10 @@ def test_merges_equal_the_reference(texts, pattern, vocab_size, **settings):
         max_size=12,
     ),
     min_frequency=st.integers(0, 50),
-    by_place=st.booleans(),
+    by_position=st.booleans(),
     as_symbols=st.booleans(),
 )
-def test_merges_are_those_of_the_counts(pieces, min_frequency, by_place, as_symbols):
+def test_merges_are_those_of_the_counts(pieces, min_frequency, by_position, as_symbols):
     """Counts exceed 32 bits, and every tie rule is used, for bytes and for other symbols."""
     rows = [list(piece) for piece in pieces]
     weights = list(pieces.values())
@@ -63,7 +63,7 @@ def test_merges_are_those_of_the_counts(pieces, min_frequency, by_place, as_symb
         if most < max(min_frequency, 1):
             break
         tied = [pair for pair, count in counts.items() if count == most]
-        expected.append(tied[0] if by_place else min(tied))
+        expected.append(tied[0] if by_position else min(tied))
         rows = [reference_trainer.replace_pair(ids, expected[-1], new) for ids in rows]
     loop = MergeLoop(
         np.frombuffer(b"".join(pieces), np.uint8).astype(np.uint32 if as_symbols else np.uint8),
@@ -72,7 +72,7 @@ def test_merges_are_those_of_the_counts(pieces, min_frequency, by_place, as_symb
         np.arange(256, dtype=np.uint32),
         34,
         min_frequency,
-        by_place,
+        by_position,
     )
     while loop.run(1):
         pass

@@ -18,7 +18,7 @@
                   that the upper half: any two inputs have independent uniform values (Thorup 2015,
                   "High speed hashing for integers and strings"), so all bits are equally good. The
                   values of longer inputs' blocks are the coefficients of a polynomial modulo
-                  2^61 - 1 at a secret place: P <= (blocks + 9) / 2^61. */
+                  2^61 - 1 at a secret point: P <= (blocks + 9) / 2^61. */
 #ifndef STREAMTOK_HASH_H
 #define STREAMTOK_HASH_H
 
@@ -33,7 +33,7 @@
 
 static struct {
     uint64_t factors[3]; /* odd */
-    uint64_t place;      /* of the polynomial */
+    uint64_t point;      /* of the polynomial */
     uint64_t low[ST_HASH_WORDS + 4], high[ST_HASH_WORDS + 4]; /* A: words, size, B, a polynomial and its size */
 } st_secret;
 
@@ -48,14 +48,14 @@ static inline void st_hash_begin(const void *random) {
     if (st_enter(&begun)) return;
     memcpy(&st_secret, random, ST_SECRET_SIZE);
     for (int i = 0; i < 3; i++) st_secret.factors[i] |= 1;
-    st_secret.place &= ST_HASH_PRIME;
+    st_secret.point &= ST_HASH_PRIME;
 }
 
 /* For a unit that works on the tables of another, to begin with the same. */
 static inline const void *st_hash_secret(void) { return &st_secret; }
 
 /* To shift hashes by, so that they number the positions of a table: 2 to 2^63, a power of two. */
-static inline int st_hash_shift(uint64_t places) { return 64 - st_lowest(places); }
+static inline int st_hash_shift(uint64_t slots) { return 64 - st_lowest(slots); }
 
 /* a b: the lower half, and the upper one in *high. */
 static inline uint64_t st_multiply(uint64_t a, uint64_t b, uint64_t *high) {
@@ -116,7 +116,7 @@ ST_NOINLINE static uint64_t st_hash_blocks(const uint8_t *p, size_t n) {
     for (size_t i = 0, step; i < n; i += step) {
         step = n - i < 8 * ST_HASH_WORDS ? n - i : 8 * ST_HASH_WORDS;
         uint64_t x = st_hash_block(p + i, step);
-        low = st_multiply(value, st_secret.place, &high);
+        low = st_multiply(value, st_secret.point, &high);
         value = (low & ST_HASH_PRIME) + (low >> 61 | high << 3) + (x & ST_HASH_PRIME) + (x >> 61);
         value = (value & ST_HASH_PRIME) + (value >> 61);
     }

@@ -164,47 +164,47 @@ static inline void st_leave(volatile char *flag) {
 
 /* A value that one thread sets while others look at it, together with what was written before it. */
 #if defined(_MSC_VER)
-static inline void *st_load_pointer(void *const *place) { return *(void *const volatile *)place; }
-static inline void st_store_pointer(void **place, void *value) { *(void *volatile *)place = value; }
-static inline size_t st_load_size(const size_t *place) { return *(const volatile size_t *)place; }
-static inline void st_store_size(size_t *place, size_t value) { *(volatile size_t *)place = value; }
-static inline uint16_t st_load_u16(const uint16_t *place) { return *(const volatile uint16_t *)place; }
-static inline void st_store_u16(uint16_t *place, uint16_t value) { *(volatile uint16_t *)place = value; }
-static inline uint32_t st_load_u32(const uint32_t *place) { return *(const volatile uint32_t *)place; }
-static inline void st_store_u32(uint32_t *place, uint32_t value) { *(volatile uint32_t *)place = value; }
+static inline void *st_load_pointer(void *const *at) { return *(void *const volatile *)at; }
+static inline void st_store_pointer(void **at, void *value) { *(void *volatile *)at = value; }
+static inline size_t st_load_size(const size_t *at) { return *(const volatile size_t *)at; }
+static inline void st_store_size(size_t *at, size_t value) { *(volatile size_t *)at = value; }
+static inline uint16_t st_load_u16(const uint16_t *at) { return *(const volatile uint16_t *)at; }
+static inline void st_store_u16(uint16_t *at, uint16_t value) { *(volatile uint16_t *)at = value; }
+static inline uint32_t st_load_u32(const uint32_t *at) { return *(const volatile uint32_t *)at; }
+static inline void st_store_u32(uint32_t *at, uint32_t value) { *(volatile uint32_t *)at = value; }
 #else
-static inline void *st_load_pointer(void *const *place) {
-    return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+static inline void *st_load_pointer(void *const *at) {
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
-static inline void st_store_pointer(void **place, void *value) {
-    __atomic_store_n(place, value, __ATOMIC_RELEASE);
+static inline void st_store_pointer(void **at, void *value) {
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
 }
-static inline size_t st_load_size(const size_t *place) {
-    return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+static inline size_t st_load_size(const size_t *at) {
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
-static inline void st_store_size(size_t *place, size_t value) {
-    __atomic_store_n(place, value, __ATOMIC_RELEASE);
+static inline void st_store_size(size_t *at, size_t value) {
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
 }
-static inline uint16_t st_load_u16(const uint16_t *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
-static inline void st_store_u16(uint16_t *place, uint16_t value) {
-    __atomic_store_n(place, value, __ATOMIC_RELEASE);
+static inline uint16_t st_load_u16(const uint16_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+static inline void st_store_u16(uint16_t *at, uint16_t value) {
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
 }
-static inline uint32_t st_load_u32(const uint32_t *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
-static inline void st_store_u32(uint32_t *place, uint32_t value) {
-    __atomic_store_n(place, value, __ATOMIC_RELEASE);
+static inline uint32_t st_load_u32(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+static inline void st_store_u32(uint32_t *at, uint32_t value) {
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
 }
 #endif
 
 /* Put a pointer in place of another, which is returned; in one step, if there is no GIL. */
-static inline void *st_swap(void **place, void *value) {
+static inline void *st_swap(void **at, void *value) {
 #if !defined(Py_GIL_DISABLED)
-    void *before = *place;
-    *place = value;
+    void *before = *at;
+    *at = value;
     return before;
 #elif defined(_MSC_VER)
-    return _InterlockedExchangePointer(place, value);
+    return _InterlockedExchangePointer(at, value);
 #else
-    return __atomic_exchange_n(place, value, __ATOMIC_ACQ_REL);
+    return __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL);
 #endif
 }
 

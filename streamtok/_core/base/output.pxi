@@ -225,10 +225,10 @@ cdef object fill(object out, const u32* ids, size_t count):
 cdef object fill_memory(void* memory, size_t item_size, size_t size, size_t start, const u32* ids,
                         size_t count):
     """Copy the ids to memory[start:size], items of 2 or 4 bytes; their number."""
-    cdef size_t i, begin = min(start, size), room = size - begin
+    cdef size_t i, begin = min(start, size), capacity = size - begin
     cdef u8* out = <u8*>memory + begin * item_size
-    if room < count:
-        raise ValueError(f"out has room for {room} ids, {count} are ready")
+    if capacity < count:
+        raise ValueError(f"out has room for {capacity} ids, {count} are ready")
     if item_size == sizeof(u32):
         if count:
             memcpy(out, ids, count * sizeof(u32))

@@ -6,7 +6,7 @@ beside each other, and the first list waits for its own only.
 """
 
 cdef enum:
-    # Ids that are still to come when their int objects are fetched, and their places in the array:
+    # Ids that are still to come when their int objects are fetched, and their positions in the array:
     # without these, a list takes twice as long.
     INTS_AHEAD = 32
     PLACES_AHEAD = 96

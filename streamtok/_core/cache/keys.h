@@ -118,7 +118,7 @@ ST_FOR_AVX2 static size_t st_keys_bmi2(const uint8_t *buffer, size_t start, cons
     return st_keys_from(0, start, buffer, ends, count, keys, cells, not_short, table, shift, nothing);
 }
 
-/* 16 bytes from each of four places. Four loads are faster than a gather. */
+/* 16 bytes from each of four addresses. Four loads are faster than a gather. */
 ST_FOR_AVX512 static inline __m512i st_load_four(const uint8_t *a, const uint8_t *b, const uint8_t *c,
                                            const uint8_t *d) {
     __m256i low = _mm256_inserti128_si256(

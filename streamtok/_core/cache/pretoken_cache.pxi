@@ -14,10 +14,10 @@ cdef enum:
     SEEDED = 32                 # tokens put into cells at a time
 
 
-cdef inline bint is_near(const PretokenCells* cache, const Cell* cell, const Cell* place) noexcept nogil:
-    """Whether a cell would be found if it were in that place, all between it and its home being taken."""
+cdef inline bint is_near(const PretokenCells* cache, const Cell* cell, const Cell* slot) noexcept nogil:
+    """Whether a cell would be found if it were in that slot, with all between it and its home being taken."""
     cdef u64 home = home_of(cache, cell.low, cell.high & ST_KEY_MASK) - cache.cells
-    return ((place - cache.cells) // 2 - home // 2) & cache.cell_mask // 2 < PROBES // 2
+    return ((slot - cache.cells) // 2 - home // 2) & cache.cell_mask // 2 < PROBES // 2
 
 
 cdef inline u64 ask(Cell* cell) noexcept nogil:

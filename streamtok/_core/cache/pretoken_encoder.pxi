@@ -37,7 +37,7 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash)
     return 0
 
 
-cdef inline size_t room_for(size_t n, size_t count) noexcept nogil:
+cdef inline size_t most_ids_of(size_t n, size_t count) noexcept nogil:
     """The most ids of so many pre-tokens of n bytes, without the long ones, which make their own room."""
     return n if n < count * SHORT_PRETOKEN else count * SHORT_PRETOKEN
 
@@ -83,10 +83,10 @@ cdef int encode_run(TokenTable table, Work* w, const u8* buffer, size_t readable
         extra = MORE_IDS                            # that each may have beyond its bytes
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
         settle(table, w)
-    make_room(table.tokens(), &w.cache, BATCH, BATCH_ARENA)
+    reserve_cells(table.tokens(), &w.cache, BATCH, BATCH_ARENA)
     find_homes(&w.cache, &b, buffer, readable, start, ends, count, LONG_PRETOKEN)
     at = <size_t>llabs(ends[count - 1]) if count else start
-    reserve(w, room_for(at - start, count) + count * extra)
+    reserve(w, most_ids_of(at - start, count) + count * extra)
     out = w.out + w.count
     i = st_take_known(b.keys, <void**>b.cells, 0, count, &out)
     while i < count:
@@ -97,11 +97,11 @@ cdef int encode_run(TokenTable table, Work* w, const u8* buffer, size_t readable
         if cell.high == 0:
             w.count = out - w.out
             encode_uncached(table, w, buffer, at, ends[i], &b.keys[2 * i], gaps)
-            reserve(w, room_for(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count) + count * extra)
+            reserve(w, most_ids_of(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count) + count * extra)
             out = w.out + w.count
         else:
             if cell != b.cells[i] and is_near(&w.cache, b.cells[i], cell):
-                # It changes places with what is in its home, which is asked for less often. All
+                # It swaps with the cell in its home, which is asked for less often. All
                 # lines between the two are full, so that both are found.
                 displaced = cell[0]
                 cell[0] = b.cells[i][0]
@@ -113,7 +113,7 @@ cdef int encode_run(TokenTable table, Work* w, const u8* buffer, size_t readable
                 if is_long(cell.high):
                     w.count = out - w.out
                     reserve(w, count_here + count * extra
-                            + room_for(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count))
+                            + most_ids_of(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count))
                     out = w.out + w.count
                 memcpy(out, numbers_of(&w.cache, cell), count_here * sizeof(u32))
             else:

@@ -68,7 +68,7 @@ cdef inline Cell* home_of(const PretokenCells* t, u64 low, u64 high) noexcept no
     return &t.cells[st_hash_key(low, high) >> t.cell_shift]
 
 
-cdef inline u64 place_at(u64 home, u64 step, u64 mask) noexcept nogil:
+cdef inline u64 probe_at(u64 home, u64 step, u64 mask) noexcept nogil:
     """The cell to try at a step: the home, the other cell of its cache line, which is loaded with it,
     then those of the next lines.
     """
@@ -86,9 +86,9 @@ cdef inline size_t byte_words(u64 high) noexcept nogil:
 
 cdef inline u32* owned(const PretokenCells* t, const Cell* cell) noexcept nogil:
     """What the arena has of a cell: the bytes of a long pre-token, then numbers."""
-    cdef u64 place
-    memcpy(&place, cell.numbers, sizeof(u64))
-    return t.arena + place
+    cdef u64 start
+    memcpy(&start, cell.numbers, sizeof(u64))
+    return t.arena + start
 
 
 cdef inline u32* numbers_of(const PretokenCells* t, Cell* cell) noexcept nogil:
@@ -112,7 +112,7 @@ cdef inline Cell* find_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, con
         step += 1
         if step == t.probes:
             return &t.nothing
-        cell = t.cells + place_at(home, step, t.cell_mask)
+        cell = t.cells + probe_at(home, step, t.cell_mask)
     return cell
 
 
@@ -123,7 +123,7 @@ cdef inline bint put_cell(const PretokenCells* t, Cell* cells, u64 mask, u64 hom
         step += 1
         if step == t.probes:
             return False
-        at = place_at(home, step, mask)
+        at = probe_at(home, step, mask)
     cells[at] = cell[0]
     return True
 
@@ -132,7 +132,7 @@ cdef inline void fill_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, cons
                            u64 count) noexcept nogil:
     """Make a cell that of the pre-token p, which has this key."""
     cdef size_t words = byte_words(high)
-    cdef u64 place = t.arena_used
+    cdef u64 start = t.arena_used
     t.cells_used += 1
     cell.low = low
     if count <= CELL_NUMBERS and words == 0:
@@ -140,11 +140,11 @@ cdef inline void fill_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, cons
         cell.high = high | (count | t.unasked) << 60
         return
     cell.high = high | (IN_ARENA | t.unasked) << 60
-    memcpy(cell.numbers, &place, sizeof(u64))
+    memcpy(cell.numbers, &start, sizeof(u64))
     cell.numbers[2] = <u32>count
     if words:
-        memcpy(t.arena + place, p, high)
-    memcpy(t.arena + place + words, numbers, count * sizeof(u32))
+        memcpy(t.arena + start, p, high)
+    memcpy(t.arena + start + words, numbers, count * sizeof(u32))
     t.arena_used += words + count
 
 
@@ -242,7 +242,7 @@ cdef void close_up(PretokenCells* t, u64 start) noexcept nogil:
     """After cells were emptied, move the others to where look-ups find them, from `start` on.
 
     Both cells of a cache line are taken out before either is put back: each may be the other's next
-    place, and a look-up stops at the first empty cell.
+    slot, and a look-up stops at the first empty cell.
 
     start: the result of `unreached` before cells were emptied. `unasked` is added to the counts.
     """

@@ -107,7 +107,7 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
     cdef u32* to
     if w.gap_count == 0:
         return 0
-    make_room(t, &w.cache, PENDING, PENDING_ARENA)
+    reserve_cells(t, &w.cache, PENDING, PENDING_ARENA)
     for i in range(w.gap_count):            # so that the cells are there when they are filled
         gap = &w.gaps[i]
         if gap.original != i:
@@ -127,7 +127,7 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
         p = waiting.bytes + UNIT * waiting.units[gap.piece]
         ids = waiting.tokens + UNIT * waiting.units[gap.piece]
         learn(&w.cache, homes[i], gap.low, gap.high, p, ids, gap.count)
-    # The ids after the first gap make way at once; then all goes to its place from the front,
+    # The ids after the first gap make way at once; then all move to their positions from the front,
     # sixteen ids at a time: what is written beyond is written again, what is unread is farther on.
     reserve(w, total + 2 * FILL_SLACK)
     at = w.gaps[0].at

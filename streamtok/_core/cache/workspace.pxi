@@ -23,7 +23,7 @@ cdef class Workspace:
         free(self.c.section_ids)
         free(self.c.waiting.bytes)
         free(self.c.waiting.tokens)
-        st_free_block(self.c.room.bytes)
+        st_free_block(self.c.buffer.bytes)
         merger_free(&self.c.merger)
         merger_free(&self.c.scratch)
         free(self.c.lattice.nodes)

@@ -32,7 +32,7 @@ cdef struct Far:
     u32 size
 
 
-cdef struct ByteRoom:           # for bytes, with 16 to write beyond the end of the last token
+cdef struct ByteBuffer:           # for bytes, with 16 to write beyond the end of the last token
     u8* bytes
     size_t used
     size_t size
@@ -79,7 +79,7 @@ cdef class Decoder:
         """bytes of one token; KeyError if there is none of this id."""
         cdef u64 number = checked_id(id, 0)
         cdef const Entry* entry
-        cdef Far place
+        cdef Far far
         if number in self.specials:
             return self.specials[number]
         if number in self.decode_only:
@@ -95,8 +95,8 @@ cdef class Decoder:
             raise KeyError(str(id))
         if entry.size <= NEAR:
             return entry.bytes[:entry.size]
-        memcpy(&place, entry.bytes, sizeof(const u8*) + sizeof(u32))
-        return place.bytes[:place.size]
+        memcpy(&far, entry.bytes, sizeof(const u8*) + sizeof(u32))
+        return far.bytes[:far.size]
 
     def decode(self, ids, bint skip_special=False):
         """bytes of the tokens in a row.
@@ -150,7 +150,7 @@ cdef class Decoder:
         array.
         """
         cdef u8 small[ON_STACK]
-        cdef ByteRoom room
+        cdef ByteBuffer buffer
         cdef Watch watch
         cdef Py_buffer view
         cdef st_reader reader
@@ -159,14 +159,14 @@ cdef class Decoder:
         if st_load_pointer(<void**>&self.entries) == NULL:
             self.make_entries()
         watch.looked = 0
-        room.bytes, room.used, room.size, room.is_lent = small, 0, ON_STACK, True
+        buffer.bytes, buffer.used, buffer.size, buffer.is_lent = small, 0, ON_STACK, True
         try:
             if PyList_CheckExact(ids) or PyTuple_CheckExact(ids):
                 if not ST_LISTS_HOLD_STILL:
                     ids = tuple(ids)
                 n = PySequence_Fast_GET_SIZE(ids)
                 done = unpack_ids(self, <PyObject*>ids, NULL, 0,
-                                  <const char*>PySequence_Fast_ITEMS(ids), n, skip_special, &watch, &room)
+                                  <const char*>PySequence_Fast_ITEMS(ids), n, skip_special, &watch, &buffer)
             elif type(ids) is np_ndarray:
                 try:
                     PyObject_GetBuffer(ids, &view, PyBUF_ND | PyBUF_FORMAT)
@@ -179,20 +179,20 @@ cdef class Decoder:
                     if n >= ALONE_FROM:
                         with nogil:
                             done = unpack_ids(self, NULL, reader, view.itemsize, <const char*>view.buf, n,
-                                              skip_special, &watch, &room)
+                                              skip_special, &watch, &buffer)
                     else:
                         done = unpack_ids(self, NULL, reader, view.itemsize, <const char*>view.buf, n,
-                                          skip_special, &watch, &room)
+                                          skip_special, &watch, &buffer)
             if not done:
                 return None
             if errors == NULL:
-                return PyBytes_FromStringAndSize(<const char*>room.bytes, room.used)
-            return PyUnicode_DecodeUTF8(<const char*>room.bytes, room.used, errors)
+                return PyBytes_FromStringAndSize(<const char*>buffer.bytes, buffer.used)
+            return PyUnicode_DecodeUTF8(<const char*>buffer.bytes, buffer.used, errors)
         finally:
             if has_view:
                 PyBuffer_Release(&view)
-            if not room.is_lent:
-                free(room.bytes)
+            if not buffer.is_lent:
+                free(buffer.bytes)
 
     cdef int make_entries(self) except -1:
         """Make them and `beyond`, if no other thread did meanwhile."""

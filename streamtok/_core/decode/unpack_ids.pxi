@@ -13,26 +13,26 @@ cdef object settled_ids(object ids):
 
 
 cdef void set_entry(Entry* entry, const u8* p, size_t size, u8 far) noexcept nogil:
-    cdef Far place
+    cdef Far text
     if size <= NEAR and far != FAR_SPECIAL:
         memcpy(entry.bytes, p, size)
         entry.size = <u8>size
         return
-    place.bytes, place.size = p, <u32>size
-    memcpy(entry.bytes, &place, sizeof(const u8*) + sizeof(u32))
+    text.bytes, text.size = p, <u32>size
+    memcpy(entry.bytes, &text, sizeof(const u8*) + sizeof(u32))
     entry.size = far
 
 
 cdef bint unpack_ids(Decoder decoder, PyObject* row, st_reader reader, size_t stride, const char* p,
-                     size_t n, bint skip_special, Watch* watch, ByteRoom* room) except -1 nogil:
-    """Put the bytes of n ids into the room: read from p on, or if `reader` is NULL from the objects
+                     size_t n, bint skip_special, Watch* watch, ByteBuffer* buffer) except -1 nogil:
+    """Put the bytes of n ids into the buffer: read from p on, or if `reader` is NULL from the objects
     of `row`, a list or tuple, which needs the GIL. False if one is unknown, or a handler of a signal has
     changed the list.
     """
     cdef u32 ids[BLOCK]
     cdef size_t begin = 0, count
     if n > BLOCK:
-        ensure(room, 4 * n)
+        ensure(buffer, 4 * n)
     while begin < n:
         count = min(n - begin, <size_t>BLOCK)
         if reader == NULL:
@@ -41,7 +41,7 @@ cdef bint unpack_ids(Decoder decoder, PyObject* row, st_reader reader, size_t st
                 return False
         elif not reader(p + begin * stride, count, ids):
             return False
-        if not unpack_block(decoder.entries, decoder.n_entries, ids, count, skip_special, room):
+        if not unpack_block(decoder.entries, decoder.n_entries, ids, count, skip_special, buffer):
             return False
         begin += count
         if begin & LOOK_IDS == 0:
@@ -59,13 +59,13 @@ cdef bint is_same_row(PyObject* row, const char* p, size_t n) noexcept nogil:
 
 
 cdef bint unpack_block(const Entry* entries, u32 n_entries, const u32* ids, size_t count,
-                       bint skip_special, ByteRoom* room) except -1 nogil:
+                       bint skip_special, ByteBuffer* buffer) except -1 nogil:
     cdef const Entry* entry
-    cdef Far place
+    cdef Far far
     cdef u8* out
     cdef size_t i
-    ensure(room, (NEAR + 1) * count)
-    out = room.bytes + room.used
+    ensure(buffer, (NEAR + 1) * count)
+    out = buffer.bytes + buffer.used
     for i in range(count):
         if ids[i] >= n_entries:
             return False
@@ -78,25 +78,25 @@ cdef bint unpack_block(const Entry* entries, u32 n_entries, const u32* ids, size
             return False
         if entry.size == FAR_SPECIAL and skip_special:
             continue
-        memcpy(&place, entry.bytes, sizeof(const u8*) + sizeof(u32))
-        room.used = out - room.bytes
-        ensure(room, place.size + (NEAR + 1) * (count - i))
-        out = room.bytes + room.used
-        memcpy(out, place.bytes, place.size)
-        out += place.size
-    room.used = out - room.bytes
+        memcpy(&far, entry.bytes, sizeof(const u8*) + sizeof(u32))
+        buffer.used = out - buffer.bytes
+        ensure(buffer, far.size + (NEAR + 1) * (count - i))
+        out = buffer.bytes + buffer.used
+        memcpy(out, far.bytes, far.size)
+        out += far.size
+    buffer.used = out - buffer.bytes
     return True
 
 
-cdef int ensure(ByteRoom* room, size_t more) except -1 nogil:
-    """ByteRoom for so many bytes more."""
+cdef int ensure(ByteBuffer* buffer, size_t more) except -1 nogil:
+    """ByteBuffer for so many bytes more."""
     cdef u8* larger
-    if room.used + more <= room.size:
+    if buffer.used + more <= buffer.size:
         return 0
-    larger = <u8*>grown(NULL if room.is_lent else room.bytes, &room.size, room.used + more, 1, b"bytes of text")
-    if room.is_lent:
-        memcpy(larger, room.bytes, room.used)
-    room.bytes, room.is_lent = larger, False
+    larger = <u8*>grown(NULL if buffer.is_lent else buffer.bytes, &buffer.size, buffer.used + more, 1, b"bytes of text")
+    if buffer.is_lent:
+        memcpy(larger, buffer.bytes, buffer.used)
+    buffer.bytes, buffer.is_lent = larger, False
     return 0
 
 
@@ -114,7 +114,7 @@ cdef u64 checked_id(value, i) except? 0xFFFFFFFFFFFFFFFF:
 
 
 class UnknownId(KeyError):
-    """An id that is in neither table; `position`: its place in the ids that were passed."""
+    """An id that is in neither table; `position`: its index in the ids that were passed."""
 
     def __init__(self, id, position):
         super().__init__(f"Invalid token for decoding: {id} (position {position})")

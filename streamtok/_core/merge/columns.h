@@ -200,9 +200,9 @@ ST_FOR_AVX512 static inline size_t st_columns_run(st_columns *columns, const st_
 ST_FOR_AVX512 static inline void st_merge_batch_512(const st_pairs *pairs, const uint32_t *byte_token,
                                            const uint32_t *byte_pairs, const uint8_t *bytes,
                                            const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out,
-                                           const uint16_t *places, uint8_t *counts) {
+                                           const uint16_t *slots, uint8_t *counts) {
     if (count <= ST_FEW) { /* they would leave most of the columns empty */
-        st_merge_batch_256(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
+        st_merge_batch_256(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, slots, counts);
         return;
     }
     st_columns columns[ST_GROUPS];
@@ -220,7 +220,7 @@ ST_FOR_AVX512 static inline void st_merge_batch_512(const st_pairs *pairs, const
                                       order + begun, wanted);
         for (size_t k = first; k < first + wanted; k++) {
             const st_columns *c = &columns[k / ST_WIDE];
-            uint32_t piece = order[begun++], *tokens = out + ST_UNIT * (size_t)places[piece];
+            uint32_t piece = order[begun++], *tokens = out + ST_UNIT * (size_t)slots[piece];
             uint32_t n = c->counts[k % ST_WIDE];
             for (uint32_t i = 0; i < n; i++) tokens[i] = c->tokens[i][k % ST_WIDE];
             counts[piece] = (uint8_t)n;

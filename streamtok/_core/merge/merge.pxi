@@ -80,7 +80,7 @@ cdef inline void sift_down(Candidate* heap, size_t size, size_t at) noexcept nog
     heap[at] = item
 
 
-cdef inline u64 place_of(const Tokens* t, u32 token) noexcept nogil:
+cdef inline u64 rank_of(const Tokens* t, u32 token) noexcept nogil:
     """The rank of the merge into `token`. Several tokens may share one: then the leftmost goes first."""
     return t.ties[token] if t.ties != NULL else token
 
@@ -91,7 +91,7 @@ cdef inline void consider(const Tokens* t, Merger* m, size_t* size, u32 left) no
     cdef Candidate item
     cdef u32 token = find_pair(t, node.token, m.nodes[node.next].token)
     if token != NONE:
-        item.key = (place_of(t, token) << 32) | left
+        item.key = (rank_of(t, token) << 32) | left
         item.left_version = node.version
         item.right_version = m.nodes[node.next].version
         push(m.heap, size, item)
@@ -165,7 +165,7 @@ cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexce
     for i in range(n - 1):
         rank = ranks[i]
         if rank != NONE:
-            heap[size].key = (place_of(t, rank) << 32) | i
+            heap[size].key = (rank_of(t, rank) << 32) | i
             heap[size].left_version = heap[size].right_version = 0
             size += 1
     for i in range(n):
@@ -233,18 +233,18 @@ cdef Py_ssize_t merge_alone(const Tokens* t, const u8* p, size_t n, u32* tokens)
 
 
 cdef int merge_many(const Tokens* t, Merger* m, const u8* bytes, const u16* units, const u8* sizes,
-                    size_t count, u32* tokens, const u16* places, u8* counts) except -1 nogil:
+                    size_t count, u32* tokens, const u16* slots, u8* counts) except -1 nogil:
     """Encode `count` pieces, at most ST_MERGE_BATCH, of up to ST_SHORT bytes each.
 
-    Piece i is at bytes[16 * units[i]], its tokens go to tokens[16 * places[i]], their number to
+    Piece i is at bytes[16 * units[i]], its tokens go to tokens[16 * slots[i]], their number to
     counts[i].
     """
     cdef size_t i
     if t.ties == NULL:
         strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, bytes, units, sizes, count, tokens,
-                             places, counts)
+                             slots, counts)
         return 0
     for i in range(count):
         counts[i] = <u8>merge(t, m, bytes + 16 * units[i], sizes[i])
-        memcpy(tokens + 16 * places[i], m.result, counts[i] * sizeof(u32))
+        memcpy(tokens + 16 * slots[i], m.result, counts[i] * sizeof(u32))
     return 0

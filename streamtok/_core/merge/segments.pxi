@@ -1,7 +1,7 @@
 """Long pre-tokens: merged in short segments that overlap, and joined where two of them agree.
 
 Let E be the byte pair encoding of p[:b] and S that of p[a:c], a < b < c. If both have the same
-token at the same place, p[i:j], then the encoding of p[:c] is that of E up to j and of S from j on:
+token at the same position, p[i:j], then the encoding of p[:c] is that of E up to j and of S from j on:
 the lemma of `merge/stable_prefix.pxi` says that E up to j is the encoding of p[:j] and that S from j on
 is that of p[j:c], and the token is compatible with the next one, since they are neighbours in S. So
 a boundary at j is exact; that holds for every rank table, and no pair has to be looked up.
@@ -82,7 +82,7 @@ cdef int extend(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n, size
         reserve_tokens(out, count)
         items = out.items
         found = m.result
-        # The first token that both have at the same place.
+        # The first token that both have at the same position.
         at = other = start
         wide = i
         k = 0
@@ -145,18 +145,18 @@ cdef int join_many(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n) e
     """Append up to SEGMENTS of them that are merged together, or fewer, if they disagree."""
     cdef u32[SEGMENTS * SEGMENT] tokens
     cdef u16[SEGMENTS] units
-    cdef u16[SEGMENTS] places
+    cdef u16[SEGMENTS] slots
     cdef u8[SEGMENTS] sizes
     cdef u8[SEGMENTS] counts
     cdef Growing* out = j.out
-    cdef size_t start = j.done - OVERLAP if j.done else 0, count, k, skip, misses = j.misses, place
+    cdef size_t start = j.done - OVERLAP if j.done else 0, count, k, skip, misses = j.misses, first_common
     cdef u64 begins, here, after
     count = min((n - start - SEGMENT) // STRIDE + 1, <size_t>SEGMENTS)
     for k in range(count):
         units[k] = <u16>(k * (STRIDE // ST_UNIT))
-        places[k] = <u16>(k * (SEGMENT // ST_UNIT))
+        slots[k] = <u16>(k * (SEGMENT // ST_UNIT))
         sizes[k] = SEGMENT
-    merge_many(t, m, p + start, units, sizes, count, tokens, places, counts)
+    merge_many(t, m, p + start, units, sizes, count, tokens, slots, counts)
     k = 0
     while k < count:
         if j.done - start >= SEGMENT:           # `extend` has gone beyond this one
@@ -165,14 +165,14 @@ cdef int join_many(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n) e
             continue
         here = begins_from(t, j, start)
         begins = begins_of(t, tokens + SEGMENT * k, counts[k])
-        place = agree(here, begins) if j.done else 0
-        if place == 0 and j.done:
+        first_common = agree(here, begins) if j.done else 0
+        if first_common == 0 and j.done:
             if j.misses - misses >= MISSES:
                 return 0
             j.misses += 1
             extend(t, m, j, p, n, SEGMENT, OVERLAP)
             continue
-        after = <u64>-1 << place
+        after = <u64>-1 << first_common
         skip = st_ones(begins & ~after)
         if j.done:              # of which the last bit is its end
             out.count -= st_ones(here & after) - 1

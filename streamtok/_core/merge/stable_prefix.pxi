@@ -14,7 +14,7 @@ which p[m:n] is a proper prefix of a token. If all those e(m) have a boundary at
 up to c are final whatever follows. So c is the last boundary that e(n) shares with every e(m).
 
 No e(m) is encoded from the beginning for that. Let a < m be a boundary of e(n), and S =
-BPE(p[a:m]). If e(n) and S have the same token at the same place, p[i:j], then e(m) is e(n) up to j
+BPE(p[a:m]). If e(n) and S have the same token at the same position, p[i:j], then e(m) is e(n) up to j
 and S from j on: e(n) up to j is e(j), S from j on is BPE(p[j:m]), and the token before j is
 compatible with the one after it, since they are neighbours in S. So the boundaries that e(n) and S
 share from j on are shared with e(m). Where no token agrees, S begins earlier; at a = 0 it is e(m)
@@ -35,7 +35,7 @@ cdef enum:
 cdef enum:
     FIRST_OVERLAP = 32          # bytes before m that are encoded again first
     WORK_PER_BYTE = 32          # bytes merged, or stepped over, for each byte of a segment
-    WORK_PER_START = 8          # for looking whether a token may start at one place
+    WORK_PER_START = 8          # for looking whether a token may start at one position
 
 
 cdef Py_ssize_t stable_tokens(const Tokens* t, Merger* m, Merger* scratch, const u8* p, size_t n,

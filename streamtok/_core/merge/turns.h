@@ -119,15 +119,15 @@ ST_FOR_AVX2 static void st_answer_256(st_in_turn *turns, size_t count, const st_
 #endif
 
 /* Piece i, of 1 <= sizes[i] <= ST_SHORT bytes, is at bytes + ST_UNIT * units[i]. Its tokens go to
-   out[ST_UNIT * places[i]], their number to counts[i]. */
+   out[ST_UNIT * slots[i]], their number to counts[i]. */
 typedef void st_merge_batch_function(const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs,
                                      const uint8_t *bytes, const uint16_t *units, const uint8_t *sizes,
-                                     size_t count, uint32_t *out, const uint16_t *places, uint8_t *counts);
+                                     size_t count, uint32_t *out, const uint16_t *slots, uint8_t *counts);
 
 static ST_ALWAYS_INLINE void st_merge_in_turn(const st_pairs *pairs, const uint32_t *byte_token,
                                               const uint32_t *byte_pairs, const uint8_t *bytes,
                                               const uint16_t *units, const uint8_t *sizes, size_t count,
-                                              uint32_t *out, const uint16_t *places, uint8_t *counts,
+                                              uint32_t *out, const uint16_t *slots, uint8_t *counts,
                                               st_answer_function *answer) {
     st_in_turn turns[ST_IN_TURN];
     size_t next = 0, going = 0;
@@ -139,7 +139,7 @@ static ST_ALWAYS_INLINE void st_merge_in_turn(const st_pairs *pairs, const uint3
         for (size_t k = 0; k < going; k++) {
             st_in_turn *s = &turns[k];
             while (!st_in_turn_ask(s, pairs)) {
-                uint32_t *to = out + ST_UNIT * (size_t)places[s->piece];
+                uint32_t *to = out + ST_UNIT * (size_t)slots[s->piece];
                 size_t n = 0;
                 for (uint64_t alive = s->alive; alive; alive &= alive - 1) to[n++] = s->tokens[st_lowest(alive)];
                 counts[s->piece] = (uint8_t)n;
@@ -158,25 +158,25 @@ static ST_ALWAYS_INLINE void st_merge_in_turn(const st_pairs *pairs, const uint3
 
 static void st_merge_batch_plain(const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs,
                                  const uint8_t *bytes, const uint16_t *units, const uint8_t *sizes, size_t count,
-                                 uint32_t *out, const uint16_t *places, uint8_t *counts) {
-    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts,
+                                 uint32_t *out, const uint16_t *slots, uint8_t *counts) {
+    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, slots, counts,
                      st_answer_plain);
 }
 
 #if defined(ST_X86)
 ST_FOR_SSE4 static void st_merge_batch_sse4(
     const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs, const uint8_t *bytes,
-    const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out, const uint16_t *places,
+    const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out, const uint16_t *slots,
     uint8_t *counts) {
-    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts,
+    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, slots, counts,
                      st_answer_plain);
 }
 
 ST_FOR_AVX2 static void st_merge_batch_256(
     const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs, const uint8_t *bytes,
-    const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out, const uint16_t *places,
+    const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out, const uint16_t *slots,
     uint8_t *counts) {
-    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts,
+    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, slots, counts,
                      st_answer_256);
 }
 #endif

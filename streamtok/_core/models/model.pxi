@@ -197,7 +197,7 @@ cdef class PieceModel:
 
 
 cdef bint looks_for_pieces(const Model* m) noexcept nogil:
-    """Whether pieces are looked for from every place of a text, not only from where a word begins."""
+    """Whether pieces are looked for from every byte of a text, not only from where a word begins."""
     return m.kind == WORD_PIECE or m.kind == UNIGRAM
 
 

@@ -31,11 +31,11 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u
 
 cdef int put_model_ids(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
     """The ids of p[:n], which is at `origin` in the text, and their id_spans, if they are wanted."""
-    cdef IdSpan* id_spans = room_for_ids(w, most_ids(m, n))
+    cdef IdSpan* id_spans = reserve_ids(w, most_ids(m, n))
     return keep_ids(w, model_ids(m, w, p, n, w.out + w.count, id_spans), origin)
 
 
-cdef IdSpan* room_for_ids(Work* w, size_t most) except? NULL nogil:
+cdef IdSpan* reserve_ids(Work* w, size_t most) except? NULL nogil:
     """Room for so many ids in `w.out`, and for their id_spans, which go there; NULL if these are not wanted."""
     reserve(w, most)
     if not w.follows:
@@ -54,7 +54,7 @@ cdef int keep_ids(Work* w, size_t count, u64 origin) except -1 nogil:
 
 cdef int put_id(Work* w, u32 id, u64 start, u64 end) except -1 nogil:
     """One more id, of the text from `start` to `end`, where id_spans are wanted."""
-    set_id_span(room_for_ids(w, 1), 0, start, end)
+    set_id_span(reserve_ids(w, 1), 0, start, end)
     w.out[w.count] = id
     return keep_ids(w, 1, 0)
 
@@ -148,7 +148,7 @@ cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s
 
 cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
     """Emit the ids of the path to the end of p[:n], which is at `origin` in the text."""
-    cdef IdSpan* id_spans = room_for_ids(w, most_ids(m, n))
+    cdef IdSpan* id_spans = reserve_ids(w, most_ids(m, n))
     return keep_ids(w, path_ids(m, w.lattice.nodes, &w.watch, p, n, w.out + w.count, id_spans), origin)
 
 

@@ -414,7 +414,7 @@ cdef int end_row(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) e
 cdef int put_pieces(const Model* m, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:
     """The ids of a pre-token in `w.staged`."""
     cdef const Origin* origins = w.staged.origins + at
-    cdef IdSpan* id_spans = room_for_ids(w, most_ids(m, n))
+    cdef IdSpan* id_spans = reserve_ids(w, most_ids(m, n))
     cdef size_t i, count = model_ids(m, w, w.staged.bytes + at, n, w.out + w.count, id_spans)
     if id_spans != NULL:
         for i in range(count):

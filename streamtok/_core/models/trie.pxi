@@ -43,13 +43,13 @@ cdef u32 node_of(const Trie* t, const u8* p, size_t n) noexcept nogil:
 
 cdef int trie_open(Trie* t, const u8* blob, const u32* offsets, const u32* ids, u32 count) except -1:
     """Build `t`, which must be all zero, of pieces in order of their bytes, no two of them the same."""
-    cdef size_t room = <size_t>offsets[count] + 1       # each byte makes a node at the most
+    cdef size_t capacity = <size_t>offsets[count] + 1       # each byte makes a node at the most
     cdef PieceRange* ranges
     cdef void* fitting
-    t.first = <u32*>memory_for(room + 1, sizeof(u32), b"nodes of a trie")
-    t.labels = <u8*>memory_for(room, 1, b"nodes of a trie")
-    t.values = <u32*>memory_for(room, sizeof(u32), b"nodes of a trie")
-    ranges = <PieceRange*>memory_for(room, sizeof(PieceRange), b"nodes of a trie")
+    t.first = <u32*>memory_for(capacity + 1, sizeof(u32), b"nodes of a trie")
+    t.labels = <u8*>memory_for(capacity, 1, b"nodes of a trie")
+    t.values = <u32*>memory_for(capacity, sizeof(u32), b"nodes of a trie")
+    ranges = <PieceRange*>memory_for(capacity, sizeof(PieceRange), b"nodes of a trie")
     with nogil:
         fill_trie(t, ranges, blob, offsets, ids, count)
     free(ranges)

@@ -1,4 +1,4 @@
-"""Clean cuts: places at which a text may be cut and each part encoded by itself.
+"""Clean cuts: offsets at which a text may be cut and each part encoded by itself.
 
 Two conditions make a cut clean. The pattern never looks across it: the characters before and after
 it are one of `Pattern.clean_cut_pairs`. And no special token, allowed or not, lies across it.
@@ -30,13 +30,13 @@ cdef class Cuts:
 
     def find(self, text, SpecialMatcher matcher not None, size_t start, size_t stop,
              bint from_end=False):
-        """int: the first place in start:stop where `text` may be cut, or the last; none: -1.
+        """int: the first offset in start:stop where `text` may be cut, or the last; none: -1.
 
         Positions are bytes, or characters of a str. 0 and len(text) are none.
         """
         cdef Source s
         cdef Watch watch
-        cdef size_t place
+        cdef size_t offset
         watch.looked = 0
         if not source_open(&s, text, "surrogateescape"):
             raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}")
@@ -50,10 +50,10 @@ cdef class Cuts:
             if start >= stop:
                 return -1
             if from_end:
-                place = self.last(&s, matcher, &watch, start, stop)
-                return -1 if place < start or place == 0 else place
-            place = self.next(&s, matcher, &watch, start, stop)
-            return -1 if place >= stop else place
+                offset = self.last(&s, matcher, &watch, start, stop)
+                return -1 if offset < start or offset == 0 else offset
+            offset = self.next(&s, matcher, &watch, start, stop)
+            return -1 if offset >= stop else offset
         finally:
             source_close(&s)
 
@@ -82,17 +82,17 @@ cdef class Cuts:
                 look(watch)
         return 0
 
-    cdef bint is_cut(self, const Source* s, size_t place) noexcept nogil:
-        """Whether s may be cut at 0 < place < s.size, if no special token lies across it."""
+    cdef bint is_cut(self, const Source* s, size_t offset) noexcept nogil:
+        """Whether s may be cut at 0 < offset < s.size, if no special token lies across it."""
         cdef i32 before, after
         cdef const ScanTables* t = self.scanner.tables()
         if s.unit == 0:
-            if s.data[place] & 0xC0 == 0x80:
+            if s.data[offset] & 0xC0 == 0x80:
                 return False
-            before = char_before(s.data, place)
-            after = char_at(s.data + place, s.size - place)
+            before = char_before(s.data, offset)
+            after = char_at(s.data + offset, s.size - offset)
         else:
-            before, after = unit_at(s, place - 1), unit_at(s, place)
+            before, after = unit_at(s, offset - 1), unit_at(s, offset)
         if before < 0 or after < 0:
             return False
         return self.pairs[class_of(t, before) * self.columns + class_of(t, after)]
@@ -107,23 +107,23 @@ cdef inline i32 char_at(const u8* p, size_t n) noexcept nogil:
     return p[0] if p[0] < 0x80 else decode_one(p, n, &size)
 
 
-cdef inline i32 char_before(const u8* p, size_t place) noexcept nogil:
-    """The character whose bytes end at `place`, or a negative number."""
-    cdef size_t start = place - 1
+cdef inline i32 char_before(const u8* p, size_t offset) noexcept nogil:
+    """The character whose bytes end at `offset`, or a negative number."""
+    cdef size_t start = offset - 1
     cdef int size
     cdef i32 code
     if p[start] < 0x80:
         return p[start]
-    while start > 0 and place - start < 4 and p[start] & 0xC0 == 0x80:
+    while start > 0 and offset - start < 4 and p[start] & 0xC0 == 0x80:
         start -= 1
-    code = decode_one(p + start, place - start, &size)
-    return code if <size_t>size == place - start else -1
+    code = decode_one(p + start, offset - start, &size)
+    return code if <size_t>size == offset - start else -1
 
 
-cdef int is_crossed(const Source* s, SpecialMatcher matcher, Watch* watch, size_t place) except -1 nogil:
-    """Whether a special token lies across `place`."""
-    cdef size_t first = place - matcher.longest if place > matcher.longest else 0
-    cdef size_t stop = place + matcher.longest if s.size - place > matcher.longest else s.size
+cdef int is_crossed(const Source* s, SpecialMatcher matcher, Watch* watch, size_t offset) except -1 nogil:
+    """Whether a special token lies across `offset`."""
+    cdef size_t first = offset - matcher.longest if offset > matcher.longest else 0
+    cdef size_t stop = offset + matcher.longest if s.size - offset > matcher.longest else s.size
     cdef size_t left, right
     cdef u8* bytes
     cdef bint crossed = True
@@ -131,12 +131,12 @@ cdef int is_crossed(const Source* s, SpecialMatcher matcher, Watch* watch, size_
         return False
     look(watch)
     if s.unit == 0:
-        return matcher.crosses(s.data, place, s.size)
-    bytes = <u8*>malloc(st_transcode_room_of(s.unit, stop - first))
+        return matcher.crosses(s.data, offset, s.size)
+    bytes = <u8*>malloc(st_transcode_capacity_of(s.unit, stop - first))
     if bytes != NULL:
-        left = transcode_units(s, first, place, bytes)
+        left = transcode_units(s, first, offset, bytes)
         if left != <size_t>-1:
-            right = transcode_units(s, place, stop, bytes + left)
+            right = transcode_units(s, offset, stop, bytes + left)
             if right != <size_t>-1:
                 crossed = matcher.crosses(bytes, left, left + right)
     free(bytes)

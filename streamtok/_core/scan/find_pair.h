@@ -9,7 +9,7 @@
 
 #include "base/native.h"
 
-/* The first place in p[:n] where `first` is before `second`, or as the last byte; n if none. */
+/* The first index in p[:n] where `first` is before `second`, or as the last byte; n if none. */
 typedef size_t st_find_pair_function(const uint8_t *p, size_t n, uint8_t first, uint8_t second);
 
 static size_t st_find_pair_plain(const uint8_t *p, size_t n, uint8_t first, uint8_t second) {

@@ -1,6 +1,6 @@
 """Where pre-tokens begin, as windows say: the masks of a few blocks of text, for `scan` to read.
 
-Windows know ASCII only. Where many places stay open and text is not ASCII, they look again at one byte
+Windows know ASCII only. Where many positions stay open and text is not ASCII, they look again at one byte
 for each character: ASCII substitutes of the same class (`scan/substitutes.h`). What they say goes back to
 the bytes at which the characters begin.
 """

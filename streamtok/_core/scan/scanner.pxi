@@ -1,8 +1,8 @@
 """Finds pre-tokens: a walk of the split pattern's DFA that can stop and go on at any byte.
 
 The tables come from `pattern.Pattern`. One step looks at one character: if the pattern may end a
-pre-token before it, that place is remembered; then the state changes. When no state is left, the
-pre-token ends at the place remembered last, and the walk goes on from there; where that place is
+pre-token before it, that position is remembered; then the state changes. When no state is left, the
+pre-token ends at the position remembered last, and the walk goes on from there; where that position is
 right here, both are one step. ASCII takes one look-up a byte; other characters are decoded and
 classified first. A character that is cut off by the end of the buffer is left for later, unless
 `final`.
@@ -29,14 +29,14 @@ cdef enum:
 
 
 cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
-                 i64* ends, size_t room, Watch* watch) except? -1 nogil:
-    """Put the ends of up to `room` closed pre-tokens of buffer[s.start:end] into `ends`.
+                 i64* ends, size_t capacity, Watch* watch) except? -1 nogil:
+    """Put the ends of up to `capacity` closed pre-tokens of buffer[s.start:end] into `ends`.
 
     A pattern such as x*y|x looks at the rest of the text for each pre-token, so signals are served
     here; watch: NULL: they are not.
 
     A negative end is that of a segment which no pre-token covers (a pattern that skips characters).
-    Fewer than `room`: all that can be decided was; the open pre-token is buffer[s.start:], and
+    Fewer than `capacity`: all that can be decided was; the open pre-token is buffer[s.start:], and
     empty after `final`. If s.committed, the first pre-token closed is the rest of one whose
     beginning was encoded before; that rest may be empty.
     """
@@ -48,12 +48,12 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     cdef u8 byte
     cdef bint committed = s.committed
     cdef size_t turns = 0
-    while count < room:
+    while count < capacity:
         turns += 1
         if turns & LOOK_TURNS == 0 and watch != NULL:
             look(watch)
-        # A character closes one pre-token at most: so far there is room without looking.
-        limit = end if end - position < room - count else position + (room - count)
+        # A character closes one pre-token at most: so far there is space without looking.
+        limit = end if end - position < capacity - count else position + (capacity - count)
         step = 0
         while position < limit:
             byte = buffer[position]
@@ -85,7 +85,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
         else:
             if position < end:
                 continue
-        if count == room:           # what comes next is looked at again by the next call
+        if count == capacity:           # what comes next is looked at again by the next call
             break
         if count:
             start = <size_t>(ends[count - 1] if ends[count - 1] >= 0 else -ends[count - 1])
@@ -148,8 +148,8 @@ cdef void tell_gaps(const ScanTables* t, const u8* buffer, size_t start, size_t 
 
 
 cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
-                 bint final, i64* ends, size_t room, Watch* watch) except? -1 nogil:
-    """As `walk`, but by the window tables where they decide. room >= 64.
+                 bint final, i64* ends, size_t capacity, Watch* watch) except? -1 nogil:
+    """As `walk`, but by the window tables where they decide. capacity >= 64.
 
     `marks` belongs to this buffer and these bytes; `marks_begin` prepares it. Unless
     marks.tells_gaps, ends of characters that no pre-token covers are negative only here and there.
@@ -157,12 +157,12 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
     cdef size_t count = 0, start, base, block, dense, found
     cdef u64 begins, open = 0, after
     if t.windows == NULL or end - s.start < t.marked_from:
-        return walk(t, s, buffer, end, final, ends, room, watch)
+        return walk(t, s, buffer, end, final, ends, capacity, watch)
     while True:
         start = s.start
         if start + 1 - marks.base >= marks.blocks << 6:
             if end - start < t.marked_from or (marks.is_squeezed and end - start < MARKED_FROM):
-                return count + walk(t, s, buffer, end, final, ends + count, room - count, watch)
+                return count + walk(t, s, buffer, end, final, ends + count, capacity - count, watch)
             # The walk goes on where it stands, up to the end of a pre-token, if that is far, or if
             # little follows. Else the windows see its bytes again.
             if (
@@ -173,20 +173,20 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
                     return count
                 count += 1
                 scan_begin(s, s.start)
-                if count > room - 64:
+                if count > capacity - 64:
                     return count
                 continue
         base = marks.base
         block = (start + 1 - base) >> 6
         after = <u64>-1 << ((start + 1 - base) & 63)
         base += block << 6
-        while block < marks.blocks and count <= room - 64:
+        while block < marks.blocks and count <= capacity - 64:
             begins = marks.begins[block] & after
             open = marks.open[block] & after
             if open:
                 begins &= (open & (~open + 1)) - 1      # those before the first that is open
             if begins:
-                found = t.place(begins, base, ends + count)
+                found = t.put_positions(begins, base, ends + count)
                 if t.begins != NULL and marks.tells_gaps:
                     tell_gaps(t, buffer, start, end, ends + count, found)
                 count += found
@@ -197,7 +197,7 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
             base += 64
             block += 1
         scan_begin(s, start)
-        if count > room - 64:
+        if count > capacity - 64:
             return count
         if block == marks.blocks:
             # The pre-token may be longer than what was marked: marks of what follows would not
@@ -211,12 +211,12 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
         if dense < DENSE:
             dense = 1
         else:
-            dense = room - count if room - count < dense else dense
+            dense = capacity - count if capacity - count < dense else dense
         found = walk(t, s, buffer, end, final, ends + count, dense, watch)
         count += found
         if found < dense:           # all that could be decided was
             return count
-        if count > room - 64:
+        if count > capacity - 64:
             return count
         scan_begin(s, s.start)
 
@@ -277,7 +277,7 @@ cdef class Scanner:
                 begins = np.concatenate([begins[blocks[pages[0]]], begins])
                 t.begins = <const u8*>self.own(begins, UINT8, "begins", 1)
             t.margins = <const u64*>self.own(margins, UINT64, "margins", 1)
-            t.place = st_place_tier(ST_ANY)
+            t.put_positions = st_positions_tier(ST_ANY)
             t.squeeze = st_squeeze_tier(ST_ANY)
             t.deposit = st_deposit_tier(ST_ANY)
             t.windows = &self.windows

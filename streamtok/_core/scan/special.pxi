@@ -1,7 +1,7 @@
 """Finds special tokens in bytes, as tiktoken's two regular expressions do in a whole text.
 
 tiktoken first refuses the text if a disallowed string occurs anywhere in it. Then it looks for the
-leftmost place where any special token matches; where several do, the first in its order is taken;
+leftmost offset where any special token matches; where several do, the first in its order is taken;
 if that one is not allowed, the search goes on one byte later. Here one trie holds both sets, so
 that a stream can see, too, where a string may begin whose end has not arrived.
 """
@@ -167,17 +167,17 @@ cdef class SpecialMatcher:
             i += 1
         return found
 
-    cdef bint crosses(self, const u8* p, size_t place, size_t end) noexcept nogil:
-        """Whether any of the strings begins before `place` and ends after it, in p[:end]."""
-        cdef size_t first = place - self.longest + 1 if place >= self.longest else 0
-        cdef size_t i = place, at
+    cdef bint crosses(self, const u8* p, size_t offset, size_t end) noexcept nogil:
+        """Whether any of the strings begins before `offset` and ends after it, in p[:end]."""
+        cdef size_t first = offset - self.longest + 1 if offset >= self.longest else 0
+        cdef size_t i = offset, at
         cdef u32 node
         while i > first:
             i -= 1
             node = self.trie.begins[p[i]]
             at = i + 1
             while node != NONE:
-                if at > place and self.trie.values[node] != NONE:
+                if at > offset and self.trie.values[node] != NONE:
                     return True
                 if at == end:
                     break

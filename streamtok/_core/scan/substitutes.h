@@ -24,8 +24,8 @@
 typedef size_t st_squeeze_function(const uint8_t *substitutes, const uint8_t *p, size_t blocks,
                                    size_t readable, unsigned *skip, uint8_t *to, uint64_t *kept);
 
-/* Puts bit i of *bits and of *others in place of the i-th bit that `places` has. */
-typedef void st_deposit_function(uint64_t *bits, uint64_t *others, uint64_t places);
+/* Puts bit i of *bits and of *others at the position of the i-th bit that `mask` has. */
+typedef void st_deposit_function(uint64_t *bits, uint64_t *others, uint64_t mask);
 
 /* The code point of a well-formed character of two or three bytes at p, and its size; else 0 and 1. */
 static inline uint32_t st_wide_code(const uint8_t *p, size_t readable, unsigned *size) {
@@ -111,8 +111,8 @@ static size_t st_squeeze_plain(const uint8_t *substitutes, const uint8_t *p, siz
 }
 
 /* In six steps, of which each moves bits by a power of two (Warren, Hacker's Delight, 2nd ed., 7-5: expand). */
-static void st_deposit_plain(uint64_t *bits, uint64_t *others, uint64_t places) {
-    uint64_t moves[6], left = places, zeros = ~places << 1, one = *bits, other = *others;
+static void st_deposit_plain(uint64_t *bits, uint64_t *others, uint64_t mask) {
+    uint64_t moves[6], left = mask, zeros = ~mask << 1, one = *bits, other = *others;
     for (int k = 0; k < 6; k++) {
         uint64_t odd = zeros; /* below which the number of zeros that are still counted is odd */
         for (int by = 1; by < 64; by *= 2) odd ^= odd << by;
@@ -124,8 +124,8 @@ static void st_deposit_plain(uint64_t *bits, uint64_t *others, uint64_t places) 
         one = (one & ~moves[k]) | (one << (1 << k) & moves[k]);
         other = (other & ~moves[k]) | (other << (1 << k) & moves[k]);
     }
-    *bits = one & places;
-    *others = other & places;
+    *bits = one & mask;
+    *others = other & mask;
 }
 
 /* The bytes for the last eight characters before p, of which p[-before:] is there; 0: there are fewer.
@@ -145,9 +145,9 @@ static inline int st_squeeze_before(const uint8_t *substitutes, const uint8_t *p
 }
 
 #if defined(ST_X86)
-ST_FOR_AVX2 static void st_deposit_bmi2(uint64_t *bits, uint64_t *others, uint64_t places) {
-    *bits = _pdep_u64(*bits, places);
-    *others = _pdep_u64(*others, places);
+ST_FOR_AVX2 static void st_deposit_bmi2(uint64_t *bits, uint64_t *others, uint64_t mask) {
+    *bits = _pdep_u64(*bits, mask);
+    *others = _pdep_u64(*others, mask);
 }
 #endif
 

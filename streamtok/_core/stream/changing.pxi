@@ -154,7 +154,7 @@ cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink 
     is_last: no bytes follow it, which may complete a character. final: no text follows it.
     """
     cdef Text text
-    cdef Room room, joined
+    cdef TextBuffer buffer, joined
     cdef Door* d = &c.door_draft
     cdef bint is_text = PyUnicode_Check(chunk)
     cdef const u8* p
@@ -167,18 +167,18 @@ cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink 
             "utf-8", d.partial[:d.n_partial], d.bytes_in - d.n_partial, d.bytes_in,
             "a str chunk follows bytes that end inside a character",
         )
-    room.bytes = joined.bytes = NULL
-    room.size = joined.size = 0
+    buffer.bytes = joined.bytes = NULL
+    buffer.size = joined.size = 0
     try:
         # The policy is applied below, where sequences may go on from the chunk before.
-        text_open(&text, &room, chunk, c.errors)
+        text_open(&text, &buffer, chunk, c.errors)
         try:
             p, size = text.data, text.size
             if foresees:
                 foresee(sink.tail.encoder._spares, sink.work, size // 3)
             d.bytes_in += size
             if d.n_partial:
-                room_ensure(&joined, d.n_partial + size + SLACK)
+                buffer_ensure(&joined, d.n_partial + size + SLACK)
                 memcpy(joined.bytes, d.partial, d.n_partial)
                 if size:
                     memcpy(joined.bytes + d.n_partial, p, size)
@@ -205,7 +205,7 @@ cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink 
         finally:
             text_close(&text)
     finally:
-        st_free_block(room.bytes)
+        st_free_block(buffer.bytes)
         st_free_block(joined.bytes)
 
 

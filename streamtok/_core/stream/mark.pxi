@@ -27,7 +27,7 @@ cdef int check_mark(Tail tail, const Mark* m) except -1:
         raise damaged("it has neither one hypothesis nor two")
     if m.has_other and not (m.scan.committed and fits(tail, &m.other, m.scan.position)
                             and m.scan.start == m.scan.accept == m.other.start):
-        raise damaged("its two hypotheses do not begin at the same place")
+        raise damaged("its two hypotheses do not begin at the same position")
     if m.scan.score - m.scan.score + m.other.score - m.other.score != 0:    # for infinities and NaN
         raise damaged("its score is not finite")
     if m.retry_at < SECTION or m.fork_at < SECTION:

@@ -8,7 +8,7 @@ A pattern may look arbitrarily far ahead: after a newline, cl100k's `\\s*[\\r\\n
 spaces into the same pre-token if another newline follows, and leaves it to the next pre-token if
 not. Then there are two hypotheses: the pre-token goes on (`scan`), or it ended where the pattern
 accepted last, and another one began there (`other`). If the encoding under the first has a token
-boundary at that place, both agree on the tokens before it. From there on both merge the same bytes
+boundary at that position, both agree on the tokens before it. From there on both merge the same bytes
 from the same boundary inside one pre-token, so what `merge/stable_prefix.pxi` finds final is final under
 both, and memory stays bounded. Where there is no such boundary the answer really depends on what
 follows, and the bytes wait, up to the caller's limit.
@@ -31,7 +31,7 @@ cdef struct Mark:
     Scan other              # the second hypothesis, see stream/tail.pxi
     size_t retry_at         # see encoder.commit_open
     size_t fork_at          # bytes beyond the last acceptance from which a fork is worth trying
-    u64 offset              # place of bytes[0] in the stream
+    u64 offset              # position of bytes[0] in the stream
     u64 bytes_in            # bytes that came in
     u64 tokens_out          # ids that went out
 
@@ -310,7 +310,7 @@ cdef inline int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint fi
             "a str chunk follows bytes that end inside a character",
         )
     # The policy is applied below, where sequences may go on from the chunk before.
-    text_open(&text, &w.room, chunk, tail.errors)
+    text_open(&text, &w.buffer, chunk, tail.errors)
     try:
         is_clean = is_text and m.partial_size == 0
         if foresees:

@@ -85,16 +85,16 @@ cdef inline i32 unit_at(const Source* s, size_t i) noexcept nogil:
 
 
 cdef size_t transcode_units(const Source* s, size_t start, size_t stop, u8* out) noexcept nogil:
-    """The UTF-8 of code units start:stop in `out`, which has `st_transcode_room_of` for them.
+    """The UTF-8 of code units start:stop in `out`, which has `st_transcode_capacity_of` for them.
 
     The bytes written, or (size_t)-1 at a lone surrogate.
     """
     return strategy.transcode(s.data + start * s.unit, s.unit, stop - start, out)
 
 
-cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t stop,
+cdef const u8* source_utf8(const Source* s, TextBuffer* buffer, size_t start, size_t stop,
                            size_t* size) except? NULL nogil:
-    """The UTF-8 of start:stop, borrowed, or made in `room`; `size` are its bytes.
+    """The UTF-8 of start:stop, borrowed, or made in `buffer`; `size` are its bytes.
 
     NULL: it is no well-formed UTF-8, or has a lone surrogate.
     """
@@ -104,17 +104,17 @@ cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t sto
     size[0] = stop - start
     if s.unit == 0:
         if s.may_change:
-            room_ensure(room, stop - start)
+            buffer_ensure(buffer, stop - start)
             if stop > start:            # p may be NULL where there is nothing
-                memcpy(room.bytes, p, stop - start)
-            p = room.bytes
+                memcpy(buffer.bytes, p, stop - start)
+            p = buffer.bytes
         if not s.is_checked:
             valid_bytes(p, stop - start, &why, &length)
         if why:
             return NULL
         return p
-    room_ensure(room, st_transcode_room_of(s.unit, stop - start))
-    size[0] = transcode_units(s, start, stop, room.bytes)
+    buffer_ensure(buffer, st_transcode_capacity_of(s.unit, stop - start))
+    size[0] = transcode_units(s, start, stop, buffer.bytes)
     if size[0] == <size_t>-1:
         return NULL
-    return room.bytes
+    return buffer.bytes

@@ -14,11 +14,11 @@ cdef extern from "Python.h":
 
 cdef extern from "text/transcode.h":
     const char* st_ready_utf8(object text, Py_ssize_t* size)
-    size_t st_transcode_room(object text)
+    size_t st_transcode_capacity(object text)
 
 
 cdef enum:
-    ROOM_KEPT = 1 << 23     # bytes: what a `Room` keeps between calls
+    BUFFER_KEPT = 1 << 23     # bytes: what a `TextBuffer` keeps between calls
 
 
 cdef extern from "Python.h":
@@ -72,7 +72,7 @@ def utf8_size(str text not None):
 
 
 cdef inline size_t transcode_str(object text, u8* out):
-    """The UTF-8 of a str in `out`, which has `st_transcode_room` for it: its size, (size_t)-1 if
+    """The UTF-8 of a str in `out`, which has `st_transcode_capacity` for it: its size, (size_t)-1 if
     none.
 
     There is none where a surrogate stands alone.
@@ -111,20 +111,20 @@ def text_bytes(data, str errors not None):
     Raises TypeError, and UnicodeDecodeError (strict).
     """
     cdef Source source
-    cdef Room room
+    cdef TextBuffer buffer
     cdef const u8* p
     cdef size_t size
     cdef i32 why = 0
     cdef int length = 0
-    room.bytes, room.size = NULL, 0
+    buffer.bytes, buffer.size = NULL, 0
     if source_open(&source, data, errors):
         try:
-            p = source_utf8(&source, &room, 0, source.size, &size)
+            p = source_utf8(&source, &buffer, 0, source.size, &size)
             if p != NULL:
                 return PyBytes_FromStringAndSize(<const char*>p, size)
         finally:
             source_close(&source)
-            st_free_block(room.bytes)
+            st_free_block(buffer.bytes)
     if PyUnicode_Check(data):           # a derived class may have other methods
         return repaired(str.__str__(data), errors).encode("utf-8", "surrogateescape")
     whole = bytes_of(data)
@@ -137,48 +137,48 @@ def text_bytes(data, str errors not None):
     return whole.decode("utf-8", "replace").encode()
 
 
-cdef bint transcode(Text* text, Room* room, object data) except -1:
-    """The UTF-8 of a str in `room`, or, without one, kept with the str. False: it has surrogates."""
+cdef bint transcode(Text* text, TextBuffer* buffer, object data) except -1:
+    """The UTF-8 of a str in `buffer`, or, without one, kept with the str. False: it has surrogates."""
     cdef Py_ssize_t size
     cdef size_t written
     text.data = <const u8*>st_ready_utf8(data, &size)
     if text.data != NULL:
         text.size = size
         return True
-    if room == NULL:
+    if buffer == NULL:
         try:
             text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
         except UnicodeEncodeError:
             text.data = NULL        # no `return` here: it crashes where a traceback finds no memory
         text.size = size
         return text.data != NULL
-    room_ensure(room, st_transcode_room(data))
-    written = transcode_str(data, room.bytes)
-    text.data = room.bytes
+    buffer_ensure(buffer, st_transcode_capacity(data))
+    written = transcode_str(data, buffer.bytes)
+    text.data = buffer.bytes
     text.size = written
     return written != <size_t>-1
 
 
-cdef int room_ensure(Room* room, size_t wanted) except -1 nogil:
+cdef int buffer_ensure(TextBuffer* buffer, size_t wanted) except -1 nogil:
     """Room for so many bytes, in which nothing is kept."""
-    if wanted <= room.size:
+    if wanted <= buffer.size:
         return 0
     wanted = st_block_size(wanted)      # all of it, so that a text a little longer needs no other
-    st_free_block(room.bytes)
-    room.size = 0
-    room.bytes = <u8*>st_new_block(wanted, 64)
-    if room.bytes == NULL:
+    st_free_block(buffer.bytes)
+    buffer.size = 0
+    buffer.bytes = <u8*>st_new_block(wanted, 64)
+    if buffer.bytes == NULL:
         no_memory(wanted, b"bytes of a text")
-    room.size = wanted
+    buffer.size = wanted
     return 0
 
 
-cdef void room_trim(Room* room) noexcept:
+cdef void buffer_trim(TextBuffer* buffer) noexcept:
     """Do not sit on the memory of one huge text."""
-    if room.size > ROOM_KEPT:
-        st_free_block(room.bytes)
-        room.bytes = NULL
-        room.size = 0
+    if buffer.size > BUFFER_KEPT:
+        st_free_block(buffer.bytes)
+        buffer.bytes = NULL
+        buffer.size = 0
 
 
 cdef bint view_may_change(object data, const Py_buffer* view):
@@ -220,8 +220,8 @@ cdef int need_text(object data) except -1:
     return 0
 
 
-cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
-    """Borrow the bytes of `data` until `text_close`, or until the next use of `room` (or NULL).
+cdef int text_open(Text* text, TextBuffer* buffer, object data, str errors) except -1:
+    """Borrow the bytes of `data` until `text_close`, or until the next use of `buffer` (or NULL).
 
     Those of a str are UTF-8, or escaped bytes of "surrogateescape"; `text.owner` is set where it had
     surrogates. Others are not checked, and others may write to them meanwhile. Raises
@@ -230,7 +230,7 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
     text.owner = NULL
     text.has_view = False
     if PyUnicode_Check(data):
-        if not transcode(text, room, data):     # a derived class may have other methods
+        if not transcode(text, buffer, data):     # a derived class may have other methods
             data = repaired(str.__str__(data), errors).encode("utf-8", "surrogateescape")
             Py_INCREF(data)
             text.owner = <void*>data

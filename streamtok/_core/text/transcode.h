@@ -346,12 +346,12 @@ static inline st_transcode_function *st_transcode_tier(int most) {
 }
 
 /* The most that is written for `n` code units, and for a str. */
-static inline size_t st_transcode_room_of(int kind, size_t n) {
+static inline size_t st_transcode_capacity_of(int kind, size_t n) {
     return n * (kind == 1 ? 2 : kind == 2 ? 3 : 4) + ST_SLACK;
 }
 
-static inline size_t st_transcode_room(PyObject *text) {
-    return st_transcode_room_of(PyUnicode_KIND(text), (size_t)PyUnicode_GET_LENGTH(text));
+static inline size_t st_transcode_capacity(PyObject *text) {
+    return st_transcode_capacity_of(PyUnicode_KIND(text), (size_t)PyUnicode_GET_LENGTH(text));
 }
 
 #endif

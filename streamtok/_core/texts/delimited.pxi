@@ -74,7 +74,7 @@ def encode_delimited(Encoder encoder not None, ChangeRules rules not None, data,
     cdef size_t documents = 0
     cdef bint is_refused
     ends = np.empty(count + 1, np.int64)
-    cdef i64* places = <i64*>array_memory(ends, INT64)
+    cdef i64* end_array = <i64*>array_memory(ends, INT64)
     b.delimiter = <const u8*>PyBytes_AS_STRING(delimiter)
     b.width = PyBytes_GET_SIZE(delimiter)
     b.skip_empty = skip_empty
@@ -94,10 +94,10 @@ def encode_delimited(Encoder encoder not None, ChangeRules rules not None, data,
                     is_refused = is_refused and not is_utf8(&b)
                     is_refused = is_refused or not encode_all(&b, encoder, w, rules, count)
                     if not is_refused:
-                        documents = take_marks(w, b.mark, places, count)
+                        documents = take_marks(w, b.mark, end_array, count)
                         is_refused = documents > count
                     if not is_refused:
-                        frame(w, documents, places, prepend, append)
+                        frame(w, documents, end_array, prepend, append)
             finally:
                 leave_rules(rules)
         finally:

@@ -128,7 +128,7 @@ cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet toke
     while True:
         tokens.matcher.search(&w.watch, p, search_from, n, True, &found)
         if found.kind == DISALLOWED:
-            refuse(p, &found, found.start if i == 0 else place_before(rules.first_table, levels, found.start))
+            refuse(p, &found, found.start if i == 0 else source_offset(rules.first_table, levels, found.start))
         at = found.start
         flags = tokens.flags[found.which] if found.kind == ALLOWED else 0
         if flags & SINGLE_WORD and (
@@ -191,19 +191,19 @@ cdef int encode_between(Encoder encoder, Work* w, ChangeRules rules, ElementTabl
     return 0
 
 
-cdef size_t place_before(ElementTable table, const Levels* levels, size_t place) except? 0 nogil:
-    """Where in the text that is which is at `place` of what became of the segment."""
+cdef size_t source_offset(ElementTable table, const Levels* levels, size_t offset) except? 0 nogil:
+    """Where in the text that is which is at `offset` of what became of the segment."""
     cdef ElementWalk x
     cdef Alignment rows
     cdef LevelMark beginning
     if not levels.is_changed:
-        return levels.start + place
+        return levels.start + offset
     memset(&rows, 0, sizeof(Alignment))
     memset(&beginning, 0, sizeof(LevelMark))
     try:
         element_walk_begin(table, &x, levels.p, levels.n, levels.began, True, &rows)
         walk_elements(table, &x)
-        return levels.start + row_start(&rows, &beginning, place)
+        return levels.start + row_start(&rows, &beginning, offset)
     finally:
         element_walk_free(&x)
         alignment_free(&rows)
@@ -237,10 +237,10 @@ cdef int encode_segment(Encoder encoder, Work* w, const u8* p, size_t n, size_t 
     return 0
 
 
-cdef int refuse(const u8* p, const Found* refused, u64 place) except -1 nogil:
-    """DisallowedSpecialError for a special token in p, which is at byte `place` of the text."""
+cdef int refuse(const u8* p, const Found* refused, u64 offset) except -1 nogil:
+    """DisallowedSpecialError for a special token in p, which is at byte `offset` of the text."""
     with gil:
-        raise DisallowedSpecialError(<i64>place, p[refused.start:refused.end].decode("utf-8"))
+        raise DisallowedSpecialError(<i64>offset, p[refused.start:refused.end].decode("utf-8"))
 
 
 cdef int encode_object(Encoder encoder, Work* w, ChangeRules rules, object data, str errors, bint count_only,
@@ -270,7 +270,7 @@ cdef bint encode_source(Encoder encoder, Work* w, ChangeRules rules, const Sourc
                         size_t* total) except -1 nogil:
     """`encode_whole` of all of a text. False: it is to be repaired or refused."""
     cdef size_t size
-    cdef const u8* p = source_utf8(source, &w.room, 0, source.size, &size)
+    cdef const u8* p = source_utf8(source, &w.buffer, 0, source.size, &size)
     if p == NULL:
         return False
     encode_whole(encoder, w, rules, p, size, size, count_only, total)
@@ -325,7 +325,7 @@ cdef class Encoder:
         workspace.c.count = workspace.c.n_id_spans = 0
         workspace.c.counts_only = workspace.c.follows = False
         forget_gaps(&workspace.c)       # if a call ended with an error
-        room_trim(&workspace.c.room)
+        buffer_trim(&workspace.c.buffer)
         if workspace.c.capacity > SPARE_LIMIT:      # do not sit on the memory of one huge text
             free(workspace.c.out)
             workspace.c.out = NULL
@@ -383,10 +383,10 @@ cdef class Encoder:
         non-decreasing. A negative end closes bytes that belong to no pre-token.
         """
         cdef ArrayView text = read_array(data, UINT8, "data")
-        cdef ArrayView places = read_array(ends, INT64, "ends")
-        cdef size_t done = 0, step, start = 0, count = places.size
+        cdef ArrayView end_array = read_array(ends, INT64, "ends")
+        cdef size_t done = 0, step, start = 0, count = end_array.size
         cdef const u8* p = <const u8*>text.data
-        cdef const i64* closed = <const i64*>places.data
+        cdef const i64* closed = <const i64*>end_array.data
         cdef Workspace workspace = self.take()
         try:
             with nogil:

@@ -241,16 +241,16 @@ cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form f
         return None
     workspace = encoder.take()
     if p == NULL:
-        # The long way makes the room for texts that are not ASCII.
+        # The long way reserves the buffer for texts that are not ASCII.
         written = <size_t>-1
-        if st_transcode_room(text) <= workspace.c.room.size:
-            written = transcode_str(text, workspace.c.room.bytes)
+        if st_transcode_capacity(text) <= workspace.c.buffer.size:
+            written = transcode_str(text, workspace.c.buffer.bytes)
         if written > SMALL_TEXT:         # or there is a lone surrogate
             encoder.give(workspace)
             return None
-        p = workspace.c.room.bytes
+        p = workspace.c.buffer.bytes
         size = written
-        readable = size + 16        # st_transcode_room
+        readable = size + 16        # st_transcode_capacity
     elif size <= PADDED:
         # Keys are loaded 16 bytes at a time where so many may be read, which is not the end of a
         # str.

@@ -29,7 +29,7 @@ cdef class PromptRules:
 cdef object encode_prompt(Encoder encoder, PromptRules prompts, object prompt, str errors, Form form):
     cdef ChangeRules rules = prompts.rules
     cdef list parts = []
-    cdef size_t total, room = 0
+    cdef size_t total, capacity = 0
     cdef Levels levels
     cdef Workspace workspace
     for text, is_control in <tuple?>prompt.spans:
@@ -39,14 +39,14 @@ cdef object encode_prompt(Encoder encoder, PromptRules prompts, object prompt, s
             parts.append(text)
     for part in parts:
         if PyUnicode_Check(part):
-            room += st_transcode_room(part)
+            capacity += st_transcode_capacity(part)
         elif type(part) is not GivenToken:
-            room += <size_t>len(<bytes?>part)
+            capacity += <size_t>len(<bytes?>part)
     need_scanner(encoder)
     workspace = encoder.take()
     enter_rules(rules)
     try:
-        room_ensure(&workspace.c.room, room + SLACK)
+        buffer_ensure(&workspace.c.buffer, capacity + SLACK)
         begin_whole(&workspace.c, &levels, form == AS_COUNT, &total)
         encode_parts(encoder, &workspace.c, rules, &levels, parts, errors, &total)
         total += workspace.c.count + workspace.c.forgotten
@@ -60,10 +60,10 @@ cdef object encode_prompt(Encoder encoder, PromptRules prompts, object prompt, s
 
 cdef int encode_parts(Encoder encoder, Work* w, ChangeRules rules, Levels* levels, list parts, str errors,
                       size_t* total) except -1:
-    """Encode the parts; the room has the capacity for all of their text."""
+    """Encode the parts; the buffer has the capacity for all of their text."""
     cdef TokenSet tokens = rules.first_tokens
     cdef GivenToken given
-    cdef u8* p = w.room.bytes
+    cdef u8* p = w.buffer.bytes
     cdef size_t n = 0, size
     for part in parts:
         if PyUnicode_Check(part):

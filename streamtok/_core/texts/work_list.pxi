@@ -23,7 +23,7 @@ cdef enum:
     SMALL_RUNS = 16         # as many of the smallest runs are as large as the largest one
     RUNS_LEFT = 4           # for each thread
     LOOK_BYTES = 1 << 14    # or characters between two looks at signals
-    FORESEEN = 1 << 13      # ids for which `foresee` makes room at least
+    FORESEEN = 1 << 13      # ids for which `foresee` reserves memory, at least
     UNITS_PER_ID = 3        # at least, or some runs wait for the end
 
 
@@ -60,11 +60,11 @@ cdef class WorkList:
     cdef readonly size_t n_threads      # for which there is enough to do
     cdef readonly size_t n_pieces
     cdef readonly size_t n_runs
-    cdef size_t* places         # [n_pieces + 1] where pieces begin, in characters or bytes of all
+    cdef size_t* offsets         # [n_pieces + 1] where pieces begin, in characters or bytes of all
     cdef size_t* ends           # [n_pieces + 1] where their ids end, in those of the run
     cdef RunIds* runs           # [n_runs + 1]
     cdef size_t taken           # runs that threads have taken
-    cdef size_t settled         # runs whose places are known,
+    cdef size_t settled         # runs whose offsets are known,
     cdef size_t n_ids           # and their ids
     cdef size_t n_done          # runs
     cdef Work ids               # the result: only out, count and capacity
@@ -96,23 +96,23 @@ cdef class WorkList:
         if cuts is not None:
             self.cut(cuts, largest)
         else:
-            self.places = <size_t*>memory_for(self.n_pieces + 1, sizeof(size_t), b"texts")
-            self.places[0] = 0
+            self.offsets = <size_t*>memory_for(self.n_pieces + 1, sizeof(size_t), b"texts")
+            self.offsets[0] = 0
             for i in range(self.n_pieces):
-                self.places[i + 1] = self.places[i] + source_size(self.texts[i])
+                self.offsets[i + 1] = self.offsets[i] + source_size(self.texts[i])
         self.ends = <size_t*>zeros_for(self.n_pieces + 1, sizeof(size_t), b"texts")
-        self.n_threads = max(min(n_threads, self.places[self.n_pieces] // pays), <size_t>1)
+        self.n_threads = max(min(n_threads, self.offsets[self.n_pieces] // pays), <size_t>1)
         self.make_runs(largest)
         self.is_ordered = self.form == AS_ARRAY or (self.is_cut and self.form == AS_LIST)
         if self.is_ordered:
-            foresee(encoder._spares, &self.ids, max(self.places[self.n_pieces] // UNITS_PER_ID, <size_t>FORESEEN))
+            foresee(encoder._spares, &self.ids, max(self.offsets[self.n_pieces] // UNITS_PER_ID, <size_t>FORESEEN))
         elif self.form == AS_LIST:
             self.results = [None] * self.n_pieces
 
     cdef int cut(self, Cuts cuts, size_t size) except -1:
         """Make pieces of about so many characters or bytes of the one text."""
         cdef Watch watch
-        cdef size_t most, place, stop, i
+        cdef size_t most, cut, stop, i
         watch.looked = 0
         if self.n_pieces != 1 or self.before >= 0 or self.after >= 0:
             raise ValueError("only one text is cut, and nothing is put around it")
@@ -122,41 +122,41 @@ cdef class WorkList:
             raise TypeError(f"text must be str or bytes-like, not {type(self.texts[0]).__name__}")
         stop = self.source.size
         most = stop // size + 1
-        self.places = <size_t*>memory_for(most + 1, sizeof(size_t), b"pieces of a text")
+        self.offsets = <size_t*>memory_for(most + 1, sizeof(size_t), b"pieces of a text")
         with nogil:
-            self.places[0] = 0
+            self.offsets[0] = 0
             self.n_pieces = 1
             for i in range(1, most):
-                if i * size <= self.places[self.n_pieces - 1]:
+                if i * size <= self.offsets[self.n_pieces - 1]:
                     continue
-                place = i * size
+                cut = i * size
                 while True:
-                    place = cuts.next(&self.source, self.rules.first_tokens.matcher, &watch, place, stop)
-                    if place == stop or is_cut_in_changed(self.rules, &self.source, &watch, place):
+                    cut = cuts.next(&self.source, self.rules.first_tokens.matcher, &watch, cut, stop)
+                    if cut == stop or is_cut_in_changed(self.rules, &self.source, &watch, cut):
                         break
-                    place += 1
-                if place == stop:
+                    cut += 1
+                if cut == stop:
                     break
-                self.places[self.n_pieces] = place
+                self.offsets[self.n_pieces] = cut
                 self.n_pieces += 1
-            self.places[self.n_pieces] = stop
+            self.offsets[self.n_pieces] = stop
         return 0
 
     cdef int make_runs(self, size_t largest) except -1:
-        cdef size_t at = 0, begin, wanted, room = 0, smallest = max(largest // SMALL_RUNS, <size_t>1)
+        cdef size_t at = 0, begin, wanted, capacity = 0, smallest = max(largest // SMALL_RUNS, <size_t>1)
         while True:
-            if self.n_runs + 1 >= room:
-                self.runs = <RunIds*>grown(self.runs, &room, self.n_runs + 2, sizeof(RunIds), b"runs of texts")
+            if self.n_runs + 1 >= capacity:
+                self.runs = <RunIds*>grown(self.runs, &capacity, self.n_runs + 2, sizeof(RunIds), b"runs of texts")
             memset(&self.runs[self.n_runs], 0, sizeof(RunIds))
             self.runs[self.n_runs].first = begin = at
             if at == self.n_pieces:
                 return 0
             self.n_runs += 1
-            wanted = (self.places[self.n_pieces] - self.places[at]) // (self.n_threads * RUNS_LEFT)
-            wanted = self.places[at] + min(max(wanted, smallest), largest)
+            wanted = (self.offsets[self.n_pieces] - self.offsets[at]) // (self.n_threads * RUNS_LEFT)
+            wanted = self.offsets[at] + min(max(wanted, smallest), largest)
             at += 1
             if not self.is_cut:
-                while at < self.n_pieces and at - begin < RUN_PIECES and self.places[at] < wanted:
+                while at < self.n_pieces and at - begin < RUN_PIECES and self.offsets[at] < wanted:
                     at += 1
 
     def __dealloc__(self):
@@ -167,7 +167,7 @@ cdef class WorkList:
             for i in range(self.n_runs):
                 free(self.runs[i].ids)
         free(self.runs)
-        free(self.places)
+        free(self.offsets)
         free(self.ends)
         free(self.ids.out)      # the collector may have taken the encoder, and its spares, already
         if self.lock != NULL:
@@ -224,7 +224,7 @@ cdef class WorkList:
                         self.encode_pieces(w, open, first, stop, &at, &counted, &bytes)
                     if at == stop:
                         break
-                    if self.is_cut:         # its places are those of the whole text: see `result`
+                    if self.is_cut:         # its offsets are those of the whole text: see `result`
                         return self.fail(at, None)
                     put_around(w, self.before)
                     i = w.count
@@ -253,7 +253,7 @@ cdef class WorkList:
         cdef const u8* p
         while at[0] < stop:
             i = at[0]
-            start, end = self.places[i], self.places[i + 1]
+            start, end = self.offsets[i], self.offsets[i + 1]
             if not self.is_cut:
                 source = &open.sources[i - first]
                 if not open.is_open[i - first]:
@@ -263,7 +263,7 @@ cdef class WorkList:
             if unseen > LOOK_BYTES:
                 unseen = 0
                 look(&w.watch)
-            p = source_utf8(source, &w.room, start, end, &size)
+            p = source_utf8(source, &w.buffer, start, end, &size)
             if p == NULL:
                 return 0
             put_around(w, self.before)
@@ -310,7 +310,7 @@ cdef class WorkList:
             self.n_ids += self.runs[self.settled].count
             self.settled += 1
         last = self.settled
-        if self.is_ordered and (k >= last or not self.has_room(run)):
+        if self.is_ordered and (k >= last or not self.has_capacity(run)):
             run.ids = w.out
             w.out = NULL
             w.capacity = w.count = 0
@@ -323,12 +323,12 @@ cdef class WorkList:
                 self.copy_ids(&self.runs[i], w.out)
         return 0
 
-    cdef bint has_room(self, const RunIds* run) noexcept nogil:
+    cdef bint has_capacity(self, const RunIds* run) noexcept nogil:
         return run.start + run.count <= self.ids.capacity
 
     cdef void copy_ids(self, RunIds* run, u32* ids) noexcept nogil:
-        """Copy its ids, which are `ids` if none wait, to their place, if there is room."""
-        if not self.has_room(run) or run.count == 0:
+        """Copy its ids, which are `ids` if none wait, to their position, if there is capacity."""
+        if not self.has_capacity(run) or run.count == 0:
             return
         memcpy(self.ids.out + run.start, run.ids if run.ids != NULL else ids, run.count * sizeof(u32))
         free(run.ids)
@@ -369,19 +369,19 @@ cdef class WorkList:
         bytes they had in UTF-8.
         """
         cdef size_t i, k
-        cdef i64* places
+        cdef i64* offsets
         self.check(self.form == AS_ARRAY and not self.is_cut)
         ends = np.empty(self.n_pieces, np.int64)
-        places = <i64*>array_memory(ends, INT64)
+        offsets = <i64*>array_memory(ends, INT64)
         for k in range(self.n_runs):
             for i in range(self.runs[k].first, self.runs[k + 1].first):
-                places[i] = <i64>(self.runs[k].start + self.ends[i])
+                offsets[i] = <i64>(self.runs[k].start + self.ends[i])
         self.join()
         return ids_to_array(self.encoder._spares, &self.ids), ends, self.bytes
 
     def result(self):
         """What `Encoder.encode` gives for the one text."""
-        if self.has_failed:         # by itself, it is repaired, or raises with its own places
+        if self.has_failed:         # by itself, it is repaired, or raises with its own offsets
             return self.encoder.encode(self.texts[0], self.rules, self.errors, outputs[<int>self.form])
         self.check(self.is_cut)
         if self.form == AS_COUNT:
@@ -403,7 +403,7 @@ cdef inline int put_around(Work* w, i64 id) except -1 nogil:
     return 0
 
 
-cdef bint is_cut_in_changed(ChangeRules r, const Source* s, Watch* watch, size_t place) except -1 nogil:
+cdef bint is_cut_in_changed(ChangeRules r, const Source* s, Watch* watch, size_t offset) except -1 nogil:
     """Whether a clean cut is one of the changed text, too: the characters beside it are left, each by itself,
     so that they are beside each other afterwards, and nothing else is between them.
     """
@@ -412,21 +412,21 @@ cdef bint is_cut_in_changed(ChangeRules r, const Source* s, Watch* watch, size_t
     if r.is_plain:
         return True
     near[0] = near[1] = near[2] = near[3] = -1
-    if r.second_tokens is not None and is_crossed(s, r.second_tokens.matcher, watch, place):
+    if r.second_tokens is not None and is_crossed(s, r.second_tokens.matcher, watch, offset):
         return False
     if s.unit == 0:
-        near[1] = char_before(s.data, place)
+        near[1] = char_before(s.data, offset)
         size = utf8_length(near[1])
-        if near[1] >= 0 and place > <size_t>size:
-            near[0] = char_before(s.data, place - size)
-        near[2] = char_at(s.data + place, s.size - place)
+        if near[1] >= 0 and offset > <size_t>size:
+            near[0] = char_before(s.data, offset - size)
+        near[2] = char_at(s.data + offset, s.size - offset)
         size = utf8_length(near[2])
-        if near[2] >= 0 and s.size - place > <size_t>size:
-            near[3] = char_at(s.data + place + size, s.size - place - size)
+        if near[2] >= 0 and s.size - offset > <size_t>size:
+            near[3] = char_at(s.data + offset + size, s.size - offset - size)
     else:
         for i in range(4):
-            if place + i >= 2 and place + i - 2 < s.size:
-                near[i] = unit_at(s, place + i - 2)
+            if offset + i >= 2 and offset + i - 2 < s.size:
+                near[i] = unit_at(s, offset + i - 2)
     return (r.first_table is None or stays(r.first_table, near)) and (
         r.second_table is None or stays(r.second_table, near)
     )

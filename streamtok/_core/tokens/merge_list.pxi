@@ -50,7 +50,7 @@ def find_parts(bytes blob not None, offsets, merges):
     """
     cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
     cdef ArrayView merge_view = read_array(merges, UINT32, "merges", 2)
-    cdef const u32* places = <const u32*>offset_view.data
+    cdef const u32* starts = <const u32*>offset_view.data
     cdef const u32* listed = <const u32*>merge_view.data
     cdef size_t n = offset_view.size - 1, m = merge_view.size // 3, i, k, size
     cdef Tokens run                     # pair of tokens -> token
@@ -70,13 +70,13 @@ def find_parts(bytes blob not None, offsets, merges):
     if n > MAX_TOKENS or 256 + m > MAX_TOKENS:
         raise ValueError(f"{n} tokens and {m} merges are more than the {MAX_TOKENS} that fit")
     for i in range(n):
-        if places[i + 1] <= places[i] or places[i + 1] > <u64>PyBytes_GET_SIZE(blob):
+        if starts[i + 1] <= starts[i] or starts[i + 1] > <u64>PyBytes_GET_SIZE(blob):
             raise ValueError(f"token {i} is empty or not in the bytes")
     for i in range(m):
         if listed[3 * i] >= n or listed[3 * i + 1] >= n or listed[3 * i + 2] >= n or (
-                <u64>(places[listed[3 * i] + 1] - places[listed[3 * i]])
-                + (places[listed[3 * i + 1] + 1] - places[listed[3 * i + 1]])
-                != places[listed[3 * i + 2] + 1] - places[listed[3 * i + 2]]):
+                <u64>(starts[listed[3 * i] + 1] - starts[listed[3 * i]])
+                + (starts[listed[3 * i + 1] + 1] - starts[listed[3 * i + 1]])
+                != starts[listed[3 * i + 2] + 1] - starts[listed[3 * i + 2]]):
             raise ValueError(f"merge {i} is not one of tokens")
     found = np.full(3 * n, 0xFFFFFFFF, dtype=np.uint32)
     cdef u32* view = <u32*>array_memory(found, UINT32)
@@ -86,7 +86,7 @@ def find_parts(bytes blob not None, offsets, merges):
     try:
         open_pairs(&run.pairs, n + 1)
         makers = <Maker*>memory_for(n, sizeof(Maker), b"tokens")
-        order = by_length(places, n)
+        order = by_length(starts, n)
         firsts = <u32*>zeros_for(n + 2, sizeof(u32), b"tokens")
         rows = <u32*>memory_for(m, sizeof(u32), b"merges")
         with nogil:
@@ -101,7 +101,7 @@ def find_parts(bytes blob not None, offsets, merges):
             for i in range(n):
                 token = order[i]
                 maker = &makers[token]
-                size = places[token + 1] - places[token]
+                size = starts[token + 1] - starts[token]
                 maker.is_late = False
                 maker.rank = 0 if size == 1 else NONE
                 any_late = False
@@ -112,9 +112,9 @@ def find_parts(bytes blob not None, offsets, merges):
                 if any_late:
                     if not any_ranked:
                         with gil:
-                            open_ranked(&ranked, n, p, places, order, i, makers)
+                            open_ranked(&ranked, n, p, starts, order, i, makers)
                         any_ranked = True
-                    count = merge(&ranked, &merger, p + places[token], size)
+                    count = merge(&ranked, &merger, p + starts[token], size)
                     if count != 2:
                         continue
                 for k in range(firsts[token + 1], firsts[token], -1):
@@ -124,8 +124,8 @@ def find_parts(bytes blob not None, offsets, merges):
                     if makers[left].rank == NONE or makers[right].rank == NONE:
                         continue
                     if any_late:
-                        if (merger.result[0] != number_of(makers, p, places, left)
-                                or merger.result[1] != number_of(makers, p, places, right)):
+                        if (merger.result[0] != number_of(makers, p, starts, left)
+                                or merger.result[1] != number_of(makers, p, starts, right)):
                             continue
                     elif not meet(&run, makers, left, right):
                         continue
@@ -139,15 +139,15 @@ def find_parts(bytes blob not None, offsets, merges):
                     view[2 * n + token] = right
                     st_pairs_insert(&run.pairs, left, right, token)
                     if any_ranked:
-                        add_ranked(&ranked, p, places, makers, token)
+                        add_ranked(&ranked, p, starts, makers, token)
                     break
             for i in range(n):
                 if makers[i].rank == NONE:
                     if not any_ranked:
                         with gil:
-                            open_ranked(&ranked, n, p, places, order, n, makers)
+                            open_ranked(&ranked, n, p, starts, order, n, makers)
                         any_ranked = True
-                    if merge(&ranked, &merger, p + places[i], places[i + 1] - places[i]) == 2:
+                    if merge(&ranked, &merger, p + starts[i], starts[i + 1] - starts[i]) == 2:
                         is_complete = False
                         break
     finally:
@@ -162,13 +162,13 @@ def find_parts(bytes blob not None, offsets, merges):
     return (*found.reshape(3, n), bool(is_complete))
 
 
-cdef inline u32 number_of(const Maker* makers, const u8* p, const u32* places,
+cdef inline u32 number_of(const Maker* makers, const u8* p, const u32* starts,
                           u32 token) noexcept nogil:
     """A byte's value; 256 + row for what a merge makes: in the order in which they are made."""
-    return 255 + makers[token].rank if makers[token].rank else p[places[token]]
+    return 255 + makers[token].rank if makers[token].rank else p[starts[token]]
 
 
-cdef int open_ranked(Tokens* ranked, size_t n, const u8* p, const u32* places, const u32* order,
+cdef int open_ranked(Tokens* ranked, size_t n, const u8* p, const u32* starts, const u32* order,
                      size_t count, const Maker* makers) except -1:
     """Fill `ranked` with the first `count` tokens of `order`, as `merge` needs them."""
     cdef size_t i
@@ -178,18 +178,18 @@ cdef int open_ranked(Tokens* ranked, size_t n, const u8* p, const u32* places, c
     for i in range(256):
         ranked.byte_token[i] = <u32>i
     for i in range(count):
-        add_ranked(ranked, p, places, makers, order[i])
+        add_ranked(ranked, p, starts, makers, order[i])
     return 0
 
 
-cdef void add_ranked(Tokens* ranked, const u8* p, const u32* places, const Maker* makers,
+cdef void add_ranked(Tokens* ranked, const u8* p, const u32* starts, const Maker* makers,
                      u32 token) noexcept nogil:
     cdef const Maker* maker = &makers[token]
     cdef u32 left, right
     if maker.rank == 0 or maker.rank == NONE:
         return
-    left = number_of(makers, p, places, maker.left)
-    right = number_of(makers, p, places, maker.right)
+    left = number_of(makers, p, starts, maker.left)
+    right = number_of(makers, p, starts, maker.right)
     st_pairs_insert(&ranked.pairs, left, right, 255 + maker.rank)
     if left < 256 and right < 256:
         ranked.byte_pairs[left << 8 | right] = 255 + maker.rank
@@ -199,7 +199,7 @@ def gather_tokens(bytes blob not None, offsets, order):
     """(bytes, uint32 [k + 1]): the tokens with the numbers `order`, uint32 [k], end to end."""
     cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
     cdef ArrayView order_view = read_array(order, UINT32, "order")
-    cdef const u32* places = <const u32*>offset_view.data
+    cdef const u32* starts = <const u32*>offset_view.data
     cdef const u32* chosen = <const u32*>order_view.data
     cdef const u8* p = <const u8*>PyBytes_AS_STRING(blob)
     cdef size_t k = order_view.size, total = 0, size, i
@@ -207,11 +207,11 @@ def gather_tokens(bytes blob not None, offsets, order):
     begins = np.empty(k + 1, dtype=np.uint32)
     cdef u32* begin_view = <u32*>array_memory(begins, UINT32)
     for i in range(k):
-        if (<size_t>chosen[i] + 1 >= offset_view.size or places[chosen[i]] > places[chosen[i] + 1]
-                or places[chosen[i] + 1] > end):
+        if (<size_t>chosen[i] + 1 >= offset_view.size or starts[chosen[i]] > starts[chosen[i] + 1]
+                or starts[chosen[i] + 1] > end):
             raise ValueError(f"there is no token {chosen[i]}")
         begin_view[i] = <u32>total
-        total += places[chosen[i] + 1] - places[chosen[i]]
+        total += starts[chosen[i] + 1] - starts[chosen[i]]
         if total >= NONE:
             raise ValueError("the tokens have more than 4 GiB")
     begin_view[k] = <u32>total
@@ -219,7 +219,7 @@ def gather_tokens(bytes blob not None, offsets, order):
     cdef u8* out = <u8*>PyBytes_AS_STRING(gathered)
     with nogil:
         for i in range(k):
-            size = places[chosen[i] + 1] - places[chosen[i]]
-            memcpy(out, p + places[chosen[i]], size)
+            size = starts[chosen[i] + 1] - starts[chosen[i]]
+            memcpy(out, p + starts[chosen[i]], size)
             out += size
     return gathered, begins

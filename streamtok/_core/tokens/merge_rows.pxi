@@ -14,10 +14,10 @@ cdef struct Names:
 
 
 def find_rows(list names not None, list merges not None, str prefix not None=""):
-    """(uint32 [m, 3], place): of each merge the numbers of the two texts and of what they make.
+    """(uint32 [m, 3], first_bad): of each merge the numbers of the two texts and of what they make.
 
     names: the texts by number, each once. merges: a str, two texts and one space, or a list of two.
-    prefix: the second text begins with it, and what they make goes without. place: the first merge
+    prefix: the second text begins with it, and what they make goes without. first_bad: the first merge
     that is not like that, or has a text that is not in `names`; -1: none. Rows from there on are
     undefined.
     """
@@ -26,7 +26,7 @@ def find_rows(list names not None, list merges not None, str prefix not None="")
     cdef Name left, right, dropped
     cdef u8* joined = NULL
     cdef size_t capacity = 0
-    cdef Py_ssize_t place = -1
+    cdef Py_ssize_t first_bad = -1
     if n > MAX_TOKENS or m > MAX_TOKENS:
         raise ValueError(f"{n} texts and {m} merges are more than the {MAX_TOKENS} that fit")
     rows = np.empty(3 * m, dtype=np.uint32)
@@ -43,7 +43,7 @@ def find_rows(list names not None, list merges not None, str prefix not None="")
         for i in range(m):
             if (not read_merge(merges[i], &left, &right) or right.size < dropped.size
                     or memcmp(right.text, dropped.text, dropped.size) != 0):
-                place = <Py_ssize_t>i
+                first_bad = <Py_ssize_t>i
                 break
             size = left.size + right.size - dropped.size
             if size > capacity:
@@ -57,13 +57,13 @@ def find_rows(list names not None, list merges not None, str prefix not None="")
             else:
                 row[3 * i + 2] = find_name(&table, joined, size)
             if row[3 * i] == NONE or row[3 * i + 1] == NONE or row[3 * i + 2] == NONE:
-                place = <Py_ssize_t>i
+                first_bad = <Py_ssize_t>i
                 break
     finally:
         free(table.known)
         free(table.slots)
         free(joined)
-    return rows.reshape(m, 3), place
+    return rows.reshape(m, 3), first_bad
 
 
 cdef int read_name(object text, Name* name) except -1:

@@ -17,7 +17,7 @@ cdef class PretokenCounter:
     cdef size_t capacity
     cdef size_t unfinished      # strict: of these at the end, bytes of an incomplete character
     cdef Scan walk              # positions relative to `bytes`
-    cdef u64 offset             # place of bytes[0] in all the text
+    cdef u64 offset             # position of bytes[0] in all the text
 
     def __cinit__(self, Scanner scanner not None, str errors not None):
         """errors: strict or surrogateescape."""
@@ -121,7 +121,7 @@ cdef class PretokenCounter:
     def check_bytes(self, chunk, size_t start, size_t stop, bint final, u64 base):
         """Raise what `feed` would raise for bytes start:stop, without taking them in.
 
-        base: place of chunk[0] in all the text.
+        base: position of chunk[0] in all the text.
         """
         cdef Text text
         text_open(&text, NULL, chunk, self.errors)
@@ -158,7 +158,7 @@ cdef class PretokenCounter:
         self.offset = end + other.offset
 
     def restart(self):
-        """Forget everything and begin at place 0. The memory is kept."""
+        """Forget everything and begin at position 0. The memory is kept."""
         self.size = self.unfinished = self.offset = 0
         scan_begin(&self.walk, 0)
         with nogil:
@@ -207,7 +207,7 @@ cdef class PretokenCounter:
     cdef int check(self, const u8* text, size_t size, bint final, u64 offset) except -1:
         """Raise UnicodeDecodeError unless text[:size] is UTF-8.
 
-        offset: place of text[0] in all the text; where that is the next one to be taken in, the
+        offset: position of text[0] in all the text; where that is the next one to be taken in, the
         text goes on after the bytes of an unfinished character.
         """
         cdef u8[8] both

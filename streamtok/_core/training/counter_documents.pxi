@@ -5,11 +5,11 @@ cdef int count_documents(PretokenCounter counter, list documents, size_t start,
     """See `PretokenCounter.count_documents`."""
     cdef size_t n = stop - start, opened = 0, i = 0
     cdef Source* sources
-    cdef Room room
+    cdef TextBuffer buffer
     if not start <= stop <= <size_t>len(documents) or counter.size:
         raise ValueError(f"no documents {start}:{stop} in {len(documents)}, or bytes are pending")
     sources = <Source*>memory_for(n, sizeof(Source), b"documents")
-    room.bytes, room.size = NULL, 0
+    buffer.bytes, buffer.size = NULL, 0
     try:
         while opened < n:
             if source_open(&sources[opened], documents[start + opened], counter.errors):
@@ -18,7 +18,7 @@ cdef int count_documents(PretokenCounter counter, list documents, size_t start,
                 text_bytes(documents[start + opened], counter.errors)       # raises
         while True:
             with nogil:
-                count_sources(counter, sources, n, &i, &room)
+                count_sources(counter, sources, n, &i, &buffer)
             if i == n:
                 return 0
             # A surrogate, or no UTF-8. Not that many texts have one that more of it would be done above.
@@ -29,16 +29,16 @@ cdef int count_documents(PretokenCounter counter, list documents, size_t start,
         for i in range(opened):
             source_close(&sources[i])
         free(sources)
-        st_free_block(room.bytes)
+        st_free_block(buffer.bytes)
 
 
 cdef int count_sources(PretokenCounter counter, const Source* sources, size_t n, size_t* at,
-                       Room* room) except -1 nogil:
+                       TextBuffer* buffer) except -1 nogil:
     """Count the texts from at[0] on, which becomes that of one that must be repaired or refused, or n."""
     cdef const u8* data
     cdef size_t size
     while at[0] < n:
-        data = source_utf8(&sources[at[0]], room, 0, sources[at[0]].size, &size)
+        data = source_utf8(&sources[at[0]], buffer, 0, sources[at[0]].size, &size)
         if data == NULL:
             return 0
         count_document(counter, data, size, size + (SLACK if sources[at[0]].unit else 0))

@@ -32,14 +32,14 @@ cdef int count_pairs_of_bytes(Merging* m) except -1 nogil:
         record.start = m.of_bytes[i].start = <u32>total
         total += record.size
         m.used += 1
-    reserve_pair_places(m, total)
-    m.places_size = total
+    reserve_positions(m, total)
+    m.positions_size = total
     right = m.rows[0].token
     for i in range(1, m.rows_size):
         left = right
         right = m.rows[i].token
         if left < 256 and right < 256 and m.of_bytes[left << 8 | right].start != NONE:
-            m.places[m.of_bytes[left << 8 | right].start] = <u32>(i - 1)
+            m.positions[m.of_bytes[left << 8 | right].start] = <u32>(i - 1)
             m.of_bytes[left << 8 | right].start += 1
     free(m.of_bytes)
     m.of_bytes = NULL
@@ -68,14 +68,14 @@ cdef int count_pairs_of_symbols(Merging* m) except -1 nogil:
             record.start = <u32>total
             total += record.size
             record.size = 0
-    reserve_pair_places(m, total)
-    m.places_size = total
+    reserve_positions(m, total)
+    m.positions_size = total
     for i in range(1, m.rows_size):
         if m.rows[i - 1].token == EDGE or m.rows[i].token == EDGE:
             continue
         record = find_record(m, key_at(m, i - 1))
         if record.count >= m.lowest:
-            m.places[record.start + record.size] = <u32>(i - 1)
+            m.positions[record.start + record.size] = <u32>(i - 1)
             record.size += 1
     return 0
 

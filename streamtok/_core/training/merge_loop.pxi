@@ -7,7 +7,7 @@ list. A slot also has how often its pre-token was seen.
 
 **Pairs.** A hash table of 32-byte records: how often the pair occurs, and where, as a run of slots
 in an array that is only appended to. Positions are never removed; a look at the slots tells whether
-the pair is still there. A new pair always has the new token in it, so all its places come up
+the pair is still there. A new pair always has the new token in it, so all its positions come up
 during one merge; and no count ever grows afterwards. Hence:
 
 - what a merge does to other pairs is summed up for each neighbour in two arrays, and the hash table
@@ -31,11 +31,11 @@ cdef class MergeLoop:
     cdef Merging m
 
     def __cinit__(self, data, sizes, counts, symbol_ids, u32 most, u64 min_frequency,
-                  bint by_place, u32 length_limit=NONE):
+                  bint by_position, u32 length_limit=NONE):
         """data: pre-tokens in a row, of the sizes (uint32 [n]) and counts (uint64 [n]) given, as
         uint8, bytes, or uint32, other symbols from 0 on; symbol_ids: uint32 [number of symbols],
         their ids, which are the same numbers in any order; min_frequency: rarer pairs are not
-        merged; by_place: a tie goes to the pair that comes first, not to the smallest ids;
+        merged; by_position: a tie goes to the pair that comes first, not to the smallest ids;
         length_limit: tokens of more than two symbols have fewer than this.
         """
         cdef bint has_bytes = getattr(data, "dtype", None) != np.uint32
@@ -71,7 +71,7 @@ cdef class MergeLoop:
                 f"({<size_t>LONGEST}): train on a sample of the text"
             )
         self.m.most = most
-        self.m.by_place = by_place
+        self.m.by_position = by_position
         self.m.length_limit = length_limit
         self.m.lowest = min_frequency if min_frequency else 1
         self.m.rows = <Slot*>st_new_table(slots * sizeof(Slot))
@@ -101,7 +101,7 @@ cdef class MergeLoop:
         free(self.m.right_seen)
         free(self.m.lefts)
         free(self.m.rights)
-        free(self.m.places)
+        free(self.m.positions)
         free(self.m.of_bytes)
         free(self.m.events)
         free(self.m.heap)
@@ -117,7 +117,7 @@ cdef class MergeLoop:
         return self.m.most
 
     def run(self, size_t effort):
-        """bool: merge until about `effort` places were looked at; whether there is more to do."""
+        """bool: merge until about `effort` positions were looked at; whether there is more to do."""
         cdef bint more
         with nogil:
             more = merge_on(&self.m, effort)
@@ -210,14 +210,14 @@ cdef bint merge_on(Merging* m, size_t effort) except -1 nogil:
 
 cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
     """Put a new token for the pair everywhere."""
-    cdef u32 a = <u32>(record.key >> 32), b = <u32>record.key, x, y, place, second, end, i
+    cdef u32 a = <u32>(record.key >> 32), b = <u32>record.key, x, y, position, second, end, i
     cdef u32 new = m.n_symbols + m.n_merges, size = record.size, n_left = 0, n_right = 0
     cdef u32 size_a, size_b, neighbour
     cdef u64 key, weight, both_weight = 0, n_both = 0
     cdef size_t n_events_left = 0, n_events_right = 0
     cdef Event* events_left
     cdef Event* events_right
-    cdef const u32* places
+    cdef const u32* positions
     cdef Slot* rows = m.rows
     cdef Side* left
     cdef Side* right
@@ -237,25 +237,25 @@ cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
     m.rights[m.n_merges] = b
     m.n_merges += 1
     record.count = 0
-    places = m.places + record.start
+    positions = m.positions + record.start
     for i in range(size):
         if i + AHEAD < size:
-            ST_PREFETCH(rows + places[i + AHEAD])
-        place = places[i]
-        second = place + size_a
-        if rows[place].token != a or rows[second].token != b:
+            ST_PREFETCH(rows + positions[i + AHEAD])
+        position = positions[i]
+        second = position + size_a
+        if rows[position].token != a or rows[second].token != b:
             continue
         end = second + size_b
-        x = rows[place - 1].token
+        x = rows[position - 1].token
         y = rows[end].token
-        weight = weight_of(m, rows[place].weight)
+        weight = weight_of(m, rows[position].weight)
         rows[second].token = INNER
-        rows[place].token = new
+        rows[position].token = new
         rows[end - 1].token = new
         if x == new:        # the pair twice in a row
             both_weight += weight
             events_left[n_events_left].token = new
-            events_left[n_events_left].place = place - m.lengths[new]
+            events_left[n_events_left].position = position - m.lengths[new]
             n_events_left += 1
             n_both += 1
         elif x != EDGE:
@@ -265,7 +265,7 @@ cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
             left[x].weight += weight
             left[x].size += 1
             events_left[n_events_left].token = x
-            events_left[n_events_left].place = place - m.lengths[x]
+            events_left[n_events_left].position = position - m.lengths[x]
             n_events_left += 1
         if y != EDGE:
             if right[y].size == 0:
@@ -274,7 +274,7 @@ cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
             right[y].weight += weight
             right[y].size += 1
             events_right[n_events_right].token = y
-            events_right[n_events_right].place = place
+            events_right[n_events_right].position = position
             n_events_right += 1
     # Pairs with the parts get rarer, each neighbour at once.
     for i in range(n_left):
@@ -300,23 +300,23 @@ cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
     for i in range(<u32>n_events_left):
         x = events_left[i].token
         if left[x].start != NONE:
-            m.places[left[x].start] = events_left[i].place
+            m.positions[left[x].start] = events_left[i].position
             left[x].start += 1
     for i in range(<u32>n_events_right):
         y = events_right[i].token
         if right[y].start != NONE:
-            m.places[right[y].start] = events_right[i].place
+            m.positions[right[y].start] = events_right[i].position
             right[y].start += 1
     for i in range(n_left):
         x = m.left_seen[i]
         if left[x].start != NONE:
-            place_record(m, find_record(m, <u64>x << 32 | new))
+            queue_pair(m, find_record(m, <u64>x << 32 | new))
         left[x].weight = 0
         left[x].size = 0
     for i in range(n_right):
         y = m.right_seen[i]
         if right[y].start != NONE:
-            place_record(m, find_record(m, <u64>new << 32 | y))
+            queue_pair(m, find_record(m, <u64>new << 32 | y))
         right[y].weight = 0
         right[y].size = 0
     return 0
@@ -329,7 +329,7 @@ cdef inline void lessen(Merging* m, u64 key, u64 weight) noexcept nogil:
 
 
 cdef inline int begin_pair(Merging* m, u64 key, Side* side) except -1 nogil:
-    """A record for a new pair, and room for its places, unless it is too rare or too long; there is
+    """A record for a new pair, and room for its positions, unless it is too rare or too long; there is
     room in the table.
     """
     cdef Pair* record
@@ -337,12 +337,12 @@ cdef inline int begin_pair(Merging* m, u64 key, Side* side) except -1 nogil:
             m.lengths[key >> 32] + m.lengths[<u32>key] >= m.length_limit):
         side.start = NONE
         return 0
-    reserve_pair_places(m, side.size)
+    reserve_positions(m, side.size)
     record = find_record(m, key)
     record.key = key
     record.count = side.weight
-    record.start = side.start = <u32>m.places_size
+    record.start = side.start = <u32>m.positions_size
     record.size = side.size
-    m.places_size += side.size
+    m.positions_size += side.size
     m.used += 1
     return 0

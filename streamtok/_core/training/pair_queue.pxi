@@ -105,15 +105,15 @@ cdef void pop(Merging* m) noexcept nogil:
 
 cdef u64 tie_of(Merging* m, Pair* record) noexcept nogil:
     """What decides between pairs of one count. It never gets smaller."""
-    cdef u32 left, right, place
-    if not m.by_place:
+    cdef u32 left, right, position
+    if not m.by_position:
         return record.key
     left = <u32>(record.key >> 32)
     right = <u32>record.key
     while record.size:          # the positions are in order
-        place = m.places[record.start]
-        if m.rows[place].token == left and m.rows[place + m.lengths[left]].token == right:
-            return place
+        position = m.positions[record.start]
+        if m.rows[position].token == left and m.rows[position + m.lengths[left]].token == right:
+            return position
         record.start += 1
         record.size -= 1
     return NO_PAIR                # its count is 0
@@ -132,7 +132,7 @@ cdef Pair* choose(Merging* m) except? NULL nogil:
                 pop(m)
                 return record
             pop(m)
-            place_record(m, record)
+            queue_pair(m, record)
         while m.level and m.buckets[m.level] == NONE:
             m.level -= 1
         if m.level == 0:
@@ -142,10 +142,10 @@ cdef Pair* choose(Merging* m) except? NULL nogil:
         while at != NONE:
             record = m.table + at
             at = record.next
-            place_record(m, record)
+            queue_pair(m, record)
 
 
-cdef int place_record(Merging* m, Pair* record) except -1 nogil:
+cdef int queue_pair(Merging* m, Pair* record) except -1 nogil:
     """Where the record belongs by now: heap, bucket, or nowhere."""
     if record.count < m.lowest:
         return 0

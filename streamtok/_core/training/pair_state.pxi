@@ -13,8 +13,8 @@ cdef enum:
     MANY = 0x80000000           # flag of a weight that is a position in `weights`
     EXACT = 1024                # counts below have a bucket of their own
     LEVELS = EXACT + 64 * 16
-    AHEAD = 12                  # places between a prefetch and its use
-    LONGEST = 0x50000000        # slots of rows; there are fewer than three times as many places
+    AHEAD = 12                  # positions between a prefetch and its use
+    LONGEST = 0x50000000        # slots of rows; there are fewer than three times as many positions
     MOST_SLOTS = 0x80000000     # of the table of pairs
 
 
@@ -26,7 +26,7 @@ cdef struct Slot:
 cdef struct Pair:           # a record
     u64 key                 # left id << 32 | right id; or NO_PAIR
     u64 count               # 0: done with
-    u32 start               # its places: places[start:start + size]
+    u32 start               # its positions: positions[start:start + size]
     u32 size
     u32 next                # in the same bucket
     u32 _unused
@@ -40,13 +40,13 @@ cdef struct Entry:          # in the heap
 
 cdef struct Side:           # what one merge does to the pairs with one neighbour
     u64 weight
-    u32 size                # places
+    u32 size                # positions
     u32 start               # where the next one of them goes
 
 
 cdef struct Event:
     u32 token
-    u32 place
+    u32 position
 
 
 cdef struct Merging:        # all that a MergeLoop has
@@ -68,9 +68,9 @@ cdef struct Merging:        # all that a MergeLoop has
     u64 used
     u32 n_symbols           # with ids from 0 on: bytes, or others
     Side* of_bytes          # [1 << 16] pairs of bytes, until they are recorded
-    u32* places
-    size_t places_size
-    size_t places_capacity
+    u32* positions
+    size_t positions_size
+    size_t positions_capacity
     Event* events
     size_t events_capacity
     u32[LEVELS] buckets     # the first record of each, or NONE
@@ -80,7 +80,7 @@ cdef struct Merging:        # all that a MergeLoop has
     size_t heap_capacity
     u64 lowest              # rarer pairs are not merged
     u32 length_limit        # tokens of more than two symbols are shorter
-    bint by_place
+    bint by_position
     bint finished
     u32 n_merges
     u32 most                # merges that will be made at most
@@ -128,8 +128,8 @@ cdef inline void* resized(void* memory, size_t size) except NULL nogil:
     return larger
 
 
-cdef inline int reserve_pair_places(Merging* m, size_t more) except -1 nogil:
-    if m.places_size + more > m.places_capacity:
-        m.places_capacity = m.places_size + m.places_size // 2 + more + 4096
-        m.places = <u32*>resized(m.places, m.places_capacity * sizeof(u32))
+cdef inline int reserve_positions(Merging* m, size_t more) except -1 nogil:
+    if m.positions_size + more > m.positions_capacity:
+        m.positions_capacity = m.positions_size + m.positions_size // 2 + more + 4096
+        m.positions = <u32*>resized(m.positions, m.positions_capacity * sizeof(u32))
     return 0

@@ -74,22 +74,22 @@ cdef class PretokenTable:
         """Count the pre-tokens of `text` that end at `ends`; there is room (`reserve`) for all of
         them.
 
-        readable: bytes of `text` that may be loaded; base: place of text[0] in all the text. A
+        readable: bytes of `text` that may be loaded; base: position of text[0] in all the text. A
         negative end is that of a segment which is not a pre-token.
         """
         cdef Lookup b
         cdef size_t i
-        cdef u64 low, high, tagged, place
+        cdef u64 low, high, tagged, position
         cdef Cell* cell
         find_homes(&self.c, &b, text, readable, start, ends, count, <size_t>-1)
         for i in range(count):
             low, high = b.keys[2 * i], b.keys[2 * i + 1]
             if b.cells[i] != &self.c.nothing:
                 # Most are short and in this cache line. In which half of it, no branch asks.
-                place = b.cells[i] - self.c.cells
+                position = b.cells[i] - self.c.cells
                 tagged = high | <u64>CELL_NUMBERS << 60
-                cell = self.c.cells + (place ^ 1)
-                cell = self.c.cells + (place ^ (<u64>(cell.low == low) & <u64>(cell.high == tagged)))
+                cell = self.c.cells + (position ^ 1)
+                cell = self.c.cells + (position ^ (<u64>(cell.low == low) & <u64>(cell.high == tagged)))
                 if cell.low == low and cell.high == tagged:
                     see_again(<Seen*>cell.numbers, 1, base + start)
                 else:
@@ -97,7 +97,7 @@ cdef class PretokenTable:
             start = <size_t>llabs(ends[i])
 
     def export(self):
-        """(bytes, uint32 [n], uint64 [n], uint64 [n]): pre-tokens in a row; sizes, counts, places.
+        """(bytes, uint32 [n], uint64 [n], uint64 [n]): pre-tokens in a row; sizes, counts, positions.
 
         In no order that means anything.
         """
@@ -143,7 +143,7 @@ cdef class PretokenTable:
         cdef u64[2] key
         cdef size_t i, n = size_view.size, total = 0, at = 0, words = 0
         if count_view.size != n or first_view.size != n:
-            raise ValueError("as many sizes as counts and places are needed")
+            raise ValueError("as many sizes as counts and positions are needed")
         for i in range(n):
             total += size[i]
             if size[i] > SHORT_PRETOKEN:

@@ -23,7 +23,7 @@ cdef void element_walk_free(ElementWalk* w) noexcept nogil:
     drop_entries(w)
     free(w.out)
     w.out = NULL
-    w.size = w.room = 0
+    w.size = w.capacity = 0
 
 
 cdef void drop_entries(ElementWalk* w) noexcept nogil:
@@ -38,18 +38,18 @@ cdef inline void free_entry(OpenElement* e) noexcept nogil:
     e.element, e.is_owned = NULL, False
 
 
-cdef int out_room(ElementWalk* w, size_t more) except -1 nogil:
+cdef int reserve_out(ElementWalk* w, size_t more) except -1 nogil:
     """Room for so many bytes, and for as many as are left."""
     cdef size_t wanted = w.size + more + w.n - w.left + ST_TOGETHER
-    w.out = <u8*>grown(w.out, &w.room, wanted, 1, b"bytes of the changed text")
+    w.out = <u8*>grown(w.out, &w.capacity, wanted, 1, b"bytes of the changed text")
     return 0
 
 
 cdef inline int copy_same(ElementWalk* w, size_t stop, size_t more) except -1 nogil:
     """Copy what is left before `stop`; room for as many bytes, and `more`."""
     cdef size_t size = stop - w.left
-    if w.size + size + more + ST_TOGETHER > w.room:
-        out_room(w, size + more)
+    if w.size + size + more + ST_TOGETHER > w.capacity:
+        reserve_out(w, size + more)
     if size:
         if size <= 16 and w.n - w.left >= 16:
             memcpy(w.out + w.size, w.p + w.left, 16)

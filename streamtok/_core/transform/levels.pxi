@@ -121,7 +121,7 @@ cdef class ChangeRules:
     cdef readonly TokenSet second_tokens        # None: there is no second level
     cdef readonly ElementTable second_table     # or None
     cdef bint is_plain          # no token has flags, and nothing is changed
-    cdef readonly bint can_cut  # there may be places where a text can be cut: see `is_cut_in_changed`
+    cdef readonly bint can_cut  # there may be ranges where a text can be cut: see `is_cut_in_changed`
 
     def __init__(self, TokenSet first_tokens not None, ElementTable first_table=None,
                  TokenSet second_tokens=None, ElementTable second_table=None):
@@ -230,7 +230,7 @@ cdef class Changer:
             if level.rows.n:
                 memcpy(to.rows.rows, level.rows.rows, level.rows.n * sizeof(Row))
             to.capacity, to.mark = size, level.mark
-            to.rows.n, to.rows.room = level.rows.n, level.rows.n + 1
+            to.rows.n, to.rows.capacity = level.rows.n, level.rows.n + 1
             to.rows.segment, to.rows.last_size = level.rows.segment, level.rows.last_size
         return twin
 
@@ -280,10 +280,10 @@ cdef class Changer:
     def back(self, spans, bint final):
         """(how many are certain, int64 [n, 2]): where in the source the segments of the text that came out
         are. spans: int64 [n, 2], in bytes. Until `forget`, all of them are known that came out of calls for
-        places.
+        ranges.
         """
         cdef object found = np.array(spans, np.int64).reshape(-1, 2)
-        cdef i64* places = <i64*>array_memory(found.reshape(-1), INT64)
+        cdef i64* ranges = <i64*>array_memory(found.reshape(-1), INT64)
         cdef size_t n = len(found), certain = n, k
         cdef u64 end
         cdef int i
@@ -291,14 +291,14 @@ cdef class Changer:
             if not final:
                 end = certain_end(self, i)
                 for k in range(certain):
-                    if places[2 * k + 1] > <i64>end:
+                    if ranges[2 * k + 1] > <i64>end:
                         certain = k
                         break
-            spans_back(&self.levels[i].rows, &self.levels[i].mark, places, n)
+            spans_back(&self.levels[i].rows, &self.levels[i].mark, ranges, n)
         return certain, found
 
-    def forget(self, u64 place):
-        """int: where the source of what begins at `place` of the text that came out begins, with what was
+    def forget(self, u64 offset):
+        """int: where the source of what begins at `offset` of the text that came out begins, with what was
         removed at the beginning of the segment that is open. Rows before that are forgotten.
         """
         cdef int i
@@ -307,16 +307,16 @@ cdef class Changer:
         for i in reversed(range(self.n_levels)):
             level = &self.levels[i]
             end = rows_end(&level.rows, &level.mark)
-            place = min(place, end)
-            if place == end and level.rows.segment == ROW_WITHOUT_TEXT:
+            offset = min(offset, end)
+            if offset == end and level.rows.segment == ROW_WITHOUT_TEXT:
                 end = level.rows.rows[level.rows.n - 1].before
             else:
                 end = 0
-            place = forget_rows(&level.rows, &level.mark, place) - end
+            offset = forget_rows(&level.rows, &level.mark, offset) - end
             level.mark.n_rows = level.rows.n
             if level.rows.n:
                 level.mark.last_row = level.rows.rows[level.rows.n - 1]
-        return place
+        return offset
 
     cdef bytes getstate(self):
         """Everything that the next call depends on but the rules."""
@@ -401,12 +401,12 @@ cdef class Changer:
             raise damaged("it is too long")
         return c
 
-    cdef u64 source_of(self, u64 place) noexcept:
-        """Where the source of what begins at `place` of the text that came out begins, as the draft has it."""
+    cdef u64 source_of(self, u64 offset) noexcept:
+        """Where the source of what begins at `offset` of the text that came out begins, as the draft has it."""
         cdef int i
         for i in reversed(range(self.n_levels)):
-            place = row_start(&self.levels[i].rows, &self.draft[i], place)
-        return place
+            offset = row_start(&self.levels[i].rows, &self.draft[i], offset)
+        return offset
 
     cdef TokenSet tokens_of(self, int i):
         return self.rules.second_tokens if i else self.rules.first_tokens
@@ -623,13 +623,13 @@ cdef int pass_on(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) 
     return 0
 
 
-cdef u64 row_start(const Alignment* a, const LevelMark* m, u64 place) noexcept nogil:
-    """Where the source of the row at `place` begins; of text that stays, of the byte there."""
+cdef u64 row_start(const Alignment* a, const LevelMark* m, u64 offset) noexcept nogil:
+    """Where the source of the row at `offset` begins; of text that stays, of the byte there."""
     cdef u64 now = m.begins_now, before = m.begins_before
     cdef size_t i
     for i in range(a.n):
-        if now + a.rows[i].now > place:
-            return before + (place - now) if a.rows[i].before == SAME else before
+        if now + a.rows[i].now > offset:
+            return before + (offset - now) if a.rows[i].before == SAME else before
         now += a.rows[i].now
         before += a.rows[i].now if a.rows[i].before == SAME else a.rows[i].before
     return before
@@ -678,13 +678,13 @@ cdef inline u64 size_before(const Row* row) noexcept nogil:
     return row.now if row.before == SAME else row.before
 
 
-cdef void seek_row(RowCursor* c, u64 place) noexcept nogil:
-    """Go to the row that has the byte at `place`, or to the end."""
-    while c.row > c.first and c.now > place:
+cdef void seek_row(RowCursor* c, u64 offset) noexcept nogil:
+    """Go to the row that has the byte at `offset`, or to the end."""
+    while c.row > c.first and c.now > offset:
         c.row -= 1
         c.now -= c.row.now
         c.before -= size_before(c.row)
-    while c.row < c.stop and c.now + c.row.now <= place:
+    while c.row < c.stop and c.now + c.row.now <= offset:
         c.now += c.row.now
         c.before += size_before(c.row)
         c.row += 1

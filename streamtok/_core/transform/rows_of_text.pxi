@@ -13,12 +13,12 @@ cdef enum SegmentRows:      # what the rows have of the segment that is open
 cdef void alignment_free(Alignment* a) noexcept nogil:
     free(a.rows)
     a.rows = NULL
-    a.n = a.room = 0
+    a.n = a.capacity = 0
 
 
 cdef int alignment_push(Alignment* a, u64 now, u64 before) except -1 nogil:
-    if a.n == a.room:
-        a.rows = <Row*>grown(a.rows, &a.room, a.n + 1, sizeof(Row), b"rows of a changed text")
+    if a.n == a.capacity:
+        a.rows = <Row*>grown(a.rows, &a.capacity, a.n + 1, sizeof(Row), b"rows of a changed text")
     a.rows[a.n].now, a.rows[a.n].before = now, before
     a.n += 1
     return 0

@@ -1,5 +1,5 @@
 /* NEON: 16 bytes. */
-#include "vector/kept_places.h"
+#include "vector/kept_lanes.h"
 
 typedef uint8x16_t vec;
 static ST_ALWAYS_INLINE vec v_load(const uint8_t *p) { return vld1q_u8(p); }
@@ -57,7 +57,7 @@ static ST_ALWAYS_INLINE vec v_look(const vtable *t, int entries, vec index) {
 
 static ST_ALWAYS_INLINE uint8_t *v_compress(uint8_t *to, const uint8_t *from, uint64_t keep) {
     for (int i = 0; i < 64; i += 8, keep >>= 8) {
-        vst1_u8(to, vtbl1_u8(vld1_u8(from + i), vcreate_u8(st_kept_places[keep & 255])));
+        vst1_u8(to, vtbl1_u8(vld1_u8(from + i), vcreate_u8(st_kept_lanes[keep & 255])));
         to += st_ones(keep & 255);
     }
     return to;

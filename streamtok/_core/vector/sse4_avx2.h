@@ -1,5 +1,5 @@
 /* SSE4, 16 bytes, and AVX2, 32: read once for each. Their instructions differ only in the names. */
-#include "vector/kept_places.h"
+#include "vector/kept_lanes.h"
 
 #undef V
 #undef V_ALL
@@ -96,8 +96,8 @@ static ST_ALWAYS_INLINE vec v_look(const vtable *t, int entries, vec index) {
 
 static ST_ALWAYS_INLINE uint8_t *v_compress(uint8_t *to, const uint8_t *from, uint64_t keep) {
     for (int i = 0; i < 64; i += 8, keep >>= 8) {
-        __m128i places = _mm_loadl_epi64((const __m128i *)(st_kept_places + (keep & 255)));
-        _mm_storel_epi64((__m128i *)to, _mm_shuffle_epi8(_mm_loadl_epi64((const __m128i *)(from + i)), places));
+        __m128i lanes = _mm_loadl_epi64((const __m128i *)(st_kept_lanes + (keep & 255)));
+        _mm_storel_epi64((__m128i *)to, _mm_shuffle_epi8(_mm_loadl_epi64((const __m128i *)(from + i)), lanes));
         to += _mm_popcnt_u64(keep & 255);
     }
     return to;

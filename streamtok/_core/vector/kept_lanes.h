@@ -1,7 +1,7 @@
 /* For each eight bits, the numbers of those that are set, a byte each, the lowest first; then zeros. Made by the
    preprocessor, so that the table is constant. */
-#ifndef STREAMTOK_KEPT_PLACES_H
-#define STREAMTOK_KEPT_PLACES_H
+#ifndef STREAMTOK_KEPT_LANES_H
+#define STREAMTOK_KEPT_LANES_H
 
 #define ST_SET_BELOW(bits, k) \
     ((k > 0 && (bits & 1)) + (k > 1 && (bits & 2)) + (k > 2 && (bits & 4)) + (k > 3 && (bits & 8)) + \
@@ -13,6 +13,6 @@
 #define ST_FOUR(bits) ST_PLACES(bits), ST_PLACES(bits + 1), ST_PLACES(bits + 2), ST_PLACES(bits + 3)
 #define ST_SIXTEEN(bits) ST_FOUR(bits), ST_FOUR(bits + 4), ST_FOUR(bits + 8), ST_FOUR(bits + 12)
 #define ST_64(bits) ST_SIXTEEN(bits), ST_SIXTEEN(bits + 16), ST_SIXTEEN(bits + 32), ST_SIXTEEN(bits + 48)
-static const uint64_t st_kept_places[256] = {ST_64(0), ST_64(64), ST_64(128), ST_64(192)};
+static const uint64_t st_kept_lanes[256] = {ST_64(0), ST_64(64), ST_64(128), ST_64(192)};
 
 #endif

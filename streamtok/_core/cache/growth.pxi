@@ -36,7 +36,7 @@ cdef void sweep(PretokenCells* cache) noexcept nogil:
     close_up(cache, start)
 
 
-cdef void make_room(const Tokens* t, PretokenCells* cache, size_t pretokens, size_t words) noexcept nogil:
+cdef void reserve_cells(const Tokens* t, PretokenCells* cache, size_t pretokens, size_t words) noexcept nogil:
     """Room in the cache for so many more pre-tokens and words of the arena.
 
     It grows up to its limit; then what is idle is forgotten.
