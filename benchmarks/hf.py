@@ -14,6 +14,7 @@ import argparse
 import gc
 import itertools
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -77,7 +78,7 @@ def measure(
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """(call, seconds by engine) of each call whose name has `only`."""
-    made = {name: load(file) for name, load in ENGINES.items() if find_spec(name)}
+    made = {name: tokenizer for name in ENGINES if (tokenizer := _made(name, file)) is not None}
     assert made["streamtok"].backend_tokenizer.engine == "streamtok"
     for what, call in calls(text).items():
         if only in what:
@@ -85,6 +86,19 @@ def measure(
             timed = {x: lambda call=call, t=made[x]: call(t) for x in turns.only_equal(compared)}
             times = turns.in_turns(timed, rounds, clock)
             yield what, {name: min(taken) for name, taken in times.items()}
+
+
+def _made(engine: str, file: Path) -> Any:
+    """The tokenizer of an engine; None if it is not installed, or, of another, refuses the file."""
+    if find_spec(engine) is None:
+        return None
+    try:
+        return ENGINES[engine](file)
+    except Exception as error:
+        if engine in ("tokenizers", "streamtok"):
+            raise
+        print(f"{file.name}: {engine}: {str(error).splitlines()[0]}", file=sys.stderr)
+        return None
 
 
 def loaded(file: Path) -> Any:
