@@ -1,3 +1,3 @@
-"""Encodes files and feeds into files of ids: sources, documents, checkpoints and sinks."""
+"""Encodes files and streams into files of ids: sources, documents, checkpoints and sinks."""
 
-PART_SIZE = 1 << 28  # bytes of an input in a part, about
+PART_SIZE = 1 << 28  # approximate bytes of input per part

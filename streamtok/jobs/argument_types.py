@@ -1,6 +1,6 @@
-"""Parsers of argument values: sizes, counts, seconds, addresses, delimiters and permissions.
+"""Parsers for argument values: sizes, counts, seconds, addresses, delimiters and permissions.
 
-Each takes the text of an argument and raises ArgumentTypeError, which says what was expected.
+Each parses the text of one argument. An ArgumentTypeError says what was expected.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 
 DEFAULT_HOST = "127.0.0.1"
-LONGEST_DELIMITER = 1 << 10  # bytes: what a search costs for each byte of a text, at most
+LONGEST_DELIMITER = 1 << 10  # bytes; bounds the cost of a search per byte of text
 
 _SIZES = {"": 1, "b": 1} | {
     prefix + suffix: 1 << 10 * power
@@ -20,7 +20,7 @@ _SIZES = {"": 1, "b": 1} | {
 }
 _COUNTS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 _PLAIN = {"": 1}
-_LARGEST = 1 << 60  # bytes or ids: a larger number is a typing error
+_LARGEST = 1 << 60  # bytes or ids; a larger number must be a typo
 _ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.?)", re.DOTALL)
 _ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"0": b"\0", b"\\": b"\\"}
 _NUMBER = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,9}))?\s*([a-z]*)")
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,9}))?\s*([a-z]*)")
 def _number(
     units: Mapping[str, int], expected: str, least: int = 0, most: int = _LARGEST
 ) -> Callable[[str], int]:
-    """A parser of whole numbers, perhaps with a unit, from `least` to `most`."""
+    """Make a parser for whole numbers from `least` to `most`, with an optional unit."""
 
     def parse(text: str) -> int:
         found = _NUMBER.fullmatch(text.strip().lower())
@@ -55,12 +55,12 @@ parse_port = _number(_PLAIN, "a port, 0 to 65535", 0, 0xFFFF)
 
 
 def parse_chunk_sizes(text: str) -> list[int]:
-    """Chunk sizes, separated by commas."""
+    """Parse chunk sizes that are separated by commas."""
     return [parse_chunk_size(part) for part in text.split(",")]
 
 
 def parse_seconds(text: str) -> float:
-    """A finite number of seconds, 0 or more."""
+    """Parse a finite number of seconds, 0 or more."""
     with contextlib.suppress(ValueError):
         if 0 <= (value := float(text)) < float("inf"):
             return value
@@ -68,7 +68,7 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_tcp_address(text: str) -> tuple[str, int]:
-    """The host, in brackets if it is IPv6, and the port of HOST:PORT; DEFAULT_HOST for no host.
+    """Parse HOST:PORT into host and port. An IPv6 host is in brackets; no host is DEFAULT_HOST.
 
     >>> parse_tcp_address("localhost:7654"), parse_tcp_address("[::1]:80"), parse_tcp_address(":0")
     (('localhost', 7654), ('::1', 80), ('127.0.0.1', 0))
@@ -80,7 +80,7 @@ def parse_tcp_address(text: str) -> tuple[str, int]:
 
 
 def format_host_port(host: str, port: int) -> str:
-    """The text that `parse_tcp_address` reads.
+    """Format an address so that `parse_tcp_address` can read it.
 
     >>> format_host_port("::1", 80), format_host_port("127.0.0.1", 7654)
     ('[::1]:80', '127.0.0.1:7654')
@@ -89,7 +89,7 @@ def format_host_port(host: str, port: int) -> str:
 
 
 def parse_hosts(text: str) -> list[str]:
-    """Names of hosts, with commas between them."""
+    """Parse host names that are separated by commas."""
     names = [name.strip() for name in text.split(",")]
     if not all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in names):
         raise _expected(text, "names without ports, as in tokens.internal,tokens")
@@ -97,7 +97,7 @@ def parse_hosts(text: str) -> list[str]:
 
 
 def parse_delimiter(text: str) -> bytes:
-    r"""The bytes of a delimiter, in which \n \r \t \0 \\ and \xHH are escapes.
+    r"""Parse a delimiter into bytes; \n \r \t \0 \\ and \xHH are escapes.
 
     >>> parse_delimiter(r"\n---\x1e")
     b'\n---\x1e'
@@ -119,14 +119,14 @@ def parse_delimiter(text: str) -> bytes:
 
 
 def parse_mode(text: str) -> int:
-    """Permissions in octal, such as 660."""
+    """Parse file permissions in octal, such as 660."""
     if not re.fullmatch(r"0?[0-7]{3}", text):
         raise _expected(text, "an octal mode such as 660")
     return int(text, 8)
 
 
 def parse_task(text: str) -> tuple[int, int]:
-    """I/N: number I, from 0 on, of N tasks."""
+    """Parse I/N: task I of N, counted from 0."""
     number, slash, count = text.partition("/")
     if slash and number.isdecimal() and count.isdecimal() and int(number) < int(count):
         return int(number), int(count)

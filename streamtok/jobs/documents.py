@@ -1,10 +1,10 @@
-"""Encodes documents that arrive in parts, each as a stream of its own, on one or several threads.
+"""Encodes documents that arrive in parts, each as a stream of its own, on one or more threads.
 
-Text that can be encoded independently becomes a task: whole documents, in a list or many in one
-buffer (`_core/texts/delimited.pxi`), and the segments of a long document between clean cuts
-(`_core/scan/cuts.pxi`). The document's stream encodes the text before the first cut and after the
-last one. Its state after a group of parts therefore equals that of a stream that has seen all the
-text.
+Text that can be encoded independently becomes a task: a list of whole documents, a buffer that
+holds many (`_core/texts/delimited.pxi`), or the segment of a long document between two clean cuts
+(`_core/scan/cuts.pxi`). The stream encodes only the text before the first cut and after the last
+one. Its state after a group of parts is nevertheless the same as if it had encoded all of them.
+
 A task gives up on text that is invalid or not allowed. A stream then encodes that text in order,
 and repairs it or raises the error.
 """
@@ -39,17 +39,18 @@ if TYPE_CHECKING:
 
     EndArray = npt.NDArray[np.int64]
 
-TASK = 1 << 18  # characters or bytes in a task, about
-SPREAD_FROM = 1 << 17  # bytes of a part that is worth cutting for several threads
-_AHEAD = 6  # results for each thread: a part gives up to three, of which only one takes long
+TASK = 1 << 18  # approximate characters or bytes per task
+SPREAD_FROM = 1 << 17  # bytes; a shorter part is not worth splitting among threads
+_AHEAD = 6  # queued results per thread; a part adds up to three, and only one of them is slow
 
 _NO_END: EndArray = np.empty(0, np.int64)
 
 
 class Encoded(NamedTuple):
-    """ids: uint32 [n]; ends: int64, the positions in them where documents end; bytes: of text.
+    """Encoded text. ids: uint32 [n]. ends: int64, the indexes in `ids` where documents end.
 
-    mask: of conversations, a byte for each id: 1 if it is the assistant's, else 0.
+    bytes: size of the text. mask: only for conversations, one byte per id: 1 if the assistant wrote
+    it, else 0.
     """
 
     ids: IdArray
@@ -59,7 +60,7 @@ class Encoded(NamedTuple):
 
 
 Result: TypeAlias = "Encoded | Callable[[], Encoded]"
-"""What a task gives; a function for text that it could not encode: a stream encodes it in order."""
+"""The result of a task, or a function that encodes in order the text that the task could not."""
 
 
 _NOWHERE = Positions(lambda number: "")
@@ -68,10 +69,10 @@ _NOWHERE = Positions(lambda number: "")
 class DocumentEncoder:
     """Encodes documents that arrive in parts.
 
-    prepend, append: ids to put before and after each document; several on one side make documents
-    go one by one. skip_empty: documents without text produce no ids, not even these. num_threads:
-    threads that encode, including the caller's. conversations: encodes documents that are
-    conversations.
+    prepend, append: ids to put before and after each document; with several ids on one side,
+    documents are encoded one at a time. skip_empty: emit nothing for empty documents, not even
+    these ids. num_threads: encoding threads, including the caller's. conversations: the chat
+    template, if the documents are conversations.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class DocumentEncoder:
         self._before, self._after = _ids(prepend), _ids(append)
         self._frame = _first(self._before), _first(self._after)
         self._skip_empty = skip_empty
-        # Each task belongs to a document of a group, or if that is None to several.
+        # The owner of a task: its group, and the index of its document or None for several.
         self._pool: OrderedPool[Result, tuple[Positions, int | None]]
         self._pool = OrderedPool(num_threads)
         encoding = stream.encoding
@@ -101,25 +102,25 @@ class DocumentEncoder:
         self._takes_whole = has_simple_frame and texts.is_direct and conversations is None
         self._rules = encoding.definition.engine.rules(self._matcher)
         self._cuts = texts.cuts if has_simple_frame else None
-        self._positions = _NOWHERE  # of the documents of the parts that were added together
-        self._index = 0  # of the next document, or the open one, among them
-        self._refused: int | None = None  # the document that a task of several cannot encode
-        self.is_open = False  # inside a document that has some text already
-        self.documents = 0  # taken so far
-        self.bytes = 0  # taken so far
+        self._positions = _NOWHERE  # of the documents in the group of parts added last
+        self._index = 0  # of the open document in that group, or else of the next one
+        self._refused: int | None = None  # index of the document that failed in a task of several
+        self.is_open = False  # a document has begun and not ended
+        self.documents = 0  # in the results taken so far
+        self.bytes = 0  # in the results taken so far
         self.failed_position: str | None = None  # of the document that could not be encoded
 
     def release(self) -> None:
-        """Free the caches and end all threads. Encoding can continue, more slowly at first."""
+        """Free the caches and end all threads. The encoder still works, more slowly at first."""
         self._pool.close()
         self._encoder.release()
 
     def encode(
         self, parts: Sequence[Part], positions: Positions = _NOWHERE
     ) -> tuple[IdArray, EndArray]:
-        """Encode the parts; return uint32 ids, and the int64 positions in them where documents end.
+        """Encode the parts; return their ids (uint32), and the indexes where documents end (int64).
 
-        Raises what StreamEncoder.encode raises, with offsets in the document.
+        Raises the errors of StreamEncoder.encode, with offsets in the document.
         """
         self.add(parts, positions)
         found: list[IdArray] = []
@@ -136,19 +137,19 @@ class DocumentEncoder:
 
     @property
     def n_tasks(self) -> int:
-        """How many results can be taken."""
+        """Number of results to take."""
         return len(self._pool)
 
     @property
     def is_ahead(self) -> bool:
-        """Whether results should be taken: one is ready, or all threads have enough work."""
+        """Whether to take a result now: the next one is ready, or all threads have enough work."""
         n = self._pool.num_threads
         return self._pool.is_first_done or len(self._pool) > (_AHEAD * n if n > 1 else 2)
 
     def add(self, parts: Sequence[Part], positions: Positions = _NOWHERE) -> None:
-        """Begin to encode the parts; `take` returns their ids. positions: for `failed_position`.
+        """Start to encode the parts; `take` returns their ids. positions: for `failed_position`.
 
-        Raises what StreamEncoder.encode raises. Results of earlier parts can still be taken.
+        Raises the errors of StreamEncoder.encode. Results of earlier parts can still be taken.
         """
         self._positions = positions
         self._index = first = 0
@@ -198,16 +199,16 @@ class DocumentEncoder:
             how = self._stream.errors, *self._frame, self._skip_empty
             try:
                 found = encode_delimited(self._encoder, self._rules, data, delimiter, count, *how)
-            except ValueError:  # one must be repaired or refused
+            except ValueError:  # a document must be repaired or refused
                 return self._encode_list(documents.texts(), first)
             return Encoded(*found, size)
 
         self._pool.add(work, (self._positions, None))
 
     def take(self) -> Encoded:
-        """Wait for the next result and return it. `documents` and `bytes` count what was taken.
+        """Wait for the next result, count it in `documents` and `bytes`, and return it.
 
-        Raises what StreamEncoder.encode raises; `failed_position` then names the document.
+        Raises the errors of StreamEncoder.encode; `failed_position` then names the document.
         """
         positions, index = self._pool.owner
         try:
@@ -223,7 +224,7 @@ class DocumentEncoder:
         return found
 
     def _add_whole(self, texts: list[str | bytes], first: int) -> None:
-        """Submit whole documents as one task. first: the number of the first one."""
+        """Submit whole documents as one task. first: index of the first document."""
         if texts:
             self._pool.add(lambda: self._encode_list(texts, first), (self._positions, None))
 
@@ -250,13 +251,13 @@ class DocumentEncoder:
             size += sum(len(ids) for ids in found[-3:])
             ends.append(size)
             total += _utf8_length(text)
-            self.documents += 1  # so that an error tells how many there were
+            self.documents += 1  # after an error, the number of documents before it
         self.documents = before
         self._refused = None
         return Encoded(_joined(found), np.array(ends, np.int64), total)
 
     def _add_part(self, text: str | bytes, is_end: bool) -> None:
-        """Encode a part of the open document, or begin a document with it."""
+        """Encode a part of the open document, or of a new one if none is open."""
         try:
             if self._conversations is None:
                 self._encode_part(text, is_end)
@@ -296,7 +297,7 @@ class DocumentEncoder:
         cuts, matcher, size = self._cuts, self._matcher, len(text)
         if cuts is None:
             return text
-        # A special token may begin before the text or end after it.
+        # A special token may begin before this text or end after it.
         first = cuts.find(text, matcher, matcher.reach, size)
         stop = size if is_end else max(0, size - matcher.reach)
         last = cuts.find(text, matcher, first + 1, stop, True) if 0 <= first < stop else -1
@@ -318,7 +319,7 @@ class DocumentEncoder:
         def work() -> Result:
             try:
                 ids = self._encoder.encode(view, self._rules, self._stream.errors, ARRAY)
-            except ValueError:  # bytes that are not UTF-8, or a special token that is refused
+            except ValueError:  # invalid UTF-8 or a disallowed special token
                 text = bytes(view)
                 return lambda: self._encode_segment(text, offset)
             return Encoded(ids, _NO_END, len(view))
@@ -334,22 +335,25 @@ class DocumentEncoder:
         self._pool.add_done(Encoded(ids, ends, size), (self._positions, self._index))
 
     def begin(self) -> None:
-        """What comes next begins a document, whatever came before. Take all results first."""
+        """Abandon the open document, if there is one. Take all results first."""
         self.is_open = False
         self._stream.reset()
 
     def begin_inside(self, offset: int) -> None:
-        """What comes next is inside a document, after a clean cut at byte `offset` of it."""
+        """Continue inside a document, after a clean cut at its byte `offset`."""
         self.is_open = True
         self._stream.begin_at(offset)
 
     def end_segment(self) -> None:
-        """The added text ends at a clean cut: encode what is pending; the document goes on."""
+        """Encode the pending bytes: the text so far ends at a clean cut. The document stays open.
+
+        Does nothing if no document is open.
+        """
         if self.is_open:
             self._add_ids(self._stream.encode_to_numpy(b"", True))
 
     def getstate(self) -> dict[str, Any]:
-        """The state to continue from, as JSON values. Take all results first."""
+        """Return the state to continue from, as JSON values. Take all results first."""
         return {
             "open": self.is_open,
             "stream": base64.b64encode(self._stream.getstate()).decode(),
@@ -357,17 +361,18 @@ class DocumentEncoder:
         }
 
     def setstate(self, state: dict[str, Any]) -> None:
-        """Continue from a state of `getstate`, also of an encoder that treats special tokens and
-        bytes that are not UTF-8 in another way. Raises StateError.
+        """Continue from a state that `getstate` returned. Raises StateError.
+
+        The encoder that saved it may treat special tokens and invalid UTF-8 differently.
         """
         self._stream.setstate_of(base64.b64decode(state["stream"]), state["policy"])
         self.is_open = state["open"]
 
 
 def explain(error: Exception, where: str) -> str:
-    """What an error says, with the options of the command that accept such a text.
+    """Return the message of an error, with the command's options that accept such a text.
 
-    where: the document or input that it is in, which is named unless the error does.
+    where: the document or input, named first unless the error names it.
     """
     if isinstance(error, UnicodeDecodeError):
         what = (

@@ -1,7 +1,7 @@
 """Counts the pre-tokens of inputs, for training.
 
-What an input yields is gathered in batches, so that the threads of a trainer have enough to do.
-Small documents are counted many at a time, a long one as a stream.
+Parts of an input are collected in batches, so that the trainer's threads have enough to do. Small
+documents are counted many at a time, a long document as a stream.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .sources.splitters import Documents, Part
 if TYPE_CHECKING:
     from ..training.trainer import Trainer
 
-BLOCK = 1 << 23  # bytes that are counted at a time
+BLOCK = 1 << 23  # bytes to count at a time
 
 
 def count_inputs(
@@ -28,11 +28,11 @@ def count_inputs(
     is_split: bool,
     advance: Callable[[int, int], None] = lambda read, total: None,
 ) -> int:
-    """Count the texts of inputs, one after another; return the number of documents.
+    """Count the texts of the inputs, one after another; return the number of documents.
 
-    is_split: an input may hold several documents. advance: called with the bytes that are read so
-    far, and those of all inputs, 0 if unknown. Raises StreamtokError with the
-    position of what is not text; OSError.
+    is_split: an input may hold several documents. advance: called with the bytes read so far and
+    the total size of the inputs, 0 if unknown. Raises StreamtokError with the position of invalid
+    text; OSError.
     """
     sizes = [one.size for one in inputs]
     total = 0 if None in sizes else sum(size or 0 for size in sizes)
@@ -53,7 +53,7 @@ def count_inputs(
 
 
 def _batches(groups: Iterable[Sequence[Part]]) -> Iterator[list[Part]]:
-    """Yield the parts of an input's groups in lists of about BLOCK bytes or characters."""
+    """Yield an input's parts in lists of about BLOCK bytes or characters."""
     batch: list[Part] = []
     size = 0
     for group in groups:
@@ -67,26 +67,26 @@ def _batches(groups: Iterable[Sequence[Part]]) -> Iterator[list[Part]]:
 
 
 class _DocumentCounter:
-    """Gives the documents of an input to a trainer.
+    """Feeds the documents of an input to a trainer.
 
-    documents: how many have ended; is_open: inside a document, whose rest must come next.
+    documents: the number that have ended. is_open: the next part continues a document.
     """
 
     def __init__(self, trainer: Trainer):
         self._trainer = trainer
         self.documents = 0
         self.is_open = False
-        self._begin: int | None = None  # where the open document begins in the trainer's text
+        self._begin: int | None = None  # offset of the open document in the trainer's text
 
     def count(self, batch: Iterable[Part]) -> None:
-        """Count the parts. Raises as `Trainer.update_documents`.
+        """Count the parts. Raises the errors of `Trainer.update_documents`.
 
-        After an error, `documents` is the number of those before the document with the error, and
-        the trainer's `bytes_in` tells how much of the batch is counted.
+        After an error, `documents` is the number of documents before the faulty one, and the
+        trainer's `bytes_in` tells how much text has been counted.
         """
         whole: list[str | bytes] = []
         for is_piece, run in itertools.groupby(batch, lambda part: part[1] is False):
-            if is_piece:  # of a document that goes on
+            if is_piece:  # of a document that continues
                 self._count_whole(whole)
                 whole = []
                 if not self.is_open:
@@ -123,9 +123,9 @@ class _DocumentCounter:
         return True
 
     def explain(self, error: UnicodeError, name: str, start: int | None) -> str:
-        """The error in the text of input `name`, and its position.
+        """Return a message that gives the error and its position in the input `name`.
 
-        start: where the input begins in the trainer's text, if it is one document.
+        start: offset of the input in the trainer's text, if the input is one document.
         """
         where = name if start is not None else f"{name}: document {self.documents + 1}"
         if start is None:

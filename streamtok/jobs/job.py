@@ -1,8 +1,7 @@
-"""A job of `streamtok encode`: every option of it, said once.
+"""A job of `streamtok encode`: each of its options is defined once, as a field of `EncodeJob`.
 
-The parser of the command, the checks, and what a plan or a checkpoint holds are made of the fields
-of `EncodeJob`. Signals, messages and the names of the files are not part of
-a job.
+The command's parser, the checks, and the contents of plans and checkpoints all follow from these
+fields. A job does not include signals, messages or the names of files.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 CHUNK_SIZE = 1 << 19  # bytes to read at a time
 
-_OPEN = 4  # encodings that a process keeps
+_OPEN = 4  # encodings that a process keeps loaded
 _ENDS = "ends of documents"
 _OUTPUT = "output"
 _SPEED = "speed; the ids are the same"
@@ -56,8 +55,9 @@ _RECOVERY = "going on after a crash"
 class EncodeJob(LiveReading):
     """The options of `streamtok encode`.
 
-    encoding: a name or a vocabulary file. prepend, append: ids or the names of special tokens. A
-    job that is resolved has ids there and a format, and digest is that of its encoding.
+    encoding: a name or a vocabulary file. prepend, append: ids or the names of special tokens.
+    digest: of the encoding and the chat template. `resolve` turns the names into ids, and sets
+    format and digest.
     """
 
     encoding: str = said("-e --encoding NAME", default="cl100k_base")
@@ -190,10 +190,10 @@ class EncodeJob(LiveReading):
         return self.ray is not None or self.task is not None
 
     def resolve(self, loaded: Encoding, output: str) -> EncodeJob:
-        """The job for the encoding that `encoding` names: with a format and ids.
+        """Return the job with a format, a digest, and ids in place of names of special tokens.
 
-        output: its suffix says the format, if no option does. Raises LookupError for what is no
-        special token, and ValueError.
+        loaded: the encoding that `encoding` names. output: its suffix selects the format if no
+        option does. Raises LookupError for an unknown special token, ValueError for the format.
         """
         prepend, append = (special_id(one, loaded) for one in (self.prepend, self.append))
         if self.add_special_tokens:
@@ -211,12 +211,12 @@ class EncodeJob(LiveReading):
             add_special_tokens=False,
         )
 
-    # What plans and checkpoints hold of it
+    # Contents of plans and checkpoints
 
     def as_json(self, *decides: str) -> dict[str, Any]:
-        """The options that decide one of these, all of IDS and UNREAD by default, by their names.
+        """The options that affect one of `decides` (by default IDS and UNREAD), by name.
 
-        With UNREAD comes the encoding, which another machine opens.
+        UNREAD includes the name of the encoding, so that another machine can open it.
         """
         decides = decides or (IDS, UNREAD)
         row = {one.name: to_json(getattr(self, one.name)) for one, _ in said_fields(self, *decides)}
@@ -225,13 +225,13 @@ class EncodeJob(LiveReading):
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> EncodeJob:
-        """The job of `as_json`. Raises KeyError, TypeError, ValueError."""
+        """Rebuild a job from `as_json`. Raises KeyError, TypeError, ValueError."""
         known = {one.name: one for one in fields(cls)}
         names = ["encoding", "digest", *(one.name for one, _ in said_fields(cls, IDS, UNREAD))]
         return cls(**{name: from_json(known[name], row[name]) for name in names})
 
     def difference(self, saved: Mapping[str, Any]) -> tuple[str, str] | None:
-        """In which option the ids differ from those of a job whose IDS are saved: (then, now)."""
+        """The first option in IDS that differs from the saved ones, in words: (then, now)."""
         for one, option in said_fields(self, IDS):
             before, now = saved.get(one.name), to_json(getattr(self, one.name))
             if before != now:
@@ -242,16 +242,16 @@ class EncodeJob(LiveReading):
             return in_words(flags, then), in_words(flags, now)
         return None
 
-    # What the options mean
+    # Objects that the options describe
 
     @property
     def chosen(self) -> str:
-        """The format of a job that is resolved."""
+        """The format of a resolved job."""
         assert self.format is not None
         return self.format
 
     def family(self, loaded: Encoding, digest: str | None = None) -> Family:
-        """The files of the output. digest: of the part of a plan."""
+        """The files of the output. digest: of the plan's part that they belong to, if any."""
         about = About(
             loaded.name,
             loaded.digest,
@@ -262,7 +262,10 @@ class EncodeJob(LiveReading):
         return Family(self.chosen, about, self.chat is not None)
 
     def open_encoding(self) -> Encoding:
-        """The encoding, loaded once in a process. Raises PlanError if it is another one here."""
+        """Return the encoding, loaded once per process.
+
+        Raises PlanError if its digest is not the job's.
+        """
         found = _opened(self.encoding)
         digest = self._digest_of(found)
         if self.digest and digest != self.digest:
@@ -281,11 +284,11 @@ class EncodeJob(LiveReading):
         return hashlib.sha256(both.encode()).hexdigest()
 
     def open_conversations(self, loaded: Encoding) -> Conversations | None:
-        """What renders conversations, loaded once in a process; None for texts."""
+        """Return the chat template, loaded once per process; None if documents are texts."""
         return None if self.chat is None else _opened_chat(self.chat, loaded)
 
     def open_stream(self, loaded: Encoding) -> StreamEncoder:
-        """A stream with these settings."""
+        """Open a stream with the job's settings."""
         return loaded.stream_encoder(
             **special_settings(self.special),
             errors=self.errors,
@@ -293,7 +296,7 @@ class EncodeJob(LiveReading):
         )
 
     def open_encoder(self, loaded: Encoding, num_threads: int = 1) -> DocumentEncoder:
-        """An encoder of documents with these settings."""
+        """Make an encoder of documents with the job's settings."""
         assert not isinstance(self.prepend, str)
         assert not isinstance(self.append, str)
         return DocumentEncoder(
@@ -313,7 +316,7 @@ def _opened(name: str) -> Encoding:
 
 @functools.lru_cache(_OPEN)
 def _opened_chat(folder: str, loaded: Encoding) -> Conversations:
-    from .sources.conversations import Conversations  # jinja2 is not always there
+    from .sources.conversations import Conversations  # needs jinja2, which is optional
 
     return Conversations(folder, loaded)
 
@@ -321,7 +324,10 @@ def _opened_chat(folder: str, loaded: Encoding) -> Conversations:
 def special_id(
     name: str | int | tuple[int, ...] | None, loaded: Encoding
 ) -> int | tuple[int, ...] | None:
-    """The id of a special token, or of an id in decimal; None for None. Raises LookupError."""
+    """Convert a special token's name, or an id in decimal, to an id; return other values unchanged.
+
+    Raises LookupError if the encoding does not have such a token or id.
+    """
     if not isinstance(name, str):
         return name
     if name in loaded.special_tokens_set:

@@ -1,8 +1,8 @@
-"""Options that are said once: as the annotated fields of a dataclass.
+"""Options that are each defined once, as the annotated fields of a dataclass.
 
-A field made by `said` has all there is to say of an option: how the command line spells it, its
-help, how its value is parsed, and what it decides. The parser (`cli.options`) and the JSON of
-a job are made of the fields. No option is named in this module.
+A field made by `said` defines an option completely: its spelling on the command line, its help, the
+parser of its value, and what it affects. The command's parser (`cli.options`) and the JSON of a job
+are built from the fields. This module does not name any option.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from ..files import shown
 
 T = TypeVar("T")
 
-IDS = "ids"  # the ids depend on it: a job that goes on must have the same
-UNREAD = "unread"  # only what becomes of text that was not read: it may change as a job goes on
-NOTHING = "nothing"  # the ids are the same
+IDS = "ids"  # affects the ids: a job that is continued must have the same value
+UNREAD = "unread"  # affects only text that is not read yet: may change when a job is continued
+NOTHING = "nothing"  # does not affect the ids
 
-_KEY = "option"  # in the metadata of a field
+_KEY = "option"  # in a field's metadata
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option. usage: names and what stands for the value, as in "-o --output FILE".
+    """One option. usage: its names and a placeholder for the value, as in "-o --output FILE".
 
-    The field has the name of the last of them, group: its
-    title in the help, with a text after it that begins a new line. one_of: options with the same
-    word exclude each other. more: as for `ArgumentParser.add_argument`.
+    text: its help. decides: IDS, UNREAD or NOTHING. group: its title in the help; further lines
+    describe the group. one_of: options with the same word exclude each other. more: arguments of
+    `ArgumentParser.add_argument`.
     """
 
     usage: str
@@ -56,19 +56,19 @@ def said(
     one_of: str | None = None,
     **more: Any,
 ) -> Any:
-    """A field for an option; see `Option`. Without a text, a command adds the option by itself."""
+    """Make a field for an option; see `Option`. Commands add an option without text themselves."""
     option = Option(usage, text, parse, decides, group, one_of, more)
     return field(default=default, metadata={_KEY: option})
 
 
 def option_of(one: Field[Any]) -> Option | None:
-    """The option that a field is, or None."""
+    """The option of a field, or None."""
     found: Option | None = one.metadata.get(_KEY)
     return found
 
 
 def said_fields(kind: Any, *decides: str) -> list[tuple[Field[Any], Option]]:
-    """The fields of a dataclass that are options, and decide one of these."""
+    """The fields of a dataclass that are options and affect one of `decides`."""
     return [
         (one, option)
         for one in fields(kind)
@@ -77,14 +77,14 @@ def said_fields(kind: Any, *decides: str) -> list[tuple[Field[Any], Option]]:
 
 
 def to_json(value: Any) -> Any:
-    """The value of an option in JSON."""
+    """Convert the value of an option to JSON."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     return list(value) if isinstance(value, tuple) else value
 
 
 def from_json(one: Field[Any], value: Any) -> Any:
-    """The value of a field that `to_json` gave."""
+    """Convert a value that `to_json` returned to the type of its field."""
     if isinstance(value, list):
         return tuple(value)
     if "bytes" in str(one.type) and isinstance(value, str):
@@ -93,7 +93,7 @@ def from_json(one: Field[Any], value: Any) -> Any:
 
 
 def in_words(option: str, value: Any) -> str:
-    """An option in words. value: in JSON, with true for a switch and null for none."""
+    """Describe an option in words. value: from `to_json`; True for a switch, None if not given."""
     if value is None or value is False:
         return f"without {option}"
     if value is True:

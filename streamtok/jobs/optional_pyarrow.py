@@ -8,7 +8,7 @@ from ..errors import MissingLibraryError
 from .stores.object_reader import ObjectReader
 from .stores.urls import is_url
 
-_WINDOW = 1 << 21  # bytes to ask a store for at a time
+_WINDOW = 1 << 21  # bytes to request from a store at a time
 
 
 def load_pyarrow() -> Any:
@@ -17,15 +17,15 @@ def load_pyarrow() -> Any:
         import pyarrow
     except ImportError as error:
         raise MissingLibraryError("Parquet", "pyarrow", "arrow", error) from None
-    # Each of its threads keeps memory of its own, and encoding takes longer than their work.
+    # More threads would each keep memory of their own, and encoding is the slower part anyway.
     pyarrow.set_cpu_count(1)
     pyarrow.set_io_thread_count(1)
     return pyarrow
 
 
 def open_for_pyarrow(path: str) -> Any:
-    """A file or an object in a store, for pyarrow to read. Raises OSError."""
+    """Open a file or an object in a store, for pyarrow to read. Raises OSError."""
     pa = load_pyarrow()
-    if is_url(path):  # not by pyarrow's own stores, which have other settings than fsspec's
+    if is_url(path):  # pyarrow's own stores would need settings besides fsspec's
         return pa.PythonFile(ObjectReader(path, _WINDOW), mode="r")
-    return pa.OSFile(path)  # not by its path: pyarrow would take some paths for URIs
+    return pa.OSFile(path)  # given the bare path, pyarrow would read some paths as URIs

@@ -1,8 +1,8 @@
-"""Tasks on several threads, whose results come out in the order in which the tasks went in.
+"""Runs tasks on several threads and returns their results in the order of submission.
 
-The thread that owns an `OrderedPool` adds tasks and takes results, and while it waits it does
-tasks that are not begun. So there is one helper less than there are threads, nobody is idle while
-there is work, and with one thread everything happens where it is called.
+The thread that owns an `OrderedPool` adds tasks and takes results. While it waits, it runs tasks
+that have not started, so it counts as one of the threads. No thread is idle while there is work,
+and with one thread everything runs in the caller.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Owner = TypeVar("Owner")
 
 
 class Task(Generic[Result, Owner]):
-    """work: called once, in any thread. owner: whose it is, for errors."""
+    """A task. work: called once, in any thread. owner: identifies its text, for errors."""
 
     __slots__ = ("_error", "_result", "is_done", "owner", "work")
 
@@ -36,7 +36,7 @@ class Task(Generic[Result, Owner]):
             self._result = self.work()
         except BaseException as error:
             self._error = error
-        self.work = None  # and what it holds
+        self.work = None  # frees the text that it holds
 
     def result(self) -> Result:
         if self._error is not None:
@@ -45,13 +45,13 @@ class Task(Generic[Result, Owner]):
 
 
 class OrderedPool(Generic[Result, Owner]):
-    """The tasks of one owner: only `close` may be called from another thread."""
+    """Tasks in order. Only `close` may be called from a thread other than the pool's owner."""
 
     def __init__(self, num_threads: int = 1):
-        """num_threads: that work, the owner's among them. ValueError if not positive."""
+        """num_threads: working threads, including the owner's. ValueError if not positive."""
         self.num_threads = check_threads(num_threads)
         self._tasks: deque[Task[Result, Owner]] = deque()  # in order
-        self._waiting: deque[Task[Result, Owner]] = deque()  # those that are not begun
+        self._waiting: deque[Task[Result, Owner]] = deque()  # not started
         self._changed = threading.Condition()
         self._helpers: list[Helper] = []
         self._is_closed = False
@@ -60,7 +60,7 @@ class OrderedPool(Generic[Result, Owner]):
         return len(self._tasks)
 
     def add(self, work: Callable[[], Result], owner: Owner) -> None:
-        """Let a thread call `work`; the first task also starts the helpers."""
+        """Queue `work` for any thread. Starts helper threads as the number of tasks grows."""
         task: Task[Result, Owner] = Task(work, owner)
         self._tasks.append(task)
         with self._changed:
@@ -69,12 +69,12 @@ class OrderedPool(Generic[Result, Owner]):
         while len(self._helpers) < min(self.num_threads - 1, len(self._tasks) - 1):
             helper = Helper(self._help)
             self._helpers.append(helper)  # first: a signal handler may raise once it has started
-            if not helper.start():  # the system gives no more
+            if not helper.start():  # the system allows no more threads
                 self.num_threads = len(self._helpers)
                 break
 
     def add_done(self, result: Result, owner: Owner) -> None:
-        """A task that needs no work."""
+        """Append a result that needs no work."""
         task: Task[Result, Owner] = Task(lambda: result, owner)
         task.run()
         task.is_done = True
@@ -82,16 +82,16 @@ class OrderedPool(Generic[Result, Owner]):
 
     @property
     def is_first_done(self) -> bool:
-        """Whether `take` would return at once."""
+        """Whether `take` would return without waiting."""
         return bool(self._tasks) and self._tasks[0].is_done
 
     @property
     def owner(self) -> Owner:
-        """The owner of the next task whose result is taken; there must be one."""
+        """The owner of the first task; there must be one."""
         return self._tasks[0].owner
 
     def take(self) -> Result:
-        """The result of the first task, which is gone then. Raises what its work raised."""
+        """Remove the first task and return its result, or raise the exception of its work."""
         first = self._tasks[0]
         while not first.is_done:
             with self._changed:
@@ -118,7 +118,7 @@ class OrderedPool(Generic[Result, Owner]):
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Forget all tasks and end the helpers; returns when they have."""
+        """Discard all tasks, end the helper threads and wait for them."""
         with self._changed:
             self._is_closed = True
             self._waiting.clear()

@@ -1,12 +1,14 @@
-"""The record of a run: how far it has come, so that another process can go on.
+"""The record of a run: its progress, from which another process can continue.
 
-It is a file of lines that is only appended to: JSON, a tab, the CRC-32 of the JSON. A last line
-that is not whole was never written. The first line says what the ids depend on: the job, and
-fingerprints of the inputs. Each further line says where a unit ended: in the inputs, and in the
-files of the output, which have at least these lengths then. The last line says that nothing is left
-to do but to publish the files. Only this user can write the file, so a line with the right CRC is
-one of ours, and its fields are not checked. It lies beside the real output file, however the path
-of that was spelled. The caller must hold the locks of the run's outputs (`sinks.locks`).
+The record is an append-only file. Each line is JSON, a tab, and the CRC-32 of the JSON; an
+incomplete last line is ignored. The first line holds everything that the ids depend on: the job and
+fingerprints of the inputs. Each further line (a row) says where a unit ended in the inputs and in
+the output files, which then have at least the lengths in the row. The last line says that only
+publishing the files remains.
+
+Only this user can write the file, so a line with the right CRC is ours, and its fields are not
+checked. The file is beside the real output file, even if the output was given as a symbolic link.
+The caller must hold the locks of the run's outputs (`sinks.locks`).
 """
 
 from __future__ import annotations
@@ -37,13 +39,13 @@ from .rows import Row
 
 _FORMAT = 1
 _BEGIN = b'{"record": '
-_LARGE = 1 << 20  # bytes, after which a record is written anew if most of it is old
+_LARGE = 1 << 20  # bytes; a larger record is rewritten if most of it is obsolete
 
 
 def record_path(output: str) -> str:
     """The path of the record of a run whose first file is `output`.
 
-    If `output` is a symbolic link, the record lies beside its target.
+    If `output` is a symbolic link, the record is beside its target.
     """
     real = os.path.realpath(output)
     return f"{output if real == os.path.abspath(output) else real}.checkpoint"
@@ -52,12 +54,12 @@ def record_path(output: str) -> str:
 class Record:
     """The record at `path`.
 
-    last: the row to go on from; its pieces are all of the open shard. done: the names of all files
-    that are left to publish, and their sizes.
+    last: the row to continue from; after `load`, its pieces are all those of the open shard. done:
+    names and sizes of the files that remain to be published, once the run is finished.
     """
 
     def __init__(self, path: str, job: EncodeJob, inputs: list[dict[str, Any]]):
-        """inputs: the fingerprints of the inputs, which with the job decide about the output."""
+        """inputs: fingerprints of the inputs, which together with the job determine the output."""
         self.path = path
         self._job = job
         self._inputs: list[dict[str, Any]] = json.loads(json.dumps(inputs))
@@ -68,9 +70,9 @@ class Record:
         self._size = 0
 
     def load(self) -> None:
-        """Read what there is; `is_begun` tells whether there is something to go on from.
+        """Read the file, if it exists. `is_begun` tells whether a run can be continued from it.
 
-        Raises CheckpointError if the file is damaged or comes from a run with other options.
+        Raises CheckpointError if the file is damaged, or if the run had other inputs or options.
         """
         try:
             with open(open_own(self.path, os.O_RDONLY), "rb") as file:
@@ -83,7 +85,7 @@ class Record:
         begin = lines[0][: len(_BEGIN)] if lines else b""
         is_torn = len(lines) <= 1 and not (lines and lines[0].endswith(b"\n"))
         if is_torn and _BEGIN.startswith(begin):
-            return  # the process died before the first line was there
+            return  # the process died before it had written the first line
         if not rows or rows[0].get("record") != _FORMAT or len(rows) < len(lines) - 1:
             raise CheckpointError(
                 f"{self.path} is damaged, or not a record of streamtok; remove it to start again"
@@ -112,7 +114,7 @@ class Record:
         self._size = sum(map(len, lines[: len(rows)]))
 
     def begin(self) -> None:
-        """Open the file for `add`; without rows yet, write the first line. Raises OSError."""
+        """Open the file for `add`, or create it with the first line. Raises OSError."""
         with named(self.path):
             if self.is_begun:
                 self._fd = open_own(self.path, os.O_WRONLY)
@@ -129,15 +131,15 @@ class Record:
     def add(self, rows: Iterable[Row]) -> None:
         """Append rows, in order, and wait until they are on the disk. Raises OSError.
 
-        What they say of the files must be on the disk.
+        The output that they describe must be on the disk before.
         """
         rows = list(rows)
         self.last = rows[-1]
-        self.is_begun = True  # they may be there, too, if waiting for the disk fails
+        self.is_begun = True  # even if fsync fails, the rows may be in the file
         self._append([asdict(row) for row in rows])
 
     def finish(self, files: list[tuple[str, int]]) -> None:
-        """Append the last line. files: what is left to publish."""
+        """Append the last line. files: names and sizes of the files that remain to be published."""
         self._append([{"done": files}])
         self.done = files
 
@@ -152,9 +154,9 @@ class Record:
         self._size += len(data)
 
     def compact(self, pieces: tuple[tuple[Piece, ...], ...]) -> None:
-        """Write the record anew if it has grown large: the first line and the last row.
+        """If the record has grown large, rewrite it with only the first line and the last row.
 
-        pieces: all of the open shard, which the last row then has.
+        pieces: all pieces of the open shard, for the last row.
         """
         alive = _line(asdict(replace(self.last, pieces=pieces)))
         if self._size < max(_LARGE, 4 * len(alive)):
@@ -169,7 +171,7 @@ class Record:
             os.lseek(self._fd, 0, os.SEEK_END)
 
     def remove(self) -> None:
-        """Remove the record, because the run is complete."""
+        """Remove the record of a complete run."""
         self.close()
         remove_left(self.path)
         remove_own(self.path)
@@ -188,7 +190,7 @@ def _line(row: dict[str, Any]) -> bytes:
 
 
 def _whole(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """The rows of the lines before the first one that is damaged."""
+    """Yield the contents of the lines before the first damaged line."""
     for line in lines:
         data, _, crc = line.rpartition(b"\t")
         if crc != b"%08x\n" % zlib.crc32(data):

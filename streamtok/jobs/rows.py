@@ -1,4 +1,4 @@
-"""A row of the record of a run (`record`): where a run can go on."""
+"""A row in the record of a run (`record`): a position from which the run can continue."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Totals:
-    """What a run has done: inputs and documents ended, bytes of text, ids, records skipped.
+    """Counts of a run: inputs and documents completed, bytes of text, ids, and records skipped.
 
-    skipped_because: how many of these for each reason.
+    skipped_because: number of skipped records by reason.
     """
 
     inputs: int = 0
@@ -38,7 +38,7 @@ class Totals:
         return ", ".join(f"{reason}: {count:,}" for reason, count in ordered)
 
     def check_skipped(self, log: str | None = None) -> None:
-        """Raise DocumentError if all records were skipped. log: the file that names them."""
+        """Raise DocumentError if all records were skipped. log: the file that lists them."""
         if self.skipped and not self.documents:
             names = f"; {log} names them" if log else ""
             raise DocumentError(
@@ -47,7 +47,7 @@ class Totals:
             )
 
     def add(self, other: Totals) -> None:
-        """Add what another run has done."""
+        """Add the counts of another run."""
         self.inputs += other.inputs
         self.documents += other.documents
         self.bytes += other.bytes
@@ -59,19 +59,19 @@ class Totals:
 
 @dataclass(frozen=True)
 class Row:
-    """Where a run can go on.
+    """A position from which a run can continue.
 
-    input, position: the number of the input that comes next, and where in it, as the input says it.
-    shard: the number of the shard that is open; sizes: of its files; pieces: the digests of what
-    they have since the row before; in_shard: its tokens, documents and the ids of the open
-    document. log: bytes of the log of skipped records. stream: the state of the encoder, in a mark,
-    which is not an end of a unit.
+    input, position: the number of the next input, and the position in it (`Input.position`). shard:
+    the number of the open shard. sizes: bytes of its files. pieces: digests of the bytes that each
+    file has gained since the previous row. in_shard: its tokens, its documents, and the ids of the
+    open document. log: bytes of the log of skipped records. stream: only for a mark inside a unit,
+    the encoder's state.
     """
 
     input: int = 0
     position: dict[str, Any] | None = None
     shard: int = 0
-    sizes: tuple[int, ...] | None = None  # None: there are no files yet
+    sizes: tuple[int, ...] | None = None  # None: no files yet
     pieces: tuple[tuple[Piece, ...], ...] = ()
     in_shard: tuple[int, int, int] = (0, 0, 0)
     log: int | None = None
@@ -80,7 +80,7 @@ class Row:
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> Row:
-        """The row of its fields as JSON values."""
+        """Rebuild a row from its fields as JSON values."""
         pieces = tuple(tuple((size, sha) for size, sha in one) for one in row["pieces"])
         return cls(
             **row

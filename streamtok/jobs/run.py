@@ -1,9 +1,9 @@
-"""One run: units are encoded by threads or processes, and appended in order.
+"""Runs one job: threads or processes encode units of text, which are appended in order.
 
-Everything that is kept for another process is where a unit ended in the inputs, and how long the
-files were then. The order makes a crash harmless: first the ids are on the disk, then the record
-says so, then complete files get their names. The process that goes on cuts off the text after the
-last row, and encodes it again.
+To let another process continue, a run records only where each unit ended in the inputs, and the
+lengths of the output files at that point. A crash is harmless because of the order of writes: first
+the ids, then the record, and only then do complete files get their names. The process that
+continues cuts the files back to the last row of the record, and encodes from there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .span_encoder import Event, Ids, Progress
 
 
 class Run:
-    """Runs a job to its end. `totals` grows meanwhile."""
+    """Runs a job to its end. `totals` holds the counts so far."""
 
     def __init__(
         self,
@@ -35,9 +35,9 @@ class Run:
         *,
         is_part: bool = False,
     ):
-        """events: gives those of all that comes after a row. out: `Files`, or the sink of a pipe.
+        """events: returns the events of all text after a row. out: `Files`, or the sink of a pipe.
 
-        every: seconds between commits. is_part: all records may be skipped.
+        every: seconds between commits. is_part: it is no error if all records are skipped.
         """
         self._events = events
         self._files = out if isinstance(out, Files) else None
@@ -54,7 +54,7 @@ class Run:
             self.totals = copy.deepcopy(record.last.totals)
 
     def begin(self) -> None:
-        """Open the files, or go on with those that are there. Raises OSError, CheckpointError."""
+        """Create the files, or reopen those in the record. Raises OSError, CheckpointError."""
         if self._record is not None and self._record.is_begun:
             if self._record.done is not None:
                 return
@@ -68,11 +68,11 @@ class Run:
             self._record.begin()
 
     def go(self, advance: Callable[[int, Totals], None] = lambda read, totals: None) -> None:
-        """Encode all that is left, then publish all files.
+        """Encode the remaining text, then publish all files.
 
-        advance: called with the bytes read from the disk and the totals. Raises what the events and
-        the files raise, and DocumentError if no document is left because all were skipped;
-        then there is nothing to go on from.
+        advance: called with the bytes read from the disk and the totals. Raises the errors of the
+        events and the files, and DocumentError if all records were skipped, in which case the
+        record is removed.
         """
         record, files = self._record, self._files
         if record is not None and record.done is not None:
@@ -84,7 +84,7 @@ class Run:
             self._take_all(advance)
         except BaseException:
             if not self._is_committing:
-                with contextlib.suppress(OSError):  # perhaps it is the error
+                with contextlib.suppress(OSError):  # may be the same error again
                     self._commit()
             raise
         self._commit()
@@ -129,14 +129,14 @@ class Run:
                         where = event._asdict() | files
                         self._last = Row(totals=copy.deepcopy(self.totals), **where)
                         self._waiting.append(self._last)
-                    # A mark is made when it is due.
+                    # Marks are made only when a commit is due.
                     is_due = is_mark or time.monotonic() - saved >= self._every
                     if self._files.has_complete or is_due:
                         self._commit()
                         saved = time.monotonic()
 
     def _commit(self) -> None:
-        """Make what is waiting safe from a crash. Costs a few fsyncs."""
+        """Make the rows collected so far safe from a crash. Costs a few fsyncs."""
         if self._files is None:
             return
         self._is_committing = True

@@ -1,6 +1,6 @@
-"""One job in independent parts: a plan, the parts of it, and the commit that joins them.
+"""Divides a job into independent parts: the plan, its parts, and the commit that joins them.
 
-`plan` names the parts, `part` does one, `commit` checks them all and writes the manifest. A part
-depends on the plan and the inputs only: whichever process runs it, and however often, its files are
-the same.
+`plan` defines the parts, `part` runs one, `commit` checks them all and writes the manifest. A part
+depends on the plan and the inputs only: its files are the same whichever process runs it, and
+however often.
 """

@@ -1,4 +1,4 @@
-"""Commit: all parts are there, so the job is done; a manifest says what they hold, in order."""
+"""Completes a job: checks that all parts are done, and writes a manifest that lists them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from .plan import Plan
 
 MANIFEST = "manifest.jsonl"
 SKIP_LOG = "skipped.jsonl"
-_SHOWN = 10  # missing parts that an error names
+_SHOWN = 10  # missing parts that an error lists at most
 
 
 def commit(plan: Plan) -> Totals:
     """Check that every part is done, and write `manifest.jsonl` into the output folder.
 
-    If records were skipped, `skipped.jsonl` names them all, written first.
+    The manifest's first line holds the totals and the plan's digest. Then comes a line for each
+    part: its files with their sizes, its counts, and the number of its first document and of its
+    first token in the whole. If records were skipped, `skipped.jsonl`, which is written first,
+    lists them all.
 
-    Its first line holds the totals and the plan's digest, then comes a line for each part: its
-    files with their sizes, its counts, and at which document and token of the whole it begins. The
-    same plan gives the same manifest, so it does not matter who commits, or how often. Raises
-    PlanError naming the parts that are missing, or if all records were skipped; OSError.
+    The same plan always gives the same manifest, so any process may commit, any number of times.
+    Raises PlanError if parts are missing, which it lists, or if all records were skipped; OSError.
     """
     found = list(read_parts(plan))
     missing = [number for number, one in enumerate(found) if one is None]
@@ -50,26 +51,26 @@ def commit(plan: Plan) -> Totals:
 
 
 def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
-    """Write a file, unless it is there. Raises PlanError if it says something else."""
+    """Write a file unless it exists. Raises PlanError if it exists with other contents."""
     if not places.exists(path):
         try:
             places.create(path, map(str.encode, lines()))
             return
-        except FileExistsError:  # another driver was faster, or our own first attempt
+        except FileExistsError:  # written by another process, or by our own first attempt
             pass
     if first_difference(path, lines()) is not None:
         raise PlanError(f"{path} is there and says something else: remove it to commit again")
 
 
 def first_difference(path: str, expected: Iterator[str]) -> int | None:
-    """The number of the first line of a file that is not as expected. Raises OSError."""
+    """The number of the first line that differs from the expected one, or None. Raises OSError."""
     with places.open_lines(path) as file:
         pairs = enumerate(itertools.zip_longest(file, expected), 1)
         return next((number for number, (found, line) in pairs if found != line), None)
 
 
 def skipped_lines(plan: Plan, parts: Sequence[Sidecar]) -> Iterator[str]:
-    """The lines of the parts' logs."""
+    """Yield the lines of the parts' logs of skipped records."""
     for number, one in enumerate(parts):
         if one.skipped:
             with places.open_lines(skip_log_path(plan.path(number))) as file:
@@ -77,7 +78,7 @@ def skipped_lines(plan: Plan, parts: Sequence[Sidecar]) -> Iterator[str]:
 
 
 def manifest_lines(plan: Plan, parts: Sequence[Sidecar]) -> Iterator[str]:
-    """The lines of the manifest, each with its newline."""
+    """Yield the lines of the manifest, each with its newline."""
     before, whole = Totals(), Totals()
     for one in parts:
         whole.add(totals_of(one))

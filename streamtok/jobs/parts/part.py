@@ -1,7 +1,7 @@
-"""One part of a plan: a plain run over a span of one input, into files of its own.
+"""Runs one part of a plan: an ordinary run over a span of one input, into files of its own.
 
-A part is done when its sidecar is there, and its files as the sidecar says. Processes that run the
-same part at once write the same bytes.
+A part is done when its sidecar exists and its files have the sizes in the sidecar. Processes that
+run the same part at the same time write the same bytes.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ..stores import places
 from ..stores.urls import is_url
 from .plan import Plan
 
-_AT_ONCE, _GROUP = 16, 1024  # sidecars that a store is asked for
+_AT_ONCE, _GROUP = 16, 1024  # sidecars to request from a store: concurrently, per batch
 _SHOWN = 5  # errors in a message
 
 
 def read_part(plan: Plan, number: int) -> Sidecar | None:
-    """The sidecar of a part that is done; None if it is not, or its files are not there.
+    """Read the sidecar of a part; None unless the part is done and its files are complete.
 
-    Raises PlanError for the files of another plan.
+    Raises PlanError if the files belong to another plan.
     """
     path = plan.path(number)
     try:
@@ -46,12 +46,12 @@ def read_part(plan: Plan, number: int) -> Sidecar | None:
         if found.skipped:
             places.size_of(skip_log_path(path))
         return found if all(places.size_of(name) == size for name, size in files) else None
-    except (FileNotFoundError, SidecarError):  # damaged: it runs again
+    except (FileNotFoundError, SidecarError):  # missing or damaged: the part runs again
         return None
 
 
 def read_parts(plan: Plan) -> Iterator[Sidecar | None]:
-    """`read_part` of each part, in order. A store is asked for several at a time."""
+    """Yield `read_part` of each part, in order. From a store, several are read at a time."""
     numbers = range(len(plan))
     if not is_url(plan.output):
         yield from (read_part(plan, number) for number in numbers)
@@ -62,12 +62,12 @@ def read_parts(plan: Plan) -> Iterator[Sidecar | None]:
 
 
 def missing_parts(plan: Plan) -> Iterator[int]:
-    """The parts that are not done, in order. Reads one sidecar for each part."""
+    """The numbers of the parts that are not done, in order. Reads the sidecar of each part."""
     return (number for number, found in enumerate(read_parts(plan)) if found is None)
 
 
 def totals_of(found: Sidecar) -> Totals:
-    """What a part has done."""
+    """The totals that a part's sidecar records."""
     return Totals(
         documents=found.documents,
         bytes=found.text_bytes or 0,
@@ -82,9 +82,9 @@ def run_parts(
     numbers: Iterable[int],
     advance: Callable[[int, Totals], None] = lambda number, totals: None,
 ) -> None:
-    """Run parts one after another; `advance` gets the number and the totals of each.
+    """Run parts one after another; call `advance` with the number and the totals of each.
 
-    A part whose text cannot be encoded does not stop the others: PlanError is raised at the end.
+    If the text of a part cannot be encoded, the other parts run, and then PlanError is raised.
     """
     errors = []
     for number in numbers:
@@ -96,18 +96,18 @@ def run_parts(
 
 
 def raise_errors(errors: list[str]) -> None:
-    """Raise PlanError with the first of the errors, if there are any."""
+    """Raise PlanError with the first few errors, if there are any."""
     if errors:
         more = f"\nand {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
         raise PlanError("\n".join(errors[:_SHOWN]) + more)
 
 
 def run_part(plan: Plan, number: int) -> Totals:
-    """Totals: encode part `number` of the plan, unless it is done.
+    """Encode part `number` of the plan, unless it is done; return its totals.
 
-    Any number of processes may run any parts, also the same one. Raises PlanError if the input or
-    the encoding is not what it was when the plan was made, and what encoding the text raises; the
-    message names the input. Only complete files remain.
+    Any number of processes may run any parts, even the same one. Raises PlanError if the input or
+    the encoding has changed since the plan was made, or if the text cannot be encoded; the message
+    names the input. Raises OSError. Only complete files remain.
     """
     part = plan[number]
     if (done := read_part(plan, number)) is not None:
@@ -126,13 +126,13 @@ def run_part(plan: Plan, number: int) -> Totals:
 
             def events(row: Row) -> Iterator[Event]:
                 yield from encoder.run_after(row, span)
-                part.input.check()  # an input that is written to meanwhile gives ids of nothing
+                part.input.check()  # ids of an input that changes meanwhile would be meaningless
 
             run = Run(events, files, is_part=True)
             run.begin()
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:
-            part.input.check()  # a file that was cut off looks damaged
+            part.input.check()  # a file truncated meanwhile looks damaged
             where = encoder.place or path
             where += f", part {part.number} (bytes {part.start} … {part.stop})"
             raise PlanError(explain(error, where)) from error

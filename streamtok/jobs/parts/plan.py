@@ -1,9 +1,9 @@
-"""A plan: which part of which input becomes which file. A value, the same on every machine.
+"""A plan maps ranges of the inputs to output files. It is a value, the same on every machine.
 
-Parts of a file are ranges of about `part_size` bytes. They are arithmetic: nothing but the size and
-the first bytes of the inputs is read to make a plan. Where exactly a part begins, the process that
-runs it finds out from the bytes around that offset (`spans.span_between`). Text that cannot be cut
-is one part.
+The parts of a file are ranges of about `part_size` bytes, computed from the file's size. Making a
+plan reads only samples of each input, to recognize it later. The process that runs a part finds its
+exact bounds from the bytes around its offsets (`spans.span_between`). Text that cannot be cut is
+one part.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _FORMAT = 1
 
 
 class InputFile(NamedTuple):
-    """What a plan knows of an input: it must still be so when a part of it runs.
+    """An input as the plan saw it, which must not have changed when one of its parts runs.
 
-    tag: what else stays the same as long as the contents do, as in `Stored`. is_cut: it has
-    parts of `part_size` bytes, else it is one part.
+    tag: a version or a digest, as in `Stored`. is_cut: whether the input is divided into parts of
+    `part_size` bytes; otherwise it is one part.
     """
 
     path: str
@@ -53,7 +53,7 @@ class InputFile(NamedTuple):
     is_cut: bool = True
 
     def check(self) -> None:
-        """Raise PlanError if the input is another one now."""
+        """Raise PlanError if the input has changed."""
         try:
             now = input_now(self.path)
         except FileNotFoundError:
@@ -63,7 +63,7 @@ class InputFile(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Part `number`: what lies between the cuts for bytes `start` and `stop` of an input."""
+    """Part `number`: the input between the cuts for its bytes `start` and `stop`."""
 
     number: int
     input: InputFile
@@ -75,7 +75,7 @@ class Part(NamedTuple):
 class Plan:
     """The parts of one job: `len(plan)` of them, `plan[i]` is part number i.
 
-    output: the folder. `digest` (SHA-256) stands for all that the files of finished parts depend
+    output: the folder. `digest` is a SHA-256 of everything that the files of finished parts depend
     on.
     """
 
@@ -85,21 +85,21 @@ class Plan:
 
     @cached_property
     def _firsts(self) -> list[int]:
-        """The number of the first part of each input, and of all parts."""
+        """The number of the first part of each input, and at the end the number of parts."""
         step = self.job.part_size
         counts = (max(-(-one.size // step), 1) if one.is_cut else 1 for one in self.inputs)
         return list(accumulate(counts, initial=0))
 
     @cached_property
     def digest(self) -> str:
-        """See the class."""
+        """SHA-256 of the plan without UNREAD options, in hexadecimal."""
         row = self._as_json()
         for one, _ in said_fields(self.job, UNREAD):
             del row["job"][one.name]
         return hashlib.sha256(json.dumps(row).encode()).hexdigest()
 
     def part_digest(self, number: int) -> str:
-        """The digest of a part, as its sidecar has it."""
+        """The digest of a part, which its sidecar records."""
         return hashlib.sha256(f"{self.digest} {number}".encode()).hexdigest()
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ class Plan:
         return f"<Plan of {len(self)} parts for {self.output!r}>"
 
     def path(self, number: int) -> str:
-        """The first file of a part."""
+        """The path of the first file of a part."""
         chosen = self.job.chosen
         suffix = TABLE[chosen].suffix or TABLE[chosen].required
         name = f"part-{number:06d}-of-{len(self):06d}{suffix}"
@@ -138,15 +138,15 @@ class Plan:
     def save(self) -> str:
         """Write the plan into its output folder, and return the path of its file.
 
-        If the folder holds this plan already, the job goes on: finished parts stay, the others
-        do with unread text as this plan says. Raises OSError, and PlanError for another plan.
+        If the folder already holds this plan, the job continues: finished parts stay, and the
+        others use the UNREAD options of this plan. Raises OSError, and PlanError for another plan.
         """
         path = places.join(self.output, PLAN_FILE)
         places.make_folder(self.output)
         data = json.dumps(self._as_json()).encode() + b"\n"
         found = self.find_saved()
         if found is None:
-            with contextlib.suppress(FileExistsError):  # another driver was faster
+            with contextlib.suppress(FileExistsError):  # another process was faster
                 places.create(path, [data])
                 return path
             found = self.find_saved()
@@ -156,13 +156,14 @@ class Plan:
         return path
 
     def find_saved(self) -> Plan | None:
-        """This plan as its output folder holds it, perhaps with other UNREAD options, or None.
+        """Load this plan from its output folder, or return None if the folder has no files.
 
-        Raises OSError, and PlanError if the folder holds another plan, or other files.
+        The saved plan may have other UNREAD options. Raises OSError, and PlanError if the folder
+        holds another plan or other files.
         """
         if not places.exists(self.output):
             return None
-        # Another driver may be writing the plan, or have been killed while it did.
+        # Hidden files: another process may be writing the plan, or was killed while it wrote.
         there = [name for name in places.names_in(self.output) if not is_hidden(name)]
         if not there:
             return None
@@ -182,7 +183,7 @@ class Plan:
 
     @classmethod
     def load(cls, path: str) -> Plan:
-        """The plan in an output folder, or in its file there. Raises OSError, PlanError."""
+        """Load the plan from an output folder or from its file there. Raises OSError, PlanError."""
         file = path
         if os.path.basename(path) != PLAN_FILE and (is_url(path) or os.path.isdir(path)):
             file = places.join(path, PLAN_FILE)
@@ -193,14 +194,14 @@ class Plan:
             job = replace(EncodeJob.from_json(row["job"]), part_size=row["part_size"])
             inputs = tuple(InputFile(*one) for one in row["inputs"])
             made = cls(file.removesuffix(PLAN_FILE).rstrip("/") or os.curdir, job, inputs)
-            len(made), made.digest  # raise what is wrong
+            len(made), made.digest  # raise errors of wrong values
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise PlanError(f"{file} is not a plan, or damaged: {error}") from None
         return made
 
 
 def find_plan(path: str) -> str | None:
-    """The folder of a job in parts, if `path` is that or its plan's file. Raises OSError."""
+    """The folder of a job in parts if `path` is it or its plan file, else None. Raises OSError."""
     folder = path.removesuffix(PLAN_FILE) if os.path.basename(path) == PLAN_FILE else path
     folder = folder.rstrip("/") or (os.curdir if not path.startswith("/") else "/")
     return folder if places.exists(places.join(folder, PLAN_FILE)) else None
@@ -215,14 +216,14 @@ def plan(
     part_size: int = PART_SIZE,
     **options: Any,
 ) -> Plan:
-    """Plan: the job that encodes `inputs` into the folder `output`, in parts.
+    """Plan a job that encodes `inputs` into the folder `output`, in parts.
 
     inputs: paths of regular files or URLs, in order. output: a path or a URL. encoding: a name, a
-    vocabulary file, or an `Encoding` that has a name. format: of the parts' files, as `streamtok
-    encode --format`. part_size: bytes of an input in a part, about; a compressed one is one
-    part. options: those of `streamtok encode` that ids or unread text depend on. Reads the sizes
-    of the inputs and their first bytes. Raises OSError, ValueError, PlanError, and what loading the
-    encoding raises.
+    vocabulary file, or an `Encoding` that `get_encoding` returns. format: of the parts' files, as
+    in `streamtok encode --format`. part_size: approximate bytes of an input per part; a compressed
+    input is one part. options: those options of `streamtok encode` that affect the ids or decide
+    which text is accepted. Reads samples of the inputs. Raises OSError, ValueError, PlanError,
+    TypeError for an unknown option, and the errors of loading the encoding.
     """
     known = {one.name for one, _ in said_fields(EncodeJob, IDS, UNREAD)} | {"add_special_tokens"}
     if unknown := sorted(options.keys() - known):
@@ -252,7 +253,7 @@ def plan_job(
     output: str | os.PathLike[str],
     job: EncodeJob,
 ) -> Plan:
-    """As `plan`, for a job that is resolved."""
+    """As `plan`, for a resolved job."""
     if job.shard_tokens is not None:
         raise ValueError("parts have one output each: shard_tokens cannot be used, part_size can")
     loaded = job.open_encoding()
@@ -265,7 +266,7 @@ def plan_job(
         check_writable(output)
     if job.is_split:
         is_cut = job.can_cut
-    else:  # inside a document, and only if nothing records where it ends
+    else:  # a document may be cut only if the format does not record where documents end
         has_cuts = loaded.definition.texts.cuts is not None
         is_cut = has_cuts and not TABLE[job.chosen].keeps_documents
     files = []
@@ -281,8 +282,8 @@ def plan_job(
 
 
 def input_now(path: str) -> InputFile:
-    """An input as it is now. Raises OSError, and PlanError for anything but a regular file."""
+    """Fingerprint an input. Raises OSError, and PlanError unless it is a regular file or a URL."""
     if not is_url(path) and not os.path.isfile(path):
-        os.stat(path)  # raises if there is nothing
+        os.stat(path)  # raises if it does not exist
         raise PlanError(f"{path} is not a regular file: only those can be read in parts")
     return InputFile(path, *fingerprint(path))

@@ -23,9 +23,9 @@ def verify(
 
     outputs: files of ids, their sidecars or indexes, or the folders of jobs in parts; paths or
     URLs. Compares sizes and SHA-256 with the sidecars, and parts with the plan and the manifest.
-    Returns a report whose `faults` name each file and what is wrong where. Nothing is raised for
-    damage or for unreadable files. Reads every file once, in the memory of a few blocks, and calls
-    `on_read` with the size of each block.
+    Returns a report whose `faults` give the file, the error and its position. Damage and unreadable
+    files do not raise exceptions. Reads every file once, in blocks, and calls `on_read` with the
+    size of each block.
     """
     given = [outputs] if isinstance(outputs, (str, os.PathLike)) else outputs
     report = Report(on_read=on_read)
@@ -66,14 +66,14 @@ def _check_job(folder: str, report: Report) -> None:
                 report.add(path, f"it is not part {number} of this plan")
             parts.append(found)
     if len(report.faults) > before:
-        return  # the manifest is made of the sidecars
+        return  # the expected manifest is computed from the sidecars
     _compare(places.join(folder, MANIFEST), manifest_lines(plan, parts), report)
     if any(one.skipped for one in parts):
         _compare(places.join(folder, SKIP_LOG), skipped_lines(plan, parts), report)
 
 
 def _compare(path: str, expected: Iterator[str], report: Report) -> None:
-    """Check a file that is made from those of the parts."""
+    """Check a file of the whole job against lines computed from the parts."""
     try:
         if (number := first_difference(path, expected)) is not None:
             report.add(path, f"line {number} is not what the parts say")

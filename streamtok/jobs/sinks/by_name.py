@@ -1,4 +1,4 @@
-"""The files of an output in a format, the format that a file name selects, and single sinks."""
+"""Names of an output's files, the format that a file name selects, and sinks for single files."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _T = TypeVar("_T")
 FILE_FORMATS = tuple(TABLE)
 READ_FORMATS = tuple(name for name, one in TABLE.items() if one.read is not None)
 FILE_SUFFIXES = tuple(one.suffix for one in TABLE.values() if one.suffix is not None)
-_RAW_SUFFIXES = (".bin", "")  # u16 or u32, as the vocabulary needs
+_RAW_SUFFIXES = (".bin", "")  # u16 or u32, depending on the vocabulary
 
 
 @dataclass(frozen=True)
 class Family:
-    """The files that one output in a format consists of: their names, and how to make their sink.
+    """The files that make up one output in some format: their names and properties.
 
-    A sidecar describes them. The last `scratch` names are temporary files of the sink, removed when
-    it has finished. has_mask: with the masks of conversations, which only the formats of MASKED
-    can have.
+    A sidecar describes them. The last `scratch` files are temporary files of the sink, removed when
+    the output is complete. has_mask: the output includes the masks of conversations, which only the
+    formats in MASKED support.
     """
 
     chosen: str
@@ -39,31 +39,31 @@ class Family:
 
     @property
     def format(self) -> Format:
-        """What there is to know of the format."""
+        """The properties of the format."""
         return (MASKED if self.has_mask else TABLE)[self.chosen]
 
     @property
     def scratch(self) -> int:
-        """How many of the files are temporary."""
+        """Number of temporary files."""
         return len(self.format.scratch)
 
     def hashed_from(self, number: int, is_kept: bool) -> int | None:
-        """The offset from which file `number`, without the sidecar, is hashed, or None.
+        """The offset from which file `number` (not counting the sidecar) is hashed, or None.
 
-        is_kept: a record of the run needs the digests, too.
+        is_kept: the record of a run also needs the digests of temporary files.
         """
         if number > len(self.format.further):
             return 0 if is_kept else None  # temporary
         return self.format.index_header if number else self.format.header_size
 
     def form(self, ids: IdArray, ends: EndArray, mask: bytes | None = None) -> Formed:
-        """The ids, and perhaps a mask of them, as the files have them."""
+        """Convert the ids, and their mask if there is one, to the bytes of the files."""
         return self.format.form(ids, ends, self.format.id_width(self.about), mask)
 
     def in_order(self, files: Sequence[_T]) -> list[_T]:
-        """The kept files in the order in which they are published: the sidecar comes first.
+        """The permanent files in the order of publication: the sidecar comes first.
 
-        Data without a sidecar would not show whose it is, if the process dies in between.
+        Otherwise, if the process died in between, it would leave ids of an unknown encoding.
         """
         return [*files[-1:], *files[:-1]]
 
@@ -73,7 +73,7 @@ class Family:
         return self.format.dtype(self.about)
 
     def names(self, path: str, shard: int | None) -> list[str]:
-        """The files of shard number `shard`, or of an output without shards if it is None."""
+        """The files of shard number `shard`, or of an output without shards if `shard` is None."""
         stem, suffix = os.path.splitext(path)
         if required := self.format.required:
             stem, suffix = (stem if suffix == required else path), required
@@ -88,12 +88,12 @@ class Family:
         ]
 
     def kept_names(self, path: str, shard: int | None) -> list[str]:
-        """As `names`, without the temporary files."""
+        """`names` without the temporary files."""
         names = self.names(path, shard)
         return names[: len(names) - self.scratch]
 
     def shards_there(self, path: str) -> list[int]:
-        """The numbers of the shards that have files now, in ascending order."""
+        """The numbers of the shards that have any files, in ascending order."""
         mark = "_000000"
         folder, first = os.path.split(self.names(path, 0)[0])
         begin = first[: first.rindex(mark) + 1]
@@ -114,7 +114,7 @@ class Family:
 def choose_format(
     wanted: str | None, path: str, max_id: int, names: Sequence[str] = FILE_FORMATS
 ) -> str:
-    """The format of `names` for the file `path`: `wanted`, else the one its suffix names.
+    """Choose the format for the file `path`: `wanted`, or else the one of `names` for its suffix.
 
     "-" is text. `.bin` and no suffix are u16 if ids up to `max_id` fit, else u32. Raises ValueError
     for unknown suffixes, and for u16 if the ids do not fit.
@@ -141,9 +141,10 @@ def choose_format(
 
 
 def make_sink(output: Output, chosen: str, max_id: int) -> Sink:
-    """Make the sink of a format that writes a single output.
+    """Make the sink of a format for a single output.
 
-    Raises ValueError for other formats, and for npy if the header cannot be patched.
+    Raises ValueError for formats with several files, and for npy if `output` is not a file, because
+    its header is rewritten at the end.
     """
     one = TABLE[chosen]
     if one.is_single and one.header_size and not output.is_file:

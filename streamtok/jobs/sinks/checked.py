@@ -1,6 +1,6 @@
-"""Checks finished outputs: a file with the digests of its sidecar is what was written.
+"""Checks finished outputs by comparing their files with the digests in the sidecars.
 
-So neither ids nor indexes have to be understood. Everything is read once, block by block.
+The ids and indexes are not parsed. Every file is read once, block by block.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLOCK = 1 << 18  # bytes
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault in a file: its path or URL, and the error with its position."""
+    """A fault in a file. path: a path or URL. what: the error, with its position."""
 
     path: str
     what: str
@@ -31,10 +31,10 @@ class Fault:
 
 @dataclass
 class Report:
-    """What `verify` found.
+    """The result of `verify`.
 
-    files: how many files were read. tokens, documents: in them, as their sidecars say. faults: what
-    is wrong. on_read: called with the bytes of each block that is read.
+    files: number of files read. tokens, documents: their totals according to the sidecars. faults:
+    all errors. on_read: called with the size of each block read.
     """
 
     files: int = 0
@@ -49,7 +49,7 @@ class Report:
         return not self.faults
 
     def add(self, path: str, what: object) -> None:
-        """Add a fault. what: the error, or words that say it."""
+        """Add a fault. what: an exception or a message."""
         if isinstance(what, OSError):
             path, what = str(what.filename or path), what.strerror or what
         self.faults.append(Fault(path, str(what).removeprefix(f"{path}: ")))
@@ -86,7 +86,7 @@ def check_output(path: str, report: Report) -> Sidecar | None:
 
 
 def _check_file(path: str, recorded: Digests, report: Report) -> None:
-    """Compare the size and the SHA-256 of the pieces of a file."""
+    """Compare the size of a file and the SHA-256 of its pieces with the recorded ones."""
     report.files += 1
     try:
         size = places.size_of(path)

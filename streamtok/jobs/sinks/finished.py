@@ -21,7 +21,7 @@ _INDEXES = (MASK_SUFFIX, *(suffix for one in TABLE.values() for suffix in one.fu
 
 
 def first_file(path: str) -> str:
-    """The file of the ids of `path`: perhaps its sidecar, its index or Megatron's prefix."""
+    """Find the file of ids for `path`, which may be a sidecar, an index or Megatron's prefix."""
     for suffix in (sidecar_path(""), *_INDEXES):
         base = path.removesuffix(suffix)
         if base != path:
@@ -34,13 +34,13 @@ def first_file(path: str) -> str:
 
 
 def further_file(path: str, about: Sidecar, suffix: str) -> str:
-    """The path of a further file of the output at `path`, such as its index."""
+    """The path of another file of the output at `path`, such as its index."""
     one = TABLE[about.format]
     return (path.removesuffix(one.required) if one.replaces else path) + suffix
 
 
 def raw_format(about: Sidecar) -> str:
-    """The format of the first file by itself: that of raw ids for Megatron and datatrove."""
+    """The format of the first file alone: u16 or u32 if the output has several files."""
     if about.format not in TABLE or not TABLE[about.format].further:
         return about.format
     return "u16" if about.dtype == "uint16" else "u32"

@@ -1,9 +1,9 @@
 """Sinks that write one file: raw ids, numpy's npy, text and JSONL.
 
-Ids become bytes in two steps. The first is a function of the ids alone, so that a worker can do it:
-`form_raw`, `form_text` or `form_rows` makes a `Formed`. The second is the sink, which appends them
-and knows what only the whole file tells. Its state is three numbers, `tokens`, `documents` and
-`open`: with these, another process can go on with files of a known length.
+Ids become bytes in two steps. The first depends on the ids alone, so a worker can do it:
+`form_raw`, `form_text` or `form_rows` makes a `Formed`. In the second, the sink appends the bytes
+and adds whatever depends on the whole file. The sink's state is three numbers, `tokens`,
+`documents` and `open`: with these, another process can continue files of known lengths.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ NPY_HEADER = 128  # bytes
 JSONL_BEGIN = b'{"input_ids":['
 _ROW_END = b"]}\n"
 
-_MANY = 256  # ids; below this, str is faster than numpy
+_MANY = 256  # ids; below this number, str is faster than numpy
 
 
 @dataclass(frozen=True)
 class About:
     """What a file records about its ids: the encoding's name, its digest and its highest id.
 
-    vocabulary: what `-e` named, if it is not a name of ours: the file of the vocabulary. job: the
-    digest of the part of a plan (`Plan.part_digest`), if it is one.
+    vocabulary: the vocabulary file, if `-e` gave one instead of a built-in name. job: the digest of
+    the plan's part (`Plan.part_digest`), if the output is one.
     """
 
     encoding: str
@@ -47,15 +47,16 @@ class About:
 
     @property
     def width(self) -> int:
-        """Bytes of the narrowest id that holds them all: 2 or 4."""
+        """Bytes of the narrowest type that holds all ids: 2 or 4."""
         return fitting_width(self.max_id)
 
 
 class Formed(NamedTuple):
-    """Ids as a file has them. data: the bytes, of so many ids; mask: a byte of each, or none.
+    """Ids in the format of a file. data: the bytes of `n_ids` ids. mask: a byte per id, or None.
 
-    ends: the positions in the ids at which documents end, in ascending order: i for a document that
-    ends before ids[i], n_ids for one that ends after the last id. places: those in `data`.
+    ends: the indexes at which documents end, in ascending order: i for a document that ends before
+    ids[i], n_ids for a document that ends after the last id. places: the offsets of these ends in
+    `data`.
     """
 
     data: bytes | memoryview
@@ -66,19 +67,19 @@ class Formed(NamedTuple):
 
 
 def form_raw(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = None) -> Formed:
-    """Ids as u16 or u32, little-endian."""
+    """Convert ids to little-endian u16 or u32."""
     data = ids.astype(np.dtype(f"<u{width}"), copy=False).view(np.uint8).data
     return Formed(data, len(ids), ends, ends * width, mask)
 
 
 def form_text(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = None) -> Formed:
-    """Decimal, one id a line."""
+    """Convert ids to decimal text, one id per line."""
     data, places = format_rows(ids, ends)
     return Formed(data, len(ids), ends, np.array(places, np.int64))
 
 
 def form_rows(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = None) -> Formed:
-    """Lines of JSON. What begins the first one is left to the sink."""
+    """Convert ids to JSON lines. The sink writes the beginning of the first line."""
     if mask is not None:
         return _form_masked_rows(ids, ends, mask)
     text, places = format_rows(ids, ends)
@@ -98,7 +99,7 @@ def form_rows(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = Non
 
 
 def _form_masked_rows(ids: IdArray, ends: EndArray, mask: bytes) -> Formed:
-    """Lines of JSON that have a mask, too: of whole documents, as conversations are."""
+    """JSON lines with masks, for whole documents, which conversations always are."""
     rows, start = [], 0
     for end in ends:
         in_row = format_text(ids[start:end])[:-1].replace(b"\n", b",")
@@ -110,12 +111,12 @@ def _form_masked_rows(ids: IdArray, ends: EndArray, mask: bytes) -> Formed:
 
 
 def divide(found: Formed, end: int) -> tuple[Formed, Formed]:
-    """What is before the document end with this number, and with it, and what is after it."""
+    """Split after the document end number `end`, which stays in the first half."""
     n_ends, at, place = end + 1, int(found.ends[end]), int(found.places[end])
     view = memoryview(found.data)
     rest = view[place:]
     if rest[: len(JSONL_BEGIN)] == JSONL_BEGIN:
-        rest = rest[len(JSONL_BEGIN) :]  # as `form_rows` has it
+        rest = rest[len(JSONL_BEGIN) :]  # as in the result of `form_rows`
     masks = (None, None) if found.mask is None else (found.mask[:at], found.mask[at:])
     begin = bytes(view[:place]), at, found.ends[:n_ends], found.places[:n_ends]
     cut = len(view) - len(rest)
@@ -125,22 +126,22 @@ def divide(found: Formed, end: int) -> tuple[Formed, Formed]:
 
 
 class Sink:
-    """Appends what is formed with `write`, and completes the output with `finish`.
+    """Appends formed ids with `write`, and completes the output with `finish`.
 
-    tokens, documents: so far in these files. open: ids of the document that has not ended.
+    tokens, documents: totals in these files so far. open: ids of the document that has not ended.
     """
 
-    ids_at = 0  # which of the files has the ids
+    ids_at = 0  # index of the file that holds the ids
 
     def __init__(self, files: Sequence[Output], about: About, first: int = 0):
-        """first: number of the first document here."""
+        """first: number of the first document in these files."""
         self._files = files
         self._about = about
         self._first = first
         self.tokens = self.documents = self.open = 0
 
     def begin(self) -> None:
-        """Write what comes before the first id of new files."""
+        """Write the headers of new files."""
 
     def write(self, found: Formed) -> None:
         """Append ids. Raises OSError, FormatLimitError."""
@@ -155,18 +156,18 @@ class Sink:
             self.open += found.n_ids
 
     def _write_index(self, found: Formed) -> None:
-        """Append what the other files say of these ids."""
+        """Append the entries for these ids to the other files."""
 
     def _write_ids(self, found: Formed) -> None:
         if found.n_ids:
             self._files[self.ids_at].write(found.data)
 
     def finish(self) -> None:
-        """Write what comes after the last id."""
+        """Write everything that follows the last id, and rewrite headers."""
 
 
 class NpySink(Sink):
-    """Raw ids after the header of numpy, which is rewritten when their count is known."""
+    """Raw ids after a numpy header, which is rewritten when the number of ids is known."""
 
     def begin(self) -> None:
         self._files[0].write(npy_header(f"<u{self._about.width}", 0))
@@ -176,7 +177,7 @@ class NpySink(Sink):
 
 
 class MaskedSink(Sink):
-    """Raw ids, and in a second file their mask: an array of numpy with a byte for each id."""
+    """Raw ids, and their mask in a second file: a numpy array with a byte per id."""
 
     def begin(self) -> None:
         super().begin()
@@ -192,14 +193,14 @@ class MaskedSink(Sink):
 
 
 class MaskedNpySink(MaskedSink, NpySink):
-    """The same with the ids of an `NpySink`."""
+    """As `MaskedSink`, with the ids in numpy's format."""
 
 
 class JsonlSink(Sink):
-    """A line {"input_ids":[…]} for each document, written as its ids come."""
+    """A line {"input_ids":[…]} for each document, written as its ids arrive."""
 
     def _write_ids(self, found: Formed) -> None:
-        # Nothing of a document is written before its first id.
+        # A document's line begins with its first id, or with its end if it has no ids.
         has_ids = int(found.ends[0]) if len(found.ends) else found.n_ids
         if has_ids or not self.open:
             self._files[0].write(b"," if self.open else JSONL_BEGIN)
@@ -216,18 +217,18 @@ def npy_header(dtype: str, count: int) -> bytes:
 
 
 def format_text(ids: IdArray) -> bytes:
-    """The ids in decimal, each followed by a line end."""
+    """Convert ids to decimal text, each followed by a line end."""
     return format_rows(ids, ())[0]
 
 
 def format_rows(ids: IdArray, ends: Ends) -> tuple[bytes, list[int]]:
-    """The text of `format_text`, and for each of `ends` the offset in it before ids[end]."""
+    """The text of `format_text`, and for each of `ends` the offset of ids[end] in it."""
     if len(ids) < _MANY:
         lines = [f"{one}\n" for one in ids.tolist()]
         sizes = [0, *itertools.accumulate(map(len, lines))] if len(ends) else []
         return "".join(lines).encode(), [sizes[end] for end in ends]
-    # A table of digits, one row for each id, without the leading zeros. This is 6 times as fast as
-    # str() of each id.
+    # A table of digits with a row per id, from which the leading zeros are dropped. This is 6 times
+    # as fast as str() of each id.
     width = len(str(ids.max()))
     digits = np.empty((len(ids), width + 1), np.uint8)
     digits[:, width] = ord("\n")
@@ -248,14 +249,14 @@ def format_rows(ids: IdArray, ends: Ends) -> tuple[bytes, list[int]]:
 
 
 def fitting_width(max_id: int) -> int:
-    """Bytes of the narrowest id that holds `max_id`: 2 or 4."""
+    """Bytes of the narrowest type that holds `max_id`: 2 or 4."""
     return 2 if max_id <= 0xFFFF else 4
 
 
 def document_lengths(size: int, ends: Ends, open_size: int) -> tuple[npt.NDArray[np.int64], int]:
     """The lengths of the documents that end in a block of `size` ids, and the new open size.
 
-    open_size: ids of the open document that earlier blocks had.
+    open_size: ids of the open document in earlier blocks.
     """
     if not len(ends):
         return np.empty(0, np.int64), open_size + size

@@ -1,4 +1,4 @@
-"""The formats of ids: one row says all there is to know of a format. A new one is a new row."""
+"""The table of formats for ids. One row defines a format completely."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from .id_reader import Ids
 
 Make: TypeAlias = "Callable[[Sequence[Any], About, int], Sink]"
-"""Makes a sink of the files, in the order of `Family.names` without the sidecar; of the facts that
-they record; and of the number of the first document."""
+"""Makes a sink. Arguments: the files, in the order of `Family.names` without the sidecar; the facts
+that they record; and the number of the first document."""
 
 Form: TypeAlias = "Callable[[IdArray, EndArray, int, bytes | None], Formed]"
-"""The bytes of ids, of which each has so many bytes; and of their mask, if there is one."""
+"""Forms the bytes of ids. Arguments: ids, document ends, bytes per id, and the mask or None."""
 
 MASK_SUFFIX = ".mask.npy"
 
@@ -43,14 +43,15 @@ MASK_SUFFIX = ".mask.npy"
 class Format:
     """One format.
 
-    make: the sink; form: makes the bytes that it appends. read: the ids in the blocks of the
-    first file; None if `read_ids` cannot read it by itself. suffix: names that end so choose
-    the format. required: the suffix that its readers insist on. further: suffixes of the files
-    beside the first one; replaces: they are in place of its suffix, not after it. scratch:
-    suffixes of temporary files of the sink. width: bytes of an id; None where the ids have no
-    type. wide: the type of 4 bytes. header_size: bytes of the header of the first file, which
-    is rewritten at the end; index_header: of a further file. keeps_documents: records where
-    they end. is_single: the sink needs no more than one output, perhaps a pipe.
+    make: makes the sink. form: forms the bytes that the sink appends. read: yields the ids in the
+    blocks of the first file; None if `read_ids` cannot read it alone. suffix: the suffix of names
+    that selects the format. required: the suffix that its readers insist on. further: suffixes of
+    the other files; replaces: they replace the first file's suffix instead of following it.
+    scratch: suffixes of the sink's temporary files. width: bytes per id; None if ids are not
+    binary. wide: the name of the 4-byte type. header_size: bytes of the first file's header, which
+    is rewritten at the end; index_header: the same for the other files. keeps_documents: the
+    format records where documents end. is_single: the sink writes one output, which may be a pipe
+    if there is no header.
     """
 
     make: Make
@@ -69,7 +70,7 @@ class Format:
     is_single: bool = False
 
     def id_width(self, about: About) -> int:
-        """Bytes of an id where ids are raw."""
+        """Bytes per raw id."""
         return 4 if self.width is None else self.width(about)
 
     def dtype(self, about: About) -> str | None:
@@ -154,15 +155,15 @@ MASKED = {
     "u32": _masked("u32", MaskedSink),
     "jsonl": TABLE["jsonl"],
 }
-"""The formats that can have the masks of conversations: beside the ids or, jsonl, in each line."""
+"""The formats that support masks of conversations: in a second file, or for jsonl in each line."""
 
 
 def read_ids(blocks: Iterable[bytes | memoryview], chosen: str) -> Iterator[Ids]:
-    """Yield the ids in the blocks as integer arrays. Block borders may lie anywhere.
+    """Yield the ids in the blocks as integer arrays. Blocks may be cut anywhere.
 
-    chosen: one of READ_FORMATS. text: decimal ids, separated by white space, line ends, commas or
-    brackets; text that begins with { is read as jsonl. jsonl: {"input_ids": [...]} on each line.
-    Raises ValueError if the input does not have the format or ends too early.
+    chosen: one of READ_FORMATS. text: decimal ids, separated by white space, commas or brackets;
+    text that begins with { is read as jsonl. jsonl: {"input_ids": [...]} on each line. Raises
+    ValueError if the input is not in this format or is truncated.
     """
     read = TABLE[chosen].read
     assert read is not None, chosen

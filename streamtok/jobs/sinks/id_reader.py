@@ -1,6 +1,6 @@
 """Reads ids back from blocks of bytes: raw ids, npy, text and JSONL.
 
-`format_table.read_ids` chooses among these. All raise ValueError.
+`format_table.read_ids` chooses the reader. All readers raise ValueError.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _BLANKS = b" \t\r\n"
 _DIGITS = b"0123456789"
 _TO_BLANKS = bytes.maketrans(b",[]", b"   ")
 _LONGEST_NUMBER = 20  # digits, including leading zeros
-_LONGEST_HEADER = 10_000  # bytes, as in NumPy; a file of ids has 128
-_LONGEST_ROW = 1 << 28  # bytes of a line of JSON: its ids are in memory
+_LONGEST_HEADER = 10_000  # bytes, as in NumPy; our headers have 128
+_LONGEST_ROW = 1 << 28  # bytes of a JSON line, which is parsed in memory
 
 
 def read_raw(blocks: Iterable[bytes | memoryview], dtype: np.dtype[Any]) -> Iterator[Ids]:
-    """Ids of this type and nothing else."""
+    """Yield raw ids of this type."""
     rest = b""
     for block in blocks:
         data = rest + block
@@ -42,7 +42,7 @@ def read_raw(blocks: Iterable[bytes | memoryview], dtype: np.dtype[Any]) -> Iter
 
 
 def read_text_or_rows(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
-    """Decimal ids; what begins with { is read as `read_rows` does."""
+    """Yield decimal ids; input that begins with { is read by `read_rows`."""
     start = b""
     for block in blocks:
         start += block
@@ -75,8 +75,8 @@ def _read_text(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
 
 
 def read_rows(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
-    """The ids of each line of JsonlSink."""
-    import msgspec  # slow to import, and needed to decode only
+    """Yield the ids of each line that a JsonlSink wrote."""
+    import msgspec  # slow to import, and only decoding needs it
 
     number_type = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     row_type = msgspec.defstruct("Row", [("input_ids", list[number_type])])
@@ -114,12 +114,12 @@ def _check_length(number: bytes) -> None:
 
 def _numbers(words: list[bytes]) -> Ids:
     _check_length(max(words, key=len))
-    # Numbers beyond 64 bits are capped: the decoder reports the position of every id too large.
+    # Numbers beyond 64 bits are capped: the decoder reports ids that are too large, and where.
     return np.array([min(int(word), 2**63 - 1) for word in words], dtype=np.int64)
 
 
 def read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
-    """The integers of a one-dimensional array in NumPy's format."""
+    """Yield the integers of a one-dimensional array in NumPy's format."""
     start = b""
     for block in blocks:
         start += block
@@ -127,7 +127,7 @@ def read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
             break
     file = io.BytesIO(start)
     parser: Any = np.lib.format
-    # It lets other exceptions through than ValueError, and warns of what it repairs.
+    # NumPy's parser raises other exceptions besides ValueError, and repairs headers with a warning.
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

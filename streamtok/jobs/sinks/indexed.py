@@ -1,4 +1,4 @@
-"""Sinks that write several files: the ids, and an index of the documents.
+"""Sinks that write several files: the ids and an index of the documents.
 
 Megatron-LM's pair of `.bin` and `.idx` (megatron/core/datasets/indexed_dataset.py) and datatrove's
 `.ds`, `.ds.index` and `.ds.metadata` (datatrove/pipeline/tokens/tokenizer.py). Memory does not grow
@@ -15,7 +15,7 @@ from ...errors import FormatLimitError
 from ...files import PartFile
 from .flat import About, Formed, Sink, document_lengths
 
-MEGATRON_MAGIC = b"MMIDIDX\x00\x00"  # the beginning of an index
+MEGATRON_MAGIC = b"MMIDIDX\x00\x00"  # the first bytes of an index
 MEGATRON_HEADER = 34  # bytes
 
 _BLOCK = 1 << 18  # bytes, a multiple of 8
@@ -23,15 +23,15 @@ _MOST_IN_MEGATRON = 2**31 - 1  # a length is an int32
 
 
 class MegatronSink(Sink):
-    """Raw ids; lengths, pointers and documents in the index. Documents without ids are left out.
+    """Raw ids, and an index of lengths, pointers and documents. Documents without ids are omitted.
 
-    The lengths are in the index from the beginning, after a header that is rewritten at the end;
-    the pointers follow when all lengths are there.
+    Lengths are written as documents end, after a header that is rewritten at the end. The pointers
+    and documents follow when all lengths are written.
     """
 
     @staticmethod
     def width(about: About) -> int:
-        """Bytes of an id: Megatron's writer uses u16 below this vocabulary size, else int32."""
+        """Bytes per id: Megatron's writer uses uint16 for small vocabularies, else int32."""
         return 2 if about.max_id < 65_499 else 4
 
     def begin(self) -> None:
@@ -69,7 +69,7 @@ class MegatronSink(Sink):
 
 
 class DatatroveSink(Sink):
-    """Raw ids. The index has a u64 for each document: the number of ids up to its end."""
+    """Raw ids. The index has a u64 per document: the number of ids up to the document's end."""
 
     def _write_index(self, found: Formed) -> None:
         if len(found.ends):
@@ -82,7 +82,7 @@ class DatatroveSink(Sink):
 
 
 def metric(count: int) -> str:
-    """`count` as datatrove writes it: three digits, a prefix and "T" for tokens ("1.50 MT")."""
+    """Format `count` as datatrove does: three digits, a prefix and "T" for tokens ("1.50 MT")."""
     exponent = len(str(count)) - 1
     while True:
         group = min(exponent // 3, 6)

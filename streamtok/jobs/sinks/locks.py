@@ -1,7 +1,7 @@
 """Locks on outputs, so that only one process at a time writes a file.
 
-A lock is a hidden file next to the output. Its name follows from the output's real path, so two
-spellings of one path, or two formats that share a file, use the same lock. The system releases the
+A lock is a hidden file next to the output. Its name is derived from the output's real path, so two
+spellings of a path, or two formats that share a file, use the same lock. The system releases the
 lock when the process dies.
 """
 
@@ -26,12 +26,12 @@ _UNSUPPORTED = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 class Locks:
     """The locks of some outputs, held until `close`.
 
-    Nothing is locked if the file system has no locks (as some network ones), the system is not
-    POSIX, or the output is in a store.
+    Nothing is locked if the file system does not support locks (some network file systems do not),
+    if the system is not POSIX, or if the output is in a store.
     """
 
     def __init__(self, paths: Iterable[str]):
-        """Take a lock for each of `paths`, or none at all.
+        """Lock all of `paths`, or none of them.
 
         Raises BlockingIOError with the path that another process is writing, and OSError if a lock
         file cannot be created.
@@ -39,7 +39,7 @@ class Locks:
         self._held: list[tuple[int, str]] = []
         if fcntl is None:
             return
-        # Sorted by real path: of two processes that want the same locks, one gets them all.
+        # Sorted, so that of two processes that want the same locks one gets all of them.
         wanted = {os.path.realpath(path): path for path in paths if not is_url(path)}
         try:
             for final in sorted(wanted):
@@ -63,9 +63,9 @@ class Locks:
                 raise BlockingIOError(
                     errno.EWOULDBLOCK, "another process is writing it", path
                 ) from None
-            except BaseException:  # the handler of a signal may raise anywhere
+            except BaseException:  # a signal handler may raise anywhere
                 if fd < 0:
-                    check_own(lock)  # says more than the error of a link or a folder
+                    check_own(lock)  # has a clearer error if the lock is a link or a folder
                 elif (fd, lock) not in self._held:
                     with contextlib.suppress(OSError):
                         check_opened(fd, lock)
@@ -87,9 +87,9 @@ class Locks:
 
 
 def _is_locked(fd: int, lock: str) -> bool:
-    """Lock the open file. False if its former holder has removed it after we opened it.
+    """Lock the open file. False if its previous owner removed it after we opened it.
 
-    Raises BlockingIOError if another process holds it.
+    Raises BlockingIOError if another process holds the lock.
     """
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

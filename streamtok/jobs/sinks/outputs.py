@@ -1,5 +1,5 @@
-"""Opens outputs: standard output, a FIFO, a device, or one that appears when complete: a file, an
-object in a store.
+"""Opens outputs: standard output, a FIFO or a device, which are written directly; or a file or an
+object in a store, which appears when it is complete.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ..stores import places
 from ..stores.urls import check_writable, is_url
 
 _STDOUT = 1
-# Names of open descriptors. What they refer to is written to, never replaced.
+# Names of open descriptors. The files behind them are written to, never replaced.
 _DESCRIPTORS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 class Pipe:
-    """Standard output, a FIFO or a device: bytes leave at once and cannot be changed."""
+    """Standard output, a FIFO or a device: bytes are sent immediately and cannot be changed."""
 
     is_file = False
 
@@ -46,7 +46,7 @@ class Pipe:
 
 
 Output: TypeAlias = Pipe | PartFile
-"""Takes bytes. A context manager: leaving it without an exception completes the output."""
+"""An open output, and a context manager: leaving it without an exception completes the output."""
 
 
 def descriptor_of(path: str) -> int | None:
@@ -57,10 +57,10 @@ def descriptor_of(path: str) -> int | None:
 
 
 def check_output(path: str) -> bool:
-    """Whether `path` is a regular file, does not exist or is a URL: so a file will be made there.
+    """Whether the output becomes a new file: `path` is a regular file, does not exist or is a URL.
 
     False for FIFOs, devices and open descriptors. Raises IsADirectoryError for a folder, OSError
-    for a store in which files do not appear whole.
+    for a store that shows incomplete objects.
     """
     if is_url(path):
         check_writable(path)
@@ -80,9 +80,9 @@ def check_output(path: str) -> bool:
 def open_output(path: str) -> Output:
     """Open the output at `path`; "-" is standard output.
 
-    FIFOs, devices and descriptors such as /dev/stdout are written directly; a URL becomes a
-    NewObject, and anything else a PartFile. Raises OSError if it cannot be opened; no existing file
-    is changed then.
+    FIFOs, devices and descriptors such as /dev/stdout are written directly. A URL is opened as a
+    NewObject, anything else as a PartFile. Raises OSError if it cannot be opened; existing files
+    are then unchanged.
     """
     if path == "-":
         return Pipe(_STDOUT, "standard output")

@@ -1,8 +1,8 @@
 """Writes Parquet files of ids through pyarrow: one row for each document.
 
-Such a file has its directory at the end, so a process cannot continue the unfinished file of
-another. The ids and the lengths of the documents therefore go to plain files first. When all are
-there, they become the table, in blocks.
+A Parquet file has its directory at the end, so one process cannot continue the unfinished file of
+another. The ids and the lengths of the documents are therefore written to plain files first. When
+these are complete, they are converted to the table, in blocks.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ..optional_pyarrow import load_pyarrow
 from .flat import Formed, Sink, document_lengths
 
 METADATA = b"streamtok"  # the key in the schema's metadata
-ROW_TOKENS = 1 << 17  # the rest of a longer document goes to further rows
-# The most that is in memory, and in one row group. Each group keeps 5 KB in memory to the end.
+ROW_TOKENS = 1 << 17  # ids per row; a longer document has several rows
+# Limits of a row group, which is in memory. Each group keeps 5 KB in memory until the end.
 _BLOCK_TOKENS = 1 << 18
 _BLOCK_ROWS = 1 << 15
 _PAGE = 1 << 16
@@ -30,9 +30,10 @@ class ParquetSink(Sink):
     """Columns: `document` (int64, its number in the run), `part` (int32), `input_ids` (list of
     uint32).
 
-    `part` is 0; it numbers the rows of a document of more than ROW_TOKENS ids. The schema's
-    metadata names the encoding, as JSON under the key "streamtok". The files are the table and two
-    temporary ones: the ids (little-endian uint32), and the lengths of the documents (int64).
+    `part` numbers the rows of one document from 0; only documents of more than ROW_TOKENS ids have
+    several. The schema's metadata names the encoding, as JSON under the key "streamtok". The files
+    are the table and two temporary files: the ids (little-endian uint32) and the lengths of the
+    documents (int64).
     """
 
     ids_at = 1
@@ -85,14 +86,14 @@ class ParquetSink(Sink):
                 values = pa.array(np.fromfile(ids, "<u4", int(offsets[-1])))
                 rows = pa.ListArray.from_arrays(pa.array(offsets), values)
                 columns = [pa.array(documents), pa.array(parts), rows]
-                # Not write_batch: that holds a row group of many of them in memory.
+                # Not write_batch, which would hold a row group of many batches in memory.
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
                 del values, rows, columns
                 pa.default_memory_pool().release_unused()
         target.close()
 
     def _groups(self, lengths_file: PartFile) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield (document numbers, parts, lengths) of rows that fit into memory together."""
+        """Yield (document numbers, parts, lengths) of the rows of each row group."""
         document = self._first
         for block in lengths_file.contents(8 * _BLOCK_ROWS):
             whole = np.frombuffer(block, "<i8")
@@ -110,7 +111,7 @@ class ParquetSink(Sink):
 
 
 class _Writable:
-    """A PartFile as the file object that pyarrow writes to."""
+    """Adapts a PartFile to the file object that pyarrow writes to."""
 
     closed = False
 

@@ -1,16 +1,16 @@
 """The output files of one run: shards, published one by one.
 
-Ids are appended to hidden files. Where a unit of the input ends, `end_unit` tells how long each
-file is. Once a record on the disk says so, `publish_complete` gives the complete shards their
-names. Another process cuts the files back to a row of the record (`go_on`) and continues: nothing
-else is kept. Totals decide about what is written after the last unit, so it is written again. At
-the end, shards left from an earlier, longer run are removed.
+Ids are appended to hidden files. Where a unit of the input ends, `end_unit` returns the length of
+each file. Once a record on the disk has these lengths, `publish` gives complete shards their names.
+Another process can cut the files back to a row of the record (`go_on`) and continue; it needs
+nothing else. Anything written after the last unit depends on totals, so it is written again. At the
+end, shards left over from an earlier, longer run are removed.
 
-Files in a store are made on this machine, and uploaded instead of published: some formats rewrite
-their headers or read their own files again, which no store can do. No other process can continue
-them.
+Files for a store are written on this machine, and uploaded when they are published: some formats
+rewrite their headers or read their own files again, which stores do not support. Another process
+cannot continue such files.
 
-The log of skipped records is one more output, which all shards share.
+The log of skipped records is a further output, which all shards share.
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ class Files:
         is_resumable: bool = False,
         has_log: bool = False,
     ):
-        """path: a path or a URL. has_log: `log` may be called. Call `begin` or `go_on` next."""
+        """path: a path or a URL. has_log: log skipped records. Call `begin` or `go_on` next."""
         self._path = path
         self._family = family
         self._shard_tokens = shard_tokens
         self._is_resumable = is_resumable
         self._shard = 0  # the number of the open shard, or of the next one
-        self._documents = 0  # ended in earlier shards
+        self._documents = 0  # in earlier shards
         self._files: list[PartFile] = []  # of the open shard
-        self._said: list[int] = []  # pieces of each that a row has
+        self._said: list[int] = []  # for each file, the number of pieces that are in a row
         self._sink: Sink | None = None
         self._writer = WriterThread()
         self._complete: list[list[PartFile]] = []
         self._scratch: list[list[PartFile]] = []  # of the complete shards
         self._log_path = skip_log_path(family.names(path, None)[0]) if has_log else None
-        self._log: PartFile | None = None  # there is none before the first record is skipped
+        self._log: PartFile | None = None  # created when the first record is skipped
         self._is_finished = False
 
     def begin(self) -> None:
@@ -97,7 +97,7 @@ class Files:
             raise
 
     def _settle_shards(self) -> None:
-        """Publish complete shards that are left, and remove those that are in no row."""
+        """Publish the complete shards that are not published, and remove those after the row."""
         before = self._shard
         while before and any(map(is_left, self._family.names(self._path, before - 1))):
             before -= 1
@@ -154,7 +154,7 @@ class Files:
         return bool(self._complete)
 
     def append(self, found: Formed) -> None:
-        """Take ids. Raises OSError, FormatLimitError."""
+        """Append ids, and begin new shards as needed. Raises OSError, FormatLimitError."""
         while found.n_ids or len(found.ends):
             if self._sink is None:
                 self._open(None)
@@ -170,7 +170,7 @@ class Files:
             self._close()
 
     def log(self, line: bytes) -> None:
-        """Append a line to the log of skipped records. Raises OSError."""
+        """Append a line to the log of skipped records, if there is one. Raises OSError."""
         if self._log_path is None:
             return
         if self._log is None:
@@ -182,16 +182,16 @@ class Files:
         return places.open_new(self._log_path, is_resumable=self._is_resumable, goes_on=goes_on)
 
     def keep_log(self) -> str | None:
-        """Copy the log to its place, because the run fails; return its path, None without one."""
+        """Save the log of a run that fails; return its path, or None if there is no log."""
         if self._log is None or self._log_path is None:
             return None
         places.create(self._log_path, self._log.contents())
         return self._log_path
 
     def end_unit(self, is_mark: bool) -> dict[str, Any]:
-        """What a row says of the files where a unit ends, or inside one: see `Row`.
+        """The fields of a `Row` that describe the files, at the end of a unit or at a mark.
 
-        Sizes and pieces are left out without an open shard, and for files that cannot be continued.
+        Sizes and pieces are left out if no shard is open, or if the files cannot be continued.
         """
         if not is_mark:
             for file in self._files:
@@ -218,7 +218,10 @@ class Files:
         return tuple(tuple(file.pieces) for file in self._files)
 
     def finish(self, totals: Totals | None = None) -> list[tuple[str, int]]:
-        """Complete the open shard; what is left to publish, and sizes: -1 for what is to go."""
+        """Complete the open shard; return the names and sizes of the files to publish.
+
+        Size -1 means that the file is temporary and must be removed.
+        """
         if self._sink is not None:
             self._close(totals if self._shard_tokens is None else None)
         self._writer.close()
@@ -276,7 +279,7 @@ class Files:
             self._log.sync()
 
     def publish(self, before: int | None = None) -> None:
-        """Give the complete shards their names; after `finish`, remove leftover shards.
+        """Give the complete shards their names; after `finish`, also the log, and remove leftovers.
 
         before: the number of the first shard that is not safe from a crash yet.
         """
@@ -284,7 +287,7 @@ class Files:
             self._log.publish()
             self._log = None
         elif self._is_finished and self._log_path is not None:
-            # Without skipped records, the log of an earlier run goes.
+            # No record was skipped: remove the log of an earlier run.
             if not is_url(self._log_path):
                 remove_left(self._log_path)
             with contextlib.suppress(FileNotFoundError):
@@ -301,7 +304,10 @@ class Files:
             self.remove_leftovers()
 
     def publish_left(self, done: list[tuple[str, int]]) -> None:
-        """Publish what an earlier process has finished. Raises OSError, CheckpointError."""
+        """Publish the files that an earlier process completed. Raises OSError, CheckpointError.
+
+        done: the result of `finish`.
+        """
         for name, size in done:
             if size < 0:
                 remove_left(name)
@@ -309,10 +315,10 @@ class Files:
                 publish_left(name, size)
 
     def remove_leftovers(self) -> None:
-        """Remove the shards of an earlier run that come after our last one.
+        """Remove the shards of an earlier run whose numbers are after our last shard.
 
-        A reader of all files of this name would take them for a part of this output. Files without
-        a sidecar are not ours.
+        A reader of all shards with this name would read them as part of this output. Files without
+        a sidecar are not ours, and stay.
         """
         for shard in self._family.shards_there(self._path):
             names = self._family.kept_names(self._path, shard)
@@ -323,14 +329,14 @@ class Files:
                     places.remove(name)
 
     def close(self) -> None:
-        """Close the hidden files and leave them for a later process."""
-        with contextlib.ExitStack() as stack:  # closes the rest if one of them raises
+        """Close the hidden files, and keep them for a later process."""
+        with contextlib.ExitStack() as stack:  # if a file raises, the others are still closed
             for file in [*self._files, *([] if self._log is None else [self._log])]:
                 stack.callback(file.close)
             self._writer.close()
 
     def discard(self) -> None:
-        """Remove all files that are not published."""
+        """Remove all files that are not published yet."""
         with contextlib.ExitStack() as stack:
             if self._log is not None:
                 stack.callback(self._log.discard)

@@ -1,8 +1,8 @@
 """The sidecar of a file of ids: JSON in `OUTPUT.json` beside it.
 
-It names the encoding (with the digest of its vocabulary), the format, the type of the ids, the
-counts, and the sizes and digests of the file and of its indexes. A reader takes the encoding from
-it and detects a file that does not belong to its sidecar; `streamtok verify` compares the digests.
+The sidecar holds the encoding (with the digest of its vocabulary), the format, the type of the ids,
+the counts, and the sizes and digests of the file and of its indexes. Readers take the encoding from
+it, and reject a file whose size differs; `streamtok verify` compares the digests.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..stores import places
 
 _SUFFIX = ".json"
 _BEGIN = b'{\n "encoding": '
-_MOST_BYTES = 1 << 16  # of a sidecar, except for the digests of many pieces
+_MOST_BYTES = 1 << 16  # of a sidecar, unless it has many digests
 
 
 class Digests(NamedTuple):
-    """What a sidecar says of a file: its bytes, and the pieces that they are."""
+    """What a sidecar records about a file: its size in bytes, and the digests of its pieces."""
 
     size: int
     pieces: tuple[Piece, ...]
@@ -34,9 +34,10 @@ class Digests(NamedTuple):
 class Sidecar:
     """The contents of a sidecar. dtype: the type of the ids in the file, None for text and tables.
 
-    pieces: the digests of the file. files: further files, by what follows the common beginning of
-    the names, such as ".idx". job: the digest of the part of a plan. text_bytes, skipped: the bytes
-    of text of an output without shards, and how many records were skipped for each reason.
+    pieces: the digests of the file. files: the other files, by suffix, such as ".idx". vocabulary:
+    the vocabulary file, if a file was used. job: the digest of the plan's part. text_bytes,
+    skipped: only for an output without shards, the bytes of text, and the number of records skipped
+    for each reason.
     """
 
     encoding: str
@@ -55,12 +56,12 @@ class Sidecar:
 
     @property
     def source(self) -> str:
-        """The encoding as a user names it: the file of the vocabulary, else its name."""
+        """The encoding as a user gives it: the vocabulary file, or else the name."""
         return self.vocabulary or self.encoding
 
     @property
     def digests(self) -> Digests:
-        """What it says of the first file."""
+        """The digests of the first file."""
         return Digests(self.size, self.pieces)
 
     def to_json(self) -> bytes:
@@ -86,22 +87,22 @@ class Sidecar:
         }
         row = {key: value for key, value in row.items() if value is not None}
         text = json.dumps(row, indent=1).encode() + b"\n"
-        # A piece is on one line.
+        # Put each piece on one line.
         return re.sub(rb"\[\s+(\d+),\s+(\"[0-9a-f]{64}\")\s+\]", rb"[\1, \2]", text)
 
 
 def sidecar_path(path: str) -> str:
-    """The path of the sidecar for the ids at `path`: beside the target of a symbolic link."""
+    """The path of the sidecar for the ids at `path`; for a symbolic link, beside its target."""
     return (os.path.realpath(path) if os.path.islink(path) else path) + _SUFFIX
 
 
 def skip_log_path(output: str) -> str:
-    """The path of the log of skipped records: a line of JSON for each, with file, place, reason."""
+    """The path of the log of skipped records: JSON lines with file, position and reason."""
     return f"{output}.skipped.jsonl"
 
 
 def read_sidecar(path: str) -> Sidecar | None:
-    """Read the sidecar of the ids at `path`. None if there is none, or the JSON is another kind.
+    """Read the sidecar of the ids at `path`. None if there is no such file, or it is other JSON.
 
     Raises SidecarError if it is damaged, OSError if it cannot be read.
     """
@@ -141,7 +142,7 @@ def read_sidecar(path: str) -> Sidecar | None:
 
 
 def check_sidecar(sidecar: Sidecar, path: str) -> None:
-    """Raise SidecarError unless the file at `path` has the size that its sidecar gives."""
+    """Raise SidecarError unless the file at `path` has the size in its sidecar."""
     size = places.size_of(path)
     if size != sidecar.size:
         raise SidecarError(
@@ -151,7 +152,7 @@ def check_sidecar(sidecar: Sidecar, path: str) -> None:
 
 
 def matching_sidecar(path: str) -> Sidecar | None:
-    """The sidecar of the file at `path`, or None if none can be read or none fits the file."""
+    """The sidecar of the file at `path`; None if it cannot be read or does not fit the file."""
     try:
         found = read_sidecar(path)
         if found is not None:
