@@ -1,9 +1,9 @@
-"""Encodes spans of the inputs: what comes of them are events, in order.
+"""Encodes spans of the inputs and yields events, in order.
 
-Text is read while earlier text is being encoded, by several threads if there are. After the end of
-a unit nothing depends on what was before it: a document has ended, or the text may be cut there.
-Only a text that has no such places, or that may wait for days, has marks: they hold the encoder's
-state.
+Text is read while earlier text is being encoded, on several threads if there are several. After the
+end of a unit nothing depends on the text before: a document has ended, or the text has a clean cut.
+A text without such cuts, or an input that may wait for days, has marks instead: they save the
+encoder's state.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """Inputs first:last. position: where in the first one, None for its beginning.
+    """Inputs first:last. position: where to begin in the first input, None for its beginning.
 
-    stop: where the only input's span ends, None for its end. stream: the encoder's state at the
-    position, of a mark.
+    stop: where to end if there is only one input, None for its end. stream: the encoder's state, if
+    the position is that of a mark.
     """
 
     first: int
@@ -43,21 +43,21 @@ class Span(NamedTuple):
 
 
 class Ids(NamedTuple):
-    """Ids, as the files have them, of so many bytes of text."""
+    """Ids in the format of the files. bytes: size of their text."""
 
     found: Formed
     bytes: int
 
 
 class Progress(NamedTuple):
-    """Progress of reading: bytes on the disk, of the inputs before, too; and the next input."""
+    """Progress of reading. read: bytes on the disk, of all inputs. inputs: number completed."""
 
     read: int
     inputs: int
 
 
 class UnitEnd(NamedTuple):
-    """A unit ends, or a mark is made. input, position: what comes next. stream: of a mark."""
+    """The end of a unit, or a mark. input, position: the next text. stream: only for a mark."""
 
     input: int
     position: dict[str, Any] | None
@@ -65,11 +65,11 @@ class UnitEnd(NamedTuple):
 
 
 Event: TypeAlias = "Ids | BadRecord | Progress | UnitEnd"
-"""A BadRecord is one that was skipped."""
+"""A BadRecord was skipped."""
 
 
 def group_ends(sizes: Sequence[int | None]) -> list[bool]:
-    """Whether a unit ends where each input does: small inputs share one.
+    """Whether a unit ends with each input: small inputs share a unit.
 
     sizes: bytes on the disk, None if unknown.
     """
@@ -87,7 +87,7 @@ def group_ends(sizes: Sequence[int | None]) -> list[bool]:
 
 
 class SpanEncoder:
-    """Encodes spans, one after another. It lives as long as its caches should."""
+    """Encodes spans, one after another, with the same caches."""
 
     def __init__(
         self,
@@ -103,11 +103,12 @@ class SpanEncoder:
         ends_at: type[BaseException] | tuple[type[BaseException], ...] = (),
         pauses_at: type[BaseException] | tuple[type[BaseException], ...] = (),
     ):
-        """open_input: gives an input by its number, for a span. sizes: of the inputs.
+        """open_input: opens an input by its number, for a span. sizes: of the inputs.
 
-        skipped: what the inputs skip is put here. marks_every: seconds between marks, where there
-        are any. ends_at: exceptions that end an input, such as that of a signal; pauses_at: those
-        after which another process goes on. They may be raised while an input waits.
+        skipped: the list to which the inputs append skipped records. marks_every: seconds between
+        marks, for inputs that need them. ends_at: exceptions that end an input, such as a signal's.
+        pauses_at: exceptions after which another process continues. Both may be raised while an
+        input waits.
         """
         self._job = job
         self._family = family
@@ -118,14 +119,14 @@ class SpanEncoder:
         self._conversations = job.open_conversations(encoding)
         has_cuts = encoding.definition.texts.cuts is not None and not job.is_split
         self._clean = CleanCuts(job.open_stream(encoding)) if has_cuts else None
-        # Of other texts, units end where documents do.
+        # In other texts, units end where documents end.
         self._has_marks = job.follow or (not job.is_split and self._clean is None)
         self._marks_every = marks_every
         self._ends_at = ends_at
         self._pauses_at = pauses_at
         self._input: Input | None = None
         self._bad = skipped
-        self.is_idle = True  # nothing has been encoded
+        self.is_idle = True  # nothing was encoded yet
 
     def release(self) -> None:
         """Free the caches and end all threads."""
@@ -133,24 +134,27 @@ class SpanEncoder:
 
     @property
     def place(self) -> str:
-        """The document that could not be encoded, or the input that is being read, for errors."""
+        """The document that could not be encoded, or else the current input, for errors."""
         failed = self._encoder.failed_position
         if failed is not None:
             return failed
         return self._input.name if self._input is not None else ""
 
     def run_after(self, row: Row, span: Span | None) -> Iterator[Event]:
-        """Encode what comes after a row of the record, and end. span: all there is, if anything."""
+        """Encode the part of `span` after a row of the record, then release the caches.
+
+        span: all text of the job; None if it is empty.
+        """
         try:
             if span is not None and row != Row():
                 span = Span(row.input, span.last, row.position, span.stop, row.stream)
             if span is not None:
                 yield from self.run(span)
         finally:
-            self.release()  # a Parquet table is built only now, and needs the memory
+            self.release()  # a Parquet table is built after this, and needs the memory
 
     def run(self, span: Span) -> Iterator[Event]:
-        """Encode a span. Raises what inputs and encoder raise, after the ids before it."""
+        """Encode a span. Errors of inputs and encoder are raised after the ids of earlier text."""
         encoder = self._encoder
         encoder.begin()
         for number in range(span.first, span.last):
@@ -175,7 +179,7 @@ class SpanEncoder:
     def _run_input(
         self, one: Input, number: int, position: dict[str, Any] | None
     ) -> Generator[Event, None, int]:
-        """Encode an input, or the rest of it; where its last unit ended."""
+        """Encode an input from `position` on. Return where its last unit ended, or -1."""
         encoder = self._encoder
         marked, covered, is_marked = time.monotonic(), -1, False
         said = ended = -1
@@ -187,7 +191,7 @@ class SpanEncoder:
                 yield from self._add(parts, one)
                 if one.may_wait:
                     yield from self._drain()
-                if parts or one.read != said:  # not while nothing comes
+                if parts or one.read != said:  # not while the input is idle
                     self.is_idle = False
                     said = one.read
                     yield Progress(self._before[number] + said, number + one.is_done)
@@ -228,7 +232,7 @@ class SpanEncoder:
             raise
 
     def _add(self, parts: Sequence[Part], one: Input) -> Iterator[Event]:
-        """Submit the parts for encoding, and give results that are due."""
+        """Submit the parts for encoding, and yield the results that are due."""
         if parts:
             try:
                 self._encoder.add(parts, one.positions)
@@ -244,7 +248,7 @@ class SpanEncoder:
             yield self._bad.pop(0)
 
     def _drain(self) -> Iterator[Event]:
-        """The ids of everything that was read."""
+        """Yield the remaining results for all text read so far."""
         while self._encoder.n_tasks:
             yield self._ids(self._encoder.take())
         yield from self._take_bad()

@@ -1,7 +1,7 @@
-"""The spans of inputs, which follow from their sizes and the bytes around cuts.
+"""Divides inputs into spans, which depend on the sizes and on the bytes around cuts.
 
-A span is a unit of a large plain file, or of rows of a Parquet file; inputs that share a unit; or a
-whole file that cannot be cut, such as a compressed one, with all its units.
+A span is one unit of a large plain file or of the rows of a Parquet file, a group of inputs that
+share a unit, or a whole file that cannot be cut, such as a compressed file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CACHE_BYTES = (
 
 
 def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut | None:
-    """What finds where the text of a plain file may be cut, or None if it cannot."""
+    """Return the function that finds cuts in a plain file; None if it cannot be cut."""
     if job.end is not None:
         return cuts_after(job.end) if job.can_cut else None
     if encoding.definition.texts.cuts is None:
@@ -43,7 +43,7 @@ def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut | None:
 
 @contextlib.contextmanager
 def _open_cuts(path: str, size: int, find: FindCut) -> Iterator[Callable[[int], int]]:
-    """Give the first cut at or after a byte of a file, which has this size; no cut: its end."""
+    """Open a file of `size` bytes; yield a function: the first cut at or after a byte, or `size`."""
     with places.open_binary(path) as file:
 
         def read(start: int, stop: int) -> bytes:
@@ -64,7 +64,7 @@ def spans_after(
     sizes: Sequence[int | None],
     find: FindCut | None,
 ) -> Iterator[Span]:
-    """The spans of all that comes after a row, in order. Raises OSError."""
+    """Yield the spans of the text after a row, in order. Raises OSError."""
     ends = group_ends(sizes)
     first, position, stream = row.input, row.position, row.stream
     while first < len(paths):
@@ -79,12 +79,12 @@ def spans_after(
 
 
 def inside(at: int) -> dict[str, int | None]:
-    """The position at a byte or row, of a process that does not know the records before it."""
+    """The position at a byte or row, without the number of records before it."""
     return {"at": at, "records": None, "crc": 0}
 
 
 def _stops(path: str, at: int, reading: Reading, find: FindCut | None) -> Iterator[int]:
-    """Where spans of one input stop, before its end, from byte or row `at` on."""
+    """Yield where the spans of one input stop, from byte or row `at` on, except at its end."""
     if reading.parquet is not None:
         with contextlib.closing(ParquetTexts(path, reading.parquet)) as texts:
             yield from (stop for stop in texts.unit_ends[:-1] if stop > at)
@@ -100,11 +100,11 @@ def _stops(path: str, at: int, reading: Reading, find: FindCut | None) -> Iterat
 def span_between(
     path: str, start: int, stop: int, reading: Reading, find: FindCut | None
 ) -> Span | None:
-    """What lies between the cuts for the bytes `start` and `stop` of an input, None if that is
-    nothing. Raises OSError; as ParquetInput.
+    """The span between the cuts for the bytes `start` and `stop` of an input; None if it is empty.
 
-    Where it may be cut depends on a few bytes around each. So neighbours find the same cut, in
-    whatever process. A text without cuts belongs to what begins before it.
+    A cut depends only on the bytes around it, so two processes find the same cut between adjacent
+    spans. Text without cuts belongs to the span that begins before it. Raises OSError, and the
+    errors of ParquetInput.
     """
     size = places.size_of(path)
     if start == 0 and stop >= size:
@@ -136,7 +136,7 @@ def open_span(
     name: str | None = None,
     waiting: Waiting = contextlib.nullcontext,
 ) -> FileInput | ParquetInput:
-    """The input that reads a span of a file. Raises OSError; as ParquetInput. Else as FileInput."""
+    """Open the input that reads a span of a file. Raises as ParquetInput and FileInput."""
     how: dict[str, Any] = {"on_bad": on_bad, "waiting": waiting, "stop": span.stop}
     if reading.parquet is not None:
         return ParquetInput(path, name or path, reading, **how)
@@ -146,7 +146,7 @@ def open_span(
 def begin_encoder(
     job: EncodeJob, paths: Sequence[str], sizes: Sequence[int | None], num_threads: int = 1
 ) -> SpanEncoder:
-    """What encodes spans of files in a worker."""
+    """Make the encoder for spans of files in a worker, and limit the size of the caches."""
     set_cache_limit(CACHE_BYTES)
     encoding = job.open_encoding()
     skipped: list[BadRecord] = []

@@ -1,9 +1,10 @@
-"""A pool of processes of this machine: each encodes spans, and their events are given in order.
+"""A pool of processes on this machine: each encodes spans, and their events are yielded in order.
 
-A worker gets a function that makes the encoder, and then spans, through a socket, and answers with
-events. They are kept until it is their turn, in memory and then in a temporary file, and only
-complete units are emitted: so a worker that dies leaves nothing to clean up, and its span is given
-to another. If the process with the pool dies, its workers see the end of the socket, and leave.
+Through a socket, a worker receives a function that makes the encoder, and then spans; it replies
+with events. The pool keeps the events until it is their turn, first in memory and then in a
+temporary file. It emits complete units only. If a worker dies, there is nothing to clean up, and
+another worker gets its span. If the pool's process dies, its workers see that the socket is closed,
+and exit.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
     from .rows import Row
 
 _PROGRAM = "import sys; from streamtok.jobs.worker_pool import run_worker; run_worker(sys.argv[1])"
-_INSIDE, _END_OF_UNIT, _LAST = b"i", b"u", b"l"  # begin a message of a span
-_IN_MEMORY = 1 << 26  # bytes of a span's events; more are in a file
-_IN_FILES = 1 << 32  # bytes of all, after which only the first span goes on
+_INSIDE, _END_OF_UNIT, _LAST = b"i", b"u", b"l"  # the first byte of a worker's message
+_IN_MEMORY = 1 << 26  # bytes of a span's events; if there are more, they are in a file
+_IN_FILES = 1 << 32  # bytes of all events; beyond that, only messages of the first span are read
 _ATTEMPTS = 3
 
 
 class _Over(NamedTuple):
-    """The end of a span. error: what its text or the system says, if it could not be encoded."""
+    """The end of a span. error: of the text or the system, if the span could not be encoded."""
 
     error: DocumentError | OSError | None = None
 
@@ -52,9 +53,9 @@ class InProcesses:
         workers: int,
         waiting: Waiting = contextlib.nullcontext,
     ):
-        """begin: is pickled, and called in each process. spans: what comes after a row, in order.
+        """begin: is pickled, and called in each process. spans: yields the spans after a row.
 
-        waiting: a context to wait in, see `Waiting`.
+        waiting: makes the context manager in which to wait.
         """
         self._begin = begin
         self._spans = spans
@@ -64,10 +65,10 @@ class InProcesses:
         self._idle: list[_Worker] = []
 
     def run(self, after: Row) -> Iterator[Event]:
-        """The events of all that comes after a row, in order. Raises DocumentError, OSError."""
+        """Yield the events of all text after a row, in order. Raises DocumentError, OSError."""
         spans = self._spans(after)
         begun: deque[_Answer] = deque()
-        again: deque[_Answer] = deque()  # that no worker works on: new, or the worker has died
+        again: deque[_Answer] = deque()  # without a worker: new, or the worker has died
         is_over = False
         try:
             while True:
@@ -101,7 +102,7 @@ class InProcesses:
         return bool(self._idle)
 
     def _receive(self, first: _Answer, begun: Sequence[_Answer]) -> list[_Answer]:
-        """Wait for messages of the workers; return the answers whose worker has died."""
+        """Wait for messages from the workers; return the answers whose worker has died."""
         is_full = sum(answer.size for answer in begun) > _IN_FILES
         with self._waiting():
             ready = wait(list(self._workers), 0.2 if is_full else None)
@@ -128,13 +129,13 @@ class InProcesses:
         worker.end()
 
     def release(self) -> None:
-        """End all workers at once."""
+        """Kill all workers."""
         for worker in list(self._workers.values()):
             self._remove(worker)
 
 
 class _Answer:
-    """The events of a span, as far as they have come."""
+    """The events of a span that have been received so far."""
 
     def __init__(self, span: Span):
         self.span = span
@@ -142,10 +143,10 @@ class _Answer:
         self.size = 0
         self._attempts = 0
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
-        self._ready = self._given = 0  # bytes of complete units; of those emitted
+        self._ready = self._given = 0  # bytes of complete units; bytes of emitted events
 
     def add(self, message: bytes) -> None:
-        """Take what a worker has said."""
+        """Append a worker's message."""
         self._file.seek(self.size)
         self._file.write(memoryview(message)[1:])
         self.size += len(message) - 1
@@ -153,7 +154,7 @@ class _Answer:
             self._ready = self.size
 
     def events(self) -> Iterator[Event]:
-        """The complete events that were not emitted yet. Raises the worker's exceptions."""
+        """Yield the events of complete units that were not emitted yet. Raises a worker's error."""
         while self._given < self._ready:
             self._file.seek(self._given)
             said = pickle.load(self._file)
@@ -174,14 +175,14 @@ class _Answer:
             self._ready = self._given = self.size = 0
 
     def lose(self) -> None:
-        """The worker has died: forget what is incomplete. Raises DocumentError the third time."""
+        """Drop the events not emitted: the worker has died. Raises DocumentError the third time."""
         self._attempts += 1
         if self._attempts >= _ATTEMPTS:
             raise DocumentError(
                 f"the process that worked on input {self.span.first + 1} died {_ATTEMPTS} times, "
                 "perhaps for lack of memory"
             )
-        # Complete units are encoded again, too: they were not emitted.
+        # Complete units that were not emitted are encoded again, too.
         self._file.truncate(self._given)
         self._ready = self.size = self._given
 
@@ -190,7 +191,7 @@ class _Answer:
 
 
 class _Worker:
-    """A process, and the answer that it gives now."""
+    """A process, and the answer that it is working on."""
 
     def __init__(self, begin: Callable[[], SpanEncoder]):
         # The package may have been found through a changed sys.path.
@@ -203,7 +204,7 @@ class _Worker:
             stdout=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            start_new_session=True,  # Ctrl-C is for the process that gives the work out
+            start_new_session=True,  # Ctrl-C must only reach the process with the pool
         )
         theirs.close()
         self.answer: _Answer | None = None
@@ -212,7 +213,7 @@ class _Worker:
     def _send(self, value: Any) -> None:
         with contextlib.suppress(
             BrokenPipeError, ConnectionResetError
-        ):  # it is dead, which `receive` will see
+        ):  # the process is dead, which `receive` will notice
             self.connection.send(value)
 
     def give(self, answer: _Answer) -> None:
@@ -220,7 +221,7 @@ class _Worker:
         self._send(answer.span)
 
     def receive(self) -> bool:
-        """Take an event that has begun to come; False if the process has died."""
+        """Receive a message that has begun to arrive; False if the process has died."""
         try:
             message = self.connection.recv_bytes()
         except (EOFError, OSError):
@@ -241,7 +242,7 @@ class _Worker:
 
 
 def run_worker(fd: str) -> None:
-    """Be a worker: read a task and spans from the socket, write their events."""
+    """Run a worker: read `begin` and then spans from the socket, and write their events."""
     connection = Connection(int(fd))
 
     def say(value: Event | _Over) -> None:
@@ -249,7 +250,7 @@ def run_worker(fd: str) -> None:
         mark = _LAST if isinstance(value, _Over) else mark
         connection.send_bytes(mark + pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
-    # The process that gave the spans may be dead.
+    # The process with the pool may be dead.
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         unit_ends.UNIT, begin = connection.recv()
         worker: SpanEncoder | None = None

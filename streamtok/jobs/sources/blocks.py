@@ -1,7 +1,7 @@
 """Reads blocks of bytes from files, pipes and objects in stores, as the bytes arrive.
 
-This module does not know documents or encodings. It waits for a descriptor inside `waiting()`, a
-context manager in which, and only in which, the command line lets signals stop the process.
+All waiting for a descriptor happens inside `waiting()`. The command line lets signals stop the
+process only inside this context manager. This module does not know documents or encodings.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ..stores.urls import is_url
 from .compression import START_SIZE, detect
 
 Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
-"""Enters a context to wait in."""
+"""Makes the context manager in which to wait."""
 
 BLOCK_SIZE = 1 << 16
 STDIN = 0
-_AHEAD = 1 << 23  # bytes of a file that the disk is asked for before they are needed
+_AHEAD = 1 << 23  # bytes of a file to read ahead
 
 
 def open_blocks(
@@ -44,10 +44,10 @@ def open_blocks(
 ) -> Iterator[bytes]:
     """Yield the bytes start:stop of a path or URL, at most `size` at a time, as they arrive.
 
-    place: a path, a URL, or "-" for standard input; only files and objects begin elsewhere than at
-    their beginning. name: for errors, `place` by default. Waits inside `waiting()`. about: what
-    `describe` said of the object before. on_open: called with the descriptor of a file or a pipe,
-    which is closed when the generator is. Raises OSError.
+    place: a path, a URL, or "-" for standard input; `start` must be 0 except for files and objects.
+    name: for errors, `place` by default. Waits inside `waiting()`. about: an earlier result of
+    `describe` for the object. on_open: called with the descriptor of a file or a pipe, which the
+    generator closes at its end, except standard input. Raises OSError.
     """
     name = place if name is None else name
     if is_url(place):
@@ -72,7 +72,7 @@ def open_blocks(
 
 
 def is_compressed(place: str) -> bool:
-    """Whether a file or an object begins as compressed data does. Raises OSError."""
+    """Whether a file or an object begins like compressed data. Raises OSError."""
     return detect(places.read_head(place, START_SIZE)) is not None
 
 
@@ -96,11 +96,11 @@ def read_descriptor(
 
 
 def _ask_for(fd: int, at: int, size: int) -> None:
-    """Let the system read a part of a file from the disk, and return at once.
+    """Ask the system to read a part of a file from the disk, without waiting for it.
 
-    By itself it reads 128 KiB ahead, and the caller waits for the disk again and again.
+    By default the system reads only 128 KiB ahead, so the caller would often wait for the disk.
     """
-    # Windows and macOS do not have the call, and it is no more than a hint.
+    # Windows and macOS do not have the call, which is only a hint.
     if hasattr(os, "posix_fadvise"):
         with contextlib.suppress(OSError):
             os.posix_fadvise(fd, at, size, os.POSIX_FADV_WILLNEED)
@@ -111,7 +111,7 @@ def read_once(
 ) -> bytes:
     """Wait for bytes and read at most `size`; b"" at the end. Raises OSError with `name`.
 
-    is_always_ready: a regular file, which the system need not be asked about.
+    is_always_ready: the descriptor is a regular file, so there is no need to poll.
     """
     while True:
         try:
@@ -130,9 +130,9 @@ def read_once(
 
 
 def wait_for(fd: int, waiting: Waiting) -> bool:
-    """Wait until there are bytes to read, or the end; False if the system cannot tell.
+    """Wait until there are bytes to read or the input ends; False if the system cannot tell.
 
-    An exception raised inside `waiting()` loses no bytes, because none are read here.
+    No bytes are read here, so an exception raised inside `waiting()` loses none.
     """
     try:
         with waiting():
@@ -148,7 +148,7 @@ def wait_for(fd: int, waiting: Waiting) -> bool:
 
 
 def is_ready(fd: int) -> bool:
-    """Whether `read_once` would return at once; False also if the system cannot tell."""
+    """Whether `read_once` would return without waiting; False if the system cannot tell."""
     try:
         return bool(select.select([fd], [], [], 0)[0])
     except (OSError, ValueError):  # not a socket, on Windows
@@ -156,9 +156,9 @@ def is_ready(fd: int) -> bool:
 
 
 def skip_known(blocks: Iterator[bytes], size: int, crc: int, changed: Exception) -> Iterator[bytes]:
-    """Yield the blocks without their first `size` bytes, which were read before.
+    """Yield the blocks without their first `size` bytes, which an earlier run has read.
 
-    Raises `changed` unless these bytes are there and have the CRC-32 `crc`.
+    Raises `changed` if there are fewer bytes, or if their CRC-32 is not `crc`.
     """
     found, rest = 0, b""
     while size and (block := next(blocks, b"")):
@@ -173,7 +173,7 @@ def skip_known(blocks: Iterator[bytes], size: int, crc: int, changed: Exception)
 
 
 def up_to(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """The first `size` bytes."""
+    """Yield the first `size` bytes."""
     for block in blocks:
         if len(block) >= size:
             yield block[:size]
@@ -183,9 +183,9 @@ def up_to(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
 
 
 def check_file(path: str) -> int | None:
-    """The size in bytes of a regular file or an object, or None for a pipe or device.
+    """The size in bytes of a regular file or an object; None for a pipe or a device.
 
-    Raises OSError if it cannot be read, or `path` is a folder.
+    Raises OSError if it cannot be read or is a folder.
     """
     if is_url(path):
         return describe(path).size

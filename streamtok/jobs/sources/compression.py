@@ -1,8 +1,8 @@
 """Detects gzip, zstd, xz and bzip2 by their first bytes and decompresses them in bounded memory.
 
 Consecutive members are one stream, as for `zcat`. Damaged or truncated data raises ArchiveError
-with the offset in the compressed file; a truncated file is never taken for a complete one. zstd
-data may begin with a skippable frame, which pzstd writes.
+with the offset in the compressed file; truncation is always detected. zstd data may begin with a
+skippable frame, as pzstd writes it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _SKIPPABLE = [bytes([first]) for first in range(0x50, 0x60)]
 START_SIZE = 10  # bytes that `detect` needs
 _OUT = 1 << 16  # bytes of output at a time
 _DAMAGE = (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError)
-_MEMORY = 1 << 27  # bytes for decompression: twice what xz -9 needs, and the limit of zstd -d
-_TOO_MUCH = ("Memory usage limit", "too much memory")  # from the errors of xz and zstd
-_ZSTD_IN = 1 << 8  # bytes of input at a time: 4 of them can become 128 KiB of output
+_MEMORY = 1 << 27  # bytes for decompression: twice the need of xz -9, and the limit of zstd -d
+_TOO_MUCH = ("Memory usage limit", "too much memory")  # in the error messages of xz and zstd
+_ZSTD_IN = 1 << 8  # bytes of input at a time: 4 bytes can become 128 KiB of output
 
 
 def detect(start: bytes) -> str | None:
@@ -43,17 +43,17 @@ def may_be_compressed(start: bytes) -> bool:
 
 
 def unpacked_name(name: str) -> str:
-    """The name of a file without the suffix of its compression, in lower case."""
+    """The name of a file in lower case, without the suffix of a compression."""
     lower = name.lower()
     suffixes = (suffix for kind in KINDS.values() for suffix in kind.suffixes)
     return next((lower[: -len(one)] for one in suffixes if lower.endswith(one)), lower)
 
 
 def unpack(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """Yield the decompressed `blocks`, or the blocks themselves if they are not compressed.
+    """Yield the decompressed `blocks`, or the blocks unchanged if they are not compressed.
 
     name: the input, for errors. Raises ArchiveError, MissingLibraryError without a library for
-    zstd, and whatever `blocks` raises.
+    zstd, and the exceptions of `blocks`.
     """
     start = b""
     while not start or may_be_compressed(start):
@@ -132,10 +132,10 @@ def _may_be_skippable(data: bytes) -> bool:
 
 
 class _Member:
-    """A decompressor of bz2, lzma or, since Python 3.14, compression.zstd; others derive from it.
+    """Decompresses a member with bz2, lzma or (since Python 3.14) compression.zstd.
 
-    `feed` takes all of `data` and returns some output. While `needs_input` is false, feed it b""
-    to get more.
+    `feed` accepts all of `data` and returns some of the output. While `needs_input` is false, call
+    it with b"" to get more. Subclasses adapt other libraries.
     """
 
     def __init__(self, inner: Any):
@@ -158,7 +158,7 @@ class _Member:
 
 
 class _Gzip(_Member):
-    _is_full = False  # the last output was full, so zlib may hold more
+    _is_full = False  # the last output had the full size, so zlib may have more
 
     @property
     def needs_input(self) -> bool:
@@ -173,8 +173,8 @@ class _Gzip(_Member):
 class _Zstandard(_Member):
     """The decompressor of the `zstandard` package.
 
-    Its stream reader accepts a truncated frame as complete, so this uses decompressobj. That one
-    has no limit on its output, so it gets few bytes at a time.
+    The package's stream reader accepts a truncated frame as complete, so this uses decompressobj.
+    As decompressobj cannot limit its output, it is fed few bytes at a time.
     """
 
     _rest = b""
@@ -214,12 +214,15 @@ def _zstd() -> _Member:
 
 
 def _begins_a_block(start: bytes) -> bool:
-    """A text may begin with BZh. In bzip2 the block size follows, then pi or its root."""
+    """Whether the data is bzip2: text may begin with BZh, too.
+
+    In bzip2 a block size follows, then the digits of pi, or of its root if the file is empty.
+    """
     return start[4:10] in (b"1AY&SY", b"\x17rE8P\x90")
 
 
 class Kind(NamedTuple):
-    """A compression. magic: its first bytes. goes_on: whether START_SIZE bytes are of it, too."""
+    """A compression. magic: its first bytes. goes_on: a further test of START_SIZE bytes."""
 
     magic: bytes
     make: Callable[[], _Member]

@@ -1,6 +1,6 @@
-"""Conversations of JSON lines, rendered by the chat template of a model.
+"""Conversations in JSON lines, rendered by the chat template of a model.
 
-A line has messages in one of its fields, and perhaps tools beside it.
+A line has a list of messages in one of its fields, and optionally tools in the field "tools".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Conversations:
-    """The chat template of a model's folder. digest: of all that it renders by."""
+    """The chat template of a model's folder. digest: of everything that affects its output."""
 
     def __init__(self, folder: str, encoding: Encoding):
         """Raises VocabularyError if the folder has no template, and OSError."""
@@ -26,7 +26,7 @@ class Conversations:
         self.digest = hashlib.sha256(repr(read_chat_template(folder)).encode()).hexdigest()
 
     def read(self, messages: Any, row: Any) -> Conversation:
-        """Conversation: of the value of the field in a line that is parsed. Raises BadLine."""
+        """Make a conversation of the field's value and its parsed line. Raises BadLine."""
         if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
             raise BadLine("the field holds no list of messages")
         tools = row.get("tools") if isinstance(row, dict) else None
@@ -40,7 +40,7 @@ class Conversations:
 
 
 def _repaired(value: Any) -> Any:
-    """The same value of JSON, with U+FFFD for each half of a surrogate pair in it."""
+    """Replace lone surrogates in a JSON value by U+FFFD."""
     if isinstance(value, str):
         return value if value.isascii() else text_bytes(value, "replace").decode()
     if isinstance(value, list):

@@ -1,9 +1,9 @@
-"""Tells whether an input is still the same: by its size and its contents, not by its times.
+"""Tells whether an input is still the same, by its size and contents instead of its times.
 
-A file that was only touched, copied back or moved to another disk is the same input, so a job goes
-on with it. Samples of its contents are compared, not all of them: a change that keeps the size and
-misses every sample stays unnoticed. While a file is read, the system's times say whether anything
-was written to it; only if so are the samples compared.
+A file that was only touched, copied back or moved to another disk is the same input, so a job
+continues with it. Only samples of the contents are compared: a change that keeps the size and
+misses every sample is not noticed. While a file is being read, the samples are compared only if
+the file's times or inode have changed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..stores.objects import Stored, describe
 from ..stores.urls import is_url
 
 _SAMPLES = 8  # from the first byte to the last, evenly spaced
-_SAMPLE_SIZE = 1 << 13  # bytes; a file of up to 64 KiB is compared as a whole
-_DIGITS = 32  # of the digest, in hexadecimal
+_SAMPLE_SIZE = 1 << 13  # bytes; a file of up to 64 KiB is compared completely
+_DIGITS = 32  # hexadecimal digits of the digest
 
 
 def fingerprint(path: str) -> Stored:
-    """The fingerprint of a regular file or an object, as it is now. Raises OSError.
+    """The current fingerprint of a regular file or an object. Raises OSError.
 
     Costs eight short reads of a file.
     """
@@ -40,9 +40,9 @@ def fingerprint(path: str) -> Stored:
 
 
 class FileWatch:
-    """A regular file or an object as a command found it. size: in bytes.
+    """The state of a regular file or an object when a command begins. size: in bytes.
 
-    `check` raises if a file is another one now. Of an object, its reader asks at the end.
+    `check` raises if a file has changed. For an object, `read_blocks` checks this at the end.
     """
 
     def __init__(self, path: str, name: str):
@@ -59,15 +59,15 @@ class FileWatch:
             self.size = self._status.st_size
 
     def fingerprint(self) -> Stored:
-        """The fingerprint, read when this is first asked. Raises OSError."""
+        """The fingerprint, taken at the first call. Raises OSError."""
         if self._found is None:
             self._found = fingerprint(self._path)
         return self._found
 
     def check(self, read: int, stop: int | None = None) -> None:
-        """Raise OSError if the file has changed, after `read` bytes of it were read.
+        """Raise OSError if the file has changed, or is shorter than it should be.
 
-        stop: read up to there; None: to the end.
+        read: bytes read so far. stop: bytes that should have been read; None: all.
         """
         before = self._status
         if before is None:
@@ -81,7 +81,7 @@ class FileWatch:
             raise self._changed(f"it had {before.st_size:,} bytes, now {now.st_size:,}{more}")
         is_touched = _times(now) != _times(before)
         expected = before.st_size if stop is None else stop
-        # Files of the kernel say a size that they do not have, and occupy no blocks.
+        # Files of the kernel report a wrong size, and occupy no blocks.
         if read < expected and (is_touched or getattr(now, "st_blocks", True)):
             raise self._changed(f"it had {expected:,} bytes, of which {read:,} could be read")
         if is_touched and self._found is not None and fingerprint(self._path) != self._found:

@@ -1,14 +1,14 @@
 """Follows a growing file as `tail -F` does: by name, from its first byte, forever.
 
-When another file takes the name (rotation by rename), the old one is read to its end first, then
-the files rotated in between, then the new one. When the file is truncated (copytruncate), the rest
-of the old text is read from its copy first. All of this is one stream of bytes. The process sleeps
-between two looks.
+When another file takes the name (rotation by rename), the old file is read to its end first, then
+the files rotated in between, then the new file. When the file is truncated (copytruncate), the rest
+of the old text is read from its copy first. All of this is one stream of bytes. The process polls,
+and sleeps between polls.
 
 Rotated files are those named PATH.1, PATH-20240101 and the like, in the order of their modification
-times. The text that was read is found again by its contents, because names change and systems give
-inodes again. Every byte comes once, or CheckpointError names the gap: text that was in the log, or
-may have been, and that no file has any more, or only a compressed one.
+times. A file that was partly read is recognized by its contents, because names change and systems
+reuse inodes. Every byte is read exactly once, or CheckpointError reports a gap: text that was or
+may have been in the log, and is now in no file or only in a compressed one.
 """
 
 from __future__ import annotations
@@ -28,22 +28,21 @@ from ...errors import CheckpointError
 from ...files import naming, shown
 from .blocks import BLOCK_SIZE, Waiting, read_once
 
-_SAMPLE = 1 << 12  # bytes at the beginning and before an offset that tell a file from others
+_SAMPLE = 1 << 12  # bytes at the start and before an offset, by which a file is recognized
 _SECOND = 10**9  # ns
 _ANEW = "with another output, the command begins with the text that is there now"
-_LOOKS = 5  # in a row, before a file is taken for lost: names change while a folder is listed
+_LOOKS = 5  # attempts before a file is considered lost: names change while a folder is listed
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _DATE = 6  # digits of the shortest date; fewer digits are a number that grows with age
-# What rotation appends to a name. Other neighbours, such as app.log.lock, are not part of the log.
+# Suffixes of rotated files. Other neighbours, such as app.log.lock, are not part of the log.
 _ROTATED = re.compile(r"[.-](\d[\dTZ.:_-]*?|old|prev)(\.(?:gz|bgz|bz2|xz|zst|zstd|lz4|Z|zip))?")
 
 
 class Mark(NamedTuple):
-    """How far a file was read, and what tells it from others, whatever name it has then.
+    """A position in a file, with data that identifies the file under any name.
 
-    file: device and inode. head: a digest of its first `head_size` bytes. tail: one of up to
-    _SAMPLE bytes before `offset`. size, time: its size and modification time when it was looked at
-    last.
+    file: device and inode. head: digest of the first `head_size` bytes. tail: digest of up to
+    _SAMPLE bytes before `offset`. size, time: size and modification time when last checked.
     """
 
     file: tuple[int, int]
@@ -61,9 +60,9 @@ class Mark(NamedTuple):
 
 @dataclass
 class _Segment:
-    """A part of the stream from one file. start: its offset in the stream; offset: in the file.
+    """A part of the stream from one file. start: its offset in the stream. offset: in the file.
 
-    head: the first bytes of the file; file, size, time: as those of `Mark`.
+    head: the first bytes of the file. file, size, time: as in `Mark`.
     """
 
     start: int
@@ -74,18 +73,18 @@ class _Segment:
     time: int
 
     def reaches(self, at: int) -> bool:
-        """Whether the byte of the stream before `at` is in the file, so that it tells which it is.
+        """Whether the stream's byte before `at` is in this file, so that it can identify the file.
 
-        Before the first byte of a file, the position is at the end of the previous one.
+        The position before the first byte of a file belongs to the end of the previous file.
         """
         return self.start <= at and self.offset + at - self.start > 0
 
 
 class Follower:
-    """Reads a followed file. `position(n)` tells which file has byte n of the stream, and where.
+    """Reads a followed file. `position(n)` returns the file and the offset of the stream's byte n.
 
-    The position is JSON: "at" (offset in the stream) with "file" null before the first byte and
-    "time", after which files are read; or with the fields of `Mark`.
+    The position is JSON: "at" (offset in the stream) and the fields of `Mark`. Before the first
+    byte, "file" is null and "time" is a modification time: only newer files are read.
     """
 
     def __init__(
@@ -108,19 +107,19 @@ class Follower:
         self._read = 0  # bytes of the stream
         self._recent = bytearray()  # the last bytes of the stream
         self._segments: list[_Segment] = []
-        self._since = -1  # the first file is newer, by modification time
+        self._since = -1  # modification time; the first file is newer
         self._left: _Left | None = None  # the file that was read before the open one
-        self._saved: dict[str, Any] = {}  # the position that the stream began at
+        self._saved: dict[str, Any] = {}  # the position where the stream began
 
     def blocks(self, position: dict[str, Any] | None = None) -> Iterator[bytes]:
-        """Yield blocks forever, from a saved position if there is one; b"" before each wait.
+        """Yield blocks forever, from `position` or the first byte; b"" before each wait.
 
         Waits if the file does not exist. Raises OSError if it cannot be read, and CheckpointError
         for a gap.
         """
         try:
             with naming(self.path):
-                with self._waiting():  # a signal that came meanwhile
+                with self._waiting():  # handle a signal that has arrived meanwhile
                     pass
                 if position is None:
                     self._start()
@@ -138,14 +137,14 @@ class Follower:
             self._leave()
 
     def position(self, at: int) -> dict[str, Any]:
-        """The position of byte `at` of the stream, for JSON. Not before that of `release`."""
+        """The position of byte `at` of the stream, for JSON; `at` must not be released."""
         for one in reversed(self._segments):
             if one.reaches(at):
                 return {"at": at, **self._mark(one, at)._asdict()}
         return self._saved
 
     def release(self, at: int) -> None:
-        """No position before byte `at` of the stream will be asked for."""
+        """Free the data that only positions before byte `at` of the stream need."""
         while len(self._segments) > 1 and self._segments[1].reaches(at):
             del self._segments[0]
         del self._recent[: max(0, len(self._recent) - (self._read - at) - _SAMPLE)]
@@ -160,11 +159,11 @@ class Follower:
     # The beginning
 
     def _start(self) -> None:
-        """Begin with the named file; if it has no text yet, with the first that has some."""
+        """Begin with the named file; if it has no text yet, with the first file that has text."""
         self._since = max((one.time for one in _rotated(self.path)), default=-1)
         self._saved = {"at": 0, "file": None, "time": self._since}
         with contextlib.suppress(FileNotFoundError):
-            check_regular(self.path)  # to open a pipe would wait for its writer
+            check_regular(self.path)  # opening a pipe would wait for its writer
             fd = os.open(self.path, _READ)
             if head := os.pread(fd, _SAMPLE, 0):
                 self._begin(_Opened(fd, head, b""), 0)
@@ -186,7 +185,7 @@ class Follower:
     # The open file
 
     def _begin(self, opened: _Opened, offset: int) -> None:
-        """Continue with this file, at this offset."""
+        """Continue with this file at this offset."""
         self._close()
         self._fd, head, tail = opened
         self._offset = offset
@@ -202,7 +201,7 @@ class Follower:
             self._fd = -1
 
     def _next_block(self) -> bytes:
-        """The text of the open file at its offset; b"" if there is no more, or it was truncated."""
+        """Read the open file at its offset; b"" if there is no more text, or it was truncated."""
         if self._fd < 0:
             return b""
         block = read_once(self._fd, self.path, self._size, self._waiting)
@@ -225,10 +224,10 @@ class Follower:
         return self._mark(self._segments[-1], self._read)
 
     def _is_same(self) -> bool:
-        """Whether the open file still has what was read from it.
+        """Whether the open file still has the text that was read from it.
 
-        One that was truncated and written past our offset between two looks differs in nothing
-        else.
+        This is the only way to notice a file that was truncated and then written past our offset
+        between two polls.
         """
         head = self._segments[-1].head
         tail = self._recent[-min(self._offset, _SAMPLE) :] if self._offset else b""
@@ -241,7 +240,7 @@ class Follower:
     # The next file
 
     def _switch(self) -> bool:
-        """At the end of the open file: find what comes next. False if nothing is there yet."""
+        """Find the text after the end of the open file. False if there is none yet."""
         if self._fd >= 0:
             status = os.fstat(self._fd)
             if status.st_size < self._offset or not self._is_same():
@@ -252,7 +251,7 @@ class Follower:
             if status.st_size > self._offset:
                 return True
             self._check_left()
-            with contextlib.suppress(FileNotFoundError):  # nothing has the name
+            with contextlib.suppress(FileNotFoundError):  # no file has the name now
                 if _inode(os.stat(self.path)) == _inode(status):
                     return False
         return self._open_next()
@@ -268,7 +267,7 @@ class Follower:
                 if not any(
                     one.size and (one.path == self.path or one.time > read) for one in files
                 ):
-                    return False  # nothing has taken its place yet
+                    return False  # it has no successor yet
                 self._find(self._mark_now())
                 return True
             if not later:
@@ -284,7 +283,7 @@ class Follower:
                 return True
 
     def _open(self, one: _Rotated) -> bool:
-        """Begin to read a file, if it is still the one that comes next."""
+        """Begin to read a file. False if it is no longer the next one: the caller looks again."""
         try:
             fd = os.open(one.path, _READ)
         except FileNotFoundError:  # rotated again meanwhile
@@ -300,12 +299,12 @@ class Follower:
                     "the same command"
                 )
             if self._fd >= 0 and os.fstat(self._fd).st_size > self._offset:
-                return True  # there is a late line to read first
+                return True  # a late line of the old file must be read first
             stack.pop_all()
             if self._fd >= 0:
                 self._leave()
                 self._left = _Left(os.dup(self._fd), self._offset)
-            # A file that is truncated before it is read is known by its head.
+            # With its head, the file is recognized even if it is truncated before it is read.
             self._begin(_Opened(fd, os.pread(fd, _SAMPLE, 0), b""), 0)
         return True
 
@@ -315,7 +314,10 @@ class Follower:
             os.close(left.fd)
 
     def _check_left(self) -> None:
-        """Report what was written to the previous file too late. A removed file is not kept."""
+        """Raise CheckpointError if text was written to the previous file after we left it.
+
+        Closes that file if it has been removed.
+        """
         if self._left is None:
             return
         status = os.fstat(self._left.fd)
@@ -330,7 +332,7 @@ class Follower:
             )
 
     def _later(self, files: list[_Rotated]) -> list[_Rotated] | None:
-        """The files that are newer than the open one; None if the open one is not among them."""
+        """The files with text after the open one; None if the open file is not in `files`."""
         if self._fd < 0:
             later = [one for one in files if one.time > self._since or one.path == self.path]
         else:
@@ -347,7 +349,7 @@ class Follower:
         return [one for one in later if one.size]
 
     def _files(self) -> list[_Rotated]:
-        """The files of the log, oldest first: the rotated ones and the named one."""
+        """The files of the log: the rotated files, oldest first, and the named file."""
         files = _rotated(self.path)
         with contextlib.suppress(FileNotFoundError):
             status = check_regular(self.path)
@@ -359,10 +361,10 @@ class Follower:
         with self._waiting():
             time.sleep(self._interval)
 
-    # Files that are found by the text that was read
+    # Finding a file by the text that was read from it
 
     def _find(self, mark: Mark) -> None:
-        """Open the file that has what was read, or report a gap."""
+        """Open the file with this mark. Raises CheckpointError if there is none: a gap."""
         failed: list[str] = []
         for look in range(_LOOKS):
             if look:
@@ -387,7 +389,7 @@ class Follower:
         )
 
     def _open_marked(self, mark: Mark, failed: list[str]) -> _Opened | None:
-        """Open the file with this mark. failed: receives why files could not be compared."""
+        """Open the file with this mark, or return None. failed: gets errors of unreadable files."""
         found: list[tuple[os.stat_result, _Opened]] = []
         for one in self._files():
             if one.is_compressed:
@@ -400,7 +402,7 @@ class Follower:
                 pass
             except PermissionError as error:
                 failed.append(f"{shown(one.path)}: {error.strerror}")
-        # Others may begin with the same lines, if little was read, or be copies.
+        # Several files may match: copies, or files with the same first lines if little was read.
         same = [(status, one) for status, one in found if _inode(status) == mark.file]
         later = [(status, one) for status, one in found if status.st_mtime_ns >= mark.time]
         chosen = next((one for _, one in same or later or found[-1:]), None)
@@ -410,7 +412,7 @@ class Follower:
         return chosen
 
     def _open_at(self, path: str, mark: Mark) -> _Opened | None:
-        """Open a file at the offset of the mark. None if it does not have what was read."""
+        """Open a file at the offset of the mark. None if it does not match the mark."""
         with contextlib.ExitStack() as stack:
             fd = os.open(path, _READ)
             stack.callback(os.close, fd)
@@ -424,7 +426,7 @@ class Follower:
 
 
 class _Opened(NamedTuple):
-    """An open file; head, tail: its first bytes and those before its offset."""
+    """An open file. head: its first bytes. tail: the bytes before its offset."""
 
     fd: int
     head: bytes
@@ -432,7 +434,7 @@ class _Opened(NamedTuple):
 
 
 class _Left(NamedTuple):
-    """A file that was read up to `offset`."""
+    """An open file that was read up to `offset`."""
 
     fd: int
     offset: int
@@ -441,7 +443,7 @@ class _Left(NamedTuple):
 class _Rotated(NamedTuple):
     """A file of the log. Sorts by age, oldest first.
 
-    Of files with the same time, the one with the highest number or the earliest date is the oldest.
+    Among files with the same time, the highest number or the earliest date is the oldest.
     """
 
     time: int
@@ -453,7 +455,7 @@ class _Rotated(NamedTuple):
     is_compressed: bool  # by its name
 
     def is_copy_of(self, status: os.stat_result) -> bool:
-        """Whether it may be a compressed copy of a file: these keep its time, or its seconds."""
+        """Whether it may be a compressed copy of a file: copies keep the time or its seconds."""
         time = status.st_mtime_ns
         return self.is_compressed and self.time in (time, time // _SECOND * _SECOND)
 
@@ -461,10 +463,10 @@ class _Rotated(NamedTuple):
 def _rotated(path: str) -> list[_Rotated]:
     """The files that had the name `path` before, oldest first.
 
-    While a file is being compressed, it is there twice; only the complete one counts.
+    While a file is being compressed, it exists twice; only the uncompressed file is listed.
     """
     found: dict[tuple[str, str], _Rotated] = {}
-    # A log may be a link to one that is rotated elsewhere.
+    # The log may be a link to a file that is rotated in another folder.
     for log in dict.fromkeys([os.path.abspath(path), os.path.realpath(path)]):
         for one in _siblings(log):
             name = _ROTATED.fullmatch(one.name, len(os.path.basename(log)))
@@ -479,7 +481,7 @@ def _rotated(path: str) -> list[_Rotated]:
 
 
 def check_regular(path: str) -> os.stat_result:
-    """The status of the file. Raises OSError if there is none, or if it is not a regular file."""
+    """The status of a regular file. Raises OSError if it does not exist or is not regular."""
     status = os.stat(path)
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
@@ -493,7 +495,7 @@ def _inode(status: os.stat_result) -> tuple[int, int]:
 
 
 def _siblings(path: str) -> list[os.DirEntry[str]]:
-    """The files whose names begin with that; none if the folder can be searched but not listed."""
+    """The files named `path` with a suffix; none if the folder can be searched but not listed."""
     folder, name = os.path.split(path)
     with contextlib.suppress(PermissionError), os.scandir(folder) as entries:
         return [e for e in entries if e.name.startswith((f"{name}.", f"{name}-"))]

@@ -1,9 +1,9 @@
 """The kinds of input: files and objects, followed files and Parquet files.
 
-Each is a source of documents. It yields groups of parts (see `splitters`). Between two groups,
-`position` tells as JSON where the next group begins, so that another process can continue there.
-Positions count decompressed bytes: a compressed file is decompressed from its beginning again, and
-standard input must be sent again from its beginning. In both cases the CRC of the skipped bytes
+An input yields documents, as groups of parts (see `splitters`). Between two groups, `position`
+returns as JSON where the next group begins, so that another process can continue there. Positions
+count decompressed bytes. To continue, a compressed file is decompressed from its beginning, and
+standard input must be sent again from its beginning; in both cases the CRC of the skipped bytes
 must match.
 """
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 class Input(ABC):
     """One input of a run.
 
-    name: for errors; size: bytes on the disk, None if unknown; read: how many of them were read;
-    is_done: the last group was yielded; ends_unit: a unit ends after the last group. clean: cuts
-    that end units inside documents. conversations: for the splitter.
+    name: for errors. size: bytes on the disk, None if unknown. read: bytes read so far. is_done:
+    the last group was yielded. ends_unit: a unit ends after the latest group. clean: the clean cuts
+    that may end units inside documents. conversations: the chat template, for the splitter.
     """
 
     clean: CleanCuts | None = None
@@ -58,7 +58,7 @@ class Input(ABC):
     @property
     @abstractmethod
     def positions(self) -> Positions:
-        """Which records the documents of the last group are."""
+        """The records that the documents of the latest group came from."""
 
     @property
     def may_wait(self) -> bool:
@@ -66,30 +66,30 @@ class Input(ABC):
         return False
 
     def fingerprint(self) -> dict[str, Any]:
-        """What must be the same when a later process continues from a checkpoint, for JSON."""
+        """The properties that must be unchanged when a checkpoint is continued, for JSON."""
         return {"name": self.name}
 
     @abstractmethod
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
-        """Yield groups of parts from `position` on; is_open: it is inside a document."""
+        """Yield groups of parts from `position` on. is_open: the position is inside a document."""
 
     @abstractmethod
     def position(self) -> dict[str, Any]:
-        """Where the next group begins, for JSON."""
+        """The position where the next group begins, for JSON."""
 
     def stop(self) -> list[Part]:
-        """The remaining parts if nothing more is read."""
+        """Stop reading; return the remaining parts."""
         return []
 
 
 class ByteInput(Input):
-    """The common base of the inputs that are streams of bytes."""
+    """Base class of inputs that are streams of bytes."""
 
     def __init__(self, name: str, reading: Reading, on_bad: OnBad, size: int | None = None):
         super().__init__(name, size)
         self._reading = reading
         self._on_bad = on_bad
-        self._ends = True  # one document ends where the input does
+        self._ends = True  # a document that fills the input ends with it
         self._splitter: Splitter | None = None
         self._divider: Divider | None = None
 
@@ -112,22 +112,22 @@ class ByteInput(Input):
                     yield []
                     continue
                 yield from self._told(self._divider.split(block))
-            self._check_unchanged()  # before the rest is taken for the last line
+            self._check_unchanged()  # before the rest is used as the last line
             yield from self._told(self._held())
             last = splitter.finish()
             self.is_done = True
             yield last
         except (ArchiveError, DocumentError):
-            self._check_unchanged(False)  # a file that was cut off looks damaged
+            self._check_unchanged(False)  # a file truncated meanwhile looks damaged
             raise
         finally:
-            # Closed here, since an error of a generator that is not closed is lost.
+            # Errors in closing a generator would be lost if the garbage collector did it.
             blocks.close()  # type: ignore[attr-defined]
 
     def _check_unchanged(self, is_read: bool = True) -> None:
-        """Raise OSError if the input has changed since it was opened, as far as it can tell.
+        """Raise OSError if the input is known to have changed since it was opened.
 
-        is_read: all of it has been read.
+        is_read: all of it should have been read.
         """
 
     def stop(self) -> list[Part]:
@@ -138,14 +138,14 @@ class ByteInput(Input):
         return held + self._splitter.stop()
 
     def _told(self, divided: Iterator[tuple[list[Part], bool]]) -> Iterator[list[Part]]:
-        """The groups; `ends_unit` tells of each whether a unit ends after it."""
+        """Yield the groups, and set `ends_unit` for each."""
         for parts, ends_unit in divided:
             self.ends_unit = ends_unit
             yield parts
             self.ends_unit = False
 
     def _held(self) -> Iterator[tuple[list[Part], bool]]:
-        """What the divider holds, when nothing more comes."""
+        """The text that the divider still holds at the end of the input."""
         return iter(()) if self._divider is None else self._divider.rest()
 
     @property
@@ -177,11 +177,12 @@ class FileInput(ByteInput):
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
     ):
-        """path: a path, a URL, or "-". stop: end before this byte of a file that is not compressed.
+        """path: a path, a URL, or "-". stop: end before this byte; the file must not be compressed.
+
         Raises OSError if it cannot be read.
         """
         is_kept = path != "-" and (is_url(path) or check_file(path) is not None)
-        # A pipe or device has no fingerprint: the CRC is compared instead.
+        # A pipe or a device has no fingerprint: the CRC is compared instead.
         self._watch = FileWatch(path, name) if is_kept else None
         super().__init__(name, reading, on_bad, self._watch.size if self._watch else None)
         self._path = path
@@ -206,9 +207,9 @@ class FileInput(ByteInput):
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
         at = position["at"] if position else 0
         if self._watch is not None and self._watch.size > self._block_size:
-            self._watch.fingerprint()  # what is read by one call is of one moment
+            self._watch.fingerprint()  # a smaller file is read by one call: no change in between
         if self.size is None or is_compressed(self._path):
-            # Closed here: an error of closing would be lost where the generator is collected.
+            # As above, errors in closing would otherwise be lost.
             with contextlib.closing(self._counted(0)) as blocks:  # type: ignore[type-var]
                 texts = unpack(blocks, self.name)
                 if position:
@@ -220,7 +221,7 @@ class FileInput(ByteInput):
                 yield from texts
             return
         assert self._splitter is not None
-        self._splitter.has_crc = False  # `fingerprint` tells whether it is the same
+        self._splitter.has_crc = False  # `fingerprint` detects changes
         self.read += at
         yield from self._counted(at)
 
@@ -243,8 +244,8 @@ class FileInput(ByteInput):
 
 
 class FollowInput(ByteInput):
-    """A file that another process appends to. It never ends; a group without parts comes before
-    each wait.
+    """A file that another process appends to. It never ends, and yields an empty group before each
+    wait.
     """
 
     def __init__(self, name: str, reading: Reading, on_bad: OnBad, follower: Follower):
@@ -285,9 +286,8 @@ class ParquetInput(Input):
     ):
         """Open the file once, to raise OSError, DocumentError or MissingLibraryError early.
 
-        reading: names the column of the texts. on_bad: takes rows without one, if it says that
-        those are skipped. stop: end before this
-        row, with which a row group begins.
+        reading: names the column of texts. on_bad: called with rows without a text, if `reading`
+        skips them. stop: end before this row, which must be the first row of a row group.
         """
         assert reading.parquet is not None
         if not is_url(path):
@@ -325,7 +325,7 @@ class ParquetInput(Input):
             self._watch.check(0, 0)
             self.is_done = True
         except DocumentError:
-            self._watch.check(0, 0)  # as for ByteInput
+            self._watch.check(0, 0)  # as in ByteInput
             raise
         finally:
             self._texts.close()

@@ -1,6 +1,6 @@
 """Splits JSON lines into documents: a JSON value on each line, with the text in one of its fields.
 
-Lines are parsed whole, so their length is limited. Other documents are in `splitters`.
+Lines are parsed whole, so their length is limited. `splitters` has the other kinds of documents.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from .records import BadLine, BadRecord, OnBad
 from .splitters import BEGINNING, Part, Splitter, Start, together
 
 MAX_LINE = 1 << 26  # bytes
-_BLANKS = " \t\r"  # what JSON allows around a value, within a line
-_parse = json.JSONDecoder().raw_decode  # as json.loads, but it does not skip white space
+_BLANKS = " \t\r"  # white space that JSON allows around a value within a line
+_parse = json.JSONDecoder().raw_decode  # like json.loads, but does not skip white space
 
 
 class JsonLines(Splitter):
     """Each line is a JSON value; the text of its document is in one field.
 
-    field: a name, or a path of names and list indices with dots between them. A name with a dot of
-    its own is found in the outermost object only. Blank lines are ignored.
+    field: a name, or a path of names and list indices separated by dots. A name that itself
+    contains a dot is found only in the outermost object. Lines of white space are ignored.
     """
 
     unit = "line"
@@ -39,11 +39,11 @@ class JsonLines(Splitter):
         errors: str = "strict",
         start: Start = BEGINNING,
     ):
-        """name: the input, for errors. on_bad: skips broken lines; None: they are errors.
+        """name: the input, for errors. on_bad: called with bad lines; None: they are errors.
 
-        max_line: bytes; a longer line is an error. errors: for bytes that are not UTF-8, before the
-        line is parsed: "strict" makes the line a broken one, "replace" makes them U+FFFD,
-        "surrogateescape" keeps them. An escape that is half of a surrogate pair is U+FFFD.
+        max_line: bytes; a longer line is an error. errors: treatment of invalid UTF-8 before a line
+        is parsed: "strict" makes the line a bad one, "replace" inserts U+FFFD, "surrogateescape"
+        keeps the bytes. A JSON escape of a lone surrogate becomes U+FFFD.
         """
         super().__init__(start)
         self._begins_text = start.at == 0
@@ -52,14 +52,14 @@ class JsonLines(Splitter):
         self._path = field.split(".")
         self.name = name
         self._on_bad = on_bad
-        self._found = 0, 0  # a line of the block, as many have begun before it, and its offset
+        self._found = 0, 0  # number and offset of the line in the block that was located last
         self._max_line = max_line
         self._rest: list[bytes] = []
         self._size = 0
         self._data = b""  # the lines that are being split
 
     def split(self, block: bytes) -> list[Part]:
-        """The parts that the block completes. Raises DocumentError with the line number."""
+        """Return the parts that the block completes. Raises DocumentError with the line number."""
         self._begin_group()
         end = block.rfind(b"\n") + 1
         if not end:
@@ -76,7 +76,7 @@ class JsonLines(Splitter):
             lines = None
         if lines is not None:
             self._add_fast(texts, lines)
-        else:  # some of the lines may still be good
+        else:  # only some of the lines may be bad
             for line in data[:-1].split(b"\n"):
                 self._add(texts, line)
         self._data = b""
@@ -92,7 +92,7 @@ class JsonLines(Splitter):
         return block.find(b"\n") + 1 or None
 
     def _offset(self) -> int:
-        """Where the line begins that is being added; each line of a block is looked for once."""
+        """The offset of the current line. Each line of a block is searched for only once."""
         line, at = self._found
         while line < self.records:
             line, at = line + 1, self._data.index(b"\n", at) + 1
@@ -124,10 +124,10 @@ class JsonLines(Splitter):
         return together(texts)
 
     def stop(self) -> list[Part]:
-        return []  # an incomplete line is not JSON
+        return []  # an incomplete line is not valid JSON
 
     def _add_fast(self, texts: list[Any], lines: str) -> None:
-        """`_add` each line, with fewer calls for objects that have a text in the field."""
+        """`_add` each line, with fewer calls for objects with a text in the field."""
         field = self._field
         for line in lines.split("\n"):
             if line[:1] == "{":
@@ -174,7 +174,7 @@ class JsonLines(Splitter):
         except json.JSONDecodeError as error:
             what = f"{json_reason(error)} at character {error.pos}"
             raise BadLine("invalid JSON", what) from None
-        except ValueError as error:  # a number of too many digits
+        except ValueError as error:  # a number with too many digits
             raise BadLine("invalid JSON", str(error).partition(";")[0]) from None
         except RecursionError:
             raise BadLine("JSON that is nested too deeply") from None
@@ -188,7 +188,7 @@ class JsonLines(Splitter):
 
 
 def text_field(row: Any, field: str, path: list[str]) -> str:
-    """The text in `field` of a parsed record, or else at `path`. Raises ValueError if none is."""
+    """The text in `field` of a parsed record, or else at `path`. Raises BadLine if it has none."""
     value = _value(row, field, path)
     if not isinstance(value, str):
         raise BadLine(f"the field {field!r} holds {_kind(value)}, not a text")

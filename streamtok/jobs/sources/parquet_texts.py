@@ -16,14 +16,14 @@ from .records import BadRecord, OnBad, Positions
 from .unit_ends import next_multiple
 
 MAX_TEXT = 1 << 26  # bytes of one text, as of a line of JSON lines
-_FEW = 16  # rows in the first batch, before the size of a row is known: one may be a book
-_MANY = 1 << 12  # rows in later batches, at most
-_BATCH = 1 << 15  # bytes of text in a batch, about
+_FEW = 16  # rows in the first batch, because the size of a row is not known yet
+_MANY = 1 << 12  # maximum rows in later batches
+_BATCH = 1 << 15  # approximate bytes of text per batch
 _RELEASE = 1 << 20  # bytes of text after which unused memory is returned to the system
 
 
 class ParquetTexts:
-    """The texts of one column. `row` is the number of rows that have been emitted or skipped."""
+    """The texts of one column. `row` is the number of rows emitted or skipped so far."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class ParquetTexts:
         on_bad: OnBad | None = None,
         row: int = 0,
     ):
-        """Open the file, to begin at number `row`.
+        """Open the file, to begin at row number `row`.
 
-        on_bad: skips rows without a text; None: they are errors. Raises OSError,
+        on_bad: called with rows without a text; None: they are errors. Raises OSError,
         MissingLibraryError, and DocumentError if the file is not Parquet or has no such column of
         texts.
         """
@@ -48,7 +48,7 @@ class ParquetTexts:
         self._column = column
         self._on_bad = on_bad
         self.row = row
-        self.positions = Positions(self.where)  # of the texts that were emitted last
+        self.positions = Positions(self.where)  # of the texts that were yielded last
         with contextlib.ExitStack() as stack:
             try:
                 self._source = stack.enter_context(open_for_pyarrow(path))
@@ -61,7 +61,7 @@ class ParquetTexts:
             stack.pop_all()
 
     def texts(self, waiting: Waiting = contextlib.nullcontext) -> Iterator[list[str | bytes]]:
-        """Yield the texts of some rows at a time; `row` then includes these rows."""
+        """Yield the texts of a few rows at a time; `row` then includes these rows."""
         first = unreleased = 0
         for group in range(self._metadata.num_row_groups):
             size = self._metadata.row_group(group).num_rows
@@ -69,7 +69,7 @@ class ParquetTexts:
             if start >= size:
                 continue
             for batch in self._batches(group, start, waiting):
-                # There may be one with a similar path in the batch, too.
+                # A batch may also have a column with a similar path.
                 values = batch.column(batch.schema.names.index(self._column))
                 values = values.storage if hasattr(values, "storage") else values
                 unreleased += values.nbytes
@@ -90,9 +90,9 @@ class ParquetTexts:
 
     @cached_property
     def unit_ends(self) -> list[int]:
-        """The numbers of rows at which units end: those of row groups, by the size of the texts.
+        """The row numbers at which units end: at ends of row groups and at the end of the file.
 
-        As the metadata says it. The end of the file is one, too.
+        The size of the texts comes from the metadata.
         """
         found, size, before = [], 0, 0
         for group in range(self._metadata.num_row_groups):
@@ -103,7 +103,7 @@ class ParquetTexts:
         return found if found[-1:] == [self.rows] else [*found, self.rows]
 
     def group_starts(self) -> list[int]:
-        """Where each row group begins in the file, in bytes."""
+        """The byte offset of each row group in the file."""
         found = []
         for group in range(self._metadata.num_row_groups):
             about = self._metadata.row_group(group).column(0)
@@ -112,7 +112,7 @@ class ParquetTexts:
         return found
 
     def _batches(self, group: int, start: int, waiting: Waiting) -> Iterator[Any]:
-        """Yield batches of about _BATCH bytes: the rows of a row group from number `start` on.
+        """Yield the rows of a row group from number `start` on, in batches of about _BATCH bytes.
 
         Raises DocumentError if the file is damaged.
         """
@@ -134,8 +134,8 @@ class ParquetTexts:
             )
             return found
 
-        # The metadata gives the size of the rows before a dictionary, if there is one, is applied.
-        # So the first few rows are measured.
+        # Measure the first few rows: if the column has a dictionary, the size in the metadata is
+        # that of the data before the dictionary is applied.
         size = chunk.total_uncompressed_size // about.num_rows
         batch = next_of(read(min(max(_BATCH // max(size, 1), 1), _FEW)))
         if batch is None:
@@ -171,7 +171,7 @@ class ParquetTexts:
                 )
 
     def _skip(self, rows: list[int]) -> None:
-        """Skip the rows, which have no text, or raise DocumentError for the first of them."""
+        """Skip these rows without text, or raise DocumentError for the first of them."""
         for row in rows:
             if self._on_bad is None:
                 raise DocumentError(f"{self.where(row)}: no text; --skip-bad-lines skips it")
@@ -180,7 +180,7 @@ class ParquetTexts:
             self._on_bad(BadRecord(self._path, place, "no text"))
 
     def where(self, row: int) -> str:
-        """The file, the row group and the row in that, all from 0, for messages."""
+        """The file, the row group, and the row in the group (both from 0), for messages."""
         group, row = self._place(row)
         return f"{self._path} row group {group} row {row}"
 
@@ -190,7 +190,7 @@ class ParquetTexts:
 
     @cached_property
     def first_rows(self) -> list[int]:
-        """The number of the first row of each row group, and of all rows."""
+        """The number of the first row of each row group, and at the end the number of rows."""
         groups = range(self._metadata.num_row_groups)
         sizes = (self._metadata.row_group(group).num_rows for group in groups)
         return list(itertools.accumulate(sizes, initial=0))
@@ -202,7 +202,7 @@ class ParquetTexts:
 
 
 def _find_column(path: str, file: Any, column: str) -> int:
-    """The number of the leaf of a column. Raises DocumentError unless it holds texts."""
+    """The index of a column in the metadata. Raises DocumentError unless it holds texts."""
     names = file.schema_arrow.names
     kinds = dict(zip(names, file.schema_arrow.types, strict=True))
     if column not in kinds:
@@ -214,12 +214,12 @@ def _find_column(path: str, file: Any, column: str) -> int:
             f"{path}: the column {column!r} holds {kinds[column]}: each row must be one text"
         )
     leaves = (file.metadata.schema.column(i) for i in range(len(file.metadata.schema)))
-    # A field b of a column a has the path a.b, too.
+    # A column "a.b" and the field b of a column a have the same path.
     return next(i for i, one in enumerate(leaves) if one.path == one.name == column)
 
 
 def _is_text(kind: Any) -> bool:
-    kind = getattr(kind, "storage_type", kind)  # of an extension, such as JSON
+    kind = getattr(kind, "storage_type", kind)  # of an extension type, such as JSON
     kind = getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind
     return str(kind) in ("string", "large_string", "binary", "large_binary")
 
@@ -227,7 +227,7 @@ def _is_text(kind: Any) -> bool:
 def _as_list(values: Any) -> list[str | bytes | None]:
     try:
         found: list[str | bytes | None] = values.to_pylist()
-    except UnicodeDecodeError:  # give bytes: the encoder decides about their errors
+    except UnicodeDecodeError:  # return bytes: the encoder handles invalid UTF-8
         if hasattr(values, "dictionary_decode"):
             values = values.dictionary_decode()
         found = values.cast("large_binary").to_pylist()

@@ -1,4 +1,4 @@
-"""How inputs are read, and which splitter each gets, by the user's choice of documents."""
+"""The user's choice of how inputs are read, and the splitter that follows from it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _DOCUMENTS = "inputs and documents (default: each input is one document)"
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How the texts of files are read and divided into documents.
+    """How inputs are read and divided into documents.
 
-    Of lines, delimiter, jsonl (a field) and parquet (a column) at most one is given; without any,
-    each input is one document. max_pending: bytes of a JSON line, among others. errors: for bytes
-    that are not UTF-8.
+    At most one of lines, delimiter, jsonl (a field) and parquet (a column) is given; without any,
+    each input is one document. max_pending: limits the bytes of a JSON line, among others. errors:
+    treatment of invalid UTF-8.
     """
 
     lines: bool = said(
@@ -67,7 +67,7 @@ class Reading:
     max_pending: int = said("--max-pending SIZE", decides=UNREAD, default=MAX_LINE)
 
     def __post_init__(self) -> None:
-        """Check what needs no file. Raises ValueError."""
+        """Check the options that do not depend on files. Raises ValueError."""
         kinds = [self.lines or None, self.delimiter, self.jsonl, self.parquet]
         if sum(one is not None for one in kinds) > 1:
             raise ValueError("only one of lines, delimiter, jsonl and parquet can be given")
@@ -81,22 +81,22 @@ class Reading:
 
     @property
     def end(self) -> bytes | None:
-        """The bytes that end a document, or None if none do."""
+        """The bytes that end a document, or None."""
         if self.jsonl is not None or self.lines:
             return b"\n"
         return self.delimiter
 
     @property
     def is_split(self) -> bool:
-        """Whether an input may hold several documents."""
+        """Whether an input can hold several documents."""
         return self.end is not None or self.parquet is not None
 
     @property
     def can_cut(self) -> bool:
-        """Whether an input can be read in parts that end where documents do.
+        """Whether an input can be read in parts that end where documents end.
 
-        Not if a delimiter can overlap with itself: then where one is found depends on where the
-        search begins.
+        Not if the delimiter can overlap itself, because matches then depend on where the search
+        begins.
         """
         end = self.end or b""
         return self.is_split and not any(end[:i] == end[-i:] for i in range(1, len(end)))
@@ -109,9 +109,10 @@ class Reading:
         on_bad: OnBad,
         ends: bool,
     ) -> Splitter:
-        """The splitter of an input of bytes. on_bad: takes the bad lines that are skipped.
+        """Make the splitter for an input of bytes. name: the input, for errors.
 
-        name: the input, for errors. ends: that one document ends where the input does.
+        on_bad: called with the bad lines that are skipped. ends: a document that fills the input
+        ends with it.
         """
         made: Splitter
         if self.jsonl is not None:
@@ -133,7 +134,7 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class LiveReading(Reading):
-    """Reading that may go on as an input grows."""
+    """Reading that may continue as an input grows."""
 
     follow: bool = said(
         "--follow",

@@ -1,4 +1,4 @@
-"""The records of an input, lines or rows: how messages and the log of skipped ones name them."""
+"""Names the records of an input (lines or rows) in messages and in the log of skipped records."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeAlias
 class BadRecord(NamedTuple):
     """A record without a text.
 
-    file: the name of the input. place: the byte offset of its line in the text, or its row group
-    and its row in that (both from 0). kind: why it is bad, the same for all such records; detail:
-    more about this one, or "".
+    file: the name of the input. place: the byte offset of the line in the text, or the row group
+    and the row in the group (both from 0). kind: the reason, worded the same for all such records.
+    detail: more about this record, or "".
     """
 
     file: str
@@ -21,12 +21,12 @@ class BadRecord(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """kind and detail."""
+        """The kind and the detail."""
         return f"{self.kind}: {self.detail}" if self.detail else self.kind
 
 
 class BadLine(ValueError):
-    """Why a line has no text: see BadRecord. hint: what else helps than to skip it."""
+    """Why a line has no text: see BadRecord. hint: another remedy than skipping the line."""
 
     def __init__(self, kind: str, detail: str = "", hint: str = ""):
         super().__init__(kind)
@@ -40,10 +40,10 @@ OnBad: TypeAlias = Callable[[BadRecord], None]
 
 
 class Positions(NamedTuple):
-    """Which records of an input the documents of a group are: consecutive ones, except for holes.
+    """The records that the documents of a group came from: consecutive ones, except for holes.
 
-    where: the name of a record by its number. first: the number of the first document's. holes:
-    numbers of records that are not documents, in ascending order.
+    where: returns the name of a record by its number. first: number of the record of the first
+    document. holes: numbers of records that are not documents, in ascending order.
     """
 
     where: Callable[[int], str]

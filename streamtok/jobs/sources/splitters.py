@@ -1,9 +1,9 @@
 """Splits a stream of bytes into documents: the whole stream is one, or delimiters separate them.
 
-A splitter takes blocks and returns parts. A part is (text, whether the document ends there), or
-`Documents`: many whole documents in one buffer, so that small ones need no Python object each.
-Documents of any length pass through in parts, in bounded memory. `consumed` is the position up to
-which everything has been returned; a new splitter that is fed from there continues.
+A splitter takes blocks and returns parts. A part is a pair (text, whether the document ends there),
+or `Documents`: many whole documents in one buffer, so that small documents do not need a Python
+object each. Documents of any length pass through in parts, in bounded memory. Everything before the
+offset `consumed` has been returned, so a new splitter can continue from there.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .records import Positions
 if TYPE_CHECKING:
     from .conversations import Conversations
 
-_TOGETHER = 1 << 20  # characters, at most, of texts that are joined
+_TOGETHER = 1 << 20  # maximum characters of texts that are joined
 
 
 class Documents(NamedTuple):
     """Whole documents in one buffer, each followed by the delimiter.
 
-    number: how many there are, if delimiters are taken from left to right.
+    number: how many there are, with delimiters matched from left to right.
     """
 
     data: memoryview
@@ -32,7 +32,7 @@ class Documents(NamedTuple):
     number: int
 
     def texts(self) -> list[bytes]:
-        """Each document, without its delimiter."""
+        """The documents, without their delimiters."""
         return bytes(self.data).split(self.delimiter)[:-1]
 
 
@@ -40,7 +40,7 @@ Part: TypeAlias = tuple[str | bytes, bool] | Documents
 
 
 def together(texts: Sequence[str | bytes]) -> list[Part]:
-    """The parts for whole documents: one `Documents` if there are several and they are small."""
+    """Make parts of whole documents: one `Documents` if there are several and they are small."""
     if len(texts) > 1 and sum(map(len, texts)) <= _TOGETHER:
         try:
             joined = "\0".join([*texts, ""])  # type: ignore[list-item]
@@ -52,9 +52,9 @@ def together(texts: Sequence[str | bytes]) -> list[Part]:
 
 
 class Start(NamedTuple):
-    """Where a splitter begins: bytes of the text before, the records in them, their CRC-32.
+    """The position where a splitter begins: bytes, records and CRC-32 of the text before it.
 
-    records: None if they were not counted; is_open: inside a document.
+    records: None if they were not counted. is_open: the position is inside a document.
     """
 
     at: int = 0
@@ -69,10 +69,10 @@ BEGINNING = Start()
 class Splitter:
     """The interface and the counters of a splitter.
 
-    consumed: bytes returned as parts or skipped for good; crc: their CRC-32, if has_crc is set;
-    records: lines or documents that have ended, since byte `counted_from`. name: the input; unit:
-    what a record is called, "" if there is only one. conversations: what makes documents of JSON
-    lines that hold messages.
+    consumed: bytes returned as parts or skipped for good. crc: their CRC-32, if has_crc is set.
+    records: lines or documents that have ended since byte `counted_from`. name: the input. unit:
+    the word for a record in messages, "" if there is only one. conversations: the chat template, if
+    JSON lines hold messages.
     """
 
     has_crc = True
@@ -89,7 +89,7 @@ class Splitter:
         self._holes: list[int] = []
 
     def where(self, number: int) -> str:
-        """The input, and the record with this number, for messages."""
+        """The input and the record with this number, for messages."""
         if not self.unit:
             return self.name
         after = f" after byte {self.counted_from}" if self.counted_from else ""
@@ -97,7 +97,7 @@ class Splitter:
 
     @property
     def positions(self) -> Positions:
-        """Which records the documents are that were returned last."""
+        """The records that the documents returned last came from."""
         return Positions(self.where, self._first, self._holes)
 
     def _begin_group(self) -> None:
@@ -109,7 +109,7 @@ class Splitter:
             self.crc = zlib.crc32(data, self.crc)
 
     def split(self, block: bytes) -> list[Part]:
-        """The parts that the block completes."""
+        """Return the parts that the block completes."""
         raise NotImplementedError
 
     @property
@@ -118,11 +118,11 @@ class Splitter:
         return False
 
     def find_end(self, block: bytes) -> int | None:
-        """How many bytes of the next block reach to the end of the open document, or None."""
+        """The offset in the next block after the delimiter that ends the document, or None."""
         return None
 
     def finish(self) -> list[Part]:
-        """The parts that the end of the input completes."""
+        """Return the parts that the end of the input completes."""
         raise NotImplementedError
 
     def stop(self) -> list[Part]:
@@ -134,7 +134,7 @@ class Whole(Splitter):
     """The whole input is one document, or a part of one."""
 
     def __init__(self, start: Start = BEGINNING, *, ends: bool = True):
-        """ends: the document ends where the input does."""
+        """ends: the document ends with the input."""
         super().__init__(start)
         self._ends = ends
 
@@ -150,7 +150,7 @@ class Whole(Splitter):
 
 
 class Delimited(Splitter):
-    """Delimiters end documents and belong to none of them.
+    """Each delimiter ends a document and is not part of it.
 
     A delimiter at the very end does not begin another document. Between two consecutive delimiters
     there is an empty document.

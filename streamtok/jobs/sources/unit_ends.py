@@ -1,8 +1,8 @@
 """Where units of a text end: at the first cut at or after a multiple of UNIT bytes.
 
-A cut is the end of a document, or a clean cut inside one (`_core/scan/cuts.pxi`). Where units end
-follows from the text alone. So every reader finds the same ones: in a stream, as here, or in a
-file, beginning anywhere (`find_cut`).
+A cut is the end of a document, or a clean cut inside one (`_core/scan/cuts.pxi`). The ends of units
+depend on the text alone. Every reader therefore finds the same ends, whether it reads a stream
+(`Divider`) or searches a file from any offset (`FindCut`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 UNIT = 1 << 25  # bytes
 
 Read: TypeAlias = Callable[[int, int], bytes]
-"""The bytes start:stop of a text; fewer only where it ends."""
+"""Returns the bytes start:stop of a text; fewer only at its end."""
 
 FindCut: TypeAlias = Callable[[Read, int], "int | None"]
-"""The first cut at or after an offset of a text, or None if there is none."""
+"""Returns the first cut at or after an offset in a text, or None."""
 
-_WINDOW = 1 << 16  # bytes that are read at a time; the first window nearly always has a cut
-_CHARACTER = 4  # bytes of the longest
+_WINDOW = 1 << 16  # bytes to read at a time; the first window nearly always has a cut
+_CHARACTER = 4  # bytes of the longest UTF-8 character
 
 
 def next_multiple(at: int) -> int:
@@ -32,7 +32,7 @@ def next_multiple(at: int) -> int:
 
 
 def cuts_after(end: bytes) -> FindCut:
-    """Cuts after the bytes that end a document."""
+    """Make a function that finds cuts after `end`, the bytes that end a document."""
 
     def find(read: Read, place: int) -> int | None:
         at = max(place - len(end), 0)
@@ -49,19 +49,20 @@ def cuts_after(end: bytes) -> FindCut:
 
 
 class CleanCuts:
-    """The clean cuts of an encoding, which must have some."""
+    """Finds clean cuts. The encoding must have them."""
 
     def __init__(self, stream: StreamEncoder):
         self._cuts: Any = stream.encoding.definition.texts.cuts
         self._matcher: Any = stream.matcher
-        self.around = max(self._matcher.reach, _CHARACTER)  # bytes that decide about an offset
+        # Bytes on each side of an offset that determine whether it is a cut.
+        self.around = max(self._matcher.reach, _CHARACTER)
 
     def in_data(self, data: bytes, start: int, stop: int) -> int:
-        """The first one in start:stop; -1 if there is none."""
+        """The first clean cut in start:stop; -1 if there is none."""
         return int(self._cuts.find(data, self._matcher, start, stop))
 
     def find(self, read: Read, place: int) -> int | None:
-        """A FindCut."""
+        """As `FindCut`."""
         at, around = place, self.around
         while True:
             first = max(at - around, 0)
@@ -76,19 +77,19 @@ class CleanCuts:
 
 
 class Divider:
-    """Splits the blocks of one text, so that units end where parts do."""
+    """Splits the blocks of one text into parts, so that units end at ends of parts."""
 
     def __init__(self, splitter: Splitter, clean: CleanCuts | None):
-        """splitter: at the beginning of a unit. clean: cuts inside documents, if it finds none."""
+        """splitter: at the beginning of a unit. clean: for texts that are cut inside documents."""
         self._splitter = splitter
         self._clean = clean
-        self._at = splitter.consumed  # bytes of the text that the splitter has had
+        self._at = splitter.consumed  # offset in the text of the next byte for the splitter
         self._target = next_multiple(self._at)
-        # Of a text with clean cuts: what the splitter has not had yet, and what it had last.
+        # With clean cuts: bytes not passed to the splitter yet, and the last bytes before them.
         self._held = self._before = b""
 
     def split(self, block: bytes) -> Iterator[tuple[list[Part], bool]]:
-        """The parts that the block completes, and whether a unit ends after them."""
+        """Yield the parts that the block completes, and whether a unit ends after them."""
         if self._clean is None:
             return self._split_documents(block)
         return self._split_inside(block, self._clean, self._clean.around)
@@ -115,7 +116,7 @@ class Divider:
     def _split_inside(
         self, block: bytes, clean: CleanCuts, around: int
     ) -> Iterator[tuple[list[Part], bool]]:
-        """`around`: bytes that are held at the end, because what follows decides about cuts."""
+        """around: bytes to hold back at the end, because the next block affects cuts in them."""
         if not self._held and self._at + len(block) <= self._target - around:
             self._before = (self._before + block if len(block) < around else block)[-around:]
             yield self._give(block), False
@@ -128,7 +129,7 @@ class Divider:
             yield self._give_held(len(self._held) - around, around), False
 
     def rest(self) -> Iterator[tuple[list[Part], bool]]:
-        """The rest of the text, which has ended."""
+        """Yield the bytes held back, at the end of the text."""
         if self._clean is None or not self._held:
             return
         around = self._clean.around
@@ -138,7 +139,7 @@ class Divider:
         yield self._give_held(len(self._held), around), False
 
     def _find(self, clean: CleanCuts, stop: int) -> int:
-        """The first cut at or after the target, before byte `stop` of the bytes held; or -1."""
+        """The first cut in the held bytes, at or after the target and before `stop`; or -1."""
         start = max(self._target - self._at, 0)
         if start >= stop:
             return -1

@@ -1,7 +1,7 @@
 """An object that is written block by block, and appears in its store when it is complete.
 
-It is made in a temporary folder of this machine. So the store is asked when all bytes are known to
-be right, and nothing has to be taken back.
+It is written to a temporary folder of this machine first. Nothing is uploaded before all bytes are
+final, so nothing has to be undone in the store.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .urls import check_writable
 
 
 class NewObject(PartFile):
-    """A file of this machine that `publish` uploads. Errors name it: its disk may be full."""
+    """A temporary file that `publish` uploads. Errors name this file, as its disk may be full."""
 
     def __init__(
         self,
@@ -27,8 +27,9 @@ class NewObject(PartFile):
         writer: WriterThread | None = None,
         is_scratch: bool = False,
     ):
-        """is_new: as for `upload`; the others as for PartFile. Raises OSError where objects do not
-        appear whole.
+        """is_new: as for `upload`; the others as for PartFile.
+
+        Raises OSError for a store that shows incomplete objects.
         """
         check_writable(url)
         self._is_new = is_new

@@ -1,4 +1,4 @@
-"""Reads an object: as a file that can be searched, or in blocks from one byte to another."""
+"""Reads an object as a seekable file, or a range of its bytes in blocks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 from .objects import Stored, describe, naming_object, open_object
 
-_BLOCK, _AHEAD = 1 << 20, 1 << 23  # bytes to read at a time, and to ask the store for
+_BLOCK, _AHEAD = 1 << 20, 1 << 23  # bytes to read at a time, and to request from the store
 
 
 class ObjectReader(io.RawIOBase):
-    """An object as a file for reading, whose errors are OSErrors that name it."""
+    """An object as a file for reading. All its errors are OSErrors with the URL."""
 
     def __init__(self, url: str, window: int, about: Stored | None = None):
-        """window: bytes to ask for at least. about: what `describe` says. Raises OSError."""
+        """window: bytes to request at least. about: result of `describe`. Raises OSError."""
         super().__init__()
         self.name = url
         self.size = (about or describe(url)).size
@@ -42,12 +42,12 @@ class ObjectReader(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer, unless the object ends before. Raises OSError."""
+        """Fill the buffer, or as much of it as the object has. Raises OSError."""
         target = memoryview(buffer).cast("B")
         if self._at >= self.size:
             return 0
         with naming_object(self.name):
-            self._file.seek(self._at)  # objects in memory have one position for all readers
+            self._file.seek(self._at)  # all readers of an object in memory share one position
             data = self._file.read(len(target))
         target[: len(data)] = data
         self._at += len(data)
@@ -69,8 +69,8 @@ def read_blocks(
 ) -> Iterator[bytes]:
     """Yield the bytes from `start` to `stop`, or to the end, in blocks.
 
-    about: what `describe` said before. Raises OSError, also if the object is another one at the
-    end, or ends too early. Waits inside `waiting()`.
+    about: an earlier result of `describe`. Raises OSError, also if the object has changed since
+    then or ends too early. Waits inside `waiting()`.
     """
     end = about.size if stop is None else min(stop, about.size)
     at = start

@@ -1,7 +1,8 @@
-"""Objects in stores: their sizes, ranges of their bytes, and writing them whole.
+"""Reads the sizes and bytes of objects in stores, and writes whole objects.
 
-An object appears when its last byte has arrived: by one request, or by an upload in parts that is
-completed at the end and discarded if anything fails. The store's own library repeats requests.
+An object appears when its last byte has arrived. It is written by one request, or by an upload in
+parts that is completed at the end and discarded if anything fails. The store's own library retries
+requests.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _ERRORS = (
 
 
 class Stored(NamedTuple):
-    """What tells whether an object or a file is still the same: its size, and a tag.
+    """The state of an object or a file: if it is equal later, the contents are the same.
 
-    tag: of an object its version, as far as the store has any; of a file a digest of samples.
+    tag: for an object, its version, or "" if the store has none; for a file, a digest of samples.
     """
 
     size: int
@@ -36,7 +37,7 @@ class Stored(NamedTuple):
 
 
 def _open_store(url: str) -> tuple[Any, str]:
-    """fsspec's file system for the URL, and the name in it. Raises OSError, MissingLibraryError."""
+    """fsspec's file system for a URL, and the name in it. Raises OSError, MissingLibraryError."""
     try:
         import fsspec
     except ImportError as error:
@@ -52,7 +53,7 @@ def _open_store(url: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def naming_object(url: str) -> Iterator[None]:
-    """Inside, an error of a store becomes an OSError with the URL."""
+    """Convert errors of a store inside this context to OSErrors with the URL."""
     try:
         yield
     except MemoryError:
@@ -66,7 +67,7 @@ def naming_object(url: str) -> Iterator[None]:
 
 
 def describe(url: str) -> Stored:
-    """The size and the version of an object. Raises OSError, also if the size is not known."""
+    """The size and the version of an object. Raises OSError, also if the size is unknown."""
     store, name = _open_store(url)
     with naming_object(url):
         found = store.info(name)
@@ -79,9 +80,9 @@ def describe(url: str) -> Stored:
 
 
 def open_object(url: str, ahead: int) -> Any:
-    """fsspec's file of an object, for reading. Raises OSError.
+    """Open an object for reading, as a file of fsspec. Raises OSError.
 
-    ahead: bytes to ask the store for at a time.
+    ahead: bytes to request from the store at a time.
     """
     store, name = _open_store(url)
     with naming_object(url):
@@ -92,17 +93,17 @@ def read_head(url: str, size: int) -> bytes:
     """The first bytes of an object, `size` at most. Raises OSError."""
     there = describe(url).size
     if there == 0:
-        return b""  # stores refuse to send a range of nothing
+        return b""  # stores reject requests for an empty range
     store, name = _open_store(url)
     with naming_object(url):
         return bytes(store.cat_file(name, start=0, end=min(size, there)))
 
 
 def read_whole(url: str) -> bytes:
-    """All bytes of a small object, which must have some. One request. Raises OSError."""
+    """All bytes of a small object, which must not be empty. One request. Raises OSError."""
     store, name = _open_store(url)
     with naming_object(url):
-        return bytes(store.cat_file(name, start=0))  # else s3fs asks for the size
+        return bytes(store.cat_file(name, start=0))  # without start, s3fs requests the size, too
 
 
 def write(url: str, data: bytes) -> None:
@@ -116,8 +117,8 @@ def write(url: str, data: bytes) -> None:
 def upload(path: str, url: str, *, is_new: bool = False) -> None:
     """Copy a file of this machine into the store. Raises OSError.
 
-    is_new: raise FileExistsError if the object is there. The store refuses in the same request, so
-    of two writers only one succeeds.
+    is_new: raise FileExistsError if the object exists. The store checks this in the same request,
+    so only one of two writers succeeds.
     """
     check_writable(url)
     store, name = _open_store(url)
@@ -126,7 +127,7 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
         with naming_object(url):
             store.put_file(path, name, mode=mode)
     except OSError as error:
-        # Each library has its own exception for the answer 412 of a store that refuses.
+        # Each library has its own exception for status 412, with which a store refuses.
         if is_new and error.errno != errno.EACCES:
             with contextlib.suppress(FileNotFoundError):
                 describe(url)
@@ -135,14 +136,14 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
 
 
 def remove(url: str) -> None:
-    """Remove an object; nothing happens if there is none. Raises OSError."""
+    """Remove an object, if it exists. Raises OSError."""
     store, name = _open_store(url)
     with contextlib.suppress(FileNotFoundError), naming_object(url):
         store.rm_file(name)
 
 
 def names_in(url: str) -> list[str]:
-    """The last parts of the names directly in a folder. Raises OSError."""
+    """The names directly in a folder, without its path; none if it is missing. Raises OSError."""
     store, name = _open_store(url)
     try:
         with naming_object(url):

@@ -1,4 +1,4 @@
-"""Places: paths of this machine and URLs, which the caller need not tell apart."""
+"""File operations on places: a place is a path of this machine or a URL."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _BLOCK = 1 << 18  # bytes
 
 
 def open_binary(place: str, window: int = 1 << 18) -> BinaryIO:
-    """Open for reading; positions can be set. Raises OSError.
+    """Open a seekable file for reading. Raises OSError.
 
-    window: bytes to ask a store for at least: few for a reader of the beginning only.
+    window: bytes to request from a store at least; small if only the beginning is read.
     """
     if is_url(place):
         return io.BufferedReader(ObjectReader(place, window))
@@ -29,12 +29,12 @@ def open_binary(place: str, window: int = 1 << 18) -> BinaryIO:
 
 
 def open_lines(place: str) -> TextIO:
-    """Open a text in UTF-8 for reading. Raises OSError."""
+    """Open UTF-8 text for reading. Raises OSError."""
     return io.TextIOWrapper(open_binary(place, 1 << 22), encoding="utf-8")
 
 
 def read_head(place: str, size: int) -> bytes:
-    """The first bytes, `size` at most. Raises OSError."""
+    """The first bytes, at most `size`. Raises OSError."""
     if is_url(place):
         return objects.read_head(place, size)
     with naming(place), open(open_regular(place), "rb") as file:
@@ -50,14 +50,14 @@ def read_whole(place: str) -> bytes:
 
 
 def size_of(place: str) -> int:
-    """The size in bytes. Raises OSError, for instance if there is nothing."""
+    """The size in bytes. Raises OSError, for instance if the file does not exist."""
     if is_url(place):
         return objects.describe(place).size
     return os.path.getsize(place)
 
 
 def exists(place: str) -> bool:
-    """Whether there is something. Raises OSError if a store cannot be asked."""
+    """Whether a file, object or folder exists. Raises OSError if a request to a store fails."""
     if not is_url(place):
         return os.path.exists(place)
     try:
@@ -70,7 +70,7 @@ def exists(place: str) -> bool:
 
 
 def make_folder(place: str) -> None:
-    """Make a folder, unless it is there. Stores need none."""
+    """Make a folder, unless it exists. Stores do not need folders."""
     if not is_url(place):
         os.makedirs(place, exist_ok=True)
 
@@ -81,7 +81,7 @@ def names_in(folder: str) -> list[str]:
 
 
 def write(place: str, data: bytes) -> None:
-    """Create or replace something small as a whole. Raises OSError."""
+    """Create or replace a small file or object in one step. Raises OSError."""
     if is_url(place):
         objects.write(place, data)
     else:
@@ -96,11 +96,11 @@ def open_new(
     goes_on: bool = False,
     **how: Any,
 ) -> PartFile:
-    """Open for writing what appears when it is complete: a file or an object.
+    """Open a new file or object for writing, which appears when it is complete.
 
-    is_new: leaving it raises FileExistsError if a store has the object by then. The others as for
-    PartFile; no other process can continue what goes into a store. Raises OSError; no existing file
-    is changed then.
+    is_new: publishing it raises FileExistsError if the store has the object by then; files of this
+    machine are replaced. The others are as for PartFile; another process cannot continue an object
+    in a store. Raises OSError; existing files are then unchanged.
     """
     if is_url(place):
         return NewObject(place, is_new=is_new, **how)
@@ -108,9 +108,10 @@ def open_new(
 
 
 def create(place: str, blocks: Iterable[bytes]) -> None:
-    """Write what is not there. Raises FileExistsError if a store has it already, OSError.
+    """Write a file or object that does not exist yet. Raises OSError.
 
-    A file of this machine is replaced: who writes it has looked before, and has only the same.
+    Raises FileExistsError if a store has the object. A file of this machine is replaced: the caller
+    has checked that it does not exist, and other writers write the same contents.
     """
     with open_new(place, is_new=True) as file:
         kept = bytearray()  # blocks may be lines

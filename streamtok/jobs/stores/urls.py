@@ -1,4 +1,4 @@
-"""URLs, as far as names go: nothing here asks a store."""
+"""Functions on the text of URLs, which do not access any store."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from ...files import is_folder
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
-# Stores in which an object appears when it is complete, and that can refuse to replace one in the
-# same request. In others, such as SFTP, a reader would see the beginning of one that is being
-# written.
+# Stores in which an object appears when it is complete, and which can refuse in the same request to
+# replace an object. In others, such as SFTP, a reader could see an incomplete object.
 _WRITABLE = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"})
 
 
@@ -22,14 +21,17 @@ def is_url(path: str) -> bool:
 
 
 def join(folder: str, *names: str) -> str:
-    """`os.path.join` for paths, and for URLs."""
+    """`os.path.join` for paths and URLs."""
     if is_url(folder):
         return "/".join([folder.rstrip("/"), *names])
     return os.path.join(folder, *names)
 
 
 def check_writable(url: str) -> None:
-    """Raise OSError unless objects in this kind of store appear only when they are complete."""
+    """Raise OSError unless objects in this kind of store appear when they are complete.
+
+    Also raises it for a URL that ends with a slash.
+    """
     scheme = url.partition("://")[0].lower()
     if scheme not in _WRITABLE:
         known = ", ".join(f"{one}://" for one in ("s3", "gs", "az", "memory"))
