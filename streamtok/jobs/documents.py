@@ -370,7 +370,7 @@ class DocumentEncoder:
 
 
 def explain(error: Exception, where: str) -> str:
-    """Return the message of an error, with the command's options that accept such a text.
+    """Return the message of an error, with the command's options that would accept the text.
 
     where: the document or input, named first unless the error names it.
     """

@@ -45,10 +45,10 @@ _ENDS = "ends of documents"
 _OUTPUT = "output"
 _SPEED = "speed; the ids are the same"
 _PARTS = (
-    "in parts\nOUTPUT is a folder then, with a file for each part, a plan and a manifest.\n"
+    "in parts\nOUTPUT is then a folder with a file for each part, a plan and a manifest.\n"
     "The same command continues a job that was stopped."
 )
-_RECOVERY = "going on after a crash"
+_RECOVERY = "recovery after a crash"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +78,8 @@ class EncodeJob(LiveReading):
     )
     add_special_tokens: bool = said(
         "--add-special-tokens",
-        "put around each document the special tokens that the vocabulary's file asks for, "
-        "such as <s>",
+        "put the special tokens that the vocabulary file asks for, such as <s>, around each "
+        "document",
         default=False,
         group=_ENDS,
     )
@@ -94,9 +94,9 @@ class EncodeJob(LiveReading):
     )
     chat: str | None = said(
         "--chat FOLDER",
-        "FIELD of --jsonl holds the messages of a conversation, which the chat template of this "
-        "model's folder renders; also writes which ids are the assistant's: beside the ids to "
-        "OUTPUT.mask.npy, as assistant_masks of JSON lines; -e is FOLDER by default",
+        "render the messages in FIELD of --jsonl with the chat template in this model's folder; "
+        "also write which ids are the assistant's, to OUTPUT.mask.npy or as assistant_masks in "
+        "JSON lines; -e is FOLDER by default",
         decides=IDS,
         group=_OUTPUT,
     )
@@ -124,7 +124,7 @@ class EncodeJob(LiveReading):
     )
     ray: str | None = said(
         "--ray ADDRESS",
-        "encode on a Ray cluster: its address, auto for the one that runs here, or local",
+        "encode on a Ray cluster: its address, auto for the cluster running here, or local",
         group=_PARTS,
     )
     task: tuple[int, int] | None = said(
@@ -167,7 +167,7 @@ class EncodeJob(LiveReading):
             if self.jsonl is None:
                 raise ValueError("--chat needs --jsonl FIELD, which holds lists of messages")
             if self.add_special_tokens:
-                raise ValueError("--add-special-tokens and --chat: the template writes them itself")
+                raise ValueError("--add-special-tokens and --chat: the template adds them itself")
             if self.errors == "surrogateescape":
                 raise ValueError("--chat needs text: give --errors strict or replace")
         if self.is_in_parts:
@@ -193,7 +193,7 @@ class EncodeJob(LiveReading):
         """Return the job with a format, a digest, and ids in place of names of special tokens.
 
         loaded: the encoding that `encoding` names. output: its suffix selects the format if no
-        option does. Raises LookupError for an unknown special token, ValueError for the format.
+        option does. Raises LookupError for an unknown special token, ValueError for a wrong format.
         """
         prepend, append = (special_id(one, loaded) for one in (self.prepend, self.append))
         if self.add_special_tokens:
@@ -231,7 +231,7 @@ class EncodeJob(LiveReading):
         return cls(**{name: from_json(known[name], row[name]) for name in names})
 
     def difference(self, saved: Mapping[str, Any]) -> tuple[str, str] | None:
-        """The first option in IDS that differs from the saved ones, in words: (then, now)."""
+        """The first IDS option that differs from the saved options, in words: (then, now)."""
         for one, option in said_fields(self, IDS):
             before, now = saved.get(one.name), to_json(getattr(self, one.name))
             if before != now:
@@ -271,8 +271,8 @@ class EncodeJob(LiveReading):
         if self.digest and digest != self.digest:
             what = "" if self.chat is None else f" or the chat template of {self.chat!r}"
             raise PlanError(
-                f"the encoding {self.encoding!r}{what} is another one here: its digest is "
-                f"{digest[:16]}…, in the plan {self.digest[:16]}…"
+                f"the encoding {self.encoding!r}{what} is different here: its digest is "
+                f"{digest[:16]}…, but {self.digest[:16]}… in the plan"
             )
         return found
 

@@ -56,7 +56,7 @@ def said(
     one_of: str | None = None,
     **more: Any,
 ) -> Any:
-    """Make a field for an option; see `Option`. Commands add an option without text themselves."""
+    """Make a field for an option; see `Option`. If `text` is empty, commands add it themselves."""
     option = Option(usage, text, parse, decides, group, one_of, more)
     return field(default=default, metadata={_KEY: option})
 

@@ -26,6 +26,6 @@ def load_pyarrow() -> Any:
 def open_for_pyarrow(path: str) -> Any:
     """Open a file or an object in a store, for pyarrow to read. Raises OSError."""
     pa = load_pyarrow()
-    if is_url(path):  # pyarrow's own stores would need settings besides fsspec's
+    if is_url(path):  # pyarrow's own stores would need settings of their own
         return pa.PythonFile(ObjectReader(path, _WINDOW), mode="r")
     return pa.OSFile(path)  # given the bare path, pyarrow would read some paths as URIs

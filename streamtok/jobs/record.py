@@ -131,7 +131,7 @@ class Record:
     def add(self, rows: Iterable[Row]) -> None:
         """Append rows, in order, and wait until they are on the disk. Raises OSError.
 
-        The output that they describe must be on the disk before.
+        The output that they describe must already be on the disk.
         """
         rows = list(rows)
         self.last = rows[-1]
@@ -147,7 +147,7 @@ class Record:
         data = b"".join(map(_line, rows))
         with named(self.path):
             if os.fstat(self._fd).st_size != self._size:
-                raise CheckpointError(f"{self.path} has grown: another process goes on with it")
+                raise CheckpointError(f"{self.path} has grown: another process also writes to it")
         write_all(self._fd, data, self.path)
         with named(self.path):
             os.fsync(self._fd)

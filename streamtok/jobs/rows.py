@@ -40,7 +40,7 @@ class Totals:
     def check_skipped(self, log: str | None = None) -> None:
         """Raise DocumentError if all records were skipped. log: the file that lists them."""
         if self.skipped and not self.documents:
-            names = f"; {log} names them" if log else ""
+            names = f"; {log} lists them" if log else ""
             raise DocumentError(
                 f"no document is left: {self.skipped:,} lines or rows were skipped "
                 f"({self.reasons}){names}"

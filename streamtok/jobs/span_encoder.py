@@ -32,7 +32,7 @@ class Span(NamedTuple):
     """Inputs first:last. position: where to begin in the first input, None for its beginning.
 
     stop: where to end if there is only one input, None for its end. stream: the encoder's state, if
-    the position is that of a mark.
+    the position is a mark.
     """
 
     first: int
@@ -69,7 +69,7 @@ Event: TypeAlias = "Ids | BadRecord | Progress | UnitEnd"
 
 
 def group_ends(sizes: Sequence[int | None]) -> list[bool]:
-    """Whether a unit ends with each input: small inputs share a unit.
+    """For each input, whether a unit ends with it: small inputs share a unit.
 
     sizes: bytes on the disk, None if unknown.
     """
@@ -166,7 +166,7 @@ class SpanEncoder:
             elif position and not self._job.is_split:
                 encoder.begin_inside(position["at"])
             ended = yield from self._run_input(one, number, position)
-            encoder.end_segment()  # only a part of a document is still open
+            encoder.end_segment()  # does nothing unless the span ends inside a document
             yield from self._drain()
             if span.stop is not None:
                 if ended != span.stop:

@@ -43,7 +43,7 @@ def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut | None:
 
 @contextlib.contextmanager
 def _open_cuts(path: str, size: int, find: FindCut) -> Iterator[Callable[[int], int]]:
-    """Open a file of `size` bytes; yield a function: the first cut at or after a byte, or `size`."""
+    """Open a file of `size` bytes; yield a function: the first cut from a byte on, or `size`."""
     with places.open_binary(path) as file:
 
         def read(start: int, stop: int) -> bytes:

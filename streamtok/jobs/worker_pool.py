@@ -38,7 +38,7 @@ _ATTEMPTS = 3
 
 
 class _Over(NamedTuple):
-    """The end of a span. error: of the text or the system, if the span could not be encoded."""
+    """The end of a span. error: why the span could not be encoded, or None."""
 
     error: DocumentError | OSError | None = None
 

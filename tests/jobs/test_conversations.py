@@ -177,8 +177,8 @@ def test_death_in_the_middle_of_a_system_call(model: Path, tmp_path: Path, out: 
 def test_lines_that_the_template_refuses(model: Path, tmp_path: Path) -> None:
     rows = make_rows(2)
     bad: list[tuple[dict[str, Any], str]] = [
-        ({"chat": {"messages": "Tea"}}, "the field holds no list of messages"),
-        ({"chat": {"messages": ["Tea"]}}, "the field holds no list of messages"),
+        ({"chat": {"messages": "Tea"}}, "the field does not hold a list of messages"),
+        ({"chat": {"messages": ["Tea"]}}, "the field does not hold a list of messages"),
         ({"chat": 1}, "no field 'chat.messages'"),
         (
             {"chat": {"messages": [{"role": "tool"}]}},
@@ -275,7 +275,7 @@ def misuse(*args: str) -> str:
         (["--format", "text"], "--chat cannot write text: expected --format with one of npy, u16"),
         (["--format", "megatron"], "--chat cannot write megatron: expected --format with one of"),
         (["--format", "u16"], "--chat writes masks to a second file: give one with -o, or use"),
-        (["--add-special-tokens"], "the template writes them itself"),
+        (["--add-special-tokens"], "the template adds them itself"),
         (["--errors", "surrogateescape"], "give --errors strict or replace"),
     ],
 )

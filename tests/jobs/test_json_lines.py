@@ -51,7 +51,7 @@ def test_a_line_is_too_long_however_it_comes(size):
         for end in (b"\n", b""):
             data = b"\n".join(lines) + end
             number = next(i for i, line in enumerate(lines, 1) if len(line) > most)
-            message = f"^rows line {number}: more than {most} bytes; a larger --max-pending takes"
+            message = f"^rows line {number}: more than {most} bytes; a larger --max-pending allows"
             with pytest.raises(DocumentError, match=message):
                 read(data, size, max_line=most, on_bad=skipped.append)
     assert skipped == []

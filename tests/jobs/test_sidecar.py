@@ -111,7 +111,7 @@ def test_a_damaged_sidecar(tmp_path, damage):
     Path(f"{out}.json").write_bytes(damage)
     error = fails("decode", str(out))
     assert error.startswith(f"{out}.json: the sidecar of {out} is damaged: ")
-    assert error.endswith("; remove it to decode without")
+    assert error.endswith("; remove it to decode without it")
     Path(f"{out}.json").unlink()
     assert run("decode", str(out), "-e", "gpt2").stdout == TEXT
 

@@ -28,7 +28,8 @@ def commit(plan: Plan) -> Totals:
     lists them all.
 
     The same plan always gives the same manifest, so any process may commit, any number of times.
-    Raises PlanError if parts are missing, which it lists, or if all records were skipped; OSError.
+    Raises PlanError if parts are missing (the message lists them) or all records were skipped, and
+    OSError.
     """
     found = list(read_parts(plan))
     missing = [number for number, one in enumerate(found) if one is None]
@@ -59,7 +60,7 @@ def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
         except FileExistsError:  # written by another process, or by our own first attempt
             pass
     if first_difference(path, lines()) is not None:
-        raise PlanError(f"{path} is there and says something else: remove it to commit again")
+        raise PlanError(f"{path} exists with other contents: remove it to commit again")
 
 
 def first_difference(path: str, expected: Iterator[str]) -> int | None:

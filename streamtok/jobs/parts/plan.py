@@ -41,7 +41,7 @@ _FORMAT = 1
 
 
 class InputFile(NamedTuple):
-    """An input as the plan saw it, which must not have changed when one of its parts runs.
+    """An input when the plan was made. It must be the same when one of its parts runs.
 
     tag: a version or a digest, as in `Stored`. is_cut: whether the input is divided into parts of
     `part_size` bytes; otherwise it is one part.
@@ -57,7 +57,7 @@ class InputFile(NamedTuple):
         try:
             now = input_now(self.path)
         except FileNotFoundError:
-            raise PlanError(f"{self.path} is gone since the plan was made") from None
+            raise PlanError(f"{self.path} was removed after the plan was made") from None
         if now[:3] != self[:3]:
             raise PlanError(f"{self.path} has changed since the plan was made: make a new plan")
 
@@ -194,7 +194,7 @@ class Plan:
             job = replace(EncodeJob.from_json(row["job"]), part_size=row["part_size"])
             inputs = tuple(InputFile(*one) for one in row["inputs"])
             made = cls(file.removesuffix(PLAN_FILE).rstrip("/") or os.curdir, job, inputs)
-            len(made), made.digest  # raise errors of wrong values
+            len(made), made.digest  # raises if a value is wrong
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise PlanError(f"{file} is not a plan, or damaged: {error}") from None
         return made
@@ -255,7 +255,7 @@ def plan_job(
 ) -> Plan:
     """As `plan`, for a resolved job."""
     if job.shard_tokens is not None:
-        raise ValueError("parts have one output each: shard_tokens cannot be used, part_size can")
+        raise ValueError("a plan cannot use shard_tokens: each part has one output; use part_size")
     loaded = job.open_encoding()
     job.open_encoder(loaded).release()  # raises for options that no stream accepts
     if isinstance(inputs, (str, os.PathLike)):

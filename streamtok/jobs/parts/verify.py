@@ -60,7 +60,7 @@ def _check_job(folder: str, report: Report) -> None:
     for number in range(len(plan)):
         path = plan.path(number)
         if not places.exists(path):
-            report.add(path, "it is missing: the same encode command goes on with it")
+            report.add(path, "it is missing: run the same encode command again to write it")
         elif (found := check_output(path, report)) is not None:
             if found.job != plan.part_digest(number):
                 report.add(path, f"it is not part {number} of this plan")
@@ -76,7 +76,7 @@ def _compare(path: str, expected: Iterator[str], report: Report) -> None:
     """Check a file of the whole job against lines computed from the parts."""
     try:
         if (number := first_difference(path, expected)) is not None:
-            report.add(path, f"line {number} is not what the parts say")
+            report.add(path, f"line {number} does not match the parts")
     except FileNotFoundError:
         what = "it is missing, so the job is not finished: the same encode command writes it"
         report.add(path, what)

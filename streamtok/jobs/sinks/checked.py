@@ -62,7 +62,7 @@ def check_output(path: str, report: Report) -> Sidecar | None:
         places.read_head(first, 1)  # raises if it cannot be read
         about = read_sidecar(first)
         if about is None:
-            what = f"it has no sidecar {sidecar_path(first)}: nothing tells what it should hold"
+            what = f"it has no sidecar {sidecar_path(first)}, so its contents cannot be checked"
             report.add(first, what)
             return None
         if about.format not in TABLE:
@@ -71,7 +71,7 @@ def check_output(path: str, report: Report) -> Sidecar | None:
         report.tokens += about.tokens
         report.documents += about.documents
     except IsADirectoryError:
-        report.add(path, "it is a folder, but not that of a job in parts: name the files in it")
+        report.add(path, "it is a folder, but not of a job in parts: give the files in it instead")
         return None
     except (SidecarError, OSError) as error:
         report.add(path, error)

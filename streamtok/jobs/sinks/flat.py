@@ -111,7 +111,7 @@ def _form_masked_rows(ids: IdArray, ends: EndArray, mask: bytes) -> Formed:
 
 
 def divide(found: Formed, end: int) -> tuple[Formed, Formed]:
-    """Split after the document end number `end`, which stays in the first half."""
+    """Split `found` after its document end number `end`; return both halves."""
     n_ends, at, place = end + 1, int(found.ends[end]), int(found.places[end])
     view = memoryview(found.data)
     rest = view[place:]

@@ -39,7 +39,7 @@ class Locks:
         self._held: list[tuple[int, str]] = []
         if fcntl is None:
             return
-        # Sorted, so that of two processes that want the same locks one gets all of them.
+        # Sorted: if two processes want the same locks, one of them gets all.
         wanted = {os.path.realpath(path): path for path in paths if not is_url(path)}
         try:
             for final in sorted(wanted):

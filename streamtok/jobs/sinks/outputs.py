@@ -16,7 +16,7 @@ from ..stores import places
 from ..stores.urls import check_writable, is_url
 
 _STDOUT = 1
-# Names of open descriptors. The files behind them are written to, never replaced.
+# Names of open descriptors. The files that they refer to are written to, never replaced.
 _DESCRIPTORS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 

@@ -20,7 +20,7 @@ from .flat import Formed, Sink, document_lengths
 
 METADATA = b"streamtok"  # the key in the schema's metadata
 ROW_TOKENS = 1 << 17  # ids per row; a longer document has several rows
-# Limits of a row group, which is in memory. Each group keeps 5 KB in memory until the end.
+# Limits of a row group, which is held in memory. Each group leaves 5 KB in memory until the end.
 _BLOCK_TOKENS = 1 << 18
 _BLOCK_ROWS = 1 << 15
 _PAGE = 1 << 16

@@ -1,10 +1,10 @@
 """The output files of one run: shards, published one by one.
 
 Ids are appended to hidden files. Where a unit of the input ends, `end_unit` returns the length of
-each file. Once a record on the disk has these lengths, `publish` gives complete shards their names.
-Another process can cut the files back to a row of the record (`go_on`) and continue; it needs
-nothing else. Anything written after the last unit depends on totals, so it is written again. At the
-end, shards left over from an earlier, longer run are removed.
+each file. Once a record on the disk has these lengths, `publish` gives complete shards their final
+names. Another process can cut the files back to a row of the record (`go_on`) and continue; it
+needs nothing else. Anything written after the last unit depends on totals, so it is written again.
+At the end, shards left over from an earlier, longer run are removed.
 
 Files for a store are written on this machine, and uploaded when they are published: some formats
 rewrite their headers or read their own files again, which stores do not support. Another process
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """The files of one family, or shards of about `shard_tokens` ids each.
+    """The files of one output, or its shards of about `shard_tokens` ids each.
 
     A shard ends with the first document that brings it to `shard_tokens` ids.
     """
@@ -97,7 +97,7 @@ class Files:
             raise
 
     def _settle_shards(self) -> None:
-        """Publish the complete shards that are not published, and remove those after the row."""
+        """Publish complete shards that are still hidden, and remove shards after the open one."""
         before = self._shard
         while before and any(map(is_left, self._family.names(self._path, before - 1))):
             before -= 1

@@ -20,7 +20,7 @@ from ..stores import places
 
 _SUFFIX = ".json"
 _BEGIN = b'{\n "encoding": '
-_MOST_BYTES = 1 << 16  # of a sidecar, unless it has many digests
+_MOST_BYTES = 1 << 16  # maximum size of a sidecar, unless it has many digests
 
 
 class Digests(NamedTuple):
@@ -102,7 +102,7 @@ def skip_log_path(output: str) -> str:
 
 
 def read_sidecar(path: str) -> Sidecar | None:
-    """Read the sidecar of the ids at `path`. None if there is no such file, or it is other JSON.
+    """Read the sidecar of the ids at `path`. None if it does not exist, or is some other JSON.
 
     Raises SidecarError if it is damaged, OSError if it cannot be read.
     """
@@ -119,7 +119,8 @@ def read_sidecar(path: str) -> Sidecar | None:
         row = json.loads(data)
     except (ValueError, RecursionError):
         raise SidecarError(
-            f"{name}: the sidecar of {path} is damaged: it is not JSON; remove it to decode without"
+            f"{name}: the sidecar of {path} is damaged: it is not JSON; remove it to decode "
+            "without it"
         ) from None
     if not isinstance(row, dict) or "vocabulary_sha256" not in row:
         return None
@@ -137,7 +138,7 @@ def read_sidecar(path: str) -> Sidecar | None:
     except (msgspec.ValidationError, TypeError, AttributeError) as error:
         what = str(error)
     raise SidecarError(
-        f"{name}: the sidecar of {path} is damaged: {what}; remove it to decode without"
+        f"{name}: the sidecar of {path} is damaged: {what}; remove it to decode without it"
     ) from None
 
 
@@ -147,7 +148,8 @@ def check_sidecar(sidecar: Sidecar, path: str) -> None:
     if size != sidecar.size:
         raise SidecarError(
             f"{path} has {size} bytes, but {sidecar_path(path)} describes a file of "
-            f"{sidecar.size} bytes: one of them was changed; remove the sidecar to decode without"
+            f"{sidecar.size} bytes: one of them was changed; remove the sidecar to decode "
+            "without it"
         )
 
 

@@ -2,7 +2,7 @@
 
 Consecutive members are one stream, as for `zcat`. Damaged or truncated data raises ArchiveError
 with the offset in the compressed file; truncation is always detected. zstd data may begin with a
-skippable frame, as pzstd writes it.
+skippable frame, as the output of pzstd does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SKIPPABLE = [bytes([first]) for first in range(0x50, 0x60)]
 START_SIZE = 10  # bytes that `detect` needs
 _OUT = 1 << 16  # bytes of output at a time
 _DAMAGE = (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError)
-_MEMORY = 1 << 27  # bytes for decompression: twice the need of xz -9, and the limit of zstd -d
+_MEMORY = 1 << 27  # bytes for decompression: twice what xz -9 needs, and the limit of zstd -d
 _TOO_MUCH = ("Memory usage limit", "too much memory")  # in the error messages of xz and zstd
 _ZSTD_IN = 1 << 8  # bytes of input at a time: 4 bytes can become 128 KiB of output
 
@@ -214,7 +214,7 @@ def _zstd() -> _Member:
 
 
 def _begins_a_block(start: bytes) -> bool:
-    """Whether the data is bzip2: text may begin with BZh, too.
+    """Whether data that begins with BZh is bzip2, not text.
 
     In bzip2 a block size follows, then the digits of pi, or of its root if the file is empty.
     """
@@ -222,7 +222,7 @@ def _begins_a_block(start: bytes) -> bool:
 
 
 class Kind(NamedTuple):
-    """A compression. magic: its first bytes. goes_on: a further test of START_SIZE bytes."""
+    """A compression. magic: its first bytes. goes_on: also tests the bytes up to START_SIZE."""
 
     magic: bytes
     make: Callable[[], _Member]

@@ -26,9 +26,9 @@ class Conversations:
         self.digest = hashlib.sha256(repr(read_chat_template(folder)).encode()).hexdigest()
 
     def read(self, messages: Any, row: Any) -> Conversation:
-        """Make a conversation of the field's value and its parsed line. Raises BadLine."""
+        """Make a conversation from the field's value and its parsed line. Raises BadLine."""
         if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
-            raise BadLine("the field holds no list of messages")
+            raise BadLine("the field does not hold a list of messages")
         tools = row.get("tools") if isinstance(row, dict) else None
         try:
             return self.template.conversation(_repaired(messages), {"tools": _repaired(tools)})

@@ -81,14 +81,14 @@ class FileWatch:
             raise self._changed(f"it had {before.st_size:,} bytes, now {now.st_size:,}{more}")
         is_touched = _times(now) != _times(before)
         expected = before.st_size if stop is None else stop
-        # Files of the kernel report a wrong size, and occupy no blocks.
+        # Files of the kernel, as in /proc, report a wrong size and occupy no blocks.
         if read < expected and (is_touched or getattr(now, "st_blocks", True)):
             raise self._changed(f"it had {expected:,} bytes, of which {read:,} could be read")
         if is_touched and self._found is not None and fingerprint(self._path) != self._found:
-            raise self._changed("its size is the same, but its contents are others")
+            raise self._changed("its size is the same, but its contents differ")
 
     def _changed(self, what: str) -> OSError:
-        return OSError(errno.EBUSY, f"it has changed while it was read: {what}", self._name)
+        return OSError(errno.EBUSY, f"it changed while it was being read: {what}", self._name)
 
 
 def _times(status: os.stat_result) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ from .blocks import BLOCK_SIZE, Waiting, read_once
 
 _SAMPLE = 1 << 12  # bytes at the start and before an offset, by which a file is recognized
 _SECOND = 10**9  # ns
-_ANEW = "with another output, the command begins with the text that is there now"
+_ANEW = "with another output, the command starts with the text that exists now"
 _LOOKS = 5  # attempts before a file is considered lost: names change while a folder is listed
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _DATE = 6  # digits of the shortest date; fewer digits are a number that grows with age
@@ -96,7 +96,7 @@ class Follower:
         waiting: Waiting = contextlib.nullcontext,
         missing: Callable[[str], None] = lambda path: None,
     ):
-        """missing: called once with the path if the file is not there yet."""
+        """missing: called once with the path if the file does not exist yet."""
         self.path = path
         self._missing = missing
         self._interval = interval
@@ -137,7 +137,7 @@ class Follower:
             self._leave()
 
     def position(self, at: int) -> dict[str, Any]:
-        """The position of byte `at` of the stream, for JSON; `at` must not be released."""
+        """The position of the stream's byte `at`, for JSON; it must not have been released."""
         for one in reversed(self._segments):
             if one.reaches(at):
                 return {"at": at, **self._mark(one, at)._asdict()}
@@ -385,7 +385,7 @@ class Follower:
         raise CheckpointError(
             f"{name}: text after byte {mark.offset:,} of the file that was read is lost ({known}): "
             f"neither {name} nor a rotated file beside it, such as NAME.1 or NAME-20260101, has "
-            f"what comes before it{reasons}; {_ANEW}"
+            f"the text before it{reasons}; {_ANEW}"
         )
 
     def _open_marked(self, mark: Mark, failed: list[str]) -> _Opened | None:
@@ -455,7 +455,7 @@ class _Rotated(NamedTuple):
     is_compressed: bool  # by its name
 
     def is_copy_of(self, status: os.stat_result) -> bool:
-        """Whether it may be a compressed copy of a file: copies keep the time or its seconds."""
+        """Whether it may be a compressed copy of a file: its time is equal, perhaps in seconds."""
         time = status.st_mtime_ns
         return self.is_compressed and self.time in (time, time // _SECOND * _SECOND)
 

@@ -89,7 +89,7 @@ class ByteInput(Input):
         super().__init__(name, size)
         self._reading = reading
         self._on_bad = on_bad
-        self._ends = True  # a document that fills the input ends with it
+        self._ends = True  # the end of the input ends an undivided document, too
         self._splitter: Splitter | None = None
         self._divider: Divider | None = None
 

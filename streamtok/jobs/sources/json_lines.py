@@ -52,7 +52,7 @@ class JsonLines(Splitter):
         self._path = field.split(".")
         self.name = name
         self._on_bad = on_bad
-        self._found = 0, 0  # number and offset of the line in the block that was located last
+        self._found = 0, 0  # number and offset of the line that was located last in the block
         self._max_line = max_line
         self._rest: list[bytes] = []
         self._size = 0
@@ -109,7 +109,7 @@ class JsonLines(Splitter):
         if size > self._max_line:
             raise DocumentError(
                 f"{self.where(line)}: more than {self._max_line} bytes; a larger --max-pending "
-                "takes it"
+                "allows it"
             )
 
     def finish(self) -> list[Part]:

@@ -15,7 +15,7 @@ from .blocks import Waiting
 from .records import BadRecord, OnBad, Positions
 from .unit_ends import next_multiple
 
-MAX_TEXT = 1 << 26  # bytes of one text, as of a line of JSON lines
+MAX_TEXT = 1 << 26  # bytes of one text; the limit for JSON lines is the same
 _FEW = 16  # rows in the first batch, because the size of a row is not known yet
 _MANY = 1 << 12  # maximum rows in later batches
 _BATCH = 1 << 15  # approximate bytes of text per batch
@@ -90,9 +90,8 @@ class ParquetTexts:
 
     @cached_property
     def unit_ends(self) -> list[int]:
-        """The row numbers at which units end: at ends of row groups and at the end of the file.
-
-        The size of the texts comes from the metadata.
+        """The row numbers at which units end: the first end of a row group after each multiple of
+        UNIT bytes of text, according to the metadata, and the end of the file.
         """
         found, size, before = [], 0, 0
         for group in range(self._metadata.num_row_groups):

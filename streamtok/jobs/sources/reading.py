@@ -1,4 +1,4 @@
-"""The user's choice of how inputs are read, and the splitter that follows from it."""
+"""The options that determine how inputs are read, and the splitter for them."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Reading:
     )
     skip_bad_lines: bool = said(
         "--skip-bad-lines",
-        "skip lines and rows without a text instead of an error; they are counted by reason, "
-        "and encode names them in OUTPUT.skipped.jsonl",
+        "skip lines and rows without a text instead of failing; they are counted by reason, "
+        "and encode lists them in OUTPUT.skipped.jsonl",
         decides=UNREAD,
         default=False,
         group=_DOCUMENTS,
@@ -111,8 +111,8 @@ class Reading:
     ) -> Splitter:
         """Make the splitter for an input of bytes. name: the input, for errors.
 
-        on_bad: called with the bad lines that are skipped. ends: a document that fills the input
-        ends with it.
+        on_bad: called with the bad lines that are skipped. ends: the end of the input ends an
+        undivided document, too.
         """
         made: Splitter
         if self.jsonl is not None:
@@ -139,7 +139,7 @@ class LiveReading(Reading):
     follow: bool = said(
         "--follow",
         "keep reading as FILE grows, is rotated or is truncated, until a signal; rotated files "
-        "beside it (FILE.1, FILE-20260101) are read where text is in no other file any more",
+        "beside it (FILE.1, FILE-20260101) are read for text that is no longer in FILE",
         default=False,
         group="live inputs",
     )

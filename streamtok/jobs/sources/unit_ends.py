@@ -80,7 +80,7 @@ class Divider:
     """Splits the blocks of one text into parts, so that units end at ends of parts."""
 
     def __init__(self, splitter: Splitter, clean: CleanCuts | None):
-        """splitter: at the beginning of a unit. clean: for texts that are cut inside documents."""
+        """splitter: at the beginning of a unit. clean: None unless documents may be cut."""
         self._splitter = splitter
         self._clean = clean
         self._at = splitter.consumed  # offset in the text of the next byte for the splitter

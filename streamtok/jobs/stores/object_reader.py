@@ -86,4 +86,4 @@ def read_blocks(
     if at < end:
         raise OSError(errno.EIO, f"the store sent {at} of {end} bytes", url)
     if describe(url) != about:
-        raise OSError(errno.EBUSY, "it has changed while it was read: run the command again", url)
+        raise OSError(errno.EBUSY, "it changed while it was being read: run the command again", url)

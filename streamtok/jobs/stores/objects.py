@@ -27,7 +27,7 @@ _ERRORS = (
 
 
 class Stored(NamedTuple):
-    """The state of an object or a file: if it is equal later, the contents are the same.
+    """The size and a tag of an object or a file, by which changes are detected.
 
     tag: for an object, its version, or "" if the store has none; for a file, a digest of samples.
     """
@@ -75,12 +75,12 @@ def describe(url: str) -> Stored:
             raise IsADirectoryError(url)
     tags = [str(found[key]) for key in _TAGS if found.get(key) is not None]
     if found.get("size") is None:
-        raise OSError(errno.ESPIPE, "the store does not tell the size: download it first", url)
+        raise OSError(errno.ESPIPE, "the store does not report its size: download it first", url)
     return Stored(int(found["size"]), tags[0] if tags else "")
 
 
 def open_object(url: str, ahead: int) -> Any:
-    """Open an object for reading, as a file of fsspec. Raises OSError.
+    """Open an object for reading, as a file object of fsspec. Raises OSError.
 
     ahead: bytes to request from the store at a time.
     """

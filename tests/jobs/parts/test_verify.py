@@ -135,7 +135,7 @@ def test_the_log_of_skipped_lines_is_checked(tmp_path):
     (log,) = (tmp_path / "job").glob("part-*.skipped.jsonl")
     log.write_bytes(log.read_bytes().replace(b"text", b"test"))
     merged = tmp_path / "job" / "skipped.jsonl"
-    assert faults(tmp_path / "job") == [f"{merged}: line 1 is not what the parts say"]
+    assert faults(tmp_path / "job") == [f"{merged}: line 1 does not match the parts"]
 
 
 def test_the_command(job, capsys):

@@ -97,7 +97,7 @@ def test_an_object_that_changes_while_it_is_read(memory):
     blocks = read_blocks(url, objects.describe(url), 0, None)
     next(blocks)
     objects.write(url, DATA[::-1])
-    with pytest.raises(OSError, match="it has changed while it was read"):
+    with pytest.raises(OSError, match="it changed while it was being read"):
         list(blocks)
 
 
