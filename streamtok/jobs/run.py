@@ -119,7 +119,7 @@ class Run:
                 elif isinstance(event, BadRecord):
                     self.totals.skip(event)
                     if self._files is not None:
-                        row = {"file": event.file, **event.place, "reason": event.reason}
+                        row = {"file": event.file, **event.position, "reason": event.reason}
                         self._files.log(json.dumps(row).encode() + b"\n")
                 elif self._files is not None:
                     is_mark = event.stream is not None

@@ -68,7 +68,7 @@ class InProcesses:
         """Yield the events of all text after a row, in order. Raises DocumentError, OSError."""
         spans = self._spans(after)
         begun: deque[_Answer] = deque()
-        again: deque[_Answer] = deque()  # without a worker: new, or the worker has died
+        unassigned: deque[_Answer] = deque()  # without a worker: new, or the worker has died
         is_over = False
         try:
             while True:
@@ -77,9 +77,9 @@ class InProcesses:
                     if is_over := span is None:
                         break
                     begun.append(_Answer(span))
-                    again.append(begun[-1])
-                while again and self._has_idle():
-                    self._idle.pop().give(again.popleft())
+                    unassigned.append(begun[-1])
+                while unassigned and self._has_idle():
+                    self._idle.pop().assign(unassigned.popleft())
                 if not begun:
                     return
                 first = begun[0]
@@ -88,7 +88,7 @@ class InProcesses:
                     first.close()
                     begun.popleft()
                     continue
-                again.extendleft(self._receive(first, begun))
+                unassigned.extendleft(self._receive(first, begun))
         finally:
             for answer in begun:
                 answer.close()
@@ -143,7 +143,7 @@ class _Answer:
         self.size = 0
         self._attempts = 0
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
-        self._ready = self._given = 0  # bytes of complete units; bytes of emitted events
+        self._ready = self._emitted = 0  # bytes of complete units; bytes of emitted events
 
     def add(self, message: bytes) -> None:
         """Append a worker's message."""
@@ -155,10 +155,10 @@ class _Answer:
 
     def events(self) -> Iterator[Event]:
         """Yield the events of complete units that were not emitted yet. Raises a worker's error."""
-        while self._given < self._ready:
-            self._file.seek(self._given)
+        while self._emitted < self._ready:
+            self._file.seek(self._emitted)
             said = pickle.load(self._file)
-            self._given = self._file.tell()
+            self._emitted = self._file.tell()
             if isinstance(said, _Over):
                 if said.error is not None:
                     raise said.error
@@ -169,10 +169,10 @@ class _Answer:
                     first=said.input, position=said.position, stream=said.stream
                 )
             yield said
-        if self._given == self.size:
+        if self._emitted == self.size:
             self._file.seek(0)
             self._file.truncate()
-            self._ready = self._given = self.size = 0
+            self._ready = self._emitted = self.size = 0
 
     def lose(self) -> None:
         """Drop the events not emitted: the worker has died. Raises DocumentError the third time."""
@@ -183,8 +183,8 @@ class _Answer:
                 "perhaps for lack of memory"
             )
         # Complete units that were not emitted are encoded again, too.
-        self._file.truncate(self._given)
-        self._ready = self.size = self._given
+        self._file.truncate(self._emitted)
+        self._ready = self.size = self._emitted
 
     def close(self) -> None:
         self._file.close()
@@ -216,7 +216,7 @@ class _Worker:
         ):  # the process is dead, which `receive` will notice
             self.connection.send(value)
 
-    def give(self, answer: _Answer) -> None:
+    def assign(self, answer: _Answer) -> None:
         self.answer = answer
         self._send(answer.span)
 
@@ -245,7 +245,7 @@ def run_worker(fd: str) -> None:
     """Run a worker: read `begin` and then spans from the socket, and write their events."""
     connection = Connection(int(fd))
 
-    def say(value: Event | _Over) -> None:
+    def send(value: Event | _Over) -> None:
         mark = _END_OF_UNIT if isinstance(value, UnitEnd) else _INSIDE
         mark = _LAST if isinstance(value, _Over) else mark
         connection.send_bytes(mark + pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
@@ -262,14 +262,14 @@ def run_worker(fd: str) -> None:
                     if isinstance(event, Ids):  # a view cannot be sent
                         found = event.found._replace(data=bytes(event.found.data))
                         event = event._replace(found=found)
-                    say(event)
-                say(_Over())
+                    send(event)
+                send(_Over())
             except (BrokenPipeError, ConnectionResetError):
                 return
             except MemoryError:
-                say(_Over(DocumentError("not enough memory")))
+                send(_Over(DocumentError("not enough memory")))
             except OSError as error:
-                say(_Over(OSError(error.errno, error.strerror, error.filename)))
+                send(_Over(OSError(error.errno, error.strerror, error.filename)))
             except Exception as error:
                 where = worker.place if worker else ""
-                say(_Over(DocumentError(explain(error, where))))
+                send(_Over(DocumentError(explain(error, where))))

@@ -70,7 +70,7 @@ def test_errors_apply_to_json_lines(size, bad):
         read(data, size)
     skipped = []
     found, _ = read(data, size, on_bad=skipped.append)
-    assert (found, [one.place for one in skipped]) == (["one", "two"], [{"offset": 13}])
+    assert (found, [one.position for one in skipped]) == (["one", "two"], [{"offset": 13}])
     found, _ = read(data, size, errors="replace", on_bad=skipped.append)
     assert found == ["one", f"a {bad.decode('utf-8', 'replace')} b", "two"]
     assert len(skipped) == 1

@@ -259,7 +259,7 @@ def test_a_bad_line_is_named_or_counted(line, message):
     bad = []
     splitter = JsonLines("text", "rows", on_bad=bad.append)
     assert as_text(documents_of(splitter, chunked(data, 5))) == ["one", "two"]
-    assert [one.place for one in bad] == [{"offset": 16}]
+    assert [one.position for one in bad] == [{"offset": 16}]
     assert re.search(message, bad[0].reason)
     assert splitter.records == 3
 
@@ -300,7 +300,7 @@ def test_json_lines_fast_and_slow(lines, field, size):
                 texts = as_text(documents_of(splitter, chunked(data, size)))
             except DocumentError as error:
                 texts = str(error)
-            skipped = [(one.place, one.reason) for one in bad]
+            skipped = [(one.position, one.reason) for one in bad]
             found.append((texts, splitter.records, skipped, splitter.consumed))
         assert found[0] == found[1]
 

@@ -63,7 +63,7 @@ def test_workers_that_are_killed(lines, tmp_path, monkeypatch):
 
     def killing(answer):
         nonlocal kills
-        if kills < 4 and answer._ready > answer._given:
+        if kills < 4 and answer._ready > answer._emitted:
             kills += 1
             for pid in children():
                 os.kill(pid, signal.SIGKILL)

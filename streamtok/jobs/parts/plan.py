@@ -84,7 +84,7 @@ class Plan:
     inputs: tuple[InputFile, ...]
 
     @cached_property
-    def _firsts(self) -> list[int]:
+    def _first_parts(self) -> list[int]:
         """The number of the first part of each input, and at the end the number of parts."""
         step = self.job.part_size
         counts = (max(-(-one.size // step), 1) if one.is_cut else 1 for one in self.inputs)
@@ -103,16 +103,16 @@ class Plan:
         return hashlib.sha256(f"{self.digest} {number}".encode()).hexdigest()
 
     def __len__(self) -> int:
-        return self._firsts[-1]
+        return self._first_parts[-1]
 
     def __getitem__(self, number: int) -> Part:
         if not 0 <= number < len(self):
             raise IndexError(f"the plan has the parts 0 … {len(self) - 1}, not {number}")
-        which = bisect_right(self._firsts, number) - 1
+        which = bisect_right(self._first_parts, number) - 1
         one, step = self.inputs[which], self.job.part_size
         if not one.is_cut:
             return Part(number, one, 0, one.size)
-        start = (number - self._firsts[which]) * step
+        start = (number - self._first_parts[which]) * step
         return Part(number, one, start, min(start + step, one.size))
 
     def __repr__(self) -> str:

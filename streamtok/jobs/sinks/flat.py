@@ -55,14 +55,14 @@ class Formed(NamedTuple):
     """Ids in the format of a file. data: the bytes of `n_ids` ids. mask: a byte per id, or None.
 
     ends: the indexes at which documents end, in ascending order: i for a document that ends before
-    ids[i], n_ids for a document that ends after the last id. places: the offsets of these ends in
+    ids[i], n_ids for a document that ends after the last id. offsets: where these ends are in
     `data`.
     """
 
     data: bytes | memoryview
     n_ids: int
     ends: EndArray
-    places: EndArray
+    offsets: EndArray
     mask: bytes | None = None
 
 
@@ -74,26 +74,26 @@ def form_raw(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = None
 
 def form_text(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = None) -> Formed:
     """Convert ids to decimal text, one id per line."""
-    data, places = format_rows(ids, ends)
-    return Formed(data, len(ids), ends, np.array(places, np.int64))
+    data, offsets = format_rows(ids, ends)
+    return Formed(data, len(ids), ends, np.array(offsets, np.int64))
 
 
 def form_rows(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = None) -> Formed:
     """Convert ids to JSON lines. The sink writes the beginning of the first line."""
     if mask is not None:
         return _form_masked_rows(ids, ends, mask)
-    text, places = format_rows(ids, ends)
+    text, offsets = format_rows(ids, ends)
     text = text.replace(b"\n", b",")
     parts: list[bytes] = []
     start = 0
     begin = b""
-    for place in places:
-        parts += (begin, text[start : place - 1] if place > start else b"", _ROW_END)
+    for offset in offsets:
+        parts += (begin, text[start : offset - 1] if offset > start else b"", _ROW_END)
         begin = JSONL_BEGIN
-        start = place
+        start = offset
     if start < len(text):
         parts += (begin, text[start:-1])
-    sizes = np.maximum(np.diff(places, prepend=0) - 1, 0) + len(JSONL_BEGIN) + len(_ROW_END)
+    sizes = np.maximum(np.diff(offsets, prepend=0) - 1, 0) + len(JSONL_BEGIN) + len(_ROW_END)
     found = np.cumsum(sizes) - len(JSONL_BEGIN)
     return Formed(b"".join(parts), len(ids), ends, found)
 
@@ -106,22 +106,22 @@ def _form_masked_rows(ids: IdArray, ends: EndArray, mask: bytes) -> Formed:
         marks = ",".join(map(str, mask[start:end])).encode()
         rows.append(b'%s],"assistant_masks":[%s]}\n' % (in_row, marks))
         start = end
-    places = np.cumsum([len(JSONL_BEGIN) + len(row) for row in rows]) - len(JSONL_BEGIN)
-    return Formed(JSONL_BEGIN.join(rows), len(ids), ends, places)
+    offsets = np.cumsum([len(JSONL_BEGIN) + len(row) for row in rows]) - len(JSONL_BEGIN)
+    return Formed(JSONL_BEGIN.join(rows), len(ids), ends, offsets)
 
 
 def divide(found: Formed, end: int) -> tuple[Formed, Formed]:
     """Split `found` after its document end number `end`; return both halves."""
-    n_ends, at, place = end + 1, int(found.ends[end]), int(found.places[end])
+    n_ends, at, offset = end + 1, int(found.ends[end]), int(found.offsets[end])
     view = memoryview(found.data)
-    rest = view[place:]
+    rest = view[offset:]
     if rest[: len(JSONL_BEGIN)] == JSONL_BEGIN:
         rest = rest[len(JSONL_BEGIN) :]  # as in the result of `form_rows`
     masks = (None, None) if found.mask is None else (found.mask[:at], found.mask[at:])
-    begin = bytes(view[:place]), at, found.ends[:n_ends], found.places[:n_ends]
+    begin = bytes(view[:offset]), at, found.ends[:n_ends], found.offsets[:n_ends]
     cut = len(view) - len(rest)
-    ends, places = found.ends[n_ends:] - at, found.places[n_ends:] - cut
-    rest_of = bytes(rest), found.n_ids - at, ends, places
+    ends, offsets = found.ends[n_ends:] - at, found.offsets[n_ends:] - cut
+    rest_of = bytes(rest), found.n_ids - at, ends, offsets
     return Formed(*begin, masks[0]), Formed(*rest_of, masks[1])
 
 
@@ -210,9 +210,9 @@ class JsonlSink(Sink):
 def npy_header(dtype: str, count: int) -> bytes:
     """The header of numpy's format 1.0 for an array of `count` numbers of this type."""
     shape = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({count},)}}"
-    room = NPY_HEADER - 10
+    size = NPY_HEADER - 10
     return (
-        b"\x93NUMPY\x01\x00" + room.to_bytes(2, "little") + shape.encode().ljust(room - 1) + b"\n"
+        b"\x93NUMPY\x01\x00" + size.to_bytes(2, "little") + shape.encode().ljust(size - 1) + b"\n"
     )
 
 
@@ -244,8 +244,8 @@ def format_rows(ids: IdArray, ends: Ends) -> tuple[bytes, list[int]]:
     if not len(ends):
         return data, []
     sizes_before = np.concatenate([[0], np.cumsum(np.count_nonzero(is_shown, axis=1))])
-    places: list[int] = sizes_before[np.asarray(ends, np.intp)].tolist()
-    return data, places
+    offsets: list[int] = sizes_before[np.asarray(ends, np.intp)].tolist()
+    return data, offsets
 
 
 def fitting_width(max_id: int) -> int:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     Ids = npt.NDArray[Any]
 
-_BLANKS = b" \t\r\n"
+_WHITE_SPACE = b" \t\r\n"
 _DIGITS = b"0123456789"
-_TO_BLANKS = bytes.maketrans(b",[]", b"   ")
+_TO_SPACES = bytes.maketrans(b",[]", b"   ")
 _LONGEST_NUMBER = 20  # digits, including leading zeros
 _LONGEST_HEADER = 10_000  # bytes, as in NumPy; our headers have 128
 _LONGEST_ROW = 1 << 28  # bytes of a JSON line, which is parsed in memory
@@ -46,9 +46,9 @@ def read_text_or_rows(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
     start = b""
     for block in blocks:
         start += block
-        if start.strip(_BLANKS):
+        if start.strip(_WHITE_SPACE):
             break
-    read = read_rows if start.lstrip(_BLANKS)[:1] == b"{" else _read_text
+    read = read_rows if start.lstrip(_WHITE_SPACE)[:1] == b"{" else _read_text
     yield from read(itertools.chain([start], blocks))
 
 
@@ -57,12 +57,12 @@ def _read_text(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
     offset = 0  # of `data` in the input
     for block in blocks:
         data = rest + block
-        if strange := data.translate(None, _DIGITS + _BLANKS + b",[]"):
+        if strange := data.translate(None, _DIGITS + _WHITE_SPACE + b",[]"):
             raise ValueError(
                 f"byte {offset + data.index(strange[:1])}: expected a decimal id, found "
                 f"{strange[:1]!r}; if the input is not text, give its --format"
             )
-        data = data.translate(_TO_BLANKS)
+        data = data.translate(_TO_SPACES)
         # The last number may continue in the next block.
         words = data.split()
         rest = words.pop() if words and not data[-1:].isspace() else b""

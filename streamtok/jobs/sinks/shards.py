@@ -63,7 +63,7 @@ class Files:
         self._shard = 0  # the number of the open shard, or of the next one
         self._documents = 0  # in earlier shards
         self._files: list[PartFile] = []  # of the open shard
-        self._said: list[int] = []  # for each file, the number of pieces that are in a row
+        self._n_recorded: list[int] = []  # for each file, the number of pieces that are in a row
         self._sink: Sink | None = None
         self._writer = WriterThread()
         self._complete: list[list[PartFile]] = []
@@ -136,14 +136,14 @@ class Files:
                 )
             )
         self._sink = self._family.format.make(self._files, self._family.about, self._documents)
-        self._said = [0] * len(names)
+        self._n_recorded = [0] * len(names)
         if row is None:
             self._sink.begin()
             return
         assert row.sizes is not None
         for i, (file, size) in enumerate(zip(self._files, row.sizes, strict=True)):
             file.cut_back(size, row.pieces[i])
-            self._said[i] = len(row.pieces[i])
+            self._n_recorded[i] = len(row.pieces[i])
         self._sink.tokens, self._sink.documents, self._sink.open = row.in_shard
         if not is_url(self._path):
             remove_left(sidecar_path(names[0]))
@@ -207,9 +207,9 @@ class Files:
         for file in self._files:
             file.wait()
         new = tuple(
-            tuple(file.pieces[said:]) for file, said in zip(self._files, self._said, strict=True)
+            tuple(file.pieces[n:]) for file, n in zip(self._files, self._n_recorded, strict=True)
         )
-        self._said = [len(file.pieces) for file in self._files]
+        self._n_recorded = [len(file.pieces) for file in self._files]
         return found | {"sizes": tuple(file.size for file in self._files), "pieces": new}
 
     @property

@@ -108,7 +108,7 @@ class Follower:
         self._recent = bytearray()  # the last bytes of the stream
         self._segments: list[_Segment] = []
         self._since = -1  # modification time; the first file is newer
-        self._left: _Left | None = None  # the file that was read before the open one
+        self._previous: _Previous | None = None  # the file that was read before the open one
         self._saved: dict[str, Any] = {}  # the position where the stream began
 
     def blocks(self, position: dict[str, Any] | None = None) -> Iterator[bytes]:
@@ -128,13 +128,13 @@ class Follower:
                 yield b""
                 while True:
                     if block := self._next_block():
-                        yield self._took(block)
+                        yield self._record(block)
                     elif not self._switch():
                         yield b""
                         self._sleep()
         finally:
             self._close()
-            self._leave()
+            self._close_previous()
 
     def position(self, at: int) -> dict[str, Any]:
         """The position of the stream's byte `at`, for JSON; it must not have been released."""
@@ -210,7 +210,7 @@ class Follower:
             return b""
         return block
 
-    def _took(self, block: bytes) -> bytes:
+    def _record(self, block: bytes) -> bytes:
         self._read += len(block)
         self._recent += block
         one = self._segments[-1]
@@ -250,7 +250,7 @@ class Follower:
             one.size, one.time = status.st_size, status.st_mtime_ns
             if status.st_size > self._offset:
                 return True
-            self._check_left()
+            self._check_previous()
             with contextlib.suppress(FileNotFoundError):  # no file has the name now
                 if _inode(os.stat(self.path)) == _inode(status):
                     return False
@@ -302,28 +302,28 @@ class Follower:
                 return True  # a late line of the old file must be read first
             stack.pop_all()
             if self._fd >= 0:
-                self._leave()
-                self._left = _Left(os.dup(self._fd), self._offset)
+                self._close_previous()
+                self._previous = _Previous(os.dup(self._fd), self._offset)
             # With its head, the file is recognized even if it is truncated before it is read.
             self._begin(_Opened(fd, os.pread(fd, _SAMPLE, 0), b""), 0)
         return True
 
-    def _leave(self) -> None:
-        left, self._left = self._left, None
-        if left is not None:
-            os.close(left.fd)
+    def _close_previous(self) -> None:
+        previous, self._previous = self._previous, None
+        if previous is not None:
+            os.close(previous.fd)
 
-    def _check_left(self) -> None:
+    def _check_previous(self) -> None:
         """Raise CheckpointError if text was written to the previous file after we left it.
 
         Closes that file if it has been removed.
         """
-        if self._left is None:
+        if self._previous is None:
             return
-        status = os.fstat(self._left.fd)
-        late = status.st_size - self._left.offset
+        status = os.fstat(self._previous.fd)
+        late = status.st_size - self._previous.offset
         if late > 0 or not status.st_nlink:
-            self._leave()
+            self._close_previous()
         if late > 0:
             raise CheckpointError(
                 f"{shown(self.path)}: {late:,} bytes were written to the file that had this name "
@@ -353,8 +353,8 @@ class Follower:
         files = _rotated(self.path)
         with contextlib.suppress(FileNotFoundError):
             status = check_regular(self.path)
-            place = _inode(status), self.path, status.st_size, False
-            files.append(_Rotated(status.st_mtime_ns, 0, "", *place))
+            fields = _inode(status), self.path, status.st_size, False
+            files.append(_Rotated(status.st_mtime_ns, 0, "", *fields))
         return files
 
     def _sleep(self) -> None:
@@ -433,7 +433,7 @@ class _Opened(NamedTuple):
     tail: bytes
 
 
-class _Left(NamedTuple):
+class _Previous(NamedTuple):
     """An open file that was read up to `offset`."""
 
     fd: int
@@ -474,9 +474,9 @@ def _rotated(path: str) -> list[_Rotated]:
                 if name and one.is_file():
                     status = one.stat()
                     number = -int(name[1]) if name[1].isdecimal() and len(name[1]) < _DATE else 0
-                    place = status.st_mtime_ns, number, name[1], _inode(status), one.path
+                    fields = status.st_mtime_ns, number, name[1], _inode(status), one.path
                     if not name[2] or (log, name[1]) not in found:
-                        found[log, name[1]] = _Rotated(*place, status.st_size, bool(name[2]))
+                        found[log, name[1]] = _Rotated(*fields, status.st_size, bool(name[2]))
     return sorted({one.inode: one for one in found.values()}.values())
 
 

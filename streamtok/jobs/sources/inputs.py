@@ -111,9 +111,9 @@ class ByteInput(Input):
                 if not block:
                     yield []
                     continue
-                yield from self._told(self._divider.split(block))
+                yield from self._marked(self._divider.split(block))
             self._check_unchanged()  # before the rest is used as the last line
-            yield from self._told(self._held())
+            yield from self._marked(self._held())
             last = splitter.finish()
             self.is_done = True
             yield last
@@ -137,7 +137,7 @@ class ByteInput(Input):
         held = [part for parts, _ in self._held() for part in parts]
         return held + self._splitter.stop()
 
-    def _told(self, divided: Iterator[tuple[list[Part], bool]]) -> Iterator[list[Part]]:
+    def _marked(self, divided: Iterator[tuple[list[Part], bool]]) -> Iterator[list[Part]]:
         """Yield the groups, and set `ends_unit` for each."""
         for parts, ends_unit in divided:
             self.ends_unit = ends_unit

@@ -16,7 +16,7 @@ from .records import BadLine, BadRecord, OnBad
 from .splitters import BEGINNING, Part, Splitter, Start, together
 
 MAX_LINE = 1 << 26  # bytes
-_BLANKS = " \t\r"  # white space that JSON allows around a value within a line
+_WHITE_SPACE = " \t\r"  # white space that JSON allows around a value within a line
 _parse = json.JSONDecoder().raw_decode  # like json.loads, but does not skip white space
 
 
@@ -136,7 +136,7 @@ class JsonLines(Splitter):
                     text = row[field] if field in row else text_field(row, field, self._path)
                 except (ValueError, RecursionError):
                     text = None
-                if type(text) is str and (end == len(line) or not line[end:].strip(_BLANKS)):
+                if type(text) is str and (end == len(line) or not line[end:].strip(_WHITE_SPACE)):
                     self.records += 1
                     texts.append(self._repaired(text) if "\\u" in line else text)
                     continue

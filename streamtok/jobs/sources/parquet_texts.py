@@ -106,8 +106,8 @@ class ParquetTexts:
         found = []
         for group in range(self._metadata.num_row_groups):
             about = self._metadata.row_group(group).column(0)
-            places = about.dictionary_page_offset, about.data_page_offset
-            found.append(min(place for place in places if place is not None))
+            offsets = about.dictionary_page_offset, about.data_page_offset
+            found.append(min(one for one in offsets if one is not None))
         return found
 
     def _batches(self, group: int, start: int, waiting: Waiting) -> Iterator[Any]:
@@ -175,8 +175,8 @@ class ParquetTexts:
             if self._on_bad is None:
                 raise DocumentError(f"{self.where(row)}: no text; --skip-bad-lines skips it")
             group, inside = self._place(row)
-            place = {"row_group": group, "row": inside}
-            self._on_bad(BadRecord(self._path, place, "no text"))
+            position = {"row_group": group, "row": inside}
+            self._on_bad(BadRecord(self._path, position, "no text"))
 
     def where(self, row: int) -> str:
         """The file, the row group, and the row in the group (both from 0), for messages."""

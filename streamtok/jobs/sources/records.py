@@ -9,13 +9,13 @@ from typing import NamedTuple, TypeAlias
 class BadRecord(NamedTuple):
     """A record without a text.
 
-    file: the name of the input. place: the byte offset of the line in the text, or the row group
+    file: the name of the input. position: the byte offset of the line in the text, or the row group
     and the row in the group (both from 0). kind: the reason, worded the same for all such records.
     detail: more about this record, or "".
     """
 
     file: str
-    place: Mapping[str, int]
+    position: Mapping[str, int]
     kind: str
     detail: str = ""
 

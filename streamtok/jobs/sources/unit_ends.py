@@ -34,8 +34,8 @@ def next_multiple(at: int) -> int:
 def cuts_after(end: bytes) -> FindCut:
     """Make a function that finds cuts after `end`, the bytes that end a document."""
 
-    def find(read: Read, place: int) -> int | None:
-        at = max(place - len(end), 0)
+    def find(read: Read, offset: int) -> int | None:
+        at = max(offset - len(end), 0)
         while True:
             data = read(at, at + _WINDOW + len(end) - 1)
             found = data.find(end)
@@ -61,9 +61,9 @@ class CleanCuts:
         """The first clean cut in start:stop; -1 if there is none."""
         return int(self._cuts.find(data, self._matcher, start, stop))
 
-    def find(self, read: Read, place: int) -> int | None:
+    def find(self, read: Read, offset: int) -> int | None:
         """As `FindCut`."""
-        at, around = place, self.around
+        at, around = offset, self.around
         while True:
             first = max(at - around, 0)
             data = read(first, at + _WINDOW + around)
@@ -97,16 +97,16 @@ class Divider:
     def _split_documents(self, block: bytes) -> Iterator[tuple[list[Part], bool]]:
         splitter = self._splitter
         while block:
-            room = self._target - self._at
-            if len(block) < room:
-                yield self._give(block), False
+            left = self._target - self._at
+            if len(block) < left:
+                yield self._feed(block), False
                 return
-            if room > 0:
-                taken, is_end = room, False
+            if left > 0:
+                taken, is_end = left, False
             else:
                 found = splitter.find_end(block)
                 taken, is_end = (len(block), False) if found is None else (found, True)
-            parts = self._give(block[:taken])
+            parts = self._feed(block[:taken])
             block = block[taken:]
             if is_end or splitter.is_between:
                 self._target = next_multiple(self._at)
@@ -119,14 +119,14 @@ class Divider:
         """around: bytes to hold back at the end, because the next block affects cuts in them."""
         if not self._held and self._at + len(block) <= self._target - around:
             self._before = (self._before + block if len(block) < around else block)[-around:]
-            yield self._give(block), False
+            yield self._feed(block), False
             return
         self._held += block
         while (cut := self._find(clean, len(self._held) - around)) >= 0:
-            yield self._give_held(cut, around), True
+            yield self._feed_held(cut, around), True
             self._target = next_multiple(self._at)
         if len(self._held) > around:
-            yield self._give_held(len(self._held) - around, around), False
+            yield self._feed_held(len(self._held) - around, around), False
 
     def rest(self) -> Iterator[tuple[list[Part], bool]]:
         """Yield the bytes held back, at the end of the text."""
@@ -134,9 +134,9 @@ class Divider:
             return
         around = self._clean.around
         while (cut := self._find(self._clean, len(self._held))) >= 0:
-            yield self._give_held(cut, around), True
+            yield self._feed_held(cut, around), True
             self._target = next_multiple(self._at)
-        yield self._give_held(len(self._held), around), False
+        yield self._feed_held(len(self._held), around), False
 
     def _find(self, clean: CleanCuts, stop: int) -> int:
         """The first cut in the held bytes, at or after the target and before `stop`; or -1."""
@@ -147,11 +147,11 @@ class Divider:
         found = clean.in_data(self._before + self._held, size + start, size + stop)
         return found - size if found >= 0 else -1
 
-    def _give_held(self, size: int, around: int) -> list[Part]:
+    def _feed_held(self, size: int, around: int) -> list[Part]:
         data, self._held = self._held[:size], self._held[size:]
         self._before = (self._before + data)[-around:]
-        return self._give(data)
+        return self._feed(data)
 
-    def _give(self, data: bytes) -> list[Part]:
+    def _feed(self, data: bytes) -> list[Part]:
         self._at += len(data)
         return self._splitter.split(data)
