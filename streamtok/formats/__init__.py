@@ -1,8 +1,8 @@
-"""Vocabulary files of other programs: `load` for all, and a `save_x` for some.
+"""Vocabulary files of other programs: `load` reads all of them, and a `save_x` writes some.
 
-`load` gives an `Encoding` with the ids of the format's own program, for whole texts and for
-streams. Unsupported features and damaged files raise a `VocabularyError` that names them and the
-place. `docs/formats.md` says what is supported.
+The `Encoding` that `load` returns has the ids of the format's own program, for whole texts and for
+streams. An unsupported feature or a damaged file raises a `VocabularyError` that names it and its
+position. `docs/formats.md` lists what is supported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["PATTERNS", "load", "save_gpt2", "save_huggingface", "save_packed", "
 class Written(NamedTuple):
     """A format that `streamtok convert` and `train` write.
 
-    files: its usual names; several are written into a folder. lost: what it has no room for.
+    files: its usual file names; two files go into a folder. lost: what it cannot store.
     """
 
     files: tuple[str, ...]
@@ -46,7 +46,7 @@ WRITTEN = {
     "huggingface": Written(("tokenizer.json",)),
     "streamtok": Written(("x.streamtok",)),
 }
-"""By name, for --to."""
+"""Formats by name, as `--to` takes them."""
 
 
 def __getattr__(name: str) -> Any:

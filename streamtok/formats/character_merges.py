@@ -1,14 +1,14 @@
 """Vocabularies that merge characters: SentencePiece's, and Hugging Face's without ByteLevel.
 
-The core merges bytes. So the bytes of each character merge first: every character that the
-vocabulary knows is a token, and so is each prefix of its bytes, before all real tokens in the order
-of merges. UTF-8 shows where a character begins, so these merges cross no boundary, and all of them
-happen before any others. They leave the characters, and from there on the merges are those of the
-file. The prefixes have no id: what is left of them, which is a character that the vocabulary does
-not know, becomes the ids of its bytes.
+The core merges bytes, so the bytes of each character merge first: every character of the
+vocabulary is a token, and so is each prefix of its bytes, and these precede all real tokens in the
+order of merges. UTF-8 shows where a character begins, so these merges never cross from one
+character to the next, and all of them happen before any others. The merges of the file then start
+from whole characters. The prefixes have no id: one that remains is part of an unknown character,
+which becomes the ids of its bytes.
 
-Where no token holds two neighbouring characters, no merge can cross, and text may be cut there. In
-most vocabularies that is before spaces. It gives short pre-tokens, which the cache knows.
+Where no token contains two neighbouring characters, no merge can cross, and text may be cut there.
+In most vocabularies that is before spaces. Such pre-tokens are short, so the cache can hold them.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _JOINED_SPACES = re.compile(r"[^ ](?= )")
 
 
 def character_prefixes(characters: Iterable[str]) -> list[bytes]:
-    """What merges before all tokens: the first 2, 3 and 4 bytes of the characters that have them.
+    """The first 2, 3 and 4 bytes of each non-ASCII character, which merge before all tokens.
 
-    The characters themselves are among them.
+    The characters themselves are included.
     """
     wide = [character.encode() for character in sorted(characters) if character > "\x7f"]
     found: dict[bytes, None] = {}
@@ -72,20 +72,20 @@ def from_character_merges(
     folds: bool = False,
     model: Pieces | None = None,
 ) -> Vocabulary:
-    """A vocabulary of tokens with their ids, and of the pairs of them that merge, in order.
+    """A vocabulary of tokens with their ids, and an ordered list of the pairs that merge.
 
-    rows: as `find_merges` has them, by the numbers of tokens in `ids`. The later place counts for a
-    pair that is listed twice. byte_ids: what becomes of the bytes of characters that are not
-    tokens; a byte whose own character is one needs none. None: no text has other characters.
+    rows: as `find_merges` returns them; tokens are numbered in the order of `ids`. For a pair that
+    is listed twice, the later row counts. byte_ids: ids by byte, for characters that are not
+    tokens; a byte whose own character is a token needs no id. None: no text has other characters.
     ignore_merges: whether a pre-token that is a token becomes its id without merging. decode_only:
-    more ids that can only be decoded. folds: a "▁" in `ids` is a space. model: makes symbols of
-    pre-tokens, which are merged. Raises VocabularyError for ids that are given twice.
+    more ids, which can only be decoded. folds: whether "▁" in `ids` means a space. model: turns
+    pre-tokens into symbols, which are then merged. Raises VocabularyError for an id given twice.
     """
     numbers = np.fromiter(ids.values(), np.int64, len(ids))
     n_characters = np.fromiter(map(len, ids), np.int64, len(ids))
     joined = "".join(ids)
     texts = (joined.replace(MARK, " ") if folds else joined).encode()
-    begins = np.flatnonzero(np.frombuffer(texts + b" ", np.int8) >= -64)  # of characters
+    begins = np.flatnonzero(np.frombuffer(texts + b" ", np.int8) >= -64)  # offsets of characters
     bounds = begins[offsets_of(n_characters)].astype(np.uint32)
     is_closed = byte_ids is None
     byte_ids = byte_ids or {}
@@ -99,11 +99,11 @@ def from_character_merges(
     prefixes = character_prefixes(character.decode() for character in characters)
     first = [*(bytes([byte]) for byte in range(256)), *prefixes]
     index = {token: i for i, token in enumerate(first)}
-    # Where each token is: among these, or else after them.
+    # The number of each token: characters are in `first`, longer tokens follow.
     is_longer = n_characters > 1
     place = np.uint32(len(first) - 1) + np.cumsum(is_longer, dtype=np.uint32)
     place[singles] = [index[character] for character in characters]
-    # In the order of priority: a prefix comes of its beginning and a byte, before all else.
+    # In order of priority: first, each prefix is made from a shorter one and a byte.
     prefix_rows = [(index[token[:-1]], token[-1], index[token]) for token in prefixes]
     pairs = np.concatenate([np.array(prefix_rows, np.uint32).reshape(-1, 3), place[rows]])
     n_tokens = len(first) + int(is_longer.sum())
@@ -133,14 +133,14 @@ def from_character_merges(
 
 
 def pattern_of_cuts(vocabulary: Vocabulary) -> str:
-    """A pattern that cuts text where no merge of `vocabulary`, one of characters, can cross.
+    """For a vocabulary that merges characters: a pattern that cuts where no merge can cross.
 
-    It cuts before spaces, unless the character before one is before a space in a token.
+    It cuts before a space, unless the character before it also precedes a space in some token.
     """
     before: set[str] = set()
     blob, offsets = vocabulary.tokens, vocabulary.offsets
     spaces = np.flatnonzero(np.frombuffer(blob, np.uint8) == ord(" "))
-    numbers = np.searchsorted(offsets, spaces, "right") - 1  # of their tokens
+    numbers = np.searchsorted(offsets, spaces, "right") - 1  # of the tokens that have them
     for i in sorted(set(numbers[spaces > offsets[numbers]].tolist())):
         token = blob[int(offsets[i]) : int(offsets[i + 1])]
         before.update(_JOINED_SPACES.findall(token.decode("utf-8", "replace")))

@@ -1,18 +1,18 @@
-"""Chat templates, in which what the template itself writes is control and all else is text.
+"""Chat templates, where text that the template itself writes is control, and all else is text.
 
-A chat template (Jinja, as in `tokenizer_config.json`) makes one text of messages. In that text, a
-token that the template wrote looks like one that a user wrote. So the template is run with its
-literals marked: an environment whose code generator makes each of them `Marked`, and a Prompt of
-what is rendered. All strings of messages, tools and documents are text, except for Prompts.
+A chat template (Jinja, as in `tokenizer_config.json`) renders messages into one text. In that text,
+a token written by the template looks like one written by a user. So the template is run with its
+literals marked: the environment's code generator makes each literal a `Marked`, and the result is a
+Prompt. All strings of messages, tools and documents are text, except for Prompts.
 
-It is run plainly, too. Where the two texts differ, as where `safe` escapes what it is joined with,
-that is an error.
+The template is also run without marks. If the two texts differ, for example because `safe` escapes
+the strings it is joined with, an error is raised.
 
-A third run tells which characters are the assistant's (`conversation`): there its contents, or what
-`{% generation %}` encloses, are marked, and literals are not.
+A third run (`conversation`) finds the characters of the assistant. Here its contents, or the text
+inside `{% generation %}`, are marked instead of the literals.
 
-Templates come from strangers: both environments are Jinja's sandbox for immutable data, without
-what transformers takes away from it.
+Templates are untrusted: all environments are Jinja's sandbox for immutable data, with the further
+restrictions of transformers.
 """
 
 from __future__ import annotations
@@ -52,26 +52,26 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatTemplate", "Conversation"]
 
-# These are control, because templates put them between the halves of a token: '<|' + role + '|>'.
+# Roles are control, because templates insert them into tokens: '<|' + role + '|>'.
 _ROLES = {"system", "developer", "user", "assistant", "model", "tool", "function", "observation"}
 _ROLES |= {"ipython", "environment"}
-_REASONING = ("reasoning_content", "thinking", "reasoning")  # names of one field
+_REASONING = ("reasoning_content", "thinking", "reasoning")  # names of the same field
 _NO_DATE = (
     "it asks for today's date, on which the ids must not depend: write a date into the template"
 )
 _TAG = "CONTINUE_FINAL_MESSAGE_TAG "  # transformers' own; a template may strip the space
-_SIMPLE = re.compile(r"(?:[^{}]|\{\w*\})*")  # a template for `format` that reads no attribute
+_SIMPLE = re.compile(r"(?:[^{}]|\{\w*\})*")  # for `str.format`, without access to attributes
 
 
 class Conversation(NamedTuple):
-    """A rendered conversation. assistant: where the assistant speaks, in characters."""
+    """A rendered conversation. assistant: the spans of the assistant's text, in characters."""
 
     prompt: Prompt
     assistant: tuple[tuple[int, int], ...]
 
 
 class ChatTemplate:
-    """A chat template and the encoding of its model. Immutable, but for a cache."""
+    """A chat template and its model's encoding. Immutable, except for a cache."""
 
     def __init__(
         self, source: str, encoding: Encoding, tokens: Mapping[str, Control] | None = None
@@ -104,10 +104,10 @@ class ChatTemplate:
 
     @staticmethod
     def from_folder(folder: str, encoding: Encoding) -> ChatTemplate:
-        """ChatTemplate: of a model's folder: `chat_template.jinja`, or the one that its
-        `tokenizer_config.json` has, with the tokens that this file names.
+        """ChatTemplate: the one of a model's folder, in `chat_template.jinja` or
+        `tokenizer_config.json`, with the tokens named in the folder's files as variables.
 
-        Raises VocabularyError if there is none or it is not Jinja, and OSError.
+        Raises OSError, and VocabularyError if there is no template or it is not valid Jinja.
         """
         source, tokens = read_chat_template(folder)
         try:
@@ -126,12 +126,12 @@ class ChatTemplate:
         continue_final_message: bool | str = False,
         expected: str | None = None,
     ) -> Prompt:
-        """Prompt: what the template writes as control, all strings that it was given as text.
+        """Prompt: the rendered text. Strings passed to the template are text, its own are control.
 
-        The arguments are those of transformers' `apply_chat_template`, and values of JSON in which
-        a Prompt may be in place of a string. variables: `tools`, `documents` and what else the
-        template knows. expected: the text that the Prompt must have; None: the one that is rendered
-        plainly. Raises ValueError if it has another, and jinja2.TemplateError.
+        The arguments are those of transformers' `apply_chat_template`: JSON values, in which a
+        Prompt may replace any string. variables: `tools`, `documents` and whatever else the
+        template uses. expected: the text that the Prompt must have; None: the text rendered without
+        marks. Raises ValueError if the Prompt has another text, and jinja2.TemplateError.
         """
         data = self._data(variables)
         if expected is None:
@@ -158,10 +158,10 @@ class ChatTemplate:
     def conversation(
         self, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]
     ) -> Conversation:
-        """Conversation: `prompt`, and what of it the assistant says: what `{% generation %}`
-        encloses if the template has such blocks, else the contents of its messages.
+        """Conversation: `prompt`, and the spans of the assistant's text: the `{% generation %}`
+        blocks if the template has any, otherwise the contents of the assistant's messages.
 
-        The template does not learn the date, because ids for training must be the same on any day.
+        The template cannot read the date, because ids for training must be the same on any day.
         Raises as `prompt`, and ValueError if the template changes contents beyond recognition.
         """
         variables = {"strftime_now": jinja2.Undefined(_NO_DATE), **variables}
@@ -179,15 +179,16 @@ class ChatTemplate:
             at += len(text)
         if not spans and not self._has_generation and any(map(_speaks, messages)):
             raise ValueError(
-                "the chat template renders no content of the assistant as it is: expected "
-                "{% generation %} … {% endgeneration %} around what the assistant says"
+                "the chat template renders no content of the assistant unchanged: expected "
+                "{% generation %} … {% endgeneration %} around the assistant's text"
             )
         return Conversation(prompt, tuple(spans))
 
     def encode_with_mask(self, conversation: Conversation) -> tuple[IdArray, npt.NDArray[np.uint8]]:
-        """(ids, mask): the ids of a conversation; 1 for those that have text of the assistant.
+        """(ids, mask): the ids of a conversation; the mask is 1 for ids of the assistant's text.
 
-        Where no `{% generation %}` decides, so has the control token that ends its message.
+        Without `{% generation %}`, the control token that ends a message of the assistant has 1,
+        too, and so does white space before this token.
         """
         encoding, control = self._encoding_for(conversation.prompt)
         ids, spans = encoding.encode_with_offsets(conversation.prompt)
@@ -207,16 +208,17 @@ class ChatTemplate:
         return ids, mask
 
     def encode(self, prompt: Prompt, errors: str = "strict") -> list[int]:
-        """list[int]: the ids of what the template made; errors: as for `Encoding.encode`."""
+        """list[int]: the ids of a rendered prompt; errors: as for `Encoding.encode`."""
         return self._encoding_for(prompt)[0].encode(prompt, errors=errors)
 
     def _encoding_for(self, prompt: Prompt) -> tuple[Encoding, frozenset[int]]:
-        """The encoding for what the template made, and the ids of its control tokens.
+        """The encoding to use for a rendered prompt, and the ids of its control tokens.
 
-        Control tokens are the special ones, and those added ones that the template writes. So a tag
-        of HTML that is an added token is one in a content as well, and `<think>` may not be.
+        Control tokens are the special tokens, and the added tokens that the template writes. So an
+        added token such as an HTML tag is found in contents, too, unless the template writes it, as
+        many write `<think>`.
         """
-        # The template may have put a token together of parts.
+        # The template may have built a token from parts.
         control = [Control(text) for text, is_control in prompt.spans if is_control]
         ids = self._encoding.encode(Prompt("").join(control)) if self._others else ()
         found = [self._others[id] for id in self._others.keys() & ids]
@@ -230,8 +232,8 @@ def _with_control(encoding: Encoding, control: frozenset[str]) -> tuple[Encoding
 
 
 def _with_all_names(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message as transformers gives it to a template: without null, and its reasoning by the
-    names that templates ask for.
+    """A message as transformers passes it to a template: without null values, and with its
+    reasoning under each name that templates use.
     """
     message = {name: value for name, value in message.items() if value is not None}
     reasoning = next((message[name] for name in _REASONING if name in message), None)
@@ -248,7 +250,7 @@ def _with_role(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_speech(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A message in which what the assistant says is marked."""
+    """A message with the assistant's text marked."""
     if message.get("role") != "assistant":
         return message
     names = message.keys() & {"content", *_REASONING}
@@ -256,7 +258,7 @@ def _with_speech(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _said(value: Any) -> Any:
-    """A content with the mark of what the assistant says: a text, or parts that may have one."""
+    """A content marked as the assistant's: a text, or a list of parts that may have a text."""
     if isinstance(value, list):
         return [
             {**part, "text": _said(part["text"])}
@@ -274,7 +276,7 @@ def _speaks(message: Mapping[str, Any]) -> bool:
 
 
 def _is_in(token: str, literals: str) -> bool:
-    """Whether a template may write this token: at once, or around a role."""
+    """Whether a template may write this token: as a whole, or in two halves around a role."""
     if token in literals:
         return True
     halves = (token.split(role, 1) for role in _ROLES if role in token)
@@ -282,7 +284,7 @@ def _is_in(token: str, literals: str) -> bool:
 
 
 def _tagged(message: dict[str, Any]) -> dict[str, Any]:
-    """A message whose content ends with the tag."""
+    """The message with the tag at the end of its content."""
     content = message.get("content")
     if isinstance(content, list) and content and "text" in content[-1]:
         last = {**content[-1], "text": content[-1]["text"] + _TAG}
@@ -301,21 +303,21 @@ def _before_tag(rendered: str) -> str:
 
 
 def _check_same(prompt: Prompt, expected: str) -> None:
-    """Raise ValueError where the texts differ."""
+    """Raise ValueError if the texts differ."""
     rendered = str(prompt)
     if rendered == expected:
         return
     pairs = enumerate(zip(rendered, expected, strict=False))
     at = next((i for i, (a, b) in pairs if a != b), min(len(rendered), len(expected)))
     raise ValueError(
-        "the chat template renders another text when its literals are marked, so what it writes "
+        "the chat template renders another text when its literals are marked, so its own text "
         f"cannot be told from contents: at character {at} {rendered[at : at + 40]!r}, expected "
         f"{expected[at : at + 40]!r}"
     )
 
 
 class _Generation(Extension):
-    """`{% generation %}`, as transformers knows it: around what the assistant says."""
+    """`{% generation %}` as in transformers: a block around the assistant's text."""
 
     tags = {"generation"}  # noqa: RUF012  # as in Jinja's class
 
@@ -329,7 +331,7 @@ class _Generation(Extension):
 
 
 class _Namespace(Namespace):
-    """Jinja's, without names that lead to Python's internals."""
+    """Jinja's namespace, without names that lead to Python's internals."""
 
     def __init__(*args: Any, **kwargs: Any) -> None:  # so that `self` may be a name
         self: Any = args[0]
@@ -350,7 +352,7 @@ def _to_json(
     separators: Any = None,
     sort_keys: bool = False,
 ) -> str:
-    """transformers' filter, which escapes no HTML."""
+    """transformers' filter, which does not escape HTML."""
     return json.dumps(
         value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )
@@ -367,7 +369,7 @@ def _raise_exception(message: str) -> None:
 class _Plain(ImmutableSandboxedEnvironment):
     """The environment that transformers gives to chat templates."""
 
-    # What marks the text of `{% generation %}`, if anything does.
+    # Marks the text of `{% generation %}`; here it does nothing.
     generated: Callable[[str], str] = str
 
     def __init__(self) -> None:
@@ -375,7 +377,7 @@ class _Plain(ImmutableSandboxedEnvironment):
             trim_blocks=True,
             lstrip_blocks=True,
             extensions=[_Generation, loopcontrols],
-            optimized=False,  # folded, lists of literals would be no literals
+            optimized=False,  # constant folding would hide the literals in lists
         )
         self.filters["tojson"] = _to_json
         self.globals["raise_exception"] = _raise_exception
@@ -384,7 +386,7 @@ class _Plain(ImmutableSandboxedEnvironment):
 
 
 class _MarkedLiterals(CodeGenerator):
-    """Jinja's, whose templates have `environment.literal(text)` for each literal."""
+    """Jinja's code generator, with `environment.literal(text)` in place of each literal."""
 
     def visit_Const(self, node: nodes.Const, frame: Any) -> None:
         if isinstance(node.value, str):
@@ -415,20 +417,20 @@ def _join(context: Any, value: Any, separator: str = "", attribute: Any = None) 
 
 
 class _Marking(_Plain):
-    """The environment in which literals are control."""
+    """An environment whose templates have marked literals."""
 
     code_generator_class = _MarkedLiterals
     concat = staticmethod(
         lambda parts: Marked(*parts)
-    )  # what a template, a macro or a block writes
+    )  # joins the output of a template, a macro or a block
     literal = staticmethod(_literal)
 
     def __init__(self) -> None:
         super().__init__()
-        self.filters["join"] = _join  # Jinja's own joins with a str, which is text
+        self.filters["join"] = _join  # Jinja's own filter joins with a str, which is text
 
     def wrap_str_format(self, value: Any) -> Any:
-        """What a template gets for the attribute `format` of a str."""
+        """The method `format` of a str, as a template gets it."""
         control = unmarked(getattr(value, "__self__", None))
         is_format = isinstance(control, Control) and value.__name__ == "format"
         if is_format and _SIMPLE.fullmatch(str(control)):
@@ -438,7 +440,7 @@ class _Marking(_Plain):
 
 @functools.cache
 def _environments() -> tuple[_Plain, _Marking, _Marking]:
-    """The last one marks what the assistant says, and nothing else."""
+    """(plain, marking, assistant): the last marks only the assistant's text."""
     assistant = _Marking()
     assistant.literal = functools.lru_cache(maxsize=10_000)(Marked)
     assistant.generated = _said

@@ -1,6 +1,6 @@
-"""`save`: an encoding in one of the formats that are written, by the format's name.
+"""`save`: writes an encoding in one of the supported formats, by the format's name.
 
-Features that the target cannot express raise an error, and nothing is written then.
+If the format cannot express the encoding, an error is raised and nothing is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _READ_ONLY = ("tekken.json", ".model", ".pkl", ".pickle", ".gguf")
 
 
 def format_of(path: str) -> str:
-    """The format that the file name `path` stands for. Raises ValueError if there is none."""
+    """The format that the file name `path` implies. Raises ValueError if it implies none."""
     base = os.path.basename(os.path.normpath(path))
     if base.endswith(_READ_ONLY):
         raise ValueError(
@@ -37,7 +37,7 @@ def format_of(path: str) -> str:
 
 
 def save(encoding: Encoding, path: str, format: str) -> None:
-    """Write `encoding` to `path`, a folder for GPT-2's pair. Each file appears when it is complete.
+    """Write `encoding` to `path`, a folder for GPT-2's pair. A file appears only when complete.
 
     Raises OSError, and VocabularyError if the format cannot express the encoding.
     """
@@ -52,6 +52,6 @@ def save(encoding: Encoding, path: str, format: str) -> None:
         try:
             formats.save_gpt2(encoding, *(os.path.join(path, x) for x in WRITTEN["gpt2"].files))
         except VocabularyError:
-            with contextlib.suppress(OSError):  # it may have been there before
+            with contextlib.suppress(OSError):  # not empty if it existed before
                 os.rmdir(path)
             raise

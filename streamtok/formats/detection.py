@@ -1,6 +1,6 @@
-"""`load`: a file, a folder, a name or an object.
+"""`load`: reads a file, a folder, a model of the hub or an object.
 
-A file's contents tell its format. Nothing is guessed. A `.tiktoken` file and GPT-2's pair do not
+A file's contents tell its format; nothing is guessed. A `.tiktoken` file and GPT-2's pair do not
 contain a pre-tokenization pattern: the bundled tables are recognised, and for other tables the
 caller must give a pattern.
 """
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "read_json", "read_together"]
 
-_START = 4096  # bytes of a file that tell its format
+_START = 4096  # bytes of a file that are enough to recognise its format
 _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")  # first wins
 _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
-# All files that are read of a model's folder.
+# All files that may be read from a model's folder.
 _OF_A_MODEL = tuple(dict.fromkeys((*_IN_FOLDERS, *sum(_PAIRS, ()), *CONFIG_FILES, *EOS_FILES)))
 
 
 def recognise(data: bytes) -> str | None:
-    """The format of a file's contents, or None: "tiktoken", "gpt2", "json", "sentencepiece", …
+    """The format of a file's contents, such as "tiktoken" or "json"; None if it is unknown.
 
     >>> recognise(b"minbpe v1\\n")
     'minbpe'
@@ -58,7 +58,7 @@ def recognise(data: bytes) -> str | None:
         return "nanochat"
     if start.lstrip()[:1] == b"{":
         return "json"
-    if start[:1] == b"\x0a":  # the key of the first field, which is a SentencePiece
+    if start[:1] == b"\x0a":  # the key of the first field: a SentencePiece model
         return "sentencepiece"
     line = start.split(b"\n", 1)[0].split()
     if len(line) == 2 and line[1].isdigit() and len(line[0]) % 4 == 0:
@@ -69,7 +69,7 @@ def recognise(data: bytes) -> str | None:
 
 
 def read_together(path: str) -> list[str]:
-    """The files that `load` may read for a path, which is a file or a folder."""
+    """The files that `load` may read for the path of a file or a folder."""
     folder, file = (path, "") if os.path.isdir(path) else os.path.split(path)
     for pair in _PAIRS:
         if file in pair:
@@ -88,19 +88,20 @@ def load(
 ) -> Encoding:
     """The encoding of a file, a model's folder or name, or a tokenizer object.
 
-    source: a vocabulary file of any format; a folder with one, whose other files add what it does
-    not say (`model_folder.py`); the name "org/model" of a model on Hugging Face's hub, if there is
+    source: a vocabulary file of any format; a folder with such a file, whose other files add what
+    it lacks (`model_folder.py`); the name "org/model" of a model on Hugging Face's hub, if there is
     no such path; a tokenizer of tokenizers, transformers, tiktoken or sentencepiece; or an
-    `Encoding`, which is returned.
+    `Encoding`, which is returned unchanged.
 
-    pattern, special_tokens: for `.tiktoken` files and GPT-2's pair, which do not say them; all else
-    takes none of the two. pattern: a name in `formats.PATTERNS` ("gpt2", "cl100k_base", "llama3",
-    …), or a regular expression. special_tokens: their ids; those of GPT-2's pair are in its file of
-    ids, and the default is "<|endoftext|>". revision: for models of the hub. cache:
-    whether the packed form of a large file may be kept in the user's cache folder, and read from
-    there the next time; see `load_cache.py`. Raises OSError, TypeError for other objects, and
-    VocabularyError for an unknown format, naming what the file begins with, and for what the
-    format's own loader refuses.
+    pattern, special_tokens: only for `.tiktoken` files and GPT-2's pair, which do not contain them.
+    pattern: a name in `formats.PATTERNS` ("gpt2", "cl100k_base", "llama3", …), or a regular
+    expression. special_tokens: ids by text; for GPT-2's pair they must be in its file of ids, and
+    the default is "<|endoftext|>". name: of the encoding; by default from the source. revision: for
+    models of the hub. cache: whether the packed form of a large file may be kept in the user's
+    cache folder and read from there the next time; see `load_cache.py`. Raises OSError; TypeError
+    for other objects; ValueError for an option that an object does not take; and VocabularyError
+    for an unknown format, quoting how the file begins, and for files that the loader of their
+    format refuses.
     """
     if not isinstance(source, (str, os.PathLike)):
         if pattern is not None or special_tokens or revision is not None:
@@ -134,7 +135,7 @@ def load(
 
 
 class _Options(NamedTuple):
-    """What the caller of `load` wants."""
+    """The options of `load`."""
 
     pattern: str | None
     special_tokens: Mapping[str, int] | None
@@ -146,7 +147,7 @@ def _load_file(path: Path, options: _Options) -> Encoding:
     pattern, special_tokens, name, cache = options
     source = os.fspath(path)
     start = b""
-    if os.path.isfile(path):  # a pipe can be read once
+    if os.path.isfile(path):  # a pipe can be read only once
         with open(path, "rb") as file:
             start = file.read(_START)
     if cache and recognise(start) in _READERS and pattern is None and not special_tokens:
@@ -207,7 +208,7 @@ def read_json(data: bytes, source: str, name: str) -> Encoding:
 
 
 def _load_folder(path: Path, options: _Options) -> Encoding:
-    """The encoding of a model's main file, with what the files beside it add."""
+    """The encoding of a model's main file, completed by the files beside it."""
     folder = os.fspath(path)
     mains = (*_IN_FOLDERS, *(merges for merges, _ in _PAIRS))
     file = next((one for one in mains if os.path.isfile(os.path.join(folder, one))), None)
@@ -218,17 +219,17 @@ def _load_folder(path: Path, options: _Options) -> Encoding:
     config = read_config(folder) if file in ("tokenizer.model", "merges.txt") else None
     if config is not None and file == "merges.txt" and options.pattern is None:
         raise VocabularyError(
-            f"{folder}: merges.txt has no pre-tokenization pattern, and what {CONFIG_FILES[0]} "
-            "says of it is not read: give a pattern, or let transformers write a tokenizer.json "
+            f"{folder}: merges.txt has no pre-tokenization pattern, and {CONFIG_FILES[0]} is not "
+            "read for one: give a pattern, or let transformers write a tokenizer.json "
             "(AutoTokenizer.from_pretrained(folder).save_pretrained(folder))"
         )
     made = _load_file(os.path.join(folder, file), options)
     if config is not None and made.definition.rules.normalizer is not None:
-        made = with_config(made, config)  # of a SentencePiece model: minbpe's says all itself
+        made = with_config(made, config)  # a SentencePiece model; minbpe's is complete by itself
     eos = read_eos(folder, made)
     made.definition.model_settings = made.definition.model_settings._replace(eos=eos)
     return made
 
 
-# Those that the load cache keeps.
+# Readers of the formats that the load cache keeps.
 _READERS = {"json": read_json, "minbpe": read_minbpe, "sentencepiece": read_sentencepiece}

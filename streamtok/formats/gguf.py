@@ -1,14 +1,15 @@
 """The vocabulary in a GGUF file, which holds a model for llama.cpp: BPE, WordPiece or Unigram.
 
-Its keys say the tokens, their types and scores, the merges, and the name of the pre-tokenizer
-(`gguf_patterns.py`). They go to the readers of the formats that they came from: "gpt2" (BPE of
-bytes), "gemma4" (BPE of characters) and "bert" (WordPiece) as a tokenizer.json, "llama" (BPE by
+Its keys hold the tokens, their types and scores, the merges, and the name of the pre-tokenizer
+(`gguf_patterns.py`). They are passed to the reader of the format that they came from: "gpt2" (BPE
+of bytes), "gemma4" (BPE of characters) and "bert" (WordPiece) as a tokenizer.json, "llama" (BPE by
 scores) and "t5" (Unigram) as SentencePiece's pieces. Other models are refused by name.
 
-Ids are those of llama.cpp where it parses no special tokens: control tokens and the unknown token
-are special tokens here, and user-defined ones are always found. `add_special_tokens=True` puts the
-ids around a text that the file asks for. llama.cpp adds scores of "t5" as f64, SentencePiece and
-this reader as float32, so that nearly equal ways to cut a text may differ.
+Ids are those of llama.cpp when it does not parse special tokens: control tokens and the unknown
+token are special tokens here, and user-defined tokens are always found. `add_special_tokens=True`
+adds the ids that the file puts around a text. For "t5", llama.cpp adds scores as float64,
+SentencePiece and this reader as float32, so they may choose differently between segmentations of
+nearly equal score.
 (github.com/ggml-org/llama.cpp, MIT)
 """
 
@@ -41,7 +42,7 @@ __all__ = ["GGUF_MAGIC", "read_gguf"]
 GGUF_MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
 _PREFIX = "tokenizer.ggml."
-# Types of values.
+# The types of numbers.
 _NUMBERS = {
     0: "u1", 1: "i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8",
     11: "<i8", 12: "<f8",
@@ -49,13 +50,14 @@ _NUMBERS = {
 _STRING, _ARRAY = 8, 9
 _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
 _LINES = (r"[^\n]+|\n+",)
-_NO_LIMIT = 1 << 62  # of the characters of a word
+_NO_LIMIT = 1 << 62  # characters of a word
 
 
 @without_collection()
 def read_gguf(source: str, name: str) -> Encoding:
-    """The encoding in a GGUF file. Raises OSError, and VocabularyError naming the file and what is
-    damaged or not supported.
+    """The encoding in a GGUF file.
+
+    Raises OSError, and VocabularyError naming the file and the damage or the unsupported feature.
     """
     with open(source, "rb") as file:
         keys = JsonValue(_read_keys(file, source), f"{source}: {_PREFIX[:-1]}")
@@ -75,13 +77,13 @@ def read_gguf(source: str, name: str) -> Encoding:
         )
 
     def ids(*names: str) -> tuple[int, ...]:
-        """Those in these keys; as in llama.cpp, numbers that are not ids do not count."""
+        """The ids in these keys; as in llama.cpp, numbers that are not ids are ignored."""
         return tuple(keys[key].as_int() for key in names if keys[key].value in range(len(texts)))
 
     is_words = model == "bert"
     is_begun = model == "llama" or is_words or keys["pre"].value in LOOKED_UP  # by default
     before = ids("bos_token_id") or ids(*["cls_token_id"] * is_words)
-    after = ids("seperator_token_id" if is_words else "eos_token_id")  # as the key is spelled
+    after = ids("seperator_token_id" if is_words else "eos_token_id")  # sic
     if not keys["add_bos_token"].as_bool(is_begun):
         before = ()
     if not (is_words or keys["add_eos_token"].as_bool(model == "t5")):
@@ -94,7 +96,7 @@ def read_gguf(source: str, name: str) -> Encoding:
 
 
 def _read_keys(file: BinaryIO, source: str) -> dict[str, Any]:
-    """The values of the keys `tokenizer.ggml.…`, which are before the tensors."""
+    """The values of the keys `tokenizer.ggml.…`, which precede the tensors."""
     left = min(os.fstat(file.fileno()).st_size, MAX_FILE_BYTES)
 
     def fail(what: str) -> NoReturn:
@@ -105,7 +107,7 @@ def _read_keys(file: BinaryIO, source: str) -> dict[str, Any]:
         left -= size
         data = file.read(size) if left >= 0 else b""
         if len(data) < size:
-            fail(f"{size} bytes are not in the file, or end after {MAX_FILE_BYTES >> 20} MiB")
+            fail(f"expected {size} more bytes, within the first {MAX_FILE_BYTES >> 20} MiB")
         return data
 
     def number(size: int) -> int:
@@ -132,7 +134,7 @@ def _read_keys(file: BinaryIO, source: str) -> dict[str, Any]:
         raise VocabularyError(
             f"{source}: version {version} of GGUF is not supported: expected 2, 3"
         )
-    number(8)  # of tensors
+    number(8)  # the number of tensors
     found: dict[str, Any] = {}
     for _ in range(number(8)):
         key, kind = text(), number(4)
@@ -147,7 +149,7 @@ def _read_keys(file: BinaryIO, source: str) -> dict[str, Any]:
 
 
 def _list(field: JsonValue, kind: type) -> list[Any]:
-    """The values of an array, which are all of one type; empty if it is missing."""
+    """The values of an array, all of the type `kind`; empty if the array is missing."""
     values = [] if field.value is None else field.as_list()
     if values and type(values[0]) is not kind:
         field.fail(f"expected values of type {kind.__name__}, found {shown(values[0])}")
@@ -157,10 +159,12 @@ def _list(field: JsonValue, kind: type) -> list[Any]:
 def _from_pieces(
     keys: JsonValue, model: str, texts: list[str], types: list[int], source: str, name: str
 ) -> Encoding:
-    """A model of SentencePiece. That of BPE takes unused pieces like normal ones."""
+    """A model of SentencePiece. With BPE, unused pieces are treated like normal ones."""
     scores = _list(keys["scores"], float)
     if len(scores) != len(texts) or not all(map(math.isfinite, scores)):
-        keys.fail(f"there are {len(texts)} tokens and {len(scores)} scores, or not finite ones")
+        keys.fail(
+            f"there are {len(texts)} tokens and {len(scores)} scores, which must all be finite"
+        )
     if model == "llama":
         types = [NORMAL if type == UNUSED else type for type in types]
     charsmap = np.array(_list(keys["precompiled_charsmap"], int), np.int64)
@@ -177,7 +181,7 @@ def _from_pieces(
 def _from_json(
     keys: JsonValue, model: str, texts: list[str], types: list[int], source: str, name: str
 ) -> Encoding:
-    """The rest as a tokenizer.json. Raises VocabularyError for a text of two ids."""
+    """The other models, as a tokenizer.json. Raises VocabularyError for a text with two ids."""
     is_special = {text: type in (CONTROL, UNKNOWN) for text, type in zip(texts, types, strict=True)}
     if len(is_special) < len(texts):
         twice = next(text for text, count in Counter(texts).items() if count > 1)
@@ -223,7 +227,7 @@ def _merges(keys: JsonValue, model: str, texts: list[str]) -> dict[str, Any]:
 
 
 def _words(keys: JsonValue, texts: list[str], is_special: dict[str, bool]) -> dict[str, Any]:
-    """Tokens that begin a word have a "▁" in the file; BERT's own have "##" where they do not."""
+    """The file writes "▁" before tokens that begin a word; BERT writes "##" before the others."""
     vocab: dict[str, int] = {}
     for id, text in enumerate(texts):
         if not is_special[text]:

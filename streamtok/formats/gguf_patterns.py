@@ -1,12 +1,12 @@
-"""How llama.cpp cuts text for a model of BPE, by the name in the key `tokenizer.ggml.pre`.
+"""How llama.cpp cuts text for BPE models, by the name in the key `tokenizer.ggml.pre`.
 
-The names and the regular expressions are those of its `src/llama-vocab.cpp`. Of several, each cuts
-the results of the one before; what no match takes is a pre-token, too. There, all letters beyond
-ASCII are of one kind, so that `\\p{Lu}` is as large as `\\p{L}`, and look-aheads tell upper and
-lower case apart in ASCII only: the patterns here say the same.
+The names and the regular expressions are those of its `src/llama-vocab.cpp`. Of several patterns,
+each cuts the results of the one before; text between two matches is a pre-token, too. llama.cpp
+does not distinguish letters beyond ASCII: `\\p{Lu}` matches as much there as `\\p{L}`, and
+look-aheads tell upper and lower case apart in ASCII only. The patterns here do the same.
 
-Not here: names whose pre-tokenizer is a program of its own or one that no DFA can match (kimi-k2,
-afmoe, superbpe, tiny_aya, cohere2moe), and those that do not merge bytes (whitespace, sarvam-moe).
+Not included are names whose pre-tokenizer is written in C++ or cannot be matched by a DFA (kimi-k2,
+afmoe, superbpe, tiny_aya, cohere2moe), or does not merge bytes (whitespace, sarvam-moe).
 (github.com/ggml-org/llama.cpp, MIT)
 """
 
@@ -41,7 +41,7 @@ _SHORTER_SPACES = "".join(rf"|\s{{{2**n}}}(?!\S)" for n in range(9, 1, -1))
 
 
 def _cased(letter: str, ending: str, digits: str) -> str:
-    """Words whose case changes at most once, as GPT-4o's; letter: a set of characters."""
+    """Like GPT-4o's pattern: case changes at most once in a word. letter: a set of characters."""
     upper, lower = f"(?:(?![a-z]){letter})", f"(?:(?![A-Z]){letter})"
     first = r"[^\r\n\p{L}\p{N}]?"
     return (
@@ -134,4 +134,4 @@ LOOKED_UP = frozenset(
         *("glm5", "midm-2.0", "lfm2", "jina-v5-nano", "youtu", "tekken", "granite-embed-multi-97m"),
     )
 )
-"""The names with which a pre-token that is a token becomes its id without merging."""
+"""The names for which a pre-token that is a token becomes its id without merging."""

@@ -1,8 +1,8 @@
 """GPT-2's pair of files: merges in order (`vocab.bpe`, `merges.txt`) and ids (`encoder.json`,
 `vocab.json`), both in the byte alphabet.
 
-Ids can be in any order. Pre-tokens are not looked up before merging: text never becomes the id of
-an entry that no merge makes. The files do not mark special tokens, so the caller names them; the
+Ids can be in any order. Pre-tokens are not looked up before merging, so text never becomes the id
+of an entry that no merge makes. The files do not mark special tokens, so the caller names them; the
 default is "<|endoftext|>".
 """
 
@@ -48,9 +48,9 @@ def read_gpt2(
 ) -> Encoding:
     """The encoding of a file of merges and a file of ids.
 
-    pattern: a name in `formats.PATTERNS`, or a regular expression; None: GPT-2's, of GPT-2's merges
-    only. special_tokens: entries of the file of ids; None: "<|endoftext|>", if it is there. Raises
-    OSError, and VocabularyError naming the file and the position.
+    pattern: a name in `formats.PATTERNS`, or a regular expression; None: GPT-2's, which only
+    GPT-2's own merges may use. special_tokens: entries of the file of ids; None: "<|endoftext|>",
+    if it is there. Raises OSError, and VocabularyError naming the file and the position.
     """
     ids = dict(JsonValue(parse_json(read_bytes(ids_path), ids_path), ids_path).as_ids())
     if special_tokens is None:
@@ -79,7 +79,7 @@ def read_gpt2(
 
 
 def read_merges(data: bytes, source: str) -> list[str]:
-    """The pairs in a file of merges, one a line: two tokens and a space between.
+    """The lines of a file of merges: each is two tokens with a space between them.
 
     Skips a first line "#version…" and empty lines.
     """
@@ -99,10 +99,10 @@ def read_merges(data: bytes, source: str) -> list[str]:
 
 
 def byte_vocabulary(ids: Mapping[str, int], rows: Numbers, *, ignore_merges: bool) -> Vocabulary:
-    """A vocabulary of tokens in the byte alphabet and merges, by the numbers of tokens in `ids`.
+    """A vocabulary of tokens in the byte alphabet. rows: merges, as from `find_merges([*ids], …)`.
 
-    A token with a character outside of the alphabet can only be decoded, to its own text: merges
-    of it never happen.
+    A token with a character outside the alphabet can only be decoded, to its own text: it never
+    takes part in a merge.
     """
     blob, offsets, has_bytes = all_to_bytes(ids)
     decode_only: dict[int, bytes] = {}
@@ -119,10 +119,10 @@ def byte_vocabulary(ids: Mapping[str, int], rows: Numbers, *, ignore_merges: boo
 
 
 def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
-    """Write both files. Each appears when it is complete. Neither contains the pattern.
+    """Write both files. Each appears only when complete. Neither contains the pattern.
 
-    Raises OSError, and VocabularyError if they cannot express it: tokens that no merges make,
-    and text rules beyond the pattern.
+    Raises OSError, and VocabularyError for an encoding that the files cannot express: one with
+    tokens that no merges make, or with text rules beyond the pattern.
     """
     plain_rules(encoding, "GPT-2's pair of files")
     merges, ids = merges_and_ids(encoding, "GPT-2's pair of files")
@@ -135,9 +135,10 @@ def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
 def merges_and_ids(
     encoding: Encoding, format: str, allow_unreachable: bool = False
 ) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    """Merges and ids in the byte alphabet, in order of id, with the ids that can only be decoded.
+    """(merges, ids): the merges in order, and ids by text in order of id, in the byte alphabet.
 
-    allow_unreachable: allow tokens that no merges make. Raises VocabularyError, naming `format`.
+    ids has the ids that can only be decoded, but no special or added tokens. allow_unreachable:
+    allow tokens that no merges make. Raises VocabularyError, naming `format`.
     """
     vocabulary = encoding.definition.vocabulary
     if vocabulary.byte_ids is not None:

@@ -1,7 +1,7 @@
-"""Vocabulary files of Hugging Face's hub, by the name of a model: "org/model".
+"""Vocabulary files from Hugging Face's hub, by the name of a model: "org/model".
 
-`huggingface_hub` fetches them and keeps them in its cache; it is only imported here, when a name
-asks for it. `HF_HUB_OFFLINE`, `HF_HOME` and tokens work as there.
+`huggingface_hub` fetches and caches them; it is imported only when it is needed. `HF_HUB_OFFLINE`,
+`HF_HOME` and access tokens work as usual.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _FILE_SUFFIXES = (".json", ".model", ".tiktoken", ".pkl", ".pickle", ".bpe", ".t
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether a name that is not a path can be one of the hub: org/model.
+    """Whether a name that is not an existing path may be a model of the hub: org/model.
 
-    A file's name in a folder that exists is a path, and so is one with a vocabulary file's suffix.
+    A name in an existing folder is a path, and so is one with the suffix of a vocabulary file.
     """
     return (
         _NAME.fullmatch(name) is not None
@@ -32,7 +32,7 @@ def is_hub_name(name: str) -> bool:
 
 
 def fetch(name: str, files: Iterable[str], revision: str | None) -> str:
-    """The folder of those of the files that the model has. Raises VocabularyError."""
+    """Fetch those of `files` that the model has; return their folder. Raises VocabularyError."""
     about = f"{name!r} is neither a file nor a folder here"
     try:
         import huggingface_hub
@@ -45,7 +45,7 @@ def fetch(name: str, files: Iterable[str], revision: str | None) -> str:
             name, revision=revision, allow_patterns=list(files)
         )
         return str(folder)
-    except Exception as error:  # those of huggingface_hub have no class of their own
+    except Exception as error:  # huggingface_hub's errors have no common base class
         at = "" if revision is None else f" at {revision}"
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise VocabularyError(

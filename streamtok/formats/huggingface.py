@@ -1,14 +1,14 @@
-"""Hugging Face's `tokenizer.json` with BPE: of bytes, as GPT-2's, Llama 3's, Qwen's, DeepSeek's, or
-of characters, as Llama 2's, Mistral's and Gemma's; with WordPiece, as BERT's and MiniLM's; with
-Unigram, as T5's and XLM-R's; or with WordLevel.
+"""Hugging Face's `tokenizer.json`. Its model may be BPE of bytes, as in GPT-2, Llama 3, Qwen and
+DeepSeek; BPE of characters, as in Llama 2, Mistral and Gemma; WordPiece, as in BERT and MiniLM;
+Unigram, as in T5 and XLM-R; or WordLevel.
 
 Ids are those of `Tokenizer.encode(text, add_special_tokens=False)`: the post-processor, which puts
-special tokens around a text, is applied with `add_special_tokens=True` only. Added tokens that are
+special tokens around a text, is applied only with `add_special_tokens=True`. Added tokens that are
 special become special tokens: `allowed_special="all"` finds them in text, as Hugging Face always
-does. Other added tokens are always found. What the parts of a file mean is in `huggingface_*.py`,
-how one is written in `huggingface_writing.py`.
+does. Other added tokens are always found. The parts of a file are read in `huggingface_*.py`, and
+`huggingface_writing.py` writes such files.
 
-The fields `truncation` and `padding` are kept, not applied. Dropout raises an error that names it.
+The fields `truncation` and `padding` are kept but not applied. Dropout raises an error.
 (github.com/huggingface/tokenizers, Apache-2.0)
 """
 
@@ -54,27 +54,27 @@ if TYPE_CHECKING:
 
 __all__ = ["read_huggingface"]
 
-_MARKING = ("Replace", " ", MARK)  # the step that makes "▁" of spaces
-# Steps that make a space of nothing else, unless their last setting has one.
+_MARKING = ("Replace", " ", MARK)  # the step that turns spaces into "▁"
+# Steps that create no new spaces, unless their last setting contains one.
 _NO_NEW_SPACES = ("Prepend", "Replace", "NFC", "NFD", "Lowercase", "Strip", "StripAccents")
 
 
 class _Encoder(NamedTuple):
-    """How text becomes ids, as far as the kind of model decides it."""
+    """The parts of an encoding that depend on the kind of model."""
 
     vocabulary: Vocabulary
     pattern: str | Pattern
     normalizer: Normalizer
-    second: Normalizer  # what pre-tokenizers do to the text after the last added token
+    second: Normalizer  # changes by pre-tokenizers, after added tokens are found
     decoding: Decoding
-    made: Container[str] = ()  # added tokens that merges make, too
+    made: Container[str] = ()  # added tokens that merges also make
 
 
 @without_collection()
 def read_huggingface(file: JsonValue, name: str) -> Encoding:
     """The encoding of a parsed `tokenizer.json`.
 
-    Raises VocabularyError naming the file and the position of damage and of unsupported features.
+    Raises VocabularyError naming the file and the position of damage or an unsupported feature.
     """
     file.allow_only(
         "version", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder",
@@ -90,8 +90,8 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     n_rows = model.n_rows if isinstance(model, PieceFile) else len(model.ids)
     tokens = read_added_tokens(file["added_tokens"], model.ids, n_rows, bool(normalizer))
     if normalizer and any("first" in step.spec for step in cutting.steps[-1:]):
-        # tokenizers goes by offsets in the text as given: what a normalizer put before the rest of
-        # a text does not begin it, and of two parts of one character both may.
+        # tokenizers decides by offsets in the original text: there, text that a normalizer prepends
+        # is not first, and both of two parts of one character may be.
         file["pre_tokenizer"].fail("the scheme first is not supported with a normalizer")
     if isinstance(model, PieceFile):
         encoder = _of_pieces(file, model, cutting, decoding, tokens, normalizer)
@@ -130,7 +130,7 @@ def _of_pieces(
     tokens: AddedTokens,
     normalizer: Normalizer,
 ) -> _Encoder:
-    """Of WordPiece, WordLevel and Unigram."""
+    """For WordPiece, WordLevel and Unigram."""
     place = file["pre_tokenizer"].place
     added = [*tokens.special, *tokens.added]
     decoding = piece_decoding(decoding, file["decoder"], model, added)
@@ -146,11 +146,11 @@ def _of_merges(
     tokens: AddedTokens,
     normalizer: Normalizer,
 ) -> _Encoder:
-    """Of BPE: of symbols, of bytes, or of characters."""
+    """For BPE: of symbols, of bytes, or of characters."""
     place = file["pre_tokenizer"].place
     second = _normalizer_of(cutting.steps, place)
     made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
-    plain = None  # what cuts the text if one automaton follows it
+    plain = None  # the pattern, if a single automaton can cut the text
     if not cutting.changes_pretokens():
         try:
             plain = pattern_of(cutting.splits, place)
@@ -188,7 +188,7 @@ def _first_texts(
     found: dict[str, str],
     decoding: Decoding,
 ) -> tuple[tuple[tuple[int, str], ...], bool]:
-    """What ids decode to at the beginning of a text, where that is not what they do elsewhere."""
+    """`TextRules.first_texts` and `.drops_first_space`: how ids decode at the start of a text."""
     if decoding.words is None:
         return (), False
     if isinstance(model, PieceFile):
@@ -202,7 +202,7 @@ def _first_texts(
 def _needs_symbols(
     model: Model, cutting: PreTokenizer, decoding: Decoding, pattern: str | Pattern
 ) -> bool:
-    """Whether the merges are those of symbols: see `huggingface_symbols.py`."""
+    """Whether symbols have to be merged: see `huggingface_symbols.py`."""
     if (
         has_symbols(model, cutting.is_byte_level)
         or decoding.words is not None
@@ -211,14 +211,14 @@ def _needs_symbols(
         return True
     if not model.ignore_merges or cutting.is_byte_level:
         return False
-    # A look-up of a pre-token may find the token of a byte, which decodes to that byte.
+    # The pre-token "<0x20>" may be looked up as the token of a byte, which decodes to that byte.
     if isinstance(pattern, str):
         pattern = Pattern.compile(pattern)
     return pattern.findall("<0x20>") == ["<0x20>"]
 
 
 def _made(model: Model, tokens: AddedTokens, is_byte_level: bool) -> list[str]:
-    """Those added tokens in letters of bytes that are tokens of several bytes, too."""
+    """Added tokens in the byte alphabet that are also tokens of several bytes in the model."""
     texts = [text for text in (*tokens.special, *tokens.added) if not text.isascii()]
     if not (is_byte_level and texts):
         return []
@@ -227,7 +227,7 @@ def _made(model: Model, tokens: AddedTokens, is_byte_level: bool) -> list[str]:
 
 
 def _without_added(model: Model, tokens: AddedTokens) -> Model:
-    """The model without those added tokens that no text can become but as added tokens.
+    """The model without the added tokens that text can become only as added tokens.
 
     No merges make them, and they are found before any pre-token is looked up.
     """
@@ -244,7 +244,7 @@ def _without_added(model: Model, tokens: AddedTokens) -> Model:
 
 
 def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model) -> bool:
-    """Whether a space and "▁" may both be a space here: see `huggingface_models.py`."""
+    """Whether "▁" can be stored as a space: see `huggingface_models.py`."""
     if not decoding.marks_are_spaces or MARK not in model.ids:
         return False
     if cutting.steps:
@@ -254,7 +254,7 @@ def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, mo
 
 
 def _marking_place(normalizer: Normalizer) -> int | None:
-    """Which step makes "▁" of all spaces, so that there are none in the end; None if none does."""
+    """The index of the step that turns all spaces into "▁" for good; None if there is none."""
     for place in range(len(normalizer.spec) - 1, -1, -1):
         kind, *settings = normalizer.spec[place]
         if normalizer.spec[place] == _MARKING:
@@ -269,21 +269,21 @@ def _marking_place(normalizer: Normalizer) -> int | None:
 def _folded(
     normalizer: Normalizer, second: Normalizer, tokens: AddedTokens
 ) -> tuple[Normalizer, Normalizer]:
-    """Both, so that what they make "▁" becomes a space in the end, and "▁" too."""
+    """Both normalizers, changed so that each space and each "▁" ends up as a space."""
     to_spaces = "Replace", MARK, " "
     if second.spec:
         *steps, (_, _, scheme) = second.spec
         put = [] if scheme == "never" else [("MetaspaceText", " ", scheme)]
         return normalizer, Normalizer.from_spec((*steps, to_spaces, *put))
     if any(flags.normalized and (flags.lstrip or flags.rstrip) for flags in tokens.flags.values()):
-        # They take white space beside them, and "▁" is none.
+        # They absorb white space beside them, and "▁" is not white space.
         return normalizer, Normalizer.from_spec((to_spaces,))
     place = _marking_place(normalizer)
     assert place is not None
     before, after = normalizer.spec[:place], normalizer.spec[place + 1 :]
-    if any(step[0] != "Prepend" for step in after):  # it may matter to them what is a space
+    if any(step[0] != "Prepend" for step in after):  # they may depend on what is a space
         return Normalizer.from_spec((*normalizer.spec, to_spaces)), second
     steps = [*before, *after]
     if steps == [("Prepend", MARK)]:
-        steps = [("Prepend", " ")]  # the same, sooner
+        steps = [("Prepend", " ")]  # the same result in one step
     return Normalizer.from_spec((*steps, to_spaces)), second

@@ -1,6 +1,6 @@
-"""The `added_tokens` of a tokenizer.json: texts that become their id wherever they stand.
+"""The `added_tokens` of a tokenizer.json: texts that become their id wherever they occur.
 
-Those that are special become special tokens: `allowed_special="all"` finds them in text, as
+Those marked as special become special tokens: `allowed_special="all"` finds them in text, as
 Hugging Face always does. All others are always found.
 """
 
@@ -23,7 +23,7 @@ _NO_FLAGS = TokenFlags()
 
 
 class AddedTokens(NamedTuple):
-    """Ids by text, and the flags of those that have some."""
+    """Ids by text, and flags of the tokens that have any."""
 
     special: dict[str, int]
     added: dict[str, int]
@@ -33,10 +33,11 @@ class AddedTokens(NamedTuple):
 def read_added_tokens(
     field: JsonValue, ids: dict[str, int], n_rows: int, is_normalized: bool
 ) -> AddedTokens:
-    """The tokens in this field; ids: of the model, which has `n_rows`; is_normalized: text is.
+    """The tokens in this field. ids, n_rows: the model's ids by text, and the rows of its
+    vocabulary. is_normalized: whether there is a normalizer.
 
-    Hugging Face ignores the ids in the file: see `numbered`. It also ignores tokens without text.
-    Of a text that is given twice, the later flags count, and it is special if either is. Raises
+    Hugging Face ignores the ids in the file (see `numbered`) and tokens without text. For a text
+    that is given twice, the later flags count, and it is special if either entry is. Raises
     VocabularyError naming the position.
     """
     texts: list[str] = []
@@ -64,8 +65,8 @@ def read_added_tokens(
     flags = {text: flags[text] for text in numbers}
     plain = {text: flag._replace(normalized=False) for text, flag in flags.items()}
     if not is_normalized and all(flag == _NO_FLAGS for flag in plain.values()):
-        # Nothing normalizes a text, so it matters only where two tokens overlap which of them are
-        # normalized: those that are not are found first. Other flags make one give way to another.
+        # Without a normalizer, `normalized` matters only where two tokens overlap: tokens without
+        # it are found first. With other flags, one token may give way to another.
         groups: dict[bool, list[str]] = {False: [], True: []}
         for text, flag in flags.items():
             groups[flag.normalized].append(text)
@@ -81,17 +82,17 @@ def read_added_tokens(
 def found_texts(
     texts: Iterable[str], flags: Mapping[str, TokenFlags], normalizer: Normalizer
 ) -> dict[str, str]:
-    """What special and added tokens are found as: those in normalized text, as normalized."""
+    """The text as which each token is found; with the flag `normalized`, its normalized text."""
     changed = [text for text in texts if text in flags and flags[text].normalized]
     normalized = dict(zip(changed, normalizer.normalize_tokens(changed, True), strict=True))
     return {text: normalized.get(text, text) for text in texts}
 
 
 def numbered(texts: Iterable[str], ids: Mapping[str, int], n_rows: int) -> dict[str, int]:
-    """The ids that tokenizers gives to added tokens; ids: those of the model, of `n_rows`.
+    """The ids that tokenizers gives to added tokens. ids, n_rows: as for `read_added_tokens`.
 
-    A text has the model's id, or else the next number from `n_rows` on. So if the model's ids have
-    gaps, two texts may get one id: the last has it, and the others are not found in text.
+    A text gets the model's id, or else the next number from `n_rows` on. So if the model's ids have
+    gaps, two texts may get the same id: the last one keeps it, and the others are not found.
     """
     found: dict[int, str] = {}
     given: dict[str, int] = {}

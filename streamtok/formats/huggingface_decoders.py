@@ -1,9 +1,8 @@
 """The `decoder` of a tokenizer.json.
 
-Decoding gives the bytes of the tokens. So a decoder is read for differences from that: whether
-"▁" becomes a space, whether the space before the text is taken off again, and what WordPiece makes
-of tokens. A decoder that gives less than the bytes, such as one without ByteFallback, is not
-imitated.
+Decoding returns the bytes of the tokens. So a decoder is read only for differences from that:
+whether "▁" becomes a space, whether the space before the text is removed again, and how WordPiece
+joins tokens. A decoder that loses bytes, such as one without ByteFallback, is not imitated.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = [
     "read_decoder",
 ]  # fmt: skip
 
-# What `cleanup` of WordPiece replaces, in this order.
+# The replacements of WordPiece's `cleanup`, in this order.
 _CLEANED = (
     (" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"),
     (" 'm", "'m"), (" do not", " don't"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"),
@@ -34,13 +33,13 @@ _CLEANED_STARTS = {found[:2] for found, _ in _CLEANED}
 
 
 class WordPieces(NamedTuple):
-    """The decoder WordPiece: a space before each token but the first, or no prefix any more."""
+    """The decoder WordPiece: after the first token, each loses its prefix or follows a space."""
 
-    prefix: str | None  # None: no token has one, as where there is no decoder
+    prefix: str | None  # None: no token has a prefix, as without a decoder
     cleans: bool
 
     def decoded(self, tokens: Sequence[str], *, is_first: bool) -> list[str]:
-        """What each of the tokens gives, as the first of a text or after others."""
+        """The text of each token, as the first of a text or after others."""
         texts, prefix = list(tokens), self.prefix
         if not is_first and prefix is None:
             texts = [" " + token for token in tokens]
@@ -57,31 +56,31 @@ class WordPieces(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """The decoder Metaspace: marks become spaces, and are left out of the first token."""
+    """The decoder Metaspace: "▁" becomes a space, and is removed from the first token."""
 
     def decoded(self, tokens: Sequence[str], *, is_first: bool) -> list[str]:
-        """What each of the tokens gives, as the first of a text or after others."""
+        """The text of each token, as the first of a text or after others."""
         return [token.replace(MARK, "" if is_first else " ") for token in tokens]
 
 
 class Decoding(NamedTuple):
-    """What a decoder does beyond giving the bytes of the tokens."""
+    """What a decoder does beyond returning the bytes of the tokens."""
 
-    marks_are_spaces: bool = False  # as the model means them, even if no decoder says so
+    marks_are_spaces: bool = False  # as the model uses them, even without a decoder
     drops_first_space: bool = False
     replaces_marks: bool = False
-    joins_bytes: bool = False  # an added token <0x41> is that byte
-    word_end: str = ""  # what becomes a space in each token
+    joins_bytes: bool = False  # an added token <0x41> decodes to that byte
+    word_end: str = ""  # becomes a space in each token
     is_byte_level: bool = False  # tokens are in the byte alphabet
-    words: WordPieces | Marks | None = None  # then it is all that the decoder does
+    words: WordPieces | Marks | None = None  # if set, the whole decoder
 
 
 def decoded_bytes(
     text: str, decoding: Decoding, is_byte_level: bool = False, has_bytes: bool = True
 ) -> bytes:
-    """What a token decodes to, after others.
+    """The bytes of a token that follows others.
 
-    is_byte_level: tokens are in the byte alphabet. has_bytes: <0x00> … <0xFF> stand for bytes.
+    is_byte_level: tokens are in the byte alphabet. has_bytes: <0x00> … <0xFF> are bytes.
     """
     if decoding.words is not None:
         return decoding.words.decoded([text], is_first=False)[0].encode()
@@ -102,12 +101,14 @@ def decoded_texts(
     normalizer: Normalizer,
     made: Container[str] = (),
 ) -> tuple[tuple[str, bytes], ...]:
-    """What special and added tokens decode to, where that is not their text, as the decoder has it;
-    found_texts: what each is found as, by the file's normalizer. made: those in letters of bytes
-    that merges make, too, of other text.
+    """The bytes of special and added tokens by text, where the decoder changes them.
 
-    The decoder ByteLevel takes all tokens for letters of bytes, also those that are found as text,
-    such as "õ" (github.com/huggingface/tokenizers/issues/1996). These decode to their text here.
+    found_texts: the text as which each token is found, after the file's normalizer. made: tokens in
+    the byte alphabet that merges also make, from other text.
+
+    The decoder ByteLevel decodes all tokens from the byte alphabet, even if they are found as text,
+    such as "õ" (github.com/huggingface/tokenizers/issues/1996). Here such tokens decode to their
+    text.
     """
     has_bytes, as_text = decoding.joins_bytes, decoding._replace(is_byte_level=False)
     writes_letters = ByteLetters().spec in normalizer.spec
@@ -125,7 +126,7 @@ def decoded_texts(
 def first_texts(
     texts: Mapping[int, str], words: WordPieces | Marks
 ) -> tuple[tuple[tuple[int, str], ...], bool]:
-    """`TextRules.first_texts` and `.drops_first_space` of tokens by id: fewer rows, if it drops."""
+    """`TextRules.first_texts` and `.drops_first_space`. texts: of tokens, by id."""
     tokens = list(texts.values())
     after = words.decoded(tokens, is_first=False)
     rows = list(zip(texts, words.decoded(tokens, is_first=True), after, strict=True))
@@ -136,7 +137,7 @@ def first_texts(
 
 
 def read_decoder(field: JsonValue) -> Decoding:
-    """What the field says. Raises VocabularyError for decoders that are not supported."""
+    """The decoder in this field. Raises VocabularyError for decoders that are not supported."""
     if field.value is None:
         return Decoding(marks_are_spaces=True)
     marks = drops = is_joined = joins_bytes = is_byte_level = False

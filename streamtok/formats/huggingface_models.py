@@ -1,10 +1,10 @@
 """The `model` of a tokenizer.json, which must be BPE: its vocabulary and its merges.
 
-With ByteLevel, tokens are written in the byte alphabet and merge bytes. Without, they merge
-characters, and a character that is not in the vocabulary becomes the tokens <0x00> … <0xFF> of its
-bytes (`byte_fallback`). Such vocabularies have "▁" for a space. If all spaces of a text become "▁",
-then both are a space here (`folds`): so the ids decode to spaces, and text may be cut before them.
-No text becomes a token that has a real space, then.
+With ByteLevel, tokens are written in the byte alphabet, and bytes are merged. Without it,
+characters are merged, and an unknown character becomes the tokens <0x00> … <0xFF> of its bytes
+(`byte_fallback`). Such vocabularies write "▁" for a space. If all spaces of a text become "▁", both
+are stored as a space here (`folds`), so that ids decode to spaces and text may be cut before them.
+No text becomes a token with a real space in that case.
 """
 
 from __future__ import annotations
@@ -36,38 +36,38 @@ __all__ = [
 
 
 class Words(NamedTuple):
-    """What a BPE model says of characters beyond their tokens."""
+    """How a BPE model writes the characters of a pre-token."""
 
-    prefix: str = ""  # of those that are not the first of a pre-token
-    suffix: str = ""  # of the last
-    unknown: str = ""  # the token of those that have none
-    fuses: bool = False  # several of these in a row become one
+    prefix: str = ""  # before all characters but the first
+    suffix: str = ""  # after the last character
+    unknown: str = ""  # the token of characters that have none
+    fuses: bool = False  # whether a run of unknown characters becomes one token
 
 
 class Model(NamedTuple):
-    """What a BPE model says. Tokens are as in the file."""
+    """A BPE model. Tokens are written as in the file."""
 
     ids: dict[str, int]
-    rows: Numbers  # [m, 3]: the merges, see `find_merges`, by the numbers of tokens in `ids`
+    rows: Numbers  # [m, 3]: the merges, as from `find_merges([*ids], …)`
     ignore_merges: bool
     byte_fallback: bool
     place: str
     words: Words = Words()
 
     def parts(self, texts: Collection[str]) -> set[str]:
-        """Those of the texts that merges take or make."""
+        """The texts that merges take or make."""
         places = self._places(texts)
         names = [*self.ids]
         return {names[place] for place in places[self._is_part()[places]].tolist()}
 
     def without(self, texts: Collection[str]) -> Model:
-        """The same without those of the texts that are in no merge."""
+        """The same model without those of `texts` that are in no merge."""
         places = self._places(texts)
         places = places[~self._is_part()[places]]
         if not len(places):
             return self
         names = [*self.ids]
-        ids = dict(self.ids)  # a copy hashes no text
+        ids = dict(self.ids)  # copying does not hash the texts again
         for place in places.tolist():
             del ids[names[place]]
         is_kept = np.ones(len(names), np.bool_)
@@ -76,11 +76,11 @@ class Model(NamedTuple):
         return self._replace(ids=ids, rows=numbers[self.rows])
 
     def _places(self, texts: Collection[str]) -> NDArray[np.int64]:
-        """The numbers of those of the texts that are tokens."""
+        """The numbers of the texts that are tokens."""
         return np.array([i for i, text in enumerate(self.ids) if text in texts], np.int64)
 
     def _is_part(self) -> NDArray[np.bool_]:
-        """By the number of each token, whether merges take or make it."""
+        """bool [n]: for each token, whether merges take or make it."""
         is_part = np.zeros(len(self.ids), np.bool_)
         is_part[self.rows] = True
         return is_part
@@ -112,17 +112,17 @@ def read_model(model: JsonValue) -> Model:
 
 
 def character_vocabulary(model: Model, folds: bool) -> Vocabulary:
-    """The vocabulary of tokens of characters; folds: whether "▁" is a space.
+    """The vocabulary of a model that merges characters. folds: whether "▁" is stored as a space.
 
-    All bytes have tokens: see `huggingface_symbols.py`. Raises VocabularyError for bytes that merge
-    like tokens.
+    Every byte must have a token; for other models see `huggingface_symbols.py`. Raises
+    VocabularyError if a token of a byte takes part in a merge.
     """
     byte_ids = {byte: model.ids[text] for text, byte in BYTE_TEXTS.items() if text in model.ids}
     model = model.without(BYTE_TEXTS)
     if merging := BYTE_TEXTS.keys() & model.ids.keys():
         raise VocabularyError(
-            f"{model.place}: merges take or make {shown(min(merging))}, which stands for a byte, "
-            "too: this is not supported"
+            f"{model.place}: merges take or make {shown(min(merging))}, which is also the "
+            "token of a byte: this is not supported"
         )
     decode_only = {}
     if folds and " " in "".join(model.ids):

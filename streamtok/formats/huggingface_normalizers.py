@@ -1,6 +1,6 @@
 """The field `normalizer` of a `tokenizer.json`.
 
-BertNormalizer becomes one step for each of its settings that is on.
+BertNormalizer is split into steps, by the settings that are on.
 (github.com/huggingface/tokenizers, Apache-2.0)
 """
 
@@ -52,7 +52,7 @@ _SIMPLE: dict[str, Callable[[], Step]] = {
 
 
 def read_normalizer(field: JsonValue) -> Normalizer:
-    """The normalizer that `field` describes; null is the one that changes nothing.
+    """The normalizer that `field` describes; null changes nothing.
 
     Raises VocabularyError, which names the step, for damage and for unsupported features.
     """
@@ -79,7 +79,7 @@ def _steps(part: JsonValue) -> list[Step]:
     if kind == "Prepend":
         part.allow_only("type", "prepend")
         prefix = part["prepend"].as_str()
-        if not prefix:  # tokenizers 0.23 repeats characters of the text then, or panics
+        if not prefix:  # here, tokenizers 0.23 repeats characters or panics
             part.fail("Prepend with an empty string is not supported")
         return [Prepend(prefix)]
     if kind in ("Strip", "StripNormalizer"):
@@ -94,19 +94,19 @@ def _steps(part: JsonValue) -> list[Step]:
 _SET = re.compile(
     r"(?P<set>\[.*\\[pPux].*\]|\\[pPux]\{[^}]*\}|\\u[0-9a-fA-F]{4})(?P<times>|\+|\{[1-9]\d{0,2},\})"
 )
-# As DeBERTa-v3 and BARThez have it in files of transformers 5.
+# As in the files that transformers 5 writes for DeBERTa-v3 and BARThez.
 _RUNS_OR_SINGLE = re.compile(r"(?P<runs>\\s\{[1-9]\d?,\})\|(?P<single>\[(?:\\[nrtfv])+\])")
 
 
 def _flag(field: JsonValue) -> bool:
-    """A field that must be there."""
+    """The value of a required field."""
     if field.value is None:
         field.fail("expected true or false, found null")
     return field.as_bool()
 
 
 def _replace(field: JsonValue) -> list[Step]:
-    """The steps of a Replace: one, except for runs of spaces with single ones beside them."""
+    """The steps of a Replace: two for `_RUNS_OR_SINGLE`, else one."""
     field.allow_only("type", "pattern", "content")
     pattern = field["pattern"]
     pattern.allow_only("String", "Regex")
@@ -116,7 +116,7 @@ def _replace(field: JsonValue) -> list[Step]:
     if "String" not in pattern.as_dict():
         regex = pattern["Regex"].as_str()
         runs = _RUNS_OR_SINGLE.fullmatch(regex)
-        if runs and content == " ":  # a space, too
+        if runs and content == " ":  # which \s matches again
             return [ReplaceRuns(runs["single"], content), ReplaceRuns(runs["runs"], content)]
         try:
             return [ReplaceRuns(_spelled_out(regex, pattern["Regex"].place) or regex, content)]
@@ -129,9 +129,9 @@ def _replace(field: JsonValue) -> list[Step]:
 
 
 def _spelled_out(regex: str, place: str) -> str | None:
-    """A set that is written with classes or code points (`\\p{Zs}`, `\\u00AD`), as its characters.
+    """A set written with classes or code points (`\\p{Zs}`, `\\u00AD`), as its characters.
 
-    None: there is nothing of that in it, or it is not a set.
+    None if `regex` has neither, or is not a set.
     """
     found = _SET.fullmatch(regex)
     if found is None:
@@ -145,7 +145,7 @@ def _spelled_out(regex: str, place: str) -> str | None:
     ranges = []
     for low, high in node.charset.ranges():
         for first, last in ((low, min(high, 0xD7FF)), (max(low, 0xE000), high)):
-            if first <= last:  # surrogates are bytes that are not UTF-8, and in no set
+            if first <= last:  # surrogates represent invalid UTF-8, and are in no set
                 ranges.append(f"{_in_set(first)}-{_in_set(last)}")
     return f"[{''.join(ranges)}]{found['times']}"
 
@@ -162,7 +162,7 @@ def _bert(field: JsonValue) -> list[Step]:
         steps.append(BertClean())
     if _flag(field["handle_chinese_chars"]):
         steps.append(BertChinese())
-    if field["strip_accents"].as_bool(lowercase):  # null: as lowercase
+    if field["strip_accents"].as_bool(lowercase):  # null: the value of lowercase
         steps += (Form("NFD"), BertAccents())
     if lowercase:
         steps.append(Lowercase())

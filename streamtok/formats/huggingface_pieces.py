@@ -1,7 +1,7 @@
 """The `model` of a tokenizer.json that is not BPE: WordPiece, WordLevel or Unigram.
 
-Such a model takes pre-tokens one by one, as they are after the normalizer and the pre-tokenizers.
-What its ids decode to is the text of their pieces, as the decoder has it.
+Such a model encodes pre-tokens one by one, after the normalizer and the pre-tokenizers. Its ids
+decode to the text of their pieces, as the decoder changes it.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ __all__ = [
     "word_piece_encoding",
 ]
 
-_MOST_CHARACTERS = 1 << 62  # of a word; a greater limit is none
+_MOST_CHARACTERS = 1 << 62  # of a word; a greater limit has no effect
 _USUAL_CHARACTERS = 100  # the limit of BERT, and of WordPiece in tokenizers
 JOINED = Decoding(words=WordPieces(None, False))
-"""Without a decoder: a space between all tokens."""
+"""Decoding without a decoder: a space between all tokens."""
 
 
 class PieceFile(NamedTuple):
-    """What the model says. Pieces are as in the file."""
+    """A model of pieces, which are written as in the file."""
 
     ids: dict[str, int]
     pieces: Pieces
     place: str
-    earlier: dict[int, str]  # ids of Unigram's pieces that are given again: the last one counts
+    earlier: dict[int, str]  # by id, Unigram's pieces that are repeated later: the last counts
 
     @property
     def n_rows(self) -> int:
@@ -58,7 +58,7 @@ class PieceFile(NamedTuple):
 
 
 def has_pieces(model: JsonValue) -> bool:
-    """Whether the model in this field is one of these; old files do not say which they have."""
+    """Whether this field has such a model; old files do not name its type."""
     return _kind(model) in _READERS
 
 
@@ -136,17 +136,17 @@ _READERS = {"WordPiece": _word_piece, "WordLevel": _word_level, "Unigram": _unig
 
 
 def _unknown(model: JsonValue, ids: dict[str, int]) -> int:
-    """The id of unknown text. As in tokenizers, only such text misses one that is not there."""
+    """The id of unknown text. As in tokenizers, a missing one is an error only for such text."""
     return ids.get(model["unk_token"].as_str(), NO_ID)
 
 
 def piece_decoding(
     decoding: Decoding, field: JsonValue, model: PieceFile, added: Iterable[str]
 ) -> Decoding:
-    """What the decoder in this field does with pieces and added tokens. Raises VocabularyError.
+    """How the decoder in this field treats pieces and added tokens. Raises VocabularyError.
 
-    Metaspace leaves the marks of the first token out. Mostly that is what taking one space off the
-    text does.
+    Metaspace removes every "▁" from the first token. In most vocabularies, this is the same as
+    removing one space from the text.
     """
     if field.value is None:
         return JOINED
@@ -162,9 +162,9 @@ def piece_decoding(
 def piece_cutting(
     model: PieceFile, cutting: PreTokenizer, decoding: Decoding, place: str
 ) -> tuple[Vocabulary, str | Pattern, tuple[Step, ...]]:
-    """The vocabulary, what cuts the text, and what changes it after the normalizer.
+    """(vocabulary, pattern, steps): the steps change the text after the normalizer.
 
-    place: of the pre-tokenizer. Raises VocabularyError.
+    place: the position of the pre-tokenizer, for errors. Raises VocabularyError.
     """
     pattern, stages = outer_cut(cutting, place)
     steps = cutting.steps
@@ -188,7 +188,7 @@ def word_piece_encoding(
     prefix: str,
     normalizer: Normalizer | None,
 ) -> Encoding:
-    """A WordPiece model with the decoder that such files have."""
+    """A WordPiece model with its usual decoder."""
     pieces = Pieces.of_ids(
         "WordPiece", ids, unknown, prefix=prefix, most_characters=_USUAL_CHARACTERS
     )
@@ -211,7 +211,7 @@ def word_piece_encoding(
 
 
 def decoded_pieces(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
-    """What each id decodes to, after others."""
+    """The bytes of each id that follows others."""
     if decoding.words is not None:
         texts = decoding.words.decoded(list(ids), is_first=False)
         return {id: text.encode() for id, text in zip(ids.values(), texts, strict=True)}
@@ -219,7 +219,7 @@ def decoded_pieces(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
     if not mark or decoding.is_byte_level:
         has_bytes = decoding.joins_bytes
         return {id: decoded_bytes(text, decoding, has_bytes=has_bytes) for text, id in ids.items()}
-    # As all large files have it: the same, without a call for each piece.
+    # The usual case for large files: the same result, without a call for each piece.
     decoded = {id: text.replace(mark, " ").encode() for text, id in ids.items()}
     for byte in range(256 * decoding.joins_bytes):
         id = ids.get(f"<0x{byte:02X}>")

@@ -1,6 +1,6 @@
-"""The post-processor of a `tokenizer.json`: the ids that it puts around a text, and the way back.
+"""The post-processor of a `tokenizer.json`, which puts ids around a text: read and written.
 
-It reads TemplateProcessing, BertProcessing, RobertaProcessing, and sequences of one of these and
+TemplateProcessing, BertProcessing and RobertaProcessing are supported, also in a sequence with
 ByteLevel, which only changes offsets. (github.com/huggingface/tokenizers, Apache-2.0)
 """
 
@@ -24,8 +24,8 @@ _MAX_IDS = 4096  # around a text
 def read_post_processor(field: JsonValue) -> Template:
     """The template of the field `post_processor`, which may be null.
 
-    Raises VocabularyError for kinds that are not known and for templates that do not have the text
-    exactly once.
+    Raises VocabularyError for unknown kinds, and for templates that do not contain the text exactly
+    once.
     """
     parts = field.flat("processors")
     parts = [part for part in parts if part["type"].as_str() != "ByteLevel"]
@@ -43,7 +43,7 @@ def read_post_processor(field: JsonValue) -> Template:
 
 
 def _template(field: JsonValue) -> Template:
-    """What a TemplateProcessing puts around one text."""
+    """The ids that a TemplateProcessing puts around one text."""
     single = field["single"]
     around: list[list[int]] = [[]]  # the ids before the text, and those after it
     for piece in single.elements():
@@ -63,7 +63,7 @@ def _template(field: JsonValue) -> Template:
             piece.fail(f"expected a Sequence or a SpecialToken, found {shown(sorted(keys))}")
         if sum(map(len, around)) > _MAX_IDS:
             piece.fail(f"more than {_MAX_IDS} ids around a text are not supported")
-    if len(around) != 2:  # then it changes the ids without special tokens, too
+    if len(around) != 2:  # it would change ids even without special tokens
         single.fail(f"expected the text once in a template, found it {len(around) - 1} times")
     return Template(tuple(around[0]), tuple(around[1]))
 

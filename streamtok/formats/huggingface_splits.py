@@ -1,9 +1,9 @@
 """The `pre_tokenizer` of a tokenizer.json as splits.
 
-A pre-tokenizer cuts a text, or changes it, or both. What changes it are steps of a second
-normalizer; after what cuts it, Hugging Face changes each pre-token (`PreTokenizer.stages`).
-Before others, ByteLevel changes it to letters for bytes; as the last one it says that merges are of
-bytes.
+A pre-tokenizer cuts a text, or changes it, or both. Changes before the first cut become steps of a
+second normalizer; after a cut, Hugging Face changes each pre-token (`PreTokenizer.stages`).
+ByteLevel before other pre-tokenizers replaces each byte by a letter; as the last pre-tokenizer, it
+means that the model merges bytes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = [
     "read_pre_tokenizer",
 ]  # fmt: skip
 
-_MAX_FIXED_LENGTH = 1000  # each character of it is a state
-# What our behaviors are called there, and with `invert`.
+_MAX_FIXED_LENGTH = 1000  # each character takes a state of the DFA
+# Our names of Hugging Face's behaviors, without and with `invert`.
 BEHAVIORS = {
     "Isolated": ("isolated", "isolated"),
     "Contiguous": ("contiguous", "contiguous"),
@@ -49,10 +49,10 @@ _FIXED = {
 class PreTokenizer(NamedTuple):
     """What a pre-tokenizer does."""
 
-    steps: tuple[Step, ...]  # change the text, before
-    splits: tuple[Split, ...]  # cut it
+    steps: tuple[Step, ...]  # change the text before it is cut
+    splits: tuple[Split, ...]  # cut the text
     is_byte_level: bool
-    # The splits, and what changes each pre-token after one, in order: see `Pieces`.
+    # The splits and the changes to each pre-token that follow them, in order: see `Pieces`.
     stages: Stages
 
     def changes_pretokens(self) -> bool:
@@ -61,7 +61,7 @@ class PreTokenizer(NamedTuple):
 
 
 def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
-    """The splits of the field. Raises VocabularyError naming an unsupported part."""
+    """The pre-tokenizer in this field. Raises VocabularyError naming an unsupported part."""
     steps: list[Step] = []
     splits: list[Split] = []
     stages: list[tuple[Any, ...]] = []
@@ -90,7 +90,7 @@ def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
 
 
 def outer_cut(cutting: PreTokenizer, place: str) -> tuple[str | Pattern, Stages]:
-    """The pattern of as many splits as one automaton follows, and the stages that are left."""
+    """(pattern, stages): one pattern for the first splits, as many as possible, and the rest."""
     stages = cutting.stages
     n = next((at for at, stage in enumerate(stages) if stage[0] != "Split"), len(stages))
     while n:
@@ -112,17 +112,17 @@ def pattern_of(
     with errors_at(place):
         if len(splits) == 1 and not spaces_are_marks:
             pattern, behavior = splits[0]
-            # If a pattern matches all text, there is no rest for behaviors to treat differently.
+            # If the matches cover all text, both behaviors are the same.
             if behavior == "only" or (behavior == "isolated" and Pattern.compile(pattern).is_total):
                 return pattern
-        found = rebuilt_sequence(splits, spaces_are_marks)  # a file's is asked for several times
+        found = rebuilt_sequence(splits, spaces_are_marks)  # cached: a file needs it several times
     if found.is_total and same_pieces(found, Pattern.compile(WHOLE_TEXT_PATTERN)):
         return WHOLE_TEXT_PATTERN
     return found
 
 
 def _read(part: JsonValue, steps: list[Step]) -> list[Split]:
-    """The splits of one pre-tokenizer; what it changes is appended to `steps`."""
+    """The splits of one pre-tokenizer; its changes to the text are appended to `steps`."""
     kind = part["type"].as_str()
     if kind == "ByteLevel":
         part.allow_only("type", "add_prefix_space", "trim_offsets", "use_regex")
@@ -160,14 +160,14 @@ def _read(part: JsonValue, steps: list[Step]) -> list[Split]:
 
 
 def metaspace_scheme(part: JsonValue) -> str:
-    """When a Metaspace puts its replacement before a text; checks all its fields."""
+    """When a Metaspace prepends its replacement: always, first or never. Checks all its fields."""
     part.allow_only("type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep")
     _character(part["replacement"])
     part["split"].as_bool(True)
     scheme = part["prepend_scheme"]
     if scheme.value is not None and scheme.as_str() not in ("always", "first", "never"):
         scheme.fail(f"expected always, first or never, found {scheme.value!r}")
-    if part["add_prefix_space"].as_bool(True):  # files before tokenizers 0.15 say it so
+    if part["add_prefix_space"].as_bool(True):  # in files before tokenizers 0.15
         return scheme.value or "always"
     if scheme.value not in (None, "never"):
         scheme.fail(f"{scheme.value!r} contradicts add_prefix_space, which is false")

@@ -1,11 +1,11 @@
-"""Models of a tokenizer.json whose symbols are more than characters or bytes.
+"""BPE models of a tokenizer.json whose symbols are more than characters or bytes.
 
-That are those with `continuing_subword_prefix` or `end_of_word_suffix`, as GPT-1's and CLIP's,
-those without a token for each byte: what they do not know becomes `unk_token`, or nothing, and
-those whose pre-tokens no automaton cuts, as Falcon's. Each pre-token is written in symbols, which
-are characters for private use (`_core/models/stages.pxi`), and the core merges these
-(`character_merges.py`). Each token is the row of symbols that it is merged from. What it decodes to
-is stored beside it.
+These are models with `continuing_subword_prefix` or `end_of_word_suffix`, such as GPT-1's and
+CLIP's; models without a token for each byte, where unknown text becomes `unk_token` or is removed;
+and models whose pre-tokens no automaton can cut, such as Falcon's. Each pre-token is written in
+symbols, which are private-use characters (`_core/models/stages.pxi`), and the core merges these
+(`character_merges.py`). A token is the sequence of symbols that it is merged from. The bytes that
+it decodes to are stored separately.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["has_symbols", "symbol_model"]
 
 
 def has_symbols(model: Model, is_byte_level: bool) -> bool:
-    """Whether the characters, or bytes, of a pre-token are not all there is to its symbols."""
+    """Whether symbols are more than the characters, or bytes, of a pre-token."""
     if model.words.prefix or model.words.suffix:
         return True
     if is_byte_level:
@@ -51,8 +51,9 @@ def has_symbols(model: Model, is_byte_level: bool) -> bool:
 def symbol_model(
     model: Model, cutting: PreTokenizer, decoding: Decoding, place: str
 ) -> tuple[Vocabulary, str | Pattern]:
-    """The vocabulary and the pattern; place: of the pre-tokenizer. Raises VocabularyError naming
-    the position.
+    """The vocabulary and the pattern. place: the position of the pre-tokenizer, for errors.
+
+    Raises VocabularyError naming the position.
     """
     words, ids = model.words, model.ids
     if words.unknown and words.unknown not in ids:
@@ -70,7 +71,7 @@ def symbol_model(
             "Symbols", tuple(names), words.prefix, words.suffix, words.unknown, words.fuses,
             model.byte_fallback,
         )  # fmt: skip
-        # By their texts: what from_character_merges sees are symbols.
+        # Checked here, for errors that name texts: from_character_merges sees only symbols.
         check_numbers(sorted((ids[name], name.encode()) for name in spelled), "id")
         vocabulary = from_character_merges(
             {spelling: ids[name] for name, spelling in spelled.items()},
@@ -87,7 +88,7 @@ def symbol_model(
 
 
 def _names(model: Model, is_byte_level: bool) -> list[str]:
-    """The tokens that pre-tokens begin as, before anything merges."""
+    """The tokens that a pre-token may consist of before any merge."""
     prefix, suffix = model.words.prefix, model.words.suffix
     names = []
     for text in model.ids:
@@ -104,9 +105,9 @@ def _names(model: Model, is_byte_level: bool) -> list[str]:
 
 
 def _merges(model: Model, spelled: dict[str, str]) -> Numbers:
-    """The merges by the numbers of `spelled`, in order; `spelled` gets what they make.
+    """The merges in order, numbered as in `spelled`; the tokens that they make are added to it.
 
-    A merge of symbols that no text becomes is left out. A token must be one row of symbols only.
+    A merge of tokens that no text produces is left out. A token must have only one spelling.
     """
     names = [*model.ids]
     merges = [[names[number] for number in row] for row in model.rows.tolist()]

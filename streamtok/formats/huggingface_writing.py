@@ -1,6 +1,6 @@
-"""Writes a `tokenizer.json`: byte-level BPE from anywhere, and WordPiece as it is trained here.
+"""Writes a `tokenizer.json`: byte-level BPE from any source, and WordPiece as it is trained here.
 
-All else is refused by name: what was loaded is in its own file.
+All other encodings are refused by name; they still have the files that they were loaded from.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _SIMPLE = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Nmt", "StripAccents")
 def save_huggingface(encoding: Encoding, path: Path) -> None:
     """Write a `tokenizer.json`: byte-level BPE, or WordPiece as `Trainer.train_wordpiece` makes it.
 
-    The file appears when it is complete. Special and added tokens go into the model's vocabulary,
-    too, where tokenizers would number them otherwise. Raises OSError, and VocabularyError for all
-    else: other models and normalizers, of which the original file is the one to keep.
+    The file appears only when complete. Special and added tokens are also written to the model's
+    vocabulary where tokenizers would give them other ids. Raises OSError, and VocabularyError for
+    other models and normalizers: keep their original file.
     """
     pieces = encoding.definition.vocabulary.model
     parts = _byte_level_parts(encoding) if pieces is None else _word_piece_parts(encoding, pieces)
@@ -151,7 +151,7 @@ def _word_piece_parts(encoding: Encoding, pieces: Pieces) -> dict[str, Any]:
 
 
 def _added_tokens(encoding: Encoding) -> list[dict[str, Any]]:
-    """The entries, by id."""
+    """The entries of `added_tokens`, in order of id."""
     rules = encoding.definition.rules
     flags = dict(rules.token_flags)
     tokens = [(number, text, True) for text, number in encoding.definition.specials.special.items()]
@@ -168,7 +168,7 @@ def _added_tokens(encoding: Encoding) -> list[dict[str, Any]]:
 
 
 def _normalizer(encoding: Encoding, normalizer: Normalizer | None) -> dict[str, Any] | None:
-    """BertNormalizer's accents do NFD again, which changes nothing."""
+    """As JSON. For accents, BertNormalizer applies NFD again, which changes nothing."""
     steps: list[dict[str, Any]] = []
     for kind, *_ in normalizer.spec if normalizer is not None else ():
         if kind in _BERT:
@@ -195,7 +195,7 @@ def _byte_level_cuts(encoding: Encoding) -> dict[str, Any] | None:
 
 
 def _sequence(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """These pre-tokenizers as one."""
+    """These pre-tokenizers as a single one."""
     if len(parts) == 1 and parts[0]["type"] != "Split":
         return parts[0]
     return {"type": "Sequence", "pretokenizers": parts} if parts else None

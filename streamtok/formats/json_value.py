@@ -1,7 +1,7 @@
-"""JSON from a file that may be damaged or hostile: parsed within limits, read with its place.
+"""JSON from a file that may be damaged or hostile: parsed within limits, with positions for errors.
 
 The text must be UTF-8. Lone surrogates, NaN and Infinity, and integers of thousands of digits are
-refused, and so are more values or deeper nesting than a vocabulary has: `[[],[],…` takes twenty
+refused. So are more values or deeper nesting than a vocabulary has, because `[[],[],…` takes twenty
 times its size in memory. All errors are `VocabularyError` and name the file and the position.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonValue", "parse_json"]
 
-MAX_VALUES = 1 << 23  # two million tokens, each with a merge
+MAX_VALUES = 1 << 23  # enough for two million tokens, each with a merge
 MAX_DEPTH = 64  # of the values that are read; known formats nest less than ten deep
 _T = TypeVar("_T")
 
@@ -30,8 +30,8 @@ _T = TypeVar("_T")
 def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = serde_float) -> Any:
     """The value of a JSON text. Errors name `source`, and the line and column of bad syntax.
 
-    Of a key that is given twice the last value counts, as in tokenizers. parse_float: reads a
-    number that is not an integer, as tokenizers does if nothing is said.
+    For a key that is given twice, the last value counts, as in tokenizers. parse_float: converts a
+    number that is not an integer; by default, as tokenizers does.
     """
     count = sum(map(data.count, (b",", b"[", b"{")))  # an upper bound: strings count, too
     if count > MAX_VALUES:
@@ -42,7 +42,7 @@ def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = s
     except RecursionError:
         raise VocabularyError(f"{source}: nested too deep") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        # Bytes that are not UTF-8 raise one or the other, as msgspec's version is.
+        # Invalid UTF-8 raises one or the other, depending on the version of msgspec.
         decode_utf8(data, source)
         reason = str(error.__cause__ or error).removeprefix("JSON is malformed: ")
         what, _, place = reason.removesuffix(")").partition(" (byte ")
@@ -54,7 +54,7 @@ def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = s
 
 
 class JsonValue:
-    """A JSON value and its place in the file. Each accessor checks the type.
+    """A JSON value and its position in the file. Each accessor checks the type.
 
     >>> JsonValue({"model": {"type": "BPE"}}, "x.json")["model"]["type"].as_str()
     'BPE'
@@ -93,7 +93,7 @@ class JsonValue:
         return self._typed(str, "a string")
 
     def as_ids(self) -> dict[str, int]:
-        """The value, which must be an object of ids by text."""
+        """The value, which must be an object with ids by text."""
         ids = self.as_dict()
         numbers = ids.values()
         is_right = not set(map(type, numbers)) - {int}
@@ -114,15 +114,15 @@ class JsonValue:
         return default if self.value is None else self._typed(bool, "true or false")
 
     def elements(self) -> list[JsonValue]:
-        """The elements of an array, each with its place."""
+        """The elements of an array, each with its position."""
         return [
             JsonValue(value, f"{self.place}[{i}]", self.depth + 1)
             for i, value in enumerate(self.as_list())
         ]
 
     def flat(self, key: str) -> list[JsonValue]:
-        """The parts of an object, or of a Sequence of such objects in the field `key`, in order;
-        null has none.
+        """This object alone, or the objects in the field `key` of a Sequence, flattened and in
+        order; none for null.
         """
         if self.value is None:
             return []
@@ -132,7 +132,7 @@ class JsonValue:
         return [part for one in self[key].elements() for part in one.flat(key)]
 
     def allow_only(self, *keys: str) -> None:
-        """Fail for a field of this object that is not in `keys`, unless it is null or false."""
+        """Fail if this object has a field that is not in `keys`, unless it is null or false."""
         for key, value in self.as_dict().items():
             if key not in keys and value not in (None, False):
                 self.fail(f"the field {shown(key)} is not supported, it has {shown(value)}")

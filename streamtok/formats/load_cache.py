@@ -1,16 +1,17 @@
-"""What `load` keeps: the packed form of large vocabulary files, in the user's cache folder.
+"""The cache of `load`: the packed form of large vocabulary files, in the user's cache folder.
 
-A file's entry has the SHA-256 of the code that read it and of its contents in its name: another
-file, another streamtok or a change of its sources is another entry. An entry is what
-`packed.dumps_packed` writes; its checksum tells damage, and a damaged one is made again. Nothing
-here ever fails: without a folder that can be written to, there is no cache.
+An entry is named after a SHA-256 of streamtok's code and the file's contents, so another file,
+another version of streamtok or a change of its sources makes a new entry. `packed.dumps_packed`
+writes an entry; its checksum reveals damage, and a damaged entry is made again. Errors of the cache
+are ignored: without a folder that can be written to, there is no cache.
 
 An entry decides which ids a text gets. So the folder and the entries must belong to this user, and
 only this user may write to them; otherwise there is no cache. Only files with the names of
 entries and of their parts are ever removed.
 
-The folder is `streamtok` in the one that `STREAMTOK_CACHE` names, unless that is "off"; by default
-in `XDG_CACHE_HOME` or `~/.cache`, on macOS in `~/Library/Caches`, on Windows in `%LOCALAPPDATA%`.
+The folder is `streamtok` inside the one that `STREAMTOK_CACHE` names, or there is no cache if that
+is "off". By default it is in `XDG_CACHE_HOME` or `~/.cache`, on macOS in `~/Library/Caches`, and on
+Windows in `%LOCALAPPDATA%`.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ if TYPE_CHECKING:
 
 __all__ = ["cache_folder", "find_kept", "keep"]
 
-MIN_BYTES = 1 << 18  # smaller files load as fast without
-MAX_BYTES = 1 << 28  # of all entries: some dozens; those that were not used for longest go first
-_BLOCK = 1 << 18  # bytes of a file that are read at a time
+MIN_BYTES = 1 << 18  # smaller files load as fast without a cache
+MAX_BYTES = 1 << 28  # of all entries, some dozens; the least recently used go first
+_BLOCK = 1 << 18  # bytes read at a time
 _VARIABLE = "STREAMTOK_CACHE"
 _SUFFIX = ".streamtok"
-_NAME = re.compile(r"[0-9a-f]{64}\.streamtok(\.\d+\.\d+\.part)?")  # of entries and their parts
+_NAME = re.compile(r"[0-9a-f]{64}\.streamtok(\.\d+\.\d+\.part)?")  # of entries and of their parts
 
 
 def find_kept(source: str, name: str) -> Encoding | None:
-    """The encoding of a file with these contents, if one is kept. Raises OSError.
+    """The cached encoding of a file with these contents, or None. Raises OSError.
 
-    The file is not held in memory: making room for it takes as long as its checksum.
+    The file is read in blocks: allocating memory for all of it takes as long as the checksum.
     """
     folder = cache_folder()
     if folder is None:
@@ -64,7 +65,7 @@ def find_kept(source: str, name: str) -> Encoding | None:
     with contextlib.suppress(OSError, StreamtokError):
         encoding = loads_packed(_read(path), source, name)
         with contextlib.suppress(OSError):
-            os.utime(path)  # it was used now
+            os.utime(path)  # mark it as just used
         return encoding
     return None
 
@@ -76,7 +77,7 @@ def keep(data: bytes, encoding: Encoding) -> None:
         return
     key = _key()
     key.update(data)
-    # The last two: MessagePack has no integers of more than 64 bits, and no lone surrogates.
+    # The last two: MessagePack allows no integers above 64 bits and no lone surrogates.
     with contextlib.suppress(OSError, MemoryError, OverflowError, ValueError):
         _store(os.path.join(folder, key.hexdigest() + _SUFFIX), dumps_packed(encoding))
 
@@ -88,7 +89,7 @@ def _key() -> hashlib._Hash:
 
 
 def cache_folder() -> str | None:
-    """The folder of the entries, which need not exist; None: nothing is to be kept."""
+    """The folder of the entries, which need not exist yet; None if there is no cache."""
     chosen = os.environ.get(_VARIABLE)
     if chosen is not None:
         off = chosen.lower() in ("", "off")
@@ -99,14 +100,14 @@ def cache_folder() -> str | None:
         base = os.path.expanduser("~/Library/Caches")
     else:
         base = os.environ.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(base):  # as the XDG specification says
+        if not os.path.isabs(base):  # as the XDG specification requires
             base = os.path.expanduser("~/.cache")
     return os.path.join(base, "streamtok") if os.path.isabs(base) else None
 
 
 @functools.cache
 def _code() -> bytes:
-    """What tells this streamtok from others: the names, sizes and times of its files."""
+    """Identifies this installation of streamtok: the names, sizes and times of its files."""
     files = sorted(_files_of(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     return repr(files).encode()
 
@@ -123,7 +124,7 @@ def _files_of(folder: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _read(path: str) -> bytes:
-    """The contents of an entry. Raises OSError if there is none that can be trusted."""
+    """The contents of an entry. Raises OSError if it is missing or cannot be trusted."""
     _check_folder(os.path.dirname(path))
     with open(open_own(path, os.O_RDONLY), "rb") as file:
         if not is_private(os.fstat(file.fileno())):
@@ -132,14 +133,14 @@ def _read(path: str) -> bytes:
 
 
 def _check_folder(folder: str) -> None:
-    """Raise OSError unless it is a folder, no link to one, which only this user can write to."""
+    """Raise OSError unless it is a folder, not a link, that only this user can write to."""
     status = os.lstat(folder)
     if not (stat.S_ISDIR(status.st_mode) and is_private(status)):
         raise PermissionError(folder)
 
 
 def _store(path: str, data: bytes) -> None:
-    """Write an entry, complete or not at all, and remove old ones beyond the limit."""
+    """Write an entry completely or not at all; then remove old entries beyond the limit."""
     folder = os.path.dirname(path)
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     with contextlib.suppress(FileExistsError):
@@ -159,9 +160,9 @@ def _store(path: str, data: bytes) -> None:
 
 
 def _remove_oldest(folder: str) -> None:
-    """Remove entries, those that were not used for longest first, until MAX_BYTES are not exceeded.
+    """Remove the least recently used entries until the total is at most MAX_BYTES.
 
-    A part that a dead process left is among them. Only files with such names are touched.
+    Parts left by dead processes count as entries. No files with other names are touched.
     """
     _check_folder(folder)
     found = []

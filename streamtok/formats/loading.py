@@ -1,4 +1,4 @@
-"""What all loaders share: reading a file within limits, and making an `Encoding` of its parts.
+"""Shared by all loaders: reading a file within limits, and making an `Encoding` from its parts.
 
 A damaged or hostile file raises `VocabularyError`, which names the file and the position. A file is
 read whole, up to 128 MiB; the largest known vocabulary has 35 MB.
@@ -35,23 +35,25 @@ __all__ = [
 ]
 
 MAX_FILE_BYTES = 1 << 27
-MAX_MESSAGE = 500  # characters, because a value in a file can have megabytes
-BYTE_TEXTS = {f"<0x{byte:02X}>": byte for byte in range(256)}  # tokens that stand for bytes
+MAX_MESSAGE = 500  # characters, because a message may quote a value of megabytes
+BYTE_TEXTS = {f"<0x{byte:02X}>": byte for byte in range(256)}  # tokens of single bytes
 _BLOCK = 1 << 20  # bytes read at a time where the size is unknown
 _MARKS = {
     codecs.BOM_UTF8: "UTF-8",
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-MAX_SPECIAL_BYTES = 1 << 24  # of all special and added tokens, which become a tree in memory
+MAX_SPECIAL_BYTES = 1 << 24  # of all special and added tokens, from which a tree is built
 
 
 def read_bytes(path: Path) -> bytes:
-    """The whole file. Raises OSError, and VocabularyError if it is too large or begins with a byte
-    order mark, which no format has.
+    """The whole file.
+
+    Raises OSError, and VocabularyError if it is too large or begins with a byte order mark, which
+    no format has.
     """
     with open(path, "rb") as file:
-        # read(n) takes memory for n bytes at once: it is asked for no more than there seem to be.
+        # read(n) allocates n bytes first, so ask for no more than the file seems to have.
         expected = min(os.fstat(file.fileno()).st_size, MAX_FILE_BYTES)
         data = file.read(expected + 1)
         if len(data) > expected:  # a pipe, or a file that grows
@@ -78,8 +80,8 @@ def read_bytes(path: Path) -> bytes:
 def without_collection() -> Iterator[None]:
     """Disable the garbage collector while a large file is read.
 
-    Each new list or dict may start a collection, which walks all of them. That takes a quarter of
-    the time of a load, and frees nothing.
+    Each new list or dict may start a collection, which walks all of them. That would take a quarter
+    of the time of a load and free nothing.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -91,7 +93,7 @@ def without_collection() -> Iterator[None]:
 
 
 def decode_utf8(data: bytes, source: str) -> str:
-    """The text of a file. Raises VocabularyError with the offset of bytes that are not UTF-8."""
+    """The text of a file. Raises VocabularyError with the offset of the first invalid byte."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -99,18 +101,18 @@ def decode_utf8(data: bytes, source: str) -> str:
 
 
 def stem(path: Path) -> str:
-    """The file's name up to the first dot, as the name of an encoding."""
+    """The file's name up to the first dot, to name an encoding."""
     return os.path.basename(os.fspath(path)).partition(".")[0] or "loaded"
 
 
 def shown(value: object) -> str:
-    """`value` as a message shows it, shortened to 80 characters."""
+    """`value` for use in a message, shortened to 80 characters."""
     text = repr(value[:60]) if isinstance(value, (str, bytes)) else reprlib.repr(value)
     return text if len(text) <= 80 else text[:77] + "…"
 
 
 def check_total(texts: Collection[str], source: str) -> None:
-    """Raise VocabularyError if the special and added tokens are too long together."""
+    """Raise VocabularyError if the total length of special and added tokens is too large."""
     if sum(map(len, texts)) > MAX_SPECIAL_BYTES:
         raise VocabularyError(
             f"{source}: the {len(texts)} special and added tokens have more than "
@@ -120,7 +122,7 @@ def check_total(texts: Collection[str], source: str) -> None:
 
 @contextlib.contextmanager
 def errors_at(place: str) -> Iterator[None]:
-    """Raise VocabularyErrors that name the position instead of errors in parts of a file."""
+    """Turn errors in parts of a file into VocabularyErrors that name the position."""
     try:
         yield
     except PatternError as error:

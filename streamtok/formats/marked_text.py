@@ -1,10 +1,10 @@
 """Marked: text of a chat template that knows which of its characters the template itself wrote.
 
-A template is a program that cuts, joins and strips strings. Its literals and what it makes of them
-are `Marked` here, so that the rendered text can say what of it is control. Marks get lost but never
-arise: a method of str that is not redefined here returns a plain str, and a plain str is text. So
-what is forgotten here costs a control token of the template, and lets no content forge one. Here is
-what real templates do to literals with tokens in them.
+A template is a program that cuts, joins and strips strings. Its literals, and the strings that it
+makes from them, are `Marked`, so that the rendered text shows which parts are control. Marks can
+get lost but are never added: a method of str that is not redefined here returns a plain str, and a
+plain str is text. So a missing method can cost the template a control token, but never lets content
+forge one. The methods here are those that real templates apply to literals with tokens in them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["Marked", "unmarked", "with_prompts"]
 class Marked(str):
     """A str with the spans of a Prompt."""
 
-    # Templates are programs of strangers. Jinja's sandbox hides names with an underscore from them.
+    # Templates are untrusted. Jinja's sandbox hides names with a leading underscore from them.
     __slots__ = ("_parts",)
-    _parts: tuple[Any, ...]  # of a Prompt, which is made if it is asked for
+    _parts: tuple[Any, ...]  # of a Prompt, which is made when it is needed
 
     def __new__(cls, *parts: str | Prompt) -> Marked:
         """parts: a Prompt and a Marked keep their spans; any other str is text."""
@@ -39,7 +39,7 @@ class Marked(str):
         return prompt
 
     def __str__(self) -> str:
-        return self  # compiled templates call str() of all that they write
+        return self  # compiled templates call str() on all that they write
 
     def __add__(self, other: str) -> Marked:
         return Marked(self, other) if isinstance(other, str) else NotImplemented
@@ -87,14 +87,14 @@ class Marked(str):
         return Marked(self._prompt.join(map(unmarked, parts)))
 
     def format(self, *args: Any, **kwargs: Any) -> Marked:
-        """Only of what is control throughout."""
+        """Only for text that is entirely control."""
         assert isinstance(self._prompt, Control)
         kept = {name: unmarked(value) for name, value in kwargs.items()}
         return Marked(self._prompt.format(*map(unmarked, args), **kept))
 
 
 def with_prompts(value: Any, change: Callable[[Prompt], Any]) -> Any:
-    """The same value of JSON, with `change(prompt)` for each Prompt or t-string in it."""
+    """A JSON value with `change(prompt)` in place of each Prompt or t-string in it."""
     prompt = prompt_of(value)
     if prompt is not None:
         return change(prompt)
@@ -106,5 +106,5 @@ def with_prompts(value: Any, change: Callable[[Prompt], Any]) -> Any:
 
 
 def unmarked(value: Any) -> Any:
-    """The Prompt of a Marked; any other value as it is."""
+    """The Prompt of a Marked; any other value unchanged."""
     return value._prompt if isinstance(value, Marked) else value

@@ -1,14 +1,14 @@
 """Vocabularies given by a list of merges, as in the files of GPT-2 and Hugging Face.
 
-A rank table merges any two neighbours that are a token together, and a token's id is its rank. A
-list of merges names the pairs that merge, in order, and gives the ids apart from them. So a token
-may come from no pair at all, or from several pairs at different places of the list; ids may be in
-any order; and a pre-token that is a token becomes its id without merging only if the file says so
+A rank table merges any two neighbours that form a token, and a token's id is its rank. A list of
+merges names the pairs that merge, in order, and ids are listed separately. So a token may come from
+no pair at all, or from several pairs at different positions in the list; ids may be in any order;
+and a pre-token that is a token becomes its id without merging only if the file says so
 (`ignore_merges`).
 
-The engine needs no second algorithm for this. Only one of the pairs that make a token can ever
-merge, and the core finds it. So the tokens are put in the order of those pairs, and the rest works
-as for a rank table.
+The engine needs no second algorithm for this. Of the pairs that make a token, only one can ever
+merge, and the core finds it. So the tokens are sorted in the order of these pairs, and everything
+else works as for a rank table.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ MAX_MERGES = (1 << 21) - 257  # a limit of the core
 
 
 def find_merges(names: Sequence[str], merges: list[Any], prefix: str = "") -> Numbers:
-    """uint32 [m, 3]: of each merge the numbers of the two texts and of what they make.
+    """uint32 [m, 3]: for each merge, the numbers of its two texts and of the text that they make.
 
     names: the texts by number. merges: as in a tokenizer.json, "left right" or ["left", "right"].
-    prefix: each right text begins with it; the text that the merge makes does not have it. Raises
-    VocabularyError, with its position, for a merge of other texts.
+    prefix: each right text must begin with it, and loses it in the merge. Raises VocabularyError
+    for a merge that is malformed or has an unknown text, naming its position.
     """
     if len(merges) > MAX_MERGES or len(names) > MAX_MERGES:
         raise VocabularyError(
@@ -86,13 +86,13 @@ def from_rows(
     chosen: NDArray[np.bool_] | None = None,
     decode_only: Mapping[int, bytes] = MappingProxyType({}),
 ) -> Vocabulary:
-    """The vocabulary of tokens with the ids `numbers`, in any order, and merges, in order.
+    """The vocabulary of tokens with the ids `numbers`, in any order, and an ordered list of merges.
 
-    rows: as `find_merges` has them. The later one counts for a pair that is listed twice, as in
-    the programs that read such files. chosen: which tokens take part; None: all. ignore_merges:
-    whether a pre-token that is a token becomes its id without merging; otherwise, tokens that no
-    merges make can only be decoded. decode_only: more ids that can only be decoded. The result is a
-    plain rank table if that is equivalent. Raises `VocabularyError`.
+    rows: as `find_merges` returns them. For a pair that is listed twice, the later row counts, as
+    in the programs that read such files. chosen: bool [n], the tokens to use; None: all.
+    ignore_merges: whether a pre-token that is a token becomes its id without merging; otherwise,
+    tokens that no merges make can only be decoded. decode_only: more ids that can only be decoded.
+    The result is a plain rank table if that is equivalent. Raises `VocabularyError`.
     """
     order = np.argsort(numbers, kind="stable").astype(np.uint32)
     if chosen is not None:
@@ -109,7 +109,7 @@ def from_rows(
     made = lefts != NO_ID
     if not decode_only and is_complete and (ignore_merges or (made | (lengths == 1)).all()):
         in_order = places[made]
-        if (in_order[1:] > in_order[:-1]).all():  # of id, so ids are ranks
+        if (in_order[1:] > in_order[:-1]).all():  # merges are in order of id, so ids are ranks
             return Vocabulary(blob, offsets, own, parts=(lefts, rights))
     parts = places, lefts, rights
     return in_order_of_merges(blob, offsets, own, parts, None, dict(decode_only), ignore_merges)
@@ -127,8 +127,8 @@ def in_order_of_merges(
 ) -> Vocabulary:
     """A vocabulary of bytes, tokens that merges make, and tokens that only a look-up finds.
 
-    own: the id of each token; parts: of each, as `find_parts` has them; byte_ids: as in
-    `from_character_merges`. Raises VocabularyError.
+    own: the id of each token. parts: for each token, as `find_parts` returns them. byte_ids: see
+    `Vocabulary`. Raises VocabularyError.
     """
     rows, lefts, rights = parts
     made = rows.astype(np.int64)
@@ -157,14 +157,14 @@ def in_order_of_merges(
 
 
 def _renumbered(parts: NDArray[np.uint32], place: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The new numbers of `parts`; NO_ID stays."""
+    """The new numbers of `parts`; NO_ID is kept."""
     return np.take(place, np.minimum(parts, len(place) - 1))
 
 
 def to_merges(vocabulary: Vocabulary) -> list[tuple[bytes, bytes]]:
     """The pairs that can merge, in order: an equivalent list of merges.
 
-    It has one pair for each token that merges make. Other pairs could never merge.
+    It has one pair for each token that merges make; no other pair can ever merge.
     """
     lefts = lefts_of(vocabulary)
     return [
@@ -175,7 +175,7 @@ def to_merges(vocabulary: Vocabulary) -> list[tuple[bytes, bytes]]:
 
 
 def lefts_of(vocabulary: Vocabulary) -> NDArray[np.uint32]:
-    """uint32 [n]: the bytes of the left part that merges into each token, 0 if none does."""
+    """uint32 [n]: the size of each token's left part in bytes; 0 if no merge makes the token."""
     if vocabulary.lefts is not None:
         return vocabulary.lefts
     v = vocabulary
@@ -185,8 +185,8 @@ def lefts_of(vocabulary: Vocabulary) -> NDArray[np.uint32]:
 def without_unreachable_tokens(vocabulary: Vocabulary) -> Vocabulary:
     """The vocabulary, with tokens that no merges make turned into ids that can only be decoded.
 
-    Merging stays the same, because such tokens take part in no merge. This is how a table encodes
-    if pre-tokens are not looked up before merging.
+    Merging does not change, because such tokens take part in no merge. The result encodes as the
+    table does if pre-tokens are not looked up before merging.
     """
     lefts = lefts_of(vocabulary)
     lengths = np.diff(vocabulary.offsets)

@@ -1,8 +1,8 @@
 """minbpe's `.model`: a line "minbpe v1", the pattern, the special tokens, and the merges.
 
 A merge is a line of two ids. Ids below 256 are the bytes, and each merge makes the next id.
-Pre-tokens are not looked up before merging.
-An empty pattern is that of its BasicTokenizer: the whole text is one pre-token.
+Pre-tokens are not looked up before merging. An empty pattern, as minbpe's BasicTokenizer writes it,
+makes the whole text one pre-token.
 (github.com/karpathy/minbpe, MIT)
 """
 
@@ -30,7 +30,7 @@ _MAX_TOTAL = 1 << 25  # bytes of all tokens, because each line can double the la
 
 
 def read_minbpe(data: bytes, source: str, name: str) -> Encoding:
-    """The encoding of the contents of a model, whose first line is `MAGIC`.
+    """The encoding in the contents of a model file, whose first line is `MAGIC`.
 
     Raises VocabularyError naming the file and the line.
     """
@@ -101,7 +101,7 @@ def read_minbpe(data: bytes, source: str, name: str) -> Encoding:
 
 
 def _numbers(line: bytes, count: int, expected: str) -> list[int]:
-    """The `count` numbers in a line; `expected` begins the error."""
+    """The `count` numbers in a line; `expected` begins the error message."""
     fields = line.split()
     if len(fields) != count or not all(field.isdigit() and len(field) < 10 for field in fields):
         raise VocabularyError(f"{expected}, found {shown(line)}")

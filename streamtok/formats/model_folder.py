@@ -1,13 +1,14 @@
-"""What the other files of a model's folder add to a vocabulary file that does not say it itself.
+"""The settings that other files of a model's folder add to a vocabulary file.
 
-A `tokenizer.json` and a `tekken.json` say everything about text and ids. Beside a
-`tokenizer.model`, these files have special and added tokens, and whether a text begins with a
-token: `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json`. What its classes
-do is from transformers' converters (github.com/huggingface/transformers, Apache-2.0).
+A `tokenizer.json` or a `tekken.json` says everything about text and ids. Beside a
+`tokenizer.model`, special and added tokens are in `tokenizer_config.json`,
+`special_tokens_map.json` and `added_tokens.json`, and so is whether a token begins or ends each
+text. The defaults of tokenizer classes are those of transformers' converters
+(github.com/huggingface/transformers, Apache-2.0).
 
-Which token ends a text is in no vocabulary file: `tokenizer_config.json`, `generation_config.json`
-and `config.json` say it, and `special_tokens_map.json`. A chat template is in
-`chat_template.jinja`, or in `tokenizer_config.json` as well.
+No vocabulary file says which token ends a text: that is in `tokenizer_config.json`,
+`special_tokens_map.json`, `generation_config.json` and `config.json`. A chat template is in
+`chat_template.jinja` or in `tokenizer_config.json`.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ EOS_FILES = (*CONFIG_FILES[:2], "generation_config.json", "config.json")
 
 _ROLES = tuple(f"{role}_token" for role in ["bos", "eos", "unk", "sep", "pad", "cls", "mask"])
 _FLAGS = ("lstrip", "rstrip", "single_word")
-# Classes that do so if nothing is said.
+# Classes that do so by default.
 _BEGIN_WITH_BOS = ("LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer")
 
 
 class Config(NamedTuple):
-    """What the files say; `added` by text: the id, whether it is special, flags that are set."""
+    """The settings. added: for each text, its id, whether it is special, and the flags given."""
 
     place: str
     added: dict[str, dict[str, Any]]
-    begin: str | None  # the token that a text begins with
-    end: str | None
+    begin: str | None  # the token before each text
+    end: str | None  # the token after it
 
 
 def _read(folder: str, file: str) -> JsonValue:
@@ -60,7 +61,7 @@ def _read(folder: str, file: str) -> JsonValue:
 
 
 def read_config(folder: str) -> Config | None:
-    """What the files of a folder say; None if there are none. Raises VocabularyError, OSError."""
+    """The settings in a folder's files; None if there are none. Raises VocabularyError, OSError."""
     config, special_map, added = found = [_read(folder, file) for file in CONFIG_FILES]
     if not any(file.as_dict() for file in found):
         return None
@@ -114,7 +115,7 @@ def read_eos(folder: str, encoding: Encoding) -> tuple[int, ...]:
             continue
         ids = value["eos_token_id"]
         if ids.value is None and value["text_config"].value is not None:
-            ids = value["text_config"]["eos_token_id"]  # of models of more than text
+            ids = value["text_config"]["eos_token_id"]  # of multimodal models
         listed = ids.value if isinstance(ids.value, list) else [ids.value]
         known = [id for id in listed if type(id) is int and 0 <= id <= encoding.max_token_value]
         if known:
@@ -123,9 +124,9 @@ def read_eos(folder: str, encoding: Encoding) -> tuple[int, ...]:
 
 
 def read_chat_template(folder: str) -> tuple[str, dict[str, str]]:
-    """(source, tokens): the model's chat template, and the tokens that it may call by their roles.
+    """(source, tokens): the model's chat template, and tokens by role, such as "bos_token".
 
-    Raises VocabularyError if there is none, OSError.
+    Raises OSError, and VocabularyError if there is no template.
     """
     files = [_read(folder, file) for file in CONFIG_FILES[:2]]
     path = os.path.join(folder, "chat_template.jinja")
@@ -151,7 +152,7 @@ def read_chat_template(folder: str) -> tuple[str, dict[str, str]]:
 
 
 def _text_and_flags(field: JsonValue) -> tuple[str, dict[str, Any]]:
-    """A token that is given as its text, or as an object with flags."""
+    """(text, flags) of a token that is given as a string or as an object with flags."""
     if isinstance(field.value, str):
         return field.as_str(), {}
     flags = {flag: field[flag].as_bool() for flag in _FLAGS if field[flag].value is not None}
@@ -161,7 +162,7 @@ def _text_and_flags(field: JsonValue) -> tuple[str, dict[str, Any]]:
 def with_config(encoding: Encoding, config: Config) -> Encoding:
     """The encoding of a SentencePiece model with the tokens and the template of its folder.
 
-    Raises VocabularyError for a token whose id contradicts the model's, and for flags.
+    Raises VocabularyError for a token whose id contradicts the model's, or that is not supported.
     """
     rules, vocabulary = encoding.definition.rules, encoding.definition.vocabulary
     special = dict(encoding.definition.specials.special)

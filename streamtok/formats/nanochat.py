@@ -1,8 +1,9 @@
 """nanochat's `tokenizer.pkl`, a pickled `tiktoken.Encoding`.
 
-Unpickling can run any code. So the unpickler knows no opcodes but those that pickle writes for this
-object. They can name a class, and `find_class` allows one name, for which it gives a stand-in. It
-is Python's own in Python: that in C makes room for as many objects as a file claims to have.
+Unpickling can run any code. So this unpickler supports only the opcodes that pickle writes for such
+an object. They can name a class, but `find_class` allows a single name and returns a stand-in for
+it. The base class is Python's unpickler written in Python: the one in C allocates memory for as
+many objects as a file claims to have.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["read_nanochat"]
 
 _FIELDS = {"name": str, "pat_str": str, "mergeable_ranks": dict, "special_tokens": dict}
-_MAX_BYTES = 1 << 23  # twice the largest known; each byte may make an object of a hundred bytes
+_MAX_BYTES = 1 << 23  # twice the largest known; each byte may make an object of 100 bytes
 _OPCODES = (
     pickle.PROTO, pickle.FRAME, pickle.GLOBAL, pickle.STACK_GLOBAL, pickle.NEWOBJ, pickle.BUILD,
     pickle.MARK, pickle.SETITEM, pickle.SETITEMS, pickle.EMPTY_TUPLE, pickle.EMPTY_DICT,
@@ -55,17 +56,17 @@ class _Unpickler(pickle._Unpickler):
 
 
 def read_nanochat(data: bytes, source: str, name: str | None) -> Encoding:
-    """The encoding of a pickled `tiktoken.Encoding`, which is not run; name: in place of its own.
+    """The encoding of a pickled `tiktoken.Encoding`, whose code is not run. name: replaces its own.
 
-    Raises VocabularyError naming the file and what is wrong for any other pickle.
+    Raises VocabularyError for any other pickle, naming the file and the reason.
     """
     if len(data) > _MAX_BYTES:
         raise VocabularyError(f"{source}: a pickle must not have more than {_MAX_BYTES >> 20} MiB")
     try:
         found = _Unpickler(io.BytesIO(data)).load()
-    except Exception as error:  # damage has many: UnpicklingError, TypeError, UnicodeDecodeError …
+    except Exception as error:  # of many types: UnpicklingError, TypeError, UnicodeDecodeError …
         reason = str(error) or type(error).__name__
-        if isinstance(error, KeyError):  # of `dispatch`
+        if isinstance(error, KeyError):  # raised by `dispatch`
             reason = f"unexpected opcode {reason}"
         raise VocabularyError(
             f"{source}: not a pickled tiktoken.Encoding: {shortened(reason, MAX_MESSAGE)}"

@@ -1,13 +1,16 @@
-"""Patterns in the dialect of Oniguruma, which Hugging Face's tokenizers uses, and back.
+"""Converts patterns from the dialect of Oniguruma, which Hugging Face's tokenizers uses, and back.
 
-Most of what pre-tokenization patterns use is the same in both dialects. Five things differ, and are
-refused: `x{1,3}+`, which is possessive here and a repeated repetition there; `^`, the start of a
-line there; flags other than i; `&&` and most nested sets; in `(?i:…)`, what may have case variants
-of several characters, such as "ss" of "ß". Three are rewritten: `\\w` has no joiners there, and
-outside of sets it has the digits and fractions of Latin-1; a set within a set, as in BLOOM's
-pattern, is a part of it; `$`, as in the pattern of DeepSeek LLM and V2, is the very end here and
-the end of a line there. To write a pattern for Oniguruma, possessive quantifiers are made greedy,
-and the DFA tables of the result must equal those of the pattern.
+Most features of pre-tokenization patterns are the same in both dialects. Five differ and are
+refused: `x{1,3}+`, which is possessive here and a repeated repetition there; `^`, which matches at
+every line there; flags other than i; `&&` and most nested sets; and, in `(?i:…)`, letters that may
+have case variants of several characters, such as "ss" for "ß".
+
+Three differ and are rewritten. `\\w` has no joiners there, but outside of sets it has the digits
+and fractions of Latin-1. A set within a set, as in BLOOM's pattern, is part of the outer one. `$`,
+as in the patterns of DeepSeek LLM and V2, is the end of the text here and the end of a line there.
+
+To write a pattern for Oniguruma, possessive quantifiers are made greedy. The result must cut every
+text as the original does, which is checked by comparing DFA tables.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ _LATIN_1 = r"\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}"
 _IN_SET = re.compile(r"\\(?:[pP]\{[^}]{0,99}\}|.)", re.DOTALL)
 
 
-# A set with one within, whose ends make no range with what is beside it; or what is passed over.
+# A set with a set inside, whose ends form no range with their neighbours; or a part to skip.
 _NESTED = re.compile(
     r"""(?P<before>\[\^?(?:\\.|[^][\\])*(?:\\.|[^][\\-]))\[(?![]^:-])(?P<inner>(?:\\.|[^][\\])*(?<!-))\]
     (?P<after>(?!-)(?:\\.|[^][\\])*\]) | \\. | \[\^?\]?(?:\\.|[^]\\])*\]""",
@@ -52,7 +55,7 @@ def _without_nested(found: re.Match[str]) -> str:
 
 
 def from_oniguruma(pattern: str, place: str) -> str:
-    """The pattern that means the same here. Raises VocabularyError naming a part that has none."""
+    """The equivalent pattern here. Raises VocabularyError naming a part without an equivalent."""
     with errors_at(place):
         Budget(pattern)
     pattern = _NESTED.sub(_without_nested, pattern)
@@ -77,13 +80,13 @@ def from_oniguruma(pattern: str, place: str) -> str:
     return translated
 
 
-# What ends a row of letters in (?i:…), and has no case variant itself.
+# Parts that end a run of letters in (?i:…), and have no case variants themselves.
 _BETWEEN = re.compile(r"\||\.|\[\^.*|\[[\x00-\x5b\x5d-\x7f]*|\\[pPsSwWdD].*", re.DOTALL)
-_LONG_FOLDING = re.compile("ss|st|ff|fi|fl", re.IGNORECASE)  # of those in ASCII
+_LONG_FOLDING = re.compile("ss|st|ff|fi|fl", re.IGNORECASE)  # in ASCII
 
 
 def _check_folding(pattern: str, place: str) -> None:
-    """Refuse letters in (?i:…) that Oniguruma, not a DFA, may match as another number of them."""
+    """Refuse letters in (?i:…) that may match more or fewer letters in Oniguruma, but not here."""
     is_folding, row = [False], ""
     for part in _PARTS.finditer(pattern):
         text = part[0]
@@ -117,7 +120,7 @@ def _refuse(place: str, part: re.Match[str], why: str) -> None:
 
 
 def to_oniguruma(pattern: str) -> str:
-    """A pattern that makes the same pre-tokens in Oniguruma. Raises VocabularyError if it fails."""
+    """A pattern that makes the same pre-tokens in Oniguruma. Raises VocabularyError without one."""
     rewritten = "".join(_for_oniguruma(part) for part in _PARTS.finditer(pattern))
     try:
         again = from_oniguruma(rewritten, "rewritten for Oniguruma")

@@ -1,4 +1,4 @@
-"""An encoding by its name in a command line, a plan or a column: a name, a path, a model."""
+"""Opens an encoding by the name that a command line, a plan or a column gives it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = ["open_encoding", "vocabulary_of"]
 
 
 def open_encoding(name: str) -> Encoding:
-    """An encoding as a command line names it: by its own name, by what `formats.load` takes as a
-    str (a path wins over all but the names of encodings), or by the name of an OpenAI model.
+    """The encoding that a command line names: by its own name, by any str that `formats.load`
+    accepts, or by the name of an OpenAI model. Names of encodings come first, then paths.
 
     "FILE@PATTERN" adds a pattern (a name in `formats.PATTERNS`) to a file that has none. Raises
-    ValueError for a name that is none of these, OSError, VocabularyError.
+    OSError, VocabularyError, and ValueError for any other name.
     """
     if name in list_encoding_names():
         return get_encoding(name)
-    from .detection import load  # takes longer to import than all that a bundled encoding needs
+    from .detection import load  # slower to import than everything that a bundled encoding needs
 
     if os.path.exists(name):
         return load(name)
@@ -53,10 +53,11 @@ def open_encoding(name: str) -> Encoding:
 
 
 def vocabulary_of(name: str) -> str | None:
-    """What a later process has to open for the encoding `name`, or None if the name is enough.
+    """`name`, if a later process has to open it as a vocabulary; None if the encoding's name is
+    enough.
 
-    The files, folders and models of the hub that `open_encoding` takes have names that say little,
-    such as tokenizer.json.
+    Encodings from files, folders and models of the hub have names that say little, such as
+    "tokenizer".
     """
     is_named = name in list_encoding_names() or not (
         "@" in name or "/" in name or os.sep in name or os.path.exists(name)
@@ -67,7 +68,7 @@ def vocabulary_of(name: str) -> str | None:
 def _similar(name: str) -> str | None:
     """The encoding or model that a mistyped name most likely means, or None.
 
-    Hyphens and dots do not count. Numbers do: gpt-3 is a mistyped gpt-3.5, but not gpt-2.
+    Hyphens and dots do not matter, but numbers do: gpt-3 may mean gpt-3.5, but not gpt-2.
     """
     import difflib
 
@@ -77,7 +78,7 @@ def _similar(name: str) -> str | None:
     def digits(text: str) -> str:
         return re.sub("[^0-9]", "", text)
 
-    if os.path.splitext(name)[1][1:].isalpha():  # the name of a file
+    if os.path.splitext(name)[1][1:].isalpha():  # a file's name
         return None
     known = {letters(one): one for one in (*MODEL_TO_ENCODING, *list_encoding_names())}
     fitting = [one for one in known if digits(one).startswith(digits(name))]

@@ -1,11 +1,11 @@
 """The packed form of an encoding, `.streamtok`: one file that loads in milliseconds.
 
-It holds the tokens, the parts that they are made of, and the tables of the pattern as the arrays
-that the core reads. To load it is to read them and to make the hash tables: a tokenizer.json of the
-same encoding takes hundreds of milliseconds.
+It holds the tokens, the parts that each is merged from, and the tables of the pattern, as the
+arrays that the core reads. Loading reads these arrays and builds the hash tables; a tokenizer.json
+of the same encoding takes hundreds of milliseconds.
 
-A file holds a `_Packed` (`vocabulary/sealed.py`). The objects made of it check
-all that memory safety depends on. A file that was made to deceive can still give wrong ids.
+A file holds a `_Packed`, as `vocabulary/sealed.py` writes it. The objects made from it check
+everything that memory safety depends on. A forged file can still produce wrong ids.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Rules(_Record):
 
 
 class _Pattern(_Record):
-    """A `Pattern` and what it derives from its tables."""
+    """A `Pattern` and the values derived from its tables."""
 
     transitions: np.ndarray
     accepts: np.ndarray
@@ -68,7 +68,7 @@ class _Pattern(_Record):
     class_blocks: np.ndarray
     windows: bytes | None
     is_total: bool
-    sequence: tuple[tuple[tuple[str, str], ...], bool] | None  # what `rebuilt_sequence` takes
+    sequence: tuple[tuple[tuple[str, str], ...], bool] | None  # the arguments of `SplitSequence`
 
 
 class _Vocabulary(_Record):
@@ -102,7 +102,7 @@ class _Packed(_Record):
 
 
 def save_packed(encoding: Encoding, path: Path) -> None:
-    """Write a packed file. It appears when it is complete. Raises OSError."""
+    """Write a packed file, which appears only when complete. Raises OSError."""
     write_whole(path, dumps_packed(encoding))
 
 
@@ -138,9 +138,9 @@ def dumps_packed(encoding: Encoding) -> bytes:
 
 
 def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) -> Encoding:
-    """The encoding in the contents of a packed file; name: in place of the name that it had.
+    """The encoding in the contents of a packed file. name: replaces the name in the file.
 
-    Raises VocabularyError, which names `source`, for damage.
+    Raises VocabularyError, which names `source`, if the file is damaged.
     """
     try:
         packed = unseal(PACKED_MAGIC, data, _Packed, _of_builtins)
@@ -182,7 +182,7 @@ def _pattern(source: str, packed: _Pattern | None) -> str | Pattern:
 
 
 def _check_tables(tables: Tables) -> None:
-    """Raise ValueError for numbers that lead out of the tables."""
+    """Raise ValueError for numbers that point outside the tables."""
     n_states, n_classes = tables.transitions.shape
     if (
         [table.dtype for table in tables] != [np.uint16, np.uint8, np.uint16, np.uint8]
@@ -200,7 +200,7 @@ def _check_tables(tables: Tables) -> None:
 
 
 def _check_windows(windows: Windows) -> None:
-    """Raise ValueError for numbers that lead out of the windows' tables."""
+    """Raise ValueError for numbers that point outside the windows' tables."""
     if (
         max(int(table.max()) for table in windows[1:3]) >= MAX_WINDOW_CLASSES
         or int(windows.decisions.max()) > UNDECIDED
@@ -230,7 +230,7 @@ def _of_builtins(kind: type, value: Any) -> Any:
 
 
 def _specs(packed: Any) -> tuple[tuple[Any, ...], ...]:
-    """Names with their settings: tuples in place of lists, which MessagePack has for both."""
+    """Names with their settings. Lists become tuples again: MessagePack has only lists."""
     return tuple(
         tuple(tuple(setting) if isinstance(setting, list) else setting for setting in step)
         for step in packed

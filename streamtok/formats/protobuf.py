@@ -1,4 +1,4 @@
-"""Just enough of the Protocol Buffers wire format to read a SentencePiece model.
+"""A reader of the Protocol Buffers wire format, just enough for a SentencePiece model.
 
 A message is a sequence of fields. A field is a key, `number << 3 | kind`, and a value; the kind
 says how long the value is. Every length is checked against the rest of the message. Parsing is
@@ -26,14 +26,14 @@ def fields(
 ) -> Iterator[tuple[int, Any, int]]:
     """(number, value, offset of the value) of each field of the message data[start:end].
 
-    kinds: of the fields that are wanted, by number; others are passed over. A value of kind BYTES
-    may be a message itself. Raises VocabularyError, with the offset, if the message ends too early
-    or a field is of another kind. subject: what the message is.
+    kinds: of the fields to read, by number; other fields are skipped. A value of kind BYTES may be
+    a message itself. subject: names the message in errors. Raises VocabularyError, with the offset,
+    if the message ends too early or a field is of another kind.
     """
     at = start
     while at < end:
         key, after = data[at], at + 1
-        if key >= 0x80:  # few keys and sizes have more than one byte, and a call for each is slow
+        if key >= 0x80:  # rare: most keys and sizes have one byte, and a call for each is slow
             key, after = _varint(data, at, end, source)
         number, kind = key >> 3, key & 7
         if not 1 <= number < 1 << 29:

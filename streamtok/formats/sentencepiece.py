@@ -1,27 +1,28 @@
 """SentencePiece's `.model`: BPE, as in Llama 2, the first Mistrals and Gemma; unigram, as in T5 and
 XLM-R.
 
-"Piece" is SentencePiece's word for a token, and is only used for that here.
+"Piece" is SentencePiece's word for a token, and is used only in this sense here.
 
 SentencePiece merges characters, not bytes. The whole text is one pre-token, and a character that is
-not a piece becomes the ids of its bytes. `character_merges.py` says how the core does that: every
-character that occurs in a piece is a token, and merges before all pieces. From there on, both
-programs merge the two neighbours that form the piece of the highest score, the leftmost of equals.
+not a piece becomes the ids of its bytes. `character_merges.py` explains how the core does that:
+every character that occurs in a piece is a token, and these merge before all pieces. From there on,
+both programs merge the two neighbours that form the piece with the highest score, the leftmost pair
+of equals.
 
-A space is "▁" in the pieces, and SentencePiece treats the two as one. Here it stays a space, and a
-"▁" in a text becomes a space.
+SentencePiece writes a space as "▁" in pieces and does not distinguish the two. Here it stays a
+space, and a "▁" in a text becomes a space.
 
-Without byte fallback, each run of unknown characters becomes the id of `<unk>`: `UnknownRuns` makes
-one byte of it that no piece has.
+Without byte fallback, each run of unknown characters becomes the id of `<unk>`: `UnknownRuns`
+replaces the run by one byte that no piece contains.
 
-The model unigram takes the whole text, too; where a space is unknown it becomes the bytes of "▁"
-(`_core/models`). User-defined symbols are pieces like any, with a score that mostly makes them win,
-whatever the file says. All is as in sentencepiece 0.2.2 and later: before, that score was another,
-and so were very long sums.
+The unigram model also encodes the text as a whole. An unknown space becomes the bytes of "▁"
+(`_core/models`). User-defined symbols are ordinary pieces, but with a score that usually makes
+them win, whatever the file says. All this is as in sentencepiece 0.2.2 and later; earlier versions
+used another score and added up very long sums differently.
 
-`sentencepiece_normalizer.py` reads what is done to a text before. These raise an error that names
-them: models of words and of characters, spaces as suffixes, unused pieces of BPE, control symbols
-of one character.
+`sentencepiece_normalizer.py` reads the normalizer. The following raise an error that names them:
+models of words and of characters, spaces as suffixes, unused pieces of BPE, and control symbols of
+one character.
 (github.com/google/sentencepiece, Apache-2.0)
 """
 
@@ -65,21 +66,21 @@ _PIECE_KINDS = {_PIECE: BYTES, _SCORE: FLOAT, _TYPE: VARINT}
 _TRAINER_KINDS = {_MODEL_TYPE: VARINT, _SUFFIX: VARINT, _FALLBACK: VARINT}
 
 _UNKNOWN_PENALTY = np.float32(10)
-_BYTE_OF_SYMBOL = 0.1  # of a user-defined symbol, for each byte but one
+_SCORE_PER_BYTE = 0.1  # of a user-defined symbol, for each byte but one
 
 
 class _Rows(NamedTuple):
-    """The pieces by type, with their ids. A "▁" is a space in all of them."""
+    """The pieces by type, with their ids. "▁" is replaced by a space in all of them."""
 
     normal: dict[str, tuple[float, int]]  # with the score
     symbols: dict[str, int]  # user-defined
     unused: dict[str, int]
-    special: dict[str, int]  # control symbols and what is unknown
+    special: dict[str, int]  # control symbols and unknown pieces
     unknown_ids: list[int]
-    byte_ids: dict[int, int]  # all or none
+    byte_ids: dict[int, int]  # of all bytes, or empty
 
     def unknown(self, source: str) -> int:
-        """The id of unknown characters. Raises VocabularyError if not one piece is for them."""
+        """The id of unknown characters. Raises VocabularyError unless one piece is for them."""
         if len(self.unknown_ids) != 1:
             raise VocabularyError(
                 f"{source}: expected one piece for unknown characters, found "
@@ -89,16 +90,16 @@ class _Rows(NamedTuple):
 
 
 def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
-    """The encoding of the contents of a `.model`.
+    """The encoding in the contents of a `.model`.
 
     `encode` returns the ids of `SentencePieceProcessor.encode`, which never finds control symbols
     in text; here they are special tokens. User-defined symbols are always found. The text
     is normalized as the model says. `decode` removes the space that `encode` puts before the text,
-    and gives "<unk>" where SentencePiece gives " ⁇ ". A model with a map takes about 0.5 s to load.
+    and returns "<unk>" where SentencePiece has " ⁇ ". A model with a map takes about 0.5 s to load.
     Raises VocabularyError naming the file and the position.
     """
     pieces: list[tuple[str, float, int]] = []
-    trainer: dict[int, Value] = {}  # Protocol Buffers joins messages that come twice
+    trainer: dict[int, Value] = {}  # Protocol Buffers joins repeated messages
     normalizer: dict[int, Value] = {}
     has_trainer = False
     for number, value, place in fields(data, 0, len(data), _MODEL_KINDS, "the model", source):
@@ -139,9 +140,9 @@ def encoding_of_pieces(
     source: str,
     name: str,
 ) -> Encoding:
-    """The encoding of pieces with their scores and types, by id.
+    """The encoding of pieces, each (text, score, type), in order of id.
 
-    model: UNIGRAM or BPE. has_bytes: unknown characters become their bytes. normalizer: its
+    model: UNIGRAM or BPE. has_bytes: whether unknown characters become their bytes. normalizer: its
     settings, as for `rules_of`. Raises VocabularyError.
     """
     rows = _rows_of(pieces, has_bytes, source)
@@ -168,7 +169,7 @@ def encoding_of_pieces(
 def _message(
     data: bytes, start: int, end: int, kinds: dict[int, int], subject: str, source: str
 ) -> dict[int, Any]:
-    """The fields of a message that are wanted. The last of duplicates counts."""
+    """The fields of a message that are in `kinds`. The last of duplicates counts."""
     return {key: value for key, value, _ in fields(data, start, end, kinds, subject, source)}
 
 
@@ -190,7 +191,7 @@ def _piece(data: bytes, start: int, end: int, source: str, number: int) -> tuple
 
 
 def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str) -> _Rows:
-    """Raises VocabularyError for features that no model may have."""
+    """The pieces by type. Raises VocabularyError for pieces that no kind of model may have here."""
     rows = _Rows({}, {}, {}, {}, [], {})
     normal, added, unused, special, unknown_ids, byte_ids = rows
     seen: set[str] = set()
@@ -207,7 +208,7 @@ def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str)
         if type_ in (NORMAL, USER_DEFINED, UNUSED) and " " in text:
             raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
         if type_ in (UNKNOWN, CONTROL):
-            if type_ == CONTROL and len(text) == 1:  # SentencePiece looks characters up in all
+            if type_ == CONTROL and len(text) == 1:  # SentencePiece looks up characters in all
                 raise VocabularyError(
                     f"{where}, is a control symbol of one character, which is not supported"
                 )
@@ -239,13 +240,13 @@ def _unigram(count: int, rows: _Rows, source: str) -> Vocabulary:
         raise VocabularyError(f"{source}: a model without normal pieces is not supported")
     ids = {text: id for text, (_, id) in rows.normal.items()} | rows.symbols
     byte_ids = [rows.byte_ids[byte] for byte in range(256)] if rows.byte_ids else None
-    # By id: those of the file, which are float32; that of `<unk>` is of an unknown character.
+    # Scores by id: the file's float32; that of `<unk>` is the score of an unknown character.
     given = np.array([score for score, _ in rows.normal.values()], np.float32)
     scores = np.zeros(count, np.float64)
     scores[[id for _, id in rows.normal.values()]] = given
     for text, id in rows.symbols.items():
         size = len(text.replace(" ", MARK).encode())
-        scores[id] = np.float32(size * _BYTE_OF_SYMBOL - _BYTE_OF_SYMBOL)
+        scores[id] = np.float32(size * _SCORE_PER_BYTE - _SCORE_PER_BYTE)
     scores[unknown] = given.min() - _UNKNOWN_PENALTY
     found = Pieces.of_ids(
         "SentencePiece unigram",
@@ -261,7 +262,7 @@ def _unigram(count: int, rows: _Rows, source: str) -> Vocabulary:
 
 
 def _merging(rows: _Rows, source: str) -> tuple[Vocabulary, Normalizer | None]:
-    """The vocabulary of BPE, and what is done to unknown characters that do not become bytes."""
+    """The vocabulary of BPE; the normalizer of unknown characters, or None if they become bytes."""
     if rows.unused:
         raise VocabularyError(
             f"{source}: the piece {shown(next(iter(rows.unused)))} is unused, which is not "
@@ -278,13 +279,13 @@ def _merging(rows: _Rows, source: str) -> tuple[Vocabulary, Normalizer | None]:
 def _unknown(
     normal: Mapping[str, object], unknown: int, byte_ids: dict[int, int], source: str
 ) -> Normalizer:
-    """The treatment of characters that are not in `normal`, and the id that they become.
+    """The normalizer that replaces characters which are not in `normal` by one byte.
 
-    That is a byte that is not a piece, so it goes into `byte_ids`, and no other byte has an id.
+    This byte is not a piece. It gets the id `unknown` in `byte_ids`; other bytes get none.
     """
     for piece in normal:
         missing = [character for character in piece if character not in normal]
-        if missing:  # it merges, but is unknown by itself
+        if missing:  # it merges, but alone it is unknown
             raise VocabularyError(
                 f"{source}: a model without byte_fallback, where the piece {shown(piece)} has the "
                 f"character {missing[0]!r}, which is not in the vocabulary, is not supported"
@@ -306,7 +307,7 @@ def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) 
     prefixes = character_prefixes({character for piece in normal for character in piece})
     ids |= dict.fromkeys(prefixes, NO_ID)
     scores: dict[bytes, float] = {}
-    # No merge of pieces makes a single character: its place in the order is that of its bytes.
+    # No merge of pieces makes a single character: its rank is that of its bytes.
     for piece, (score, number) in sorted(normal.items(), key=lambda item: -item[1][0]):
         token = piece.encode()
         if len(piece) > 1:
@@ -332,8 +333,8 @@ def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) 
 
 
 def _pattern(vocabulary: Vocabulary, unknown: Normalizer | None) -> str:
-    """Where text is cut. What unknown characters become is in no piece, and is cut off, if it can
-    be: a stream gives its id as soon as anything follows.
+    """The pattern that cuts text. The byte of unknown characters is in no piece, so it is cut off
+    if possible: then a stream emits its id as soon as anything follows.
     """
     pattern = pattern_of_cuts(vocabulary)
     if unknown is None or pattern != CUT_BEFORE_SPACES:

@@ -1,14 +1,14 @@
-"""What a SentencePiece model does to a text before it merges: the settings of its normalizer.
+"""The normalizer of a SentencePiece model, which changes a text before it is encoded.
 
-A "▁" becomes a space, and a space is put before the text. `LongestMap` is the map, if there is one,
-and `JoinedSpaces` is "remove_extra_whitespaces".
+A "▁" becomes a space, and a space is put before the text. `LongestMap` applies the map, if there is
+one, and `JoinedSpaces` does "remove_extra_whitespaces".
 
-SentencePiece looks for user-defined symbols twice. In the text, the map leaves them as they are.
-After the normalizer, what is one then becomes its id; so it need not have been one in the text.
+SentencePiece looks for user-defined symbols twice. The map leaves those of the original text
+unchanged. Those of the normalized text become their ids, even if the original text had none there.
 
-These raise an error that names them: "escape_whitespaces" that is false; beside a map or
-"remove_extra_whitespaces", user-defined symbols with spaces; beside both, a replacement with two
-spaces, one after the other.
+The following raise an error that names them: "escape_whitespaces" set to false; user-defined
+symbols with spaces, together with a map or "remove_extra_whitespaces"; and a map that writes two
+spaces in a row, together with "remove_extra_whitespaces".
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ def rules_of(
 ) -> TextRules:
     """The rules of a model, by its normalizer's settings and its user-defined symbols.
 
-    unknown: what is done to unknown characters; None where they become the ids of bytes. symbols:
-    user-defined ones of a model of pieces and finds them itself, in place of `added`.
-    Missing settings have the defaults of sentencepiece_model.proto. By them, spaces at both ends
-    and runs of spaces are removed, and a space is put before the text. Raises VocabularyError for
-    settings that are not supported, and for a damaged map.
+    added: the symbols, with ids, if they are to be added tokens. symbols: the symbols of a model
+    that finds them itself, in place of `added`. unknown: the normalizer of unknown characters; None
+    if they become the ids of bytes. Missing settings have the defaults of
+    sentencepiece_model.proto: spaces at both ends are removed, runs of spaces become one, and a
+    space is put before the text. Raises VocabularyError for settings that are not supported, and
+    for a damaged map.
     """
     if not settings.get(_ESCAPE, 1):
         raise VocabularyError(f"{source}: escape_whitespaces=false is not supported")
@@ -70,7 +71,7 @@ def rules_of(
                 "remove_extra_whitespaces"
             )
     steps.append(JoinedSpaces() if removes else _TO_SPACES)
-    if puts and (removes or not charsmap):  # else the map does, also before a text that it drops
+    if puts and (removes or not charsmap):  # else the map does, even before a text that it removes
         steps.append(Prepend(" ", True))
     with errors_at(source):
         return TextRules(
@@ -84,11 +85,11 @@ def rules_of(
 
 
 def flags_of(added: Iterable[str]) -> tuple[tuple[str, TokenFlags], ...]:
-    """SentencePiece finds its symbols in the changed text."""
+    """The flags of user-defined symbols, which SentencePiece finds in the normalized text."""
     return tuple((text, TokenFlags(normalized=True)) for text in added)
 
 
 def changes_spaces_only(rules: TextRules) -> bool:
-    """Whether the rules of a model change spaces and nothing else."""
+    """Whether the rules of a model change only spaces."""
     first = rules.normalizer.spec[0] if rules.normalizer else ()
     return first == _TO_SPACES.spec and rules.second_normalizer is None

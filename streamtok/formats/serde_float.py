@@ -1,4 +1,4 @@
-"""Numbers of JSON as serde_json reads them, and so tokenizers: often not the nearest float64."""
+"""JSON numbers as serde_json, and so tokenizers, reads them: often not the nearest float64."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from ..errors import VocabularyError
 
 __all__ = ["serde_float"]
 
-_MOST = 2**64 - 1  # of the integer that it makes of the digits
-_SURE_DIGITS = 19  # so many fit
+_MOST = 2**64 - 1  # the largest integer that it makes of digits
+_SURE_DIGITS = 19  # always fit
 _LAST_POWER = 308
 _POWERS = [float(f"1e{power}") for power in range(_LAST_POWER + 1)]
-_FAR = 10**6  # an exponent beyond it is as good as this
-_MAX_DIGITS = 32  # of an exponent that is looked at
+_FAR = 10**6  # greater exponents are treated as this one
+_MAX_DIGITS = 32  # of an exponent that are read
 
 
 def serde_float(number: str) -> float:
     """The float64 of a JSON number that is not an integer.
 
-    serde_json takes as many digits as fit for an integer, rounds it, and multiplies it by a power
-    of ten or divides it by one, which rounds again. Which of two paths of Unigram is better may
-    depend on the last bit. Raises VocabularyError for a number that is out of range.
+    serde_json makes a 64-bit integer of as many digits as fit, rounds it to float64, and multiplies
+    or divides it by a power of ten, which rounds again. The last bit may decide which of two paths
+    of Unigram is better. Raises VocabularyError for a number that is out of range.
 
     >>> float("-3.4000000000000004") == serde_float("-3.4000000000000004")
     True
@@ -29,7 +29,7 @@ def serde_float(number: str) -> float:
     True
     """
     whole, _, fraction = number.partition(".")
-    if len(number) <= _SURE_DIGITS and fraction.isdigit():  # nearly all: 18 digits without a sign
+    if len(number) <= _SURE_DIGITS and fraction.isdigit():  # nearly all: few digits
         return int(whole + fraction) / _POWERS[len(fraction)]
     sign = -1.0 if number[0] == "-" else 1.0
     mantissa, _, power = number.lstrip("-").lower().partition("e")

@@ -1,7 +1,7 @@
 """OpenAI's `.tiktoken`: each line holds a base64 token, a space and its rank, which is its id.
 
-The file contains neither the pattern nor special tokens: the caller gives them, unless the table
-is one that is bundled with streamtok. `vocabulary/ranks_file.py` parses the lines.
+The file contains neither the pattern nor special tokens: the caller passes them, unless the table
+is bundled with streamtok. `vocabulary/ranks_file.py` parses the lines.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def read_tiktoken(
     pattern: str | None,
     special_tokens: Mapping[str, int] | None,
 ) -> Encoding:
-    """The encoding of the contents of a `.tiktoken` file.
+    """The encoding in the contents of a `.tiktoken` file.
 
     pattern: a name in `formats.PATTERNS` ("gpt2", "cl100k_base", "llama3", …), or a regular
-    expression; None: that of the bundled table which this one is, with its special tokens unless
-    others are given. Raises PatternError for an unknown name, and VocabularyError naming the file
-    and the line.
+    expression; None: the table must be a bundled one, and has its pattern and, unless others are
+    given, its special tokens. Raises PatternError for an unknown name, and
+    VocabularyError naming the file and the line.
     """
     vocabulary = loads_tiktoken(data, source)
     if pattern is None:
@@ -63,7 +63,7 @@ def read_tiktoken(
 
 
 def save_tiktoken(encoding: Encoding, path: Path) -> None:
-    """Write the ranks, without the pattern and special tokens. The file appears when complete.
+    """Write the ranks, without the pattern and special tokens. The file appears only when complete.
 
     Raises OSError, and VocabularyError for an encoding that ranks alone cannot express.
     """

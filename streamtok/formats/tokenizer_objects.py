@@ -1,8 +1,8 @@
 """Tokenizers of other libraries, as objects that a program has already.
 
-An object is known by what it has: none of these libraries is imported here. Taken are tokenizers'
-`Tokenizer`, transformers' fast tokenizers, which wrap one, `tiktoken.Encoding`, and sentencepiece's
-processor.
+These are tokenizers' `Tokenizer`, transformers' fast tokenizers, which wrap one,
+`tiktoken.Encoding`, and sentencepiece's processor. They are recognised by their attributes: none of
+these libraries is imported here.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["from_object"]
 def from_object(given: Any, name: str | None) -> Encoding | None:
     """The encoding of another library's tokenizer; None if it is not such an object.
 
-    Raises VocabularyError wherever a file of the same tokenizer would be refused, and for a
-    tokenizer that is written in Python.
+    Raises VocabularyError if a file of the same tokenizer would be refused, or if the tokenizer is
+    written in Python.
     """
     source = f"<{type(given).__module__.partition('.')[0]}.{type(given).__qualname__}>"
     if isinstance(given, type):
@@ -36,7 +36,7 @@ def from_object(given: Any, name: str | None) -> Encoding | None:
         model: bytes = given.serialized_model_proto()
         return read_sentencepiece(model, source, name or "sentencepiece")
     if hasattr(given, "_mergeable_ranks") and hasattr(given, "_pat_str"):
-        special = given._special_tokens.items()  # maybe an enumeration's: a class made from str
+        special = given._special_tokens.items()  # keys may be members of an enum of str
         return make_encoding(
             source,
             name or str(given.name),
@@ -71,7 +71,7 @@ def _name_of(given: Any) -> str | None:
 
 def _from_tokenizers(given: Any, source: str, name: str | None, is_wrapped: bool) -> Encoding:
     text: str = given.to_str()
-    value = parse_json(text.encode(), source, float)  # what it has, not what a file would give
-    if is_wrapped:  # there, these two are what the latest call has asked for
+    value = parse_json(text.encode(), source, float)  # its own floats, not tokenizers' reading
+    if is_wrapped:  # in a wrapped one, these two are left over from the latest call
         value |= {"truncation": None, "padding": None}
     return read_huggingface(JsonValue(value, source), name or "tokenizer")

@@ -1,8 +1,7 @@
-"""streamtok under programs that call Hugging Face's tokenizers: transformers, vLLM, SGLang.
+"""streamtok inside programs that call Hugging Face's tokenizers: transformers, vLLM, SGLang.
 
-`Tokenizer` has the surface of `tokenizers.Tokenizer` and answers with streamtok's engine wherever
-its answer is the same, and with the real tokenizer everywhere else. Needs `tokenizers`, the
-extra "hf".
+`Tokenizer` has the interface of `tokenizers.Tokenizer`. It uses streamtok's engine wherever the
+result is the same, and the real tokenizer everywhere else. Needs `tokenizers`, the extra "hf".
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Tokenizer: what `tokenizers.Tokenizer` is, over streamtok's engine and the real tokenizer.
+"""Tokenizer: a `tokenizers.Tokenizer` on top of streamtok's engine and the real tokenizer.
 
-The real tokenizer is kept, and every change goes to it. It is compiled when ids are first asked
-for, and again after a change. What streamtok has no answer for, or another one, is the real one's
-work: pairs, words that are cut already, offsets, training, and all that raises.
+The real tokenizer is kept, and every change is made to it. It is compiled when ids are first
+needed, and again after a change. Where streamtok has no result or a different one, the real
+tokenizer does the work: pairs, words that are already split, many offsets, training, and all calls
+that raise.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tokenizers
-from tokenizers import Tokenizer as RealTokenizer  # also where this one is in its place
+from tokenizers import Tokenizer as RealTokenizer  # before a program puts this one in its place
 
 from .._core.encode import ALL, NO_SPECIAL
 from ..engines.rules import MARK
@@ -37,11 +38,11 @@ _MODEL_SETTINGS = (
 
 
 class Tokenizer:
-    """A `tokenizers.Tokenizer` whose ids come from streamtok, wherever they are the same.
+    """A `tokenizers.Tokenizer` whose ids come from streamtok wherever they are the same.
 
     It has every method and property of the real one, with the same results, and never refuses a
-    tokenizer: `engine` says who encodes, and `reason` why it is not streamtok. A change to this
-    object is one to the real tokenizer, which is not to be changed behind its back.
+    tokenizer: `engine` names the library that encodes, and `reason` says why it is not streamtok.
+    Changes to this object are made to the real tokenizer, which must not be changed directly.
     """
 
     def __init__(self, real: Any) -> None:
@@ -52,20 +53,20 @@ class Tokenizer:
             real = RealTokenizer(real)
         if type(real) is not RealTokenizer:
             raise TypeError(
-                f"a tokenizers.Tokenizer is needed, not {type(real).__name__}; of a transformers "
-                "tokenizer give streamtok.hf.accelerate(tokenizer)"
+                f"a tokenizers.Tokenizer is needed, not {type(real).__name__}; for a transformers "
+                "tokenizer, call streamtok.hf.accelerate(tokenizer)"
             )
         self._begin(real)
 
     def _begin(self, real: Any) -> None:
         self._real = real
-        self._lock = threading.RLock()  # for changes, and to compile
+        self._lock = threading.RLock()  # held to change or compile
         self._snapshot = Snapshot()
         self._handed_out: dict[str, Any] = {}  # the state of parts that callers may change
         self._read_settings()
 
     def _read_settings(self) -> None:
-        """Take over the real tokenizer's settings. Under the lock."""
+        """Copy the real tokenizer's settings. The lock must be held."""
         truncation, padding = self._real.truncation, self._real.padding
         self._snapshot = self._snapshot._replace(
             truncation=Truncation(**truncation) if truncation else None,
@@ -75,45 +76,45 @@ class Tokenizer:
 
     @staticmethod
     def from_file(path: Any) -> Tokenizer:
-        """Tokenizer: of a `tokenizer.json`."""
+        """Tokenizer: from a `tokenizer.json`."""
         return Tokenizer(RealTokenizer.from_file(path))
 
     @staticmethod
     def from_str(json: str) -> Tokenizer:
-        """Tokenizer: of the text of a `tokenizer.json`."""
+        """Tokenizer: from the text of a `tokenizer.json`."""
         return Tokenizer(RealTokenizer.from_str(json))
 
     @staticmethod
     def from_buffer(buffer: Any) -> Tokenizer:
-        """Tokenizer: of the bytes of a `tokenizer.json`."""
+        """Tokenizer: from the bytes of a `tokenizer.json`."""
         return Tokenizer(RealTokenizer.from_buffer(buffer))
 
     @staticmethod
     def from_pretrained(identifier: str, revision: str = "main", token: Any = None) -> Tokenizer:
-        """Tokenizer: of a model on the Hub."""
+        """Tokenizer: from a model on the Hub."""
         return Tokenizer(RealTokenizer.from_pretrained(identifier, revision, token))
 
-    # Who encodes
+    # The engine
 
     @property
     def engine(self) -> str:
-        """str: who encodes texts, "streamtok" or "tokenizers"."""
+        """str: the library that encodes texts, "streamtok" or "tokenizers"."""
         return "tokenizers" if self._now().compiled is None else "streamtok"
 
     @property
     def reason(self) -> str | None:
-        """str | None: why it is not streamtok."""
+        """str | None: why streamtok does not encode; None if it does."""
         return self._now().reason
 
     @property
     def real(self) -> Any:
-        """tokenizers.Tokenizer: the real one. To change it, change this object."""
+        """tokenizers.Tokenizer: the real tokenizer. To change it, change this object."""
         return self._real
 
     def _now(self) -> Snapshot:
-        """The tokenizer as it is now, compiled if it can be."""
+        """The tokenizer's current state, compiled if possible."""
         if self._handed_out:
-            self._look_at_parts()
+            self._check_parts()
         now = self._snapshot
         if now.compiled is None and now.reason is None:
             with self._lock:
@@ -132,18 +133,18 @@ class Tokenizer:
         self._snapshot = self._snapshot._replace(compiled=compiled)
 
     def _forget(self) -> None:
-        """Compile again when ids are next asked for. Encodings from before stay what they are."""
+        """Compile again when ids are next needed. Encodings made before do not change."""
         self._snapshot = self._snapshot._replace(compiled=None, reason=None)
 
     def _part(self, name: str) -> Any:
-        """A part of the real tokenizer, which its owner may change."""
+        """A part of the real tokenizer, which the caller may change."""
         with self._lock:
             part = getattr(self._real, name)
             if part is not None:
                 self._handed_out.setdefault(name, _state_of(part))
             return part
 
-    def _look_at_parts(self) -> None:
+    def _check_parts(self) -> None:
         """Compile again if a part that was handed out has changed."""
         with self._lock:
             for name, before in [*self._handed_out.items()]:
@@ -161,7 +162,7 @@ class Tokenizer:
         is_pretokenized: bool = False,
         add_special_tokens: bool = True,
     ) -> Any:
-        """Encoding: of a text; or tokenizers.Encoding: of a pair, of words, or of a Prompt."""
+        """Encoding: of a text; tokenizers.Encoding: of a pair, of words, or of a Prompt."""
         now = self._now()
         if pair is not None or is_pretokenized or type(sequence) is not str or now.is_refused:
             prompt = prompt_of(sequence)
@@ -172,7 +173,7 @@ class Tokenizer:
         return Encoding(Call(now, [sequence], [ids].__getitem__, len(ids), add_special_tokens), 0)
 
     def _encode_prompt(self, prompt: Prompt, now: Snapshot, add_special_tokens: bool) -> Any:
-        """tokenizers.Encoding: of a Prompt, without words; offsets are in `str(prompt)`."""
+        """tokenizers.Encoding: of a Prompt, without word ids; offsets refer to `str(prompt)`."""
         if now.compiled is None:
             raise UnsupportedPromptError(
                 f"tokenizers encodes here, and it does not know prompts: {now.reason}"
@@ -195,7 +196,7 @@ class Tokenizer:
         return self._real.post_process(made, None, add_special_tokens)
 
     def _encode_prompts(self, input: Sequence[Any], add_special_tokens: bool) -> list[Any]:
-        """list[tokenizers.Encoding]: of Prompts and texts, padded to one length if asked."""
+        """list[tokenizers.Encoding]: of Prompts and texts; with padding, of equal length."""
         rows = [
             real_encoding(self.encode(one, add_special_tokens=add_special_tokens)) for one in input
         ]
@@ -209,16 +210,16 @@ class Tokenizer:
     def encode_batch(
         self, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Any]:
-        """list[Encoding]: `encode` of each; a pair is a tuple. Padded to one length, if asked.
+        """list[Encoding]: `encode` of each; a pair is a tuple. With padding, of equal length.
 
-        A batch with Prompts has no pairs.
+        A batch with Prompts must not have pairs.
         """
         return self._batch(input, is_pretokenized, add_special_tokens, True)
 
     def encode_batch_fast(
         self, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Any]:
-        """list[Encoding]: as `encode_batch`; all offsets are 0."""
+        """list[Encoding]: as `encode_batch`, but all offsets are 0."""
         return self._batch(input, is_pretokenized, add_special_tokens, False)
 
     def _batch(
@@ -251,14 +252,14 @@ class Tokenizer:
         return call.encodings()
 
     def post_process(self, encoding: Any, pair: Any = None, add_special_tokens: bool = True) -> Any:
-        """tokenizers.Encoding: truncated, with special tokens, and padded."""
+        """tokenizers.Encoding: the encoding, truncated, with special tokens, and padded."""
         pair = None if pair is None else real_encoding(pair)
         return self._real.post_process(real_encoding(encoding), pair, add_special_tokens)
 
     # Decoding
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """str: the text of these ids. Ids that there are not are left out."""
+        """str: the text of these ids. Unknown ids are skipped."""
         compiled = self._now().compiled
         if compiled is not None:
             text = _decoded(compiled, ids, skip_special_tokens)
@@ -276,11 +277,11 @@ class Tokenizer:
             )
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
 
-    # Settings and vocabulary: also `_SETTING` and `_CHANGING`.
+    # Settings and vocabulary; for more methods see `_SETTING` and `_CHANGING`.
 
     @property
     def encode_special_tokens(self) -> bool:
-        """bool: whether special tokens in a text are plain text."""
+        """bool: whether special tokens in a text are read as plain text."""
         return self._real.encode_special_tokens  # type: ignore[no-any-return]
 
     @encode_special_tokens.setter
@@ -290,8 +291,8 @@ class Tokenizer:
             self._read_settings()
 
     def __getattr__(self, name: str) -> Any:
-        """All that is not here: the real tokenizer's."""
-        if name == "_real":  # an object that is only just made
+        """The real tokenizer's, for all other names."""
+        if name == "_real":  # not yet initialized
             raise AttributeError(name)
         return getattr(self._real, name)
 
@@ -324,7 +325,7 @@ class Tokenizer:
     def __str__(self) -> str:
         return str(self._real)
 
-    # So that isinstance(tokenizer, tokenizers.Tokenizer) holds, which callers ask.
+    # So that isinstance(tokenizer, tokenizers.Tokenizer) holds, which callers check.
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return RealTokenizer
@@ -337,7 +338,7 @@ _ASYNC = ("encode", "encode_batch", "encode_batch_fast", "decode_batch")
 
 
 def _add_change(name: str) -> None:
-    """The real tokenizer's method, which checks what is set, and this object after it."""
+    """Add the real tokenizer's method, which checks its arguments, and then update this object."""
 
     @functools.wraps(getattr(RealTokenizer, name))
     def change(self: Tokenizer, *args: Any, **kwargs: Any) -> Any:
@@ -346,7 +347,7 @@ def _add_change(name: str) -> None:
                 self._forget()
             found = getattr(self._real, name)(*args, **kwargs)
             if name.startswith("train") and hasattr(self._real.model, "_clear_cache"):
-                self._real.model._clear_cache()  # the real model knows words by ids from before
+                self._real.model._clear_cache()  # the real model caches ids from before
             self._read_settings()
             return found
 
@@ -373,7 +374,7 @@ def _add_part(name: str) -> None:
             setattr(self._real, name, value)
             self._handed_out.pop(name, None)
         if value is not None:
-            self._part(name)  # the caller has it
+            self._part(name)  # the caller can change it
 
     doc = f"The real tokenizer's {name.replace('_', '-')}."
     setattr(Tokenizer, name, property(get, set_, doc=doc))
@@ -389,7 +390,7 @@ for _name in _ASYNC:
 
 @functools.lru_cache(maxsize=100)
 def log_once(reason: str) -> None:
-    """Log why tokenizers encodes, once in a process for each reason."""
+    """Log why tokenizers encodes, once per process for each reason."""
     message = "tokenizers encodes, not streamtok: %s"
     logging.getLogger("streamtok.hf").warning(message, reason)
 
@@ -397,16 +398,16 @@ def log_once(reason: str) -> None:
 def _state_of(part: Any) -> Any:
     if part is None:
         return None
-    if isinstance(part, tokenizers.models.Model):  # its state has the whole vocabulary
+    if isinstance(part, tokenizers.models.Model):  # its full state has the whole vocabulary
         return type(part), [getattr(part, name, None) for name in _MODEL_SETTINGS]
     try:
         return part.__getstate__()
-    except Exception:  # one that is written in Python, of which nothing is known
+    except Exception:  # written in Python, with unknown state
         return object()
 
 
 def _decoded(compiled: Compiled, ids: Any, skip_special_tokens: bool) -> str | None:
-    """The text of the ids, where it is sure to be that of the real tokenizer."""
+    """The text of the ids; None if it may differ from the real tokenizer's."""
     renamed = compiled.renamed
     if type(ids) is not list or (renamed and not renamed.isdisjoint(ids)):
         return None
@@ -417,12 +418,12 @@ def _decoded(compiled: Compiled, ids: Any, skip_special_tokens: bool) -> str | N
         if not compiled.decodes_pieces:
             return None
         data = compiled.encoding.definition.decoder.decode(ids)
-        # Bytes that are not whole characters become others in SentencePiece's decoder than here.
+        # SentencePiece's decoder replaces incomplete characters differently, hence "strict".
         text = data.decode("utf-8", "replace" if compiled.decodes_bytes else "strict")
     except (KeyError, ValueError, OverflowError, TypeError):
         return None
     if compiled.decodes_spaces and MARK in text:
-        if not compiled.byte_ids.isdisjoint(ids):  # a mark of several bytes is none
+        if not compiled.byte_ids.isdisjoint(ids):  # "▁" from byte tokens does not become a space
             return None
         text = text.replace(MARK, " ")
     return text.removeprefix(" ") if compiled.drops_space else text
@@ -432,7 +433,7 @@ _OFF = ("0", "false", "no", "off", "n", "f")
 
 
 def threads() -> int:
-    """As many threads as programs let tokenizers have."""
+    """The number of threads that the environment allows tokenizers."""
     if os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in _OFF:
         return 1
     return int(os.environ.get("RAYON_NUM_THREADS") or 0) or os.cpu_count() or 1

@@ -1,7 +1,7 @@
-"""What a call of transformers' tokenizer gives, of ids that come straight from the core.
+"""The results of calls of transformers' tokenizers, made directly from the core's ids.
 
-transformers makes an Encoding of each text, asks it for lists, and makes matrices of these.
-`answer` makes what the call returns at once; the encodings in it know the ids when they are asked.
+transformers makes an Encoding of each text, reads lists from it, and makes matrices from these.
+`answer` makes the call's result directly; the encodings in it compute their ids when needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["answer", "is_simple"]
 
-# What a call may ask for. All else, and other values, is transformers' own work.
+# The options of a call that are supported here; transformers itself does all others.
 _SETTINGS = (
     "padding_strategy", "truncation_strategy", "max_length", "stride", "pad_to_multiple_of",
     "padding_side",
@@ -42,15 +42,15 @@ _KNOWN = {*_SETTINGS, *_NEVER, *_SIMPLE, "return_tensors"}
 
 
 def is_simple(options: dict[str, Any]) -> bool:
-    """Whether a call with these needs neither padding nor truncation nor matrices."""
+    """Whether a call with these options needs neither padding nor truncation nor matrices."""
     return options.keys() <= _SIMPLE
 
 
 def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
-    """BatchEncoding: as transformers' tokenizer returns it; None if that must answer itself.
+    """BatchEncoding: as transformers' tokenizer returns it; None if transformers has to make it.
 
-    tokenizer: one that has streamtok's engine. options: those of its `_encode_plus`; without
-    settings of padding and truncation there is none.
+    tokenizer: with streamtok's engine. options: those of its `_encode_plus`; without settings of
+    padding and truncation, neither is applied.
     """
     is_single = type(texts) is str
     if not is_single and (not isinstance(texts, list | tuple) or not texts):
@@ -115,8 +115,10 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
 
 
 def _settled(tokenizer: Any, settings: dict[str, Any] | None, encode_special: bool) -> Snapshot:
-    """The settings of this call. The tokenizer keeps them, as after a call of transformers;
-    settings that another thread asks for meanwhile do not change this call.
+    """The tokenizer's state with the settings of this call.
+
+    The tokenizer keeps the settings, as after a call of transformers. Settings that another thread
+    makes meanwhile do not change this call.
     """
     backend: Tokenizer = tokenizer._tokenizer
     now = backend._now()
@@ -148,7 +150,7 @@ def _of_one(
     max_length: int | None,
     verbose: bool,
 ) -> Any:
-    """`answer` for one text that is neither padded nor cut: without rows."""
+    """`answer` for one text that is neither padded nor truncated, without rows."""
     ids = ids_of(now, text)
     frame = now.compiled.frame(add_special_tokens)  # type: ignore[union-attr]
     n = len(ids)
@@ -162,7 +164,7 @@ def _of_one(
     if has_mask:
         found["attention_mask"] = [1] * len(ids)
 
-    # The caller has the list of ids, and may change it.
+    # The call does not keep the list of ids, because its caller may change it.
     call = Call(now, [text], None, n, add_special_tokens)
     return _made(found, [Encoding(call, 0)], None)
 
@@ -171,14 +173,14 @@ def _made(found: dict[str, Any], encodings: list[Encoding], tensors: Any) -> Any
     kind, is_known = _batch_encoding()
     if tensors is not None or not is_known:
         return kind(found, encodings, tensor_type=tensors, n_sequences=1)
-    made = kind.__new__(kind)  # its initializer copies the dict, which takes longer than to encode
+    made = kind.__new__(kind)  # its initializer copies the dict, which takes longer than encoding
     made.__dict__.update(data=found, _encodings=encodings, _n_sequences=1)
     return made
 
 
 @functools.lru_cache(maxsize=1)
 def _batch_encoding() -> tuple[Any, bool]:
-    """transformers' BatchEncoding, and whether we know what is in it."""
+    """transformers' BatchEncoding, and whether its attributes are the expected ones."""
     from transformers import BatchEncoding
 
     made = BatchEncoding({"input_ids": [0]}, [], n_sequences=1)
@@ -189,7 +191,7 @@ def _batch_encoding() -> tuple[Any, bool]:
 def _lists(
     call: Call, ids: IdArray, ends: npt.NDArray[np.int64], has_types: bool, has_mask: bool
 ) -> dict[str, Any]:
-    """What the call gives without `return_tensors`."""
+    """The result without `return_tensors`: lists."""
     table = call.compiled.encoding.definition.encoder.table
     frame, how = call.frame, (call.most, call.cuts_left, call.width, call.pads_left)
 
@@ -210,7 +212,7 @@ def _lists(
 def _matrices(
     call: Call, ids: IdArray, ends: npt.NDArray[np.int64], has_types: bool, has_mask: bool
 ) -> dict[str, Any] | None:
-    """What it gives with `return_tensors`; None for rows of several lengths."""
+    """The result with `return_tensors`: matrices; None if rows differ in length."""
     width, frame, most = call.width or call.longest, call.frame, call.most
     shortest = min(int(np.diff(ends, prepend=0).min()), most) + frame.size
     if width < call.longest or (not call.width and shortest < width):
@@ -229,7 +231,7 @@ def _matrices(
 
 
 def _flat(now: Snapshot, texts: Any) -> tuple[IdArray, npt.NDArray[np.int64]]:
-    """The ids of all texts in a row, and where those of each end."""
+    """(ids, ends): the ids of all texts in one array, and where the ids of each text end."""
     encoding = now.compiled.encoding  # type: ignore[union-attr]
     allowed: Any = NO_SPECIAL if now.encode_special_tokens else ALL
     if len(texts) == 1:

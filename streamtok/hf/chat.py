@@ -1,4 +1,4 @@
-"""encode_chat: `apply_chat_template` in which no content can write a control token."""
+"""encode_chat: an `apply_chat_template` where no content can write a control token."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ def encode_chat(
     continue_final_message: bool | str = False,
     **variables: Any,
 ) -> list[int]:
-    """list[int]: the ids of a conversation, by a chat template, with every content as text.
+    """list[int]: the ids of a conversation, by a chat template that treats all contents as text.
 
     The arguments are those of transformers' `apply_chat_template`, and so are the ids, unless the
     text of a control token is in a content, a name, a tool or a variable: there it is text, and
-    ends no turn. Control is what the template writes, with the usual names of roles and variables
-    named after tokens, as `bos_token`. A `streamtok.Control` or `Prompt` in place of a str keeps
-    what it says: `<think>` of the model's own, for example.
+    does not end a turn. Control is what the template writes, including the usual names of roles and
+    variables named after tokens, such as `bos_token`. A `streamtok.Control` or `Prompt` in place of
+    a str keeps its control tokens, for example the model's own `<think>`.
 
-    tokenizer: a fast one of transformers, which gets streamtok's engine as by `accelerate`; or a
-    `streamtok.hf.Tokenizer`, with `chat_template` and the variables that it needs. Raises
-    ValueError where the engine is not streamtok's (see `Tokenizer.reason`) or the template cannot
-    be told from contents, UnsupportedPromptError where the encoding cannot; and jinja2's errors.
+    tokenizer: a fast tokenizer of transformers, which gets streamtok's engine as by `accelerate`;
+    or a `streamtok.hf.Tokenizer`, with `chat_template` and the variables that the template needs.
+    Raises ValueError if the engine is not streamtok's (see `Tokenizer.reason`) or the template's
+    text cannot be told from contents, UnsupportedPromptError if the encoding does not support
+    prompts, and jinja2's errors.
     """
     if not all(isinstance(message, Mapping) or hasattr(message, "role") for message in messages):
         raise TypeError("encode_chat takes one conversation: a list of messages, not of lists")
@@ -68,7 +69,7 @@ def encode_chat(
 
         settings = options | with_prompts(variables, str)
         expected = render(with_prompts(data, str), chat_template, **settings)
-        # What it gives to a template: functions as tools, and messages that are objects, as JSON.
+        # As a template sees them: tools that are functions, and messages that are objects, as JSON.
         data = _as_json(data, render)
         variables = tokenizer.special_tokens_map | variables
     else:
@@ -87,9 +88,9 @@ def encode_chat(
 
 
 def _as_json(value: Any, write: Callable[[Any], str]) -> Any:
-    """What `write` makes JSON of, read again; Prompts are kept."""
+    """The value after `write` makes JSON of it and it is read again; Prompts are kept."""
     prompts: list[Prompt] = []
-    name = secrets.token_hex(16)  # that no content can have
+    name = secrets.token_hex(16)  # which no content can contain
 
     def number(prompt: Prompt) -> dict[str, int]:
         prompts.append(prompt)

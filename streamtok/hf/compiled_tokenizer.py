@@ -1,8 +1,7 @@
-"""What a real tokenizer is compiled to: an encoding, and what the real one puts around its ids.
+"""The compiled form of a real tokenizer: an encoding, and the ids that are put around a text's.
 
-Whatever is not certain is asked of the real tokenizer: what its template adds, of which type its
-ids are, and the ids of a few texts. Where an answer is another than streamtok's, the real one stays
-in charge.
+Whatever is uncertain is compared with the real tokenizer: the ids that its template adds, their
+types, and the ids of a few texts. If there is a difference, the real tokenizer does all the work.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import is_normalized
 
-from tokenizers import Tokenizer as RealTokenizer  # also where streamtok's is in its place
+from tokenizers import Tokenizer as RealTokenizer  # before a program puts streamtok's in its place
 from tokenizers.pre_tokenizers import ByteLevel
 
 from .._core.encode import ALL, NO_SPECIAL
@@ -42,24 +41,24 @@ class Frame(NamedTuple):
 
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
-    has_types: bool = False  # whether an id may be of another type than 0
+    has_types: bool = False  # whether an id may have another type than 0
 
     @property
     def size(self) -> int:
-        """How many ids it adds."""
+        """The number of ids that it adds."""
         return len(self.before) + len(self.after)
 
 
 class Refusal(Exception):
-    """Why a tokenizer is not compiled."""
+    """The reason why a tokenizer is not compiled."""
 
 
 class Piece(NamedTuple):
-    """What an id gives to a stream of text."""
+    """The part of a stream of text that comes from one id."""
 
-    data: bytes  # of nothing if there is no such id, or it is skipped
-    text: str | None  # of these bytes; None where they are not whole characters, or `is_byte`
-    is_byte: bool  # a byte of byte_fallback, whose neighbours say what it is
+    data: bytes  # empty if there is no such id, or it is skipped
+    text: str | None  # of `data`; None if that is not whole characters, or `is_byte`
+    is_byte: bool  # a byte of byte_fallback, whose meaning depends on its neighbours
 
 
 _NOTHING = Piece(b"", None, False)
@@ -68,7 +67,7 @@ _NOTHING = Piece(b"", None, False)
 class Compiled:
     """An encoding with the two frames of a tokenizer: with special tokens, and without.
 
-    It never changes, and neither does what it says of the real tokenizer.
+    It never changes, even if the real tokenizer does.
     """
 
     def __init__(self, encoding: Encoding, frames: tuple[Frame, Frame], json_text: str) -> None:
@@ -76,15 +75,15 @@ class Compiled:
         settings = json.loads(json_text)
         self.encoding = encoding
         self._json = json_text
-        self._copy: Any = None  # a real tokenizer that nobody else has, once it is needed
-        self._lock = threading.Lock()  # for it
+        self._copy: Any = None  # a real tokenizer used only here, made when needed
+        self._lock = threading.Lock()  # for `_copy`
         self.plain, self.framed = frames
         added = settings["added_tokens"]
         self.special_ids = frozenset(token["id"] for token in added if token["special"])
         self.special_hides = _special_hides(added, settings["normalizer"])
-        # A token that is found with spaces around it, or in changed text, is called by that text.
-        # One of the byte alphabet's letters is decoded as bytes, which ours is not. The text of
-        # these may be other than what the encoding decodes them to.
+        # Tokens that the real tokenizer may decode to another text than the encoding does. One that
+        # is found with spaces around it or in normalized text is named by that text, and one in the
+        # byte alphabet is decoded as bytes.
         self.renamed = frozenset(
             token["id"]
             for token in added
@@ -95,26 +94,26 @@ class Compiled:
         )
         self._has_offsets = _has_offsets(settings)
         steps = _steps(settings["normalizer"], "normalizers")
-        self._forms = [step["type"] for step in steps]  # where it has offsets
+        self._forms = [step["type"] for step in steps]  # if `_has_offsets`, its normal forms
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
-        # By SentencePiece's decoder, unless tokens are letters of bytes, or a token may be the name
-        # of a byte that Rust alone reads.
+        # With SentencePiece's decoder, unless tokens are in the byte alphabet or one may be the name
+        # of a byte in a form that only Rust accepts.
         cuts = [cut["type"] for cut in _steps(settings["pre_tokenizer"], "pretokenizers")]
         is_known = decoder.get("decoders") in (_SPACES, [*_SPACES, _FIRST_SPACE])
         self.decodes_spaces = is_known and "ByteLevel" not in cuts
-        self.byte_ids: frozenset[int] = frozenset()  # those of byte_fallback there
+        self.byte_ids: frozenset[int] = frozenset()  # the ids of byte_fallback in it
         if self.decodes_spaces:
             names = [(token["content"], token["id"]) for token in added]
             vocabulary = settings["model"]["vocab"]
             if isinstance(vocabulary, dict):
                 names += vocabulary.items()
-            else:  # Unigram's ids are places
+            else:  # Unigram's ids are positions
                 names += [(token, id) for id, (token, _) in enumerate(vocabulary)]
             named = {token: id for token, id in names if token.startswith("<0x")}
             self.decodes_spaces = named.keys() <= BYTE_TEXTS.keys()
             self.byte_ids = frozenset(named.values())
-        # Whether the text of ids is that of each, one after the other.
+        # Whether decoding is a plain concatenation of tokens.
         self.decodes_pieces = self.decodes_bytes or self.decodes_spaces
         self.drops_space = self.decodes_spaces and len(decoder["decoders"]) == 4
         self._pieces: tuple[dict[int, Piece], dict[int, Piece]] = {}, {}
@@ -124,8 +123,8 @@ class Compiled:
         return self.framed if add_special_tokens else self.plain
 
     def offsets(self, text: str, encode_special_tokens: bool) -> list[tuple[int, int]] | None:
-        """The characters that each id of a text stands for; None where the real tokenizer must be
-        asked: it counts otherwise where normal forms join characters.
+        """The span of each id in characters of the text; None if the real tokenizer may have other
+        offsets, as it does where normal forms join characters.
         """
         if not (self._has_offsets and all(is_normalized(form, text) for form in self._forms)):
             return None
@@ -136,7 +135,7 @@ class Compiled:
         return list(zip(*spans.T.tolist(), strict=True))
 
     def encode_again(self, call: Any, row: int) -> Any:
-        """The real encoding of a text, without padding. call: a `Call`."""
+        """The real encoding of a text of a `Call`, without padding."""
         with self._lock:
             real = self._real()
             real.encode_special_tokens = call.now.encode_special_tokens
@@ -150,19 +149,19 @@ class Compiled:
             return real.encode_batch_fast([text], add_special_tokens=add_special_tokens)[0]
 
     def _real(self) -> Any:
-        """A real tokenizer as the one that this was compiled of then was. Under the lock."""
+        """A copy of the real tokenizer as it was when compiled. The lock must be held."""
         if self._copy is None:
             self._copy = RealTokenizer.from_str(self._json)
         return self._copy
 
     def _chat_template(self, source: str) -> ChatTemplate:
-        """A chat template, compiled once. Raises MissingLibraryError without jinja2."""
+        """A compiled chat template. Raises MissingLibraryError without jinja2."""
         from ..formats.chat_template import ChatTemplate
 
         return ChatTemplate(source, self.encoding)
 
     def piece(self, id: int, skip_special_tokens: bool) -> Piece:
-        """What an id gives to a text, where `decodes_pieces`."""
+        """The piece of an id, if `decodes_pieces`."""
         pieces = self._pieces[skip_special_tokens]
         try:
             return pieces[id]
@@ -179,8 +178,8 @@ class Compiled:
             with self._lock:
                 real = self._real()
                 name = real.id_to_token(id)
-                # One that its normalizer changes is not known to be special there. The first of two
-                # may lose a space.
+                # tokenizers does not skip a special token that its normalizer changes. The first of
+                # two ids may lose a space, so two are decoded.
                 is_skipped = is_skipped and not real.decode([id, id], True)
         if is_skipped:
             return _NOTHING
@@ -203,7 +202,7 @@ class Compiled:
 
 
 def compile_tokenizer(real: Any) -> Compiled:
-    """real: a `tokenizers.Tokenizer`, which stays as it is. Raises Refusal."""
+    """Compile a `tokenizers.Tokenizer`, which is not changed. Raises Refusal."""
     try:
         bare = _without_settings(real)
         text = bare.to_str()
@@ -216,25 +215,25 @@ def compile_tokenizer(real: Any) -> Compiled:
     assert encoding is not None
     model, settings = encoding.definition.vocabulary.model, json.loads(text)
     if model is not None and model.unknown == NO_ID:
-        raise Refusal("the model has no token for unknown text, and the real error is wanted")
+        raise Refusal("the model has no token for unknown text, which is an error")
     ids = settings["model"]["vocab"]
     if isinstance(ids, dict) and len(set(ids.values())) < len(ids):
-        raise Refusal("the real tokenizer chooses one of two texts of an id")
+        raise Refusal("an id has two texts, and the real tokenizer chooses one of them")
     try:
         frames = _frame(bare, encoding, False), _frame(bare, encoding, True)
-        # One that is added again, no longer as special, stays so there. No flag of it says that.
+        # tokenizers keeps a token special that is added again as not special, but no flag says so.
         added = [token["id"] for token in settings["added_tokens"]]
         if real.decode(added, True) != bare.decode(added, True):
             raise Refusal("an added token was special before it was added again")
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # it is not an Exception
+        if type(error).__name__ != "PanicException":  # it does not derive from Exception
             raise
         raise Refusal(f"the real tokenizer panics: {error}") from None
     return Compiled(encoding, frames, text)
 
 
 def _without_settings(real: Any) -> Any:
-    """A tokenizer of the same parts that neither truncates nor pads. Its settings are its own."""
+    """A tokenizer of the same parts, with settings of its own: it neither truncates nor pads."""
     bare = RealTokenizer(real.model)
     for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
         part = getattr(real, name)
@@ -267,12 +266,12 @@ def _frame(real: Any, encoding: Encoding, add_special_tokens: bool) -> Frame:
             or found.n_sequences != 1
             or found.overflowing
         ):
-            raise Refusal("the post-processor does more than to add special tokens")
+            raise Refusal("the post-processor does more than add special tokens")
     return Frame(before, after, types != {0})
 
 
 def _steps(part: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:
-    """What a normalizer or a post-processor is made of."""
+    """The steps of a normalizer or another part; nested sequences are flattened."""
     if part is None:
         return []
     if part["type"] == "Sequence":
@@ -281,19 +280,19 @@ def _steps(part: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:
 
 
 def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
-    """Whether a special token, found but read as text, may hide another token that begins in it."""
+    """Whether a special token, found but read as text, may hide another token that starts in it."""
     special = [token["content"] for token in added if token["special"]]
     others = [token["content"] for token in added if not token["special"]]
     if others and normalizer and any(token["special"] and token["normalized"] for token in added):
-        return True  # what it is found as is not known
+        return True  # the text as which it is found is unknown
     return can_overlap(special, others)
 
 
 def _has_offsets(settings: dict[str, Any]) -> bool:
-    """Whether the offsets are those of streamtok, in text that normal forms leave as it is.
+    """Whether the offsets are streamtok's, in text that normal forms leave unchanged.
 
-    So they are with byte-level BPE only, where no step removes text or counts it twice, and no text
-    changes but into a normal form.
+    This holds only for byte-level BPE where no step removes text or counts it twice, and text
+    changes only into a normal form.
     """
     model = settings["model"]
     cuts = _steps(settings["pre_tokenizer"], "pretokenizers")

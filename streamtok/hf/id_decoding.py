@@ -1,4 +1,4 @@
-"""DecodeStream: text from ids as they come, as `tokenizers.decoders.DecodeStream` gives it."""
+"""DecodeStream: text from ids as they arrive, as in `tokenizers.decoders.DecodeStream`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["DecodeStream"]
 
-_MOST = (1 << 32) - 1  # there is no greater id
+_MOST = (1 << 32) - 1  # the largest id
 
 
 class DecodeStream:
     """Decodes the ids of one stream.
 
-    A character comes with the id that completes it. U+FFFD comes as soon as no later id can make
-    another character of it. An id that there cannot be, below 0 or beyond 32 bits, is one that
-    there is not: it has no text and ends no stream. By a tokenizer that streamtok does not decode,
-    it is a stream of tokenizers.
+    A character is returned with the id that completes it. U+FFFD is returned as soon as no later id
+    can complete a character. An id below 0 or beyond 32 bits is treated like an unknown id: it has
+    no text and does not end the stream. With a tokenizer that streamtok does not decode, this is a
+    stream of tokenizers.
     """
 
     __slots__ = (
@@ -35,19 +35,19 @@ class DecodeStream:
     def __init__(
         self, ids: Sequence[int] | None = None, skip_special_tokens: bool | None = False
     ) -> None:
-        """ids: those before the first step. Their text is not emitted, except for a character that
-        they only begin.
+        """ids: those before the first step. Their text is not returned, except for a character
+        that they leave incomplete.
         """
         self.skip_special_tokens = bool(skip_special_tokens)
         self._ids = [*ids] if ids is not None else []
-        self._real: Any = None  # the stream of tokenizers, once one decodes
-        self._pending: bytes | None = None  # of an unfinished character; None before the first step
-        self._is_between = False  # whole characters, so that the next id's text is its own
-        self._is_broken = False  # bytes of byte_fallback that are not UTF-8, up to the last id
-        self._is_at_start = True  # there was no text yet, not even in the ids before the first step
+        self._real: Any = None  # the stream of tokenizers, once it decodes
+        self._pending: bytes | None = None  # an unfinished character; None before the first step
+        self._is_between = False  # characters: the next id's text does not depend on others
+        self._is_broken = False  # the last ids are bytes of byte_fallback that are not UTF-8
+        self._is_at_start = True  # no text so far, even in the ids before the first step
 
     def step(self, tokenizer: Any, id: int | Sequence[int]) -> str | None:
-        """str | None: the text that these ids complete; None where there is none yet."""
+        """str | None: the text that these ids complete; None if there is none yet."""
         compiled = None
         if type(tokenizer) is Tokenizer:
             compiled = tokenizer._snapshot.compiled
@@ -75,7 +75,7 @@ class DecodeStream:
         return self._real.step(tokenizer, new) if new else None
 
     def _begin(self, compiled: Compiled) -> None:
-        """Read the ids before the first step, back to the last one with text of its own: the text
+        """Read the ids before the first step from the last one with text of its own: all text
         before it is complete.
         """
         self._pending = b""
@@ -85,7 +85,7 @@ class DecodeStream:
         self._text_of(compiled, self._ids[max(n - 1, 0) :])
 
     def _text_of(self, compiled: Compiled, ids: Iterable[int]) -> str:
-        """The text that is certain after these ids."""
+        """Feed these ids; return the text that is now certain."""
         made = []
         pending = self._pending or b""
         for id in ids:
@@ -99,7 +99,7 @@ class DecodeStream:
             elif not piece.is_byte:
                 text = "\ufffd" * len(pending) + (piece.text or "")
                 pending, self._is_broken = b"", False
-            elif self._is_broken:  # as tokenizers: no byte of such a row counts
+            elif self._is_broken:  # as in tokenizers: no byte of the run is valid
                 text = "\ufffd"
             else:
                 pending += piece.data
@@ -117,7 +117,7 @@ class DecodeStream:
 
 
 def _ids_in(id: Any) -> list[int]:
-    """The ids of a step, without those that there cannot be."""
+    """The ids of a step, without those that are out of range."""
     if isinstance(id, int):
         new: Sequence[Any] = [id]
     elif isinstance(id, list | tuple) and all(isinstance(one, int) for one in id):

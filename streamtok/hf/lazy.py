@@ -1,8 +1,8 @@
-"""Encoding: what `tokenizers.Encoding` is, with ids from streamtok, and the rest on request.
+"""Encoding: a `tokenizers.Encoding` with ids from streamtok, and everything else on request.
 
-Ids, masks and types are known, and offsets where a text's bytes are its tokens' bytes. Everything
-else is computed by the real tokenizer, which encodes the text when it is first asked for. A call
-that changes an encoding makes it a real one.
+streamtok has the ids, masks and types, and the offsets if a text's bytes are its tokens' bytes. For
+everything else, the real tokenizer encodes the text when it is first needed. A call that changes an
+encoding turns it into a real one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .compiled_tokenizer import Compiled, Frame
 __all__ = ["Call", "Encoding", "Padding", "Snapshot", "Truncation", "ids_of", "real_encoding"]
 
 _RealEncoding = tokenizers.Encoding
-_merge = _RealEncoding.merge  # of one, without growing offsets, it is a copy
+_merge = _RealEncoding.merge  # of a single encoding, without growing offsets, a copy
 
 
 class Truncation(NamedTuple):
-    """What `enable_truncation` was given."""
+    """The arguments of `enable_truncation`."""
 
     max_length: int
     stride: int
@@ -31,7 +31,7 @@ class Truncation(NamedTuple):
 
 
 class Padding(NamedTuple):
-    """What `enable_padding` was given."""
+    """The arguments of `enable_padding`."""
 
     length: int | None
     pad_to_multiple_of: int | None
@@ -42,23 +42,24 @@ class Padding(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A tokenizer as one call finds it.
+    """The state of a tokenizer for one call. It never changes.
 
-    A call reads it once and goes by nothing else, so that what another thread changes meanwhile
-    counts as a whole or not at all. It never changes.
+    A call reads it once and uses nothing else, so a change by another thread meanwhile counts as a
+    whole or not at all.
     """
 
     compiled: Compiled | None = None
-    reason: str | None = None  # why there is none; with neither, it was not compiled yet
+    reason: str | None = None  # why it is None; if both are None, it is not yet compiled
     truncation: Truncation | None = None
     padding: Padding | None = None
     encode_special_tokens: bool = False
 
     @property
     def is_refused(self) -> bool:
-        """Whether the real tokenizer must encode: nothing is compiled, or the settings ask for
-        something that only it knows: truncation that it would not let be set now, as when the
-        special tokens leave less than the stride, or special tokens that are text and hide others.
+        """Whether the real tokenizer must encode: nothing is compiled, or only it supports the
+        settings. Such settings are a truncation strategy other than longest_first, a stride too
+        large for the ids that special tokens leave, and special tokens that are read as text and
+        hide others.
         """
         compiled, truncation = self.compiled, self.truncation
         if compiled is None or (compiled.special_hides and self.encode_special_tokens):
@@ -70,7 +71,7 @@ class Snapshot(NamedTuple):
 
 
 def ids_of(now: Snapshot, text: str) -> list[int]:
-    """The ids of a text that is not refused."""
+    """The ids of a text, if `now` is not refused."""
     encoding = now.compiled.encoding  # type: ignore[union-attr]
     if now.encode_special_tokens:
         return encoding.encode(text, disallowed_special=())
@@ -78,7 +79,7 @@ def ids_of(now: Snapshot, text: str) -> list[int]:
 
 
 class Call:
-    """Texts that were encoded together, and how. It never changes."""
+    """Texts that were encoded together, with their settings. It never changes."""
 
     __slots__ = ("_most", "_row", "add_special_tokens", "has_offsets", "now", "texts")
 
@@ -91,8 +92,8 @@ class Call:
         add_special_tokens: bool,
         has_offsets: bool = True,
     ) -> None:
-        """row: gives the ids of a text, without the frame and before truncation; None: encode it
-        again. longest: most ids that a text has there.
+        """row: returns the ids of a text, without the frame and before truncation; None: encode it
+        again. longest: the number of such ids in the longest text.
         """
         self.now = now
         self.texts = texts
@@ -111,18 +112,18 @@ class Call:
 
     @property
     def most(self) -> int:
-        """Ids of a text that are kept."""
+        """The number of ids of a text that truncation keeps."""
         truncation = self.now.truncation
         return self._most if truncation is None else truncation.max_length - self.frame.size
 
     @property
     def longest(self) -> int:
-        """Ids of the longest row, before padding."""
+        """The number of ids in the longest row, before padding."""
         return min(self._most, self.most) + self.frame.size
 
     @property
     def width(self) -> int:
-        """Ids to which rows are padded; 0 without padding."""
+        """The number of ids to which rows are padded; 0 without padding."""
         padding = self.now.padding
         if padding is None:
             return 0
@@ -146,20 +147,20 @@ class Call:
         return [Encoding(self, row) for row in range(len(self.texts))]
 
     def kept(self, row: int) -> list[int]:
-        """The ids of the part of a text that is kept, without the frame."""
+        """The ids of a text after truncation, without the frame."""
         return self.cut(ids_of(self.now, self.texts[row]) if self._row is None else self._row(row))
 
     def cut(self, values: list[Any]) -> list[Any]:
-        """Of what each id of a text has, that of those that are kept."""
+        """Truncate a list that has one value for each id of a text."""
         if self.now.truncation is None or len(values) <= self.most:
             return values
         return values[len(values) - self.most :] if self.cuts_left else values[: self.most]
 
 
 class Encoding:
-    """The ids of one text, and what is known of each, as `tokenizers.Encoding`.
+    """The ids of one text with their masks, types and offsets, like `tokenizers.Encoding`.
 
-    `streamtok.hf.Tokenizer` makes it. Lists are new at each call.
+    `streamtok.hf.Tokenizer` makes it. Each access returns a new list.
     """
 
     __slots__ = ("_call", "_kept", "_made", "_row")
@@ -167,17 +168,17 @@ class Encoding:
     def __init__(self, call: Call, row: int) -> None:
         self._call = call
         self._row = row
-        self._kept: list[int] | None = None  # `_inner`, once it is needed
-        self._made: Any = None  # the real encoding, once it is needed
+        self._kept: list[int] | None = None  # `_inner`, when it is first needed
+        self._made: Any = None  # the real encoding, when it is first needed
 
     def _inner(self) -> list[int]:
-        """The ids of the text that are kept, without frame and padding."""
+        """The ids of the text after truncation, without frame and padding."""
         if self._kept is None:
             self._kept = self._call.kept(self._row)
         return self._kept
 
     def _real(self) -> Any:
-        """The real encoding, which no other object has."""
+        """The real encoding, which no other object shares."""
         if self._made is None:
             call, padding = self._call, self._call.now.padding
             made = call.compiled.encode_again(call, self._row)
@@ -193,7 +194,7 @@ class Encoding:
         return self._made
 
     def __getattr__(self, name: str) -> Any:
-        """All that is not here: the real encoding's."""
+        """The real encoding's, for all other names."""
         if not hasattr(_RealEncoding, name):
             raise AttributeError(f"'tokenizers.Encoding' object has no attribute {name!r}")
         return getattr(self._real(), name)
@@ -224,7 +225,7 @@ class Encoding:
 
     @property
     def special_tokens_mask(self) -> list[int]:
-        """list[int]: 1 for ids that were added to those of the text, and for padding."""
+        """list[int]: 1 for ids added around the text and for padding, 0 for the text's."""
         if self._made is not None:
             return self._made.special_tokens_mask  # type: ignore[no-any-return]
         frame = self._call.frame
@@ -233,7 +234,7 @@ class Encoding:
 
     @property
     def type_ids(self) -> list[int]:
-        """list[int]: the type of each id, as the post-processor says."""
+        """list[int]: the type of each id, as the post-processor sets it."""
         if self._made is not None or self._call.frame.has_types:
             return self._real().type_ids  # type: ignore[no-any-return]
         padding = self._call.now.padding
@@ -242,7 +243,7 @@ class Encoding:
 
     @property
     def offsets(self) -> list[tuple[int, int]]:
-        """list[tuple[int, int]]: the characters that each id stands for."""
+        """list[tuple[int, int]]: the span of each id in characters of the text."""
         call, none = self._call, [(0, 0)]
         if self._made is None and call.has_offsets:
             found = call.compiled.offsets(call.texts[self._row], call.now.encode_special_tokens)
@@ -254,19 +255,19 @@ class Encoding:
 
     @property
     def overflowing(self) -> list[Any]:
-        """list[tokenizers.Encoding]: what was cut off, in pieces."""
+        """list[tokenizers.Encoding]: the parts that truncation cut off."""
         if self._made is None and self._call.now.truncation is None:
             return []
         return self._real().overflowing  # type: ignore[no-any-return]
 
     @property
     def n_sequences(self) -> int:
-        """int: the number of texts that these are the ids of."""
+        """int: the number of input texts."""
         return 1 if self._made is None else self._made.n_sequences
 
     @staticmethod
     def merge(encodings: Sequence[Any], growing_offsets: bool = True) -> Any:
-        """tokenizers.Encoding: these one after another."""
+        """tokenizers.Encoding: these encodings, concatenated."""
         return _merge([*map(real_encoding, encodings)], growing_offsets)
 
     def __len__(self) -> int:
@@ -286,12 +287,12 @@ class Encoding:
     def __repr__(self) -> str:
         return repr(self._real())
 
-    # So that isinstance(encoding, tokenizers.Encoding) holds, which callers ask.
+    # So that isinstance(encoding, tokenizers.Encoding) holds, which callers check.
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return _RealEncoding
 
 
 def real_encoding(encoding: Any) -> Any:
-    """The real encoding of one that is ours; any other as it is."""
+    """The real encoding of an `Encoding`; any other object unchanged."""
     return encoding._real() if type(encoding) is Encoding else encoding

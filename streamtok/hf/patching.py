@@ -41,16 +41,16 @@ class _Patch:
 
 _MISSING = object()
 _patch: _Patch | None = None
-_answers: _Patch | None = None  # what answers calls, for `accelerate` too
+_answers: _Patch | None = None  # the methods that answer calls, also for `accelerate`
 
 
 def accelerate(tokenizer: Any) -> Any:
-    """Give a transformers tokenizer streamtok's engine; the tokenizer itself.
+    """Give a transformers tokenizer streamtok's engine, and return the tokenizer.
 
-    Of a fast one, that is what encodes and decodes. One that is written in Python and holds a
-    `tiktoken.Encoding`, as Kimi's does, gets an `Encoding` in its place. All others, and those that
-    have streamtok's engine already, are left as they are. Matrices of `return_tensors` are made
-    without lists, until `unpatch_transformers`.
+    In a fast tokenizer, the engine then encodes and decodes. A tokenizer that is written in Python
+    and holds a `tiktoken.Encoding`, such as Kimi's, gets an `Encoding` in its place. All others,
+    and those that already have streamtok's engine, are not changed. Matrices of `return_tensors`
+    are made without lists, until `unpatch_transformers`.
     """
     backend = getattr(tokenizer, "_tokenizer", None)
     if type(backend) is RealTokenizer:
@@ -68,13 +68,12 @@ def accelerate(tokenizer: Any) -> Any:
 
 
 def patch_transformers() -> None:
-    """Let every tokenizer that transformers loads from now on have streamtok's engine.
+    """Give streamtok's engine to every tokenizer that transformers loads from now on.
 
-    `accelerate` is called with all that `from_pretrained` of any class gives, and with all that
-    fast classes make. What their calls give is made at once, without an Encoding of each text.
-    `tokenizers.decoders.DecodeStream` is `streamtok.hf.DecodeStream`, also where it was imported
-    before. Once is enough. Raises
-    MissingLibraryError without transformers.
+    `accelerate` is applied to each tokenizer that `from_pretrained` of any class returns or a fast
+    class makes. The results of their calls are made directly, without an Encoding of each text.
+    `tokenizers.decoders.DecodeStream` becomes `streamtok.hf.DecodeStream`, even where it has been
+    imported before. Further calls do nothing. Raises MissingLibraryError without transformers.
     """
     global _patch  # noqa: PLW0603
     if _patch is not None:
@@ -94,7 +93,7 @@ def patch_transformers() -> None:
 
 
 def _answer_calls() -> None:
-    """Let tokenizers that have streamtok's engine answer calls without transformers' own work."""
+    """Let tokenizers with streamtok's engine answer calls without transformers' own code."""
     global _answers  # noqa: PLW0603
     if _answers is None and "transformers" in sys.modules:
         fast, _ = _classes()
@@ -106,14 +105,14 @@ def _answer_calls() -> None:
 
 
 def _loading(before: Any) -> Any:
-    """The class method `from_pretrained`, which gives tokenizers with streamtok's engine."""
+    """The class method `from_pretrained`, which then returns tokenizers with streamtok's engine."""
 
     @functools.wraps(before.__func__)
     def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
         found = before.__func__(cls, *args, **kwargs)
         made = found[0] if isinstance(found, tuple) else found
         backend = getattr(made, "_tokenizer", None)
-        if type(backend) is Tokenizer:  # nobody has the parts any more that were set meanwhile
+        if type(backend) is Tokenizer:  # no caller still holds parts from while it loaded
             made._tokenizer = Tokenizer(backend)
         accelerate(made)
         return found
@@ -122,7 +121,7 @@ def _loading(before: Any) -> Any:
 
 
 def _making(before: Any) -> Any:
-    """`__init__` of fast tokenizers, which have streamtok's engine after it."""
+    """`__init__` of fast tokenizers, followed by `accelerate`."""
 
     @functools.wraps(before)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -151,7 +150,7 @@ def _answering(before: Any) -> Any:
 
 
 def _calling(before: Any, name: str, encode: Any) -> Any:
-    """transformers' `__call__`, except for simple calls of classes whose work is only `encode`."""
+    """transformers' `__call__`, except for simple calls, if the class only calls `encode`."""
 
     @functools.wraps(before)
     def call(self: Any, *args: Any, **options: Any) -> Any:
@@ -171,7 +170,7 @@ def _calling(before: Any, name: str, encode: Any) -> Any:
 
 
 def unpatch_transformers() -> None:
-    """Undo `patch_transformers`. Tokenizers that were loaded in between stay as they are."""
+    """Undo `patch_transformers`. Tokenizers loaded in between are not changed."""
     global _patch, _answers  # noqa: PLW0603
     for patch in (_patch, _answers):
         if patch is not None:
@@ -181,7 +180,7 @@ def unpatch_transformers() -> None:
 
 @contextlib.contextmanager
 def patched_transformers() -> Iterator[None]:
-    """`patch_transformers` for a `with` block; if it was in force before, it stays so."""
+    """`patch_transformers` for a `with` block; if it was in effect before, it stays so."""
     was_patched = _patch is not None
     patch_transformers()
     try:

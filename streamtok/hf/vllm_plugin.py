@@ -1,7 +1,7 @@
-"""vLLM's plug-in: `STREAMTOK_VLLM=1` in the environment, and vLLM's tokenizers are streamtok's.
+"""vLLM's plug-in: with `STREAMTOK_VLLM=1` in the environment, vLLM's tokenizers use streamtok.
 
-vLLM calls every plug-in that is installed, in each of its processes. Without the variable this one
-does nothing.
+vLLM calls every installed plug-in in each of its processes. Without the variable, this one does
+nothing.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         (written(tmp_path / "rwkv.gguf", "rwkv", ["a"], [1]), "the tokenizer model 'rwkv' is not"),
         (written(tmp_path / "twice.gguf", "gpt2", ["a", "a"], [1, 1]), "'a' is given twice"),
         (written(tmp_path / "bare.gguf", "llama", ["a"], [1]), "1 tokens and 0 scores"),
-        (written(tmp_path / "nan.gguf", "t5", ["a"], [1], [float("nan")]), "or not finite ones"),
+        (written(tmp_path / "nan.gguf", "t5", ["a"], [1], [float("nan")]), "must all be finite"),
         (written(tmp_path / "types.gguf", "bert", ["a", "b"], [1]), "2 tokens and 1 types"),
         (written(tmp_path / "kinds.gguf", "gpt2", [1], [1]), "tokens: expected values of type str"),
         (ends, "'b' is not in the vocabulary"),
