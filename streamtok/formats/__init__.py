@@ -1,4 +1,4 @@
-"""Vocabulary files of other programs: `load` reads all of them, and a `save_x` writes some.
+"""Vocabulary files of other programs: `load` reads all, and `save_x` functions write some.
 
 The `Encoding` that `load` returns has the ids of the format's own program, for whole texts and for
 streams. An unsupported feature or a damaged file raises a `VocabularyError` that names it and its
@@ -33,7 +33,7 @@ __all__ = ["PATTERNS", "load", "save_gpt2", "save_huggingface", "save_packed", "
 class Written(NamedTuple):
     """A format that `streamtok convert` and `train` write.
 
-    files: its usual file names; two files go into a folder. lost: what it cannot store.
+    files: its usual file names; two go into a folder. lost: what it cannot store.
     """
 
     files: tuple[str, ...]

@@ -1,14 +1,14 @@
 """Vocabularies that merge characters: SentencePiece's, and Hugging Face's without ByteLevel.
 
-The core merges bytes, so the bytes of each character merge first: every character of the
-vocabulary is a token, and so is each prefix of its bytes, and these precede all real tokens in the
-order of merges. UTF-8 shows where a character begins, so these merges never cross from one
-character to the next, and all of them happen before any others. The merges of the file then start
-from whole characters. The prefixes have no id: one that remains is part of an unknown character,
-which becomes the ids of its bytes.
+The core merges bytes, so the bytes of each character have to merge first. Each character of the
+vocabulary is a token, and so is each prefix of its bytes; both precede all real tokens in the order
+of merges. UTF-8 shows where a character begins, so these merges never cross into the next
+character, and all of them happen before any others. The merges of the file then start from whole
+characters. A prefix has no id: if it remains, it is part of an unknown character, which becomes the
+ids of its bytes.
 
-Where no token contains two neighbouring characters, no merge can cross, and text may be cut there.
-In most vocabularies that is before spaces. Such pre-tokens are short, so the cache can hold them.
+Between two characters that no token has side by side, no merge can happen, and text may be cut. In
+most vocabularies that is before spaces. Such pre-tokens are short, so the cache can hold them.
 """
 
 from __future__ import annotations
@@ -101,11 +101,11 @@ def from_character_merges(
     index = {token: i for i, token in enumerate(first)}
     # The number of each token: characters are in `first`, longer tokens follow.
     is_longer = n_characters > 1
-    place = np.uint32(len(first) - 1) + np.cumsum(is_longer, dtype=np.uint32)
-    place[singles] = [index[character] for character in characters]
-    # In order of priority: first, each prefix is made from a shorter one and a byte.
+    number_of = np.uint32(len(first) - 1) + np.cumsum(is_longer, dtype=np.uint32)
+    number_of[singles] = [index[character] for character in characters]
+    # In order of priority: first the prefixes, each made from a shorter one and a byte.
     prefix_rows = [(index[token[:-1]], token[-1], index[token]) for token in prefixes]
-    pairs = np.concatenate([np.array(prefix_rows, np.uint32).reshape(-1, 3), place[rows]])
+    pairs = np.concatenate([np.array(prefix_rows, np.uint32).reshape(-1, 3), number_of[rows]])
     n_tokens = len(first) + int(is_longer.sum())
     if len(pairs) > MAX_MERGES or n_tokens > MAX_MERGES:
         raise VocabularyError(
@@ -118,7 +118,7 @@ def from_character_merges(
     offsets = offsets_of(lengths)
     parts = find_parts(blob, offsets, pairs)[:3]
     own = np.full(n_tokens, NO_ID, np.int64)
-    own[place] = numbers
+    own[number_of] = numbers
     fallback = [byte_ids.get(byte, int(own[byte])) for byte in range(256)]
     decodable = dict(decode_only)
     for byte in range(256):

@@ -1,4 +1,4 @@
-"""Chat templates, where text that the template itself writes is control, and all else is text.
+"""Chat templates: the template's own text is control, and all else is text.
 
 A chat template (Jinja, as in `tokenizer_config.json`) renders messages into one text. In that text,
 a token written by the template looks like one written by a user. So the template is run with its
@@ -104,8 +104,8 @@ class ChatTemplate:
 
     @staticmethod
     def from_folder(folder: str, encoding: Encoding) -> ChatTemplate:
-        """ChatTemplate: the one of a model's folder, in `chat_template.jinja` or
-        `tokenizer_config.json`, with the tokens named in the folder's files as variables.
+        """ChatTemplate: from `chat_template.jinja` or `tokenizer_config.json` in a model's folder.
+        Tokens that the folder's files name by role, such as `bos_token`, are its variables.
 
         Raises OSError, and VocabularyError if there is no template or it is not valid Jinja.
         """
@@ -187,8 +187,8 @@ class ChatTemplate:
     def encode_with_mask(self, conversation: Conversation) -> tuple[IdArray, npt.NDArray[np.uint8]]:
         """(ids, mask): the ids of a conversation; the mask is 1 for ids of the assistant's text.
 
-        Without `{% generation %}`, the control token that ends a message of the assistant has 1,
-        too, and so does white space before this token.
+        Without `{% generation %}`, it is also 1 for the control token that ends the assistant's
+        message, and for white space before it.
         """
         encoding, control = self._encoding_for(conversation.prompt)
         ids, spans = encoding.encode_with_offsets(conversation.prompt)

@@ -100,8 +100,7 @@ def load(
     models of the hub. cache: whether the packed form of a large file may be kept in the user's
     cache folder and read from there the next time; see `load_cache.py`. Raises OSError; TypeError
     for other objects; ValueError for an option that an object does not take; and VocabularyError
-    for an unknown format, quoting how the file begins, and for files that the loader of their
-    format refuses.
+    for an unknown format, quoting how the file begins, or a file that its format's loader refuses.
     """
     if not isinstance(source, (str, os.PathLike)):
         if pattern is not None or special_tokens or revision is not None:

@@ -2,11 +2,11 @@
 
 The names and the regular expressions are those of its `src/llama-vocab.cpp`. Of several patterns,
 each cuts the results of the one before; text between two matches is a pre-token, too. llama.cpp
-does not distinguish letters beyond ASCII: `\\p{Lu}` matches as much there as `\\p{L}`, and
+does not distinguish letters beyond ASCII: there, `\\p{Lu}` matches all that `\\p{L}` does, and
 look-aheads tell upper and lower case apart in ASCII only. The patterns here do the same.
 
-Not included are names whose pre-tokenizer is written in C++ or cannot be matched by a DFA (kimi-k2,
-afmoe, superbpe, tiny_aya, cohere2moe), or does not merge bytes (whitespace, sarvam-moe).
+Not included are names whose pre-tokenizer is hand-written or has no DFA (kimi-k2, afmoe, superbpe,
+tiny_aya, cohere2moe), and names of models that do not merge bytes (whitespace, sarvam-moe).
 (github.com/ggml-org/llama.cpp, MIT)
 """
 

@@ -91,13 +91,13 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     tokens = read_added_tokens(file["added_tokens"], model.ids, n_rows, bool(normalizer))
     if normalizer and any("first" in step.spec for step in cutting.steps[-1:]):
         # tokenizers decides by offsets in the original text: there, text that a normalizer prepends
-        # is not first, and both of two parts of one character may be.
+        # does not come first, but two parts of one character may both do so.
         file["pre_tokenizer"].fail("the scheme first is not supported with a normalizer")
     if isinstance(model, PieceFile):
         encoder = _of_pieces(file, model, cutting, decoding, tokens, normalizer)
     else:
         encoder = _of_merges(file, model, cutting, decoding, tokens, normalizer)
-    with errors_at(file.place):
+    with errors_at(file.position):
         found = found_texts([*tokens.special, *tokens.added], tokens.flags, normalizer)
         first, drops = _first_texts(model, tokens, found, encoder.decoding)
         rules = TextRules(
@@ -110,7 +110,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             first_texts=first,
         )
     encoding = make_encoding(
-        file.place,
+        file.position,
         name,
         pat_str=encoder.pattern,
         mergeable_ranks=encoder.vocabulary,
@@ -131,11 +131,11 @@ def _of_pieces(
     normalizer: Normalizer,
 ) -> _Encoder:
     """For WordPiece, WordLevel and Unigram."""
-    place = file["pre_tokenizer"].place
+    position = file["pre_tokenizer"].position
     added = [*tokens.special, *tokens.added]
     decoding = piece_decoding(decoding, file["decoder"], model, added)
-    vocabulary, pattern, steps = piece_cutting(model, cutting, decoding, place)
-    return _Encoder(vocabulary, pattern, normalizer, _normalizer_of(steps, place), decoding)
+    vocabulary, pattern, steps = piece_cutting(model, cutting, decoding, position)
+    return _Encoder(vocabulary, pattern, normalizer, _normalizer_of(steps, position), decoding)
 
 
 def _of_merges(
@@ -147,38 +147,38 @@ def _of_merges(
     normalizer: Normalizer,
 ) -> _Encoder:
     """For BPE: of symbols, of bytes, or of characters."""
-    place = file["pre_tokenizer"].place
-    second = _normalizer_of(cutting.steps, place)
+    position = file["pre_tokenizer"].position
+    second = _normalizer_of(cutting.steps, position)
     made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
     plain = None  # the pattern, if a single automaton can cut the text
     if not cutting.changes_pretokens():
         try:
-            plain = pattern_of(cutting.splits, place)
+            plain = pattern_of(cutting.splits, position)
         except VocabularyError as error:
             if not isinstance(error.__cause__, UnsupportedPatternError):
                 raise
     if plain is None or _needs_symbols(model, cutting, decoding, plain):
-        vocabulary, pattern = symbol_model(model, cutting, decoding, place)
+        vocabulary, pattern = symbol_model(model, cutting, decoding, position)
         return _Encoder(vocabulary, pattern, normalizer, second, decoding, made)
     if decoding.word_end:
         file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
     pattern, model = plain, _without_added(model, tokens)
     if cutting.is_byte_level:
-        with errors_at(model.place):
+        with errors_at(model.position):
             vocabulary = byte_vocabulary(model.ids, model.rows, ignore_merges=model.ignore_merges)
         return _Encoder(vocabulary, pattern, normalizer, second, decoding, made)
     folds = _folds(normalizer, cutting, decoding, model)
     vocabulary = character_vocabulary(model, folds)
     if folds:
-        pattern = pattern_of(cutting.splits, place, folds)
+        pattern = pattern_of(cutting.splits, position, folds)
         normalizer, second = _folded(normalizer, second, tokens)
     if pattern == WHOLE_TEXT_PATTERN and not model.ignore_merges:
         pattern = pattern_of_cuts(vocabulary)
     return _Encoder(vocabulary, pattern, normalizer, second, decoding, made)
 
 
-def _normalizer_of(steps: Iterable[Step], place: str) -> Normalizer:
-    with errors_at(place):
+def _normalizer_of(steps: Iterable[Step], position: str) -> Normalizer:
+    with errors_at(position):
         return Normalizer(steps)
 
 
@@ -227,7 +227,7 @@ def _made(model: Model, tokens: AddedTokens, is_byte_level: bool) -> list[str]:
 
 
 def _without_added(model: Model, tokens: AddedTokens) -> Model:
-    """The model without the added tokens that text can become only as added tokens.
+    """The model without added tokens that text never becomes by merging or look-up.
 
     No merges make them, and they are found before any pre-token is looked up.
     """
@@ -250,15 +250,15 @@ def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, mo
     if cutting.steps:
         last = cutting.steps[-1]
         return isinstance(last, MetaspaceText) and last.replacement == MARK
-    return _marking_place(normalizer) is not None
+    return _marking_step(normalizer) is not None
 
 
-def _marking_place(normalizer: Normalizer) -> int | None:
+def _marking_step(normalizer: Normalizer) -> int | None:
     """The index of the step that turns all spaces into "▁" for good; None if there is none."""
-    for place in range(len(normalizer.spec) - 1, -1, -1):
-        kind, *settings = normalizer.spec[place]
-        if normalizer.spec[place] == _MARKING:
-            return place
+    for i in range(len(normalizer.spec) - 1, -1, -1):
+        kind, *settings = normalizer.spec[i]
+        if normalizer.spec[i] == _MARKING:
+            return i
         if kind not in _NO_NEW_SPACES or any(
             " " in put for put in settings[-1:] if type(put) is str
         ):
@@ -278,9 +278,9 @@ def _folded(
     if any(flags.normalized and (flags.lstrip or flags.rstrip) for flags in tokens.flags.values()):
         # They absorb white space beside them, and "▁" is not white space.
         return normalizer, Normalizer.from_spec((to_spaces,))
-    place = _marking_place(normalizer)
-    assert place is not None
-    before, after = normalizer.spec[:place], normalizer.spec[place + 1 :]
+    step = _marking_step(normalizer)
+    assert step is not None
+    before, after = normalizer.spec[:step], normalizer.spec[step + 1 :]
     if any(step[0] != "Prepend" for step in after):  # they may depend on what is a space
         return Normalizer.from_spec((*normalizer.spec, to_spaces)), second
     steps = [*before, *after]

@@ -60,7 +60,7 @@ def read_added_tokens(
             rstrip=entry["rstrip"].as_bool(),
             single_word=entry["single_word"].as_bool(),
         )
-    check_total([*is_special], field.place)
+    check_total([*is_special], field.position)
     numbers = numbered(texts, ids, n_rows)
     flags = {text: flags[text] for text in numbers}
     plain = {text: flag._replace(normalized=False) for text, flag in flags.items()}

@@ -33,7 +33,7 @@ _CLEANED_STARTS = {found[:2] for found, _ in _CLEANED}
 
 
 class WordPieces(NamedTuple):
-    """The decoder WordPiece: after the first token, each loses its prefix or follows a space."""
+    """The decoder WordPiece: tokens after the first lose their prefix or get a space."""
 
     prefix: str | None  # None: no token has a prefix, as without a decoder
     cleans: bool
@@ -101,7 +101,7 @@ def decoded_texts(
     normalizer: Normalizer,
     made: Container[str] = (),
 ) -> tuple[tuple[str, bytes], ...]:
-    """The bytes of special and added tokens by text, where the decoder changes them.
+    """(text, bytes) of each special or added token that does not decode to its own text.
 
     found_texts: the text as which each token is found, after the file's normalizer. made: tokens in
     the byte alphabet that merges also make, from other text.

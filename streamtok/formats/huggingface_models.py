@@ -4,7 +4,7 @@ With ByteLevel, tokens are written in the byte alphabet, and bytes are merged. W
 characters are merged, and an unknown character becomes the tokens <0x00> … <0xFF> of its bytes
 (`byte_fallback`). Such vocabularies write "▁" for a space. If all spaces of a text become "▁", both
 are stored as a space here (`folds`), so that ids decode to spaces and text may be cut before them.
-No text becomes a token with a real space in that case.
+In that case no text becomes a token with a real space.
 """
 
 from __future__ import annotations
@@ -51,31 +51,31 @@ class Model(NamedTuple):
     rows: Numbers  # [m, 3]: the merges, as from `find_merges([*ids], …)`
     ignore_merges: bool
     byte_fallback: bool
-    place: str
+    position: str
     words: Words = Words()
 
     def parts(self, texts: Collection[str]) -> set[str]:
         """The texts that merges take or make."""
-        places = self._places(texts)
+        found = self._numbers(texts)
         names = [*self.ids]
-        return {names[place] for place in places[self._is_part()[places]].tolist()}
+        return {names[number] for number in found[self._is_part()[found]].tolist()}
 
     def without(self, texts: Collection[str]) -> Model:
         """The same model without those of `texts` that are in no merge."""
-        places = self._places(texts)
-        places = places[~self._is_part()[places]]
-        if not len(places):
+        found = self._numbers(texts)
+        found = found[~self._is_part()[found]]
+        if not len(found):
             return self
         names = [*self.ids]
         ids = dict(self.ids)  # copying does not hash the texts again
-        for place in places.tolist():
-            del ids[names[place]]
+        for number in found.tolist():
+            del ids[names[number]]
         is_kept = np.ones(len(names), np.bool_)
-        is_kept[places] = False
+        is_kept[found] = False
         numbers = np.cumsum(is_kept, dtype=np.uint32) - np.uint32(1)
         return self._replace(ids=ids, rows=numbers[self.rows])
 
-    def _places(self, texts: Collection[str]) -> NDArray[np.int64]:
+    def _numbers(self, texts: Collection[str]) -> NDArray[np.int64]:
         """The numbers of the texts that are tokens."""
         return np.array([i for i, text in enumerate(self.ids) if text in texts], np.int64)
 
@@ -106,9 +106,9 @@ def read_model(model: JsonValue) -> Model:
     words = Words(prefix, suffix, unknown, model["fuse_unk"].as_bool())
     ignores, falls_back = model["ignore_merges"].as_bool(), model["byte_fallback"].as_bool()
     ids, merges = model["vocab"].as_ids(), model["merges"].as_list()
-    with errors_at(model.place):
+    with errors_at(model.position):
         rows = find_merges([*ids], merges, prefix)
-    return Model(ids, rows, ignores, falls_back, model.place, words)
+    return Model(ids, rows, ignores, falls_back, model.position, words)
 
 
 def character_vocabulary(model: Model, folds: bool) -> Vocabulary:
@@ -121,7 +121,7 @@ def character_vocabulary(model: Model, folds: bool) -> Vocabulary:
     model = model.without(BYTE_TEXTS)
     if merging := BYTE_TEXTS.keys() & model.ids.keys():
         raise VocabularyError(
-            f"{model.place}: merges take or make {shown(min(merging))}, which is also the "
+            f"{model.position}: merges take or make {shown(min(merging))}, which is also the "
             "token of a byte: this is not supported"
         )
     decode_only = {}
@@ -130,7 +130,7 @@ def character_vocabulary(model: Model, folds: bool) -> Vocabulary:
         decode_only = {number: text.replace(MARK, " ").encode() for text, number in spaced.items()}
         is_spaced = np.array([text in spaced for text in model.ids], np.bool_)
         model = model._replace(rows=model.rows[~is_spaced[model.rows[:, 2]]]).without(spaced)
-    with errors_at(model.place):
+    with errors_at(model.position):
         return from_character_merges(
             model.ids,
             model.rows,

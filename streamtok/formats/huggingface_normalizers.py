@@ -1,6 +1,6 @@
 """The field `normalizer` of a `tokenizer.json`.
 
-BertNormalizer is split into steps, by the settings that are on.
+Each enabled setting of BertNormalizer becomes steps of its own.
 (github.com/huggingface/tokenizers, Apache-2.0)
 """
 
@@ -60,7 +60,7 @@ def read_normalizer(field: JsonValue) -> Normalizer:
     if len(parts) > _MAX_STEPS:
         field.fail(f"more than {_MAX_STEPS} normalizers")
     steps = [step for part in parts for step in _steps(part)]
-    with errors_at(field.place):
+    with errors_at(field.position):
         return Normalizer(steps)
 
 
@@ -119,7 +119,7 @@ def _replace(field: JsonValue) -> list[Step]:
         if runs and content == " ":  # which \s matches again
             return [ReplaceRuns(runs["single"], content), ReplaceRuns(runs["runs"], content)]
         try:
-            return [ReplaceRuns(_spelled_out(regex, pattern["Regex"].place) or regex, content)]
+            return [ReplaceRuns(_spelled_out(regex, pattern["Regex"].position) or regex, content)]
         except ValueError as error:
             pattern["Regex"].fail(f"Replace: {error}")
     text = pattern["String"].as_str()
@@ -128,7 +128,7 @@ def _replace(field: JsonValue) -> list[Step]:
     return [Replace(text, content)]
 
 
-def _spelled_out(regex: str, place: str) -> str | None:
+def _spelled_out(regex: str, position: str) -> str | None:
     """A set written with classes or code points (`\\p{Zs}`, `\\u00AD`), as its characters.
 
     None if `regex` has neither, or is not a set.
@@ -137,7 +137,7 @@ def _spelled_out(regex: str, place: str) -> str | None:
     if found is None:
         return None
     try:
-        node = parse(from_oniguruma(found["set"], place), Budget(found["set"]))
+        node = parse(from_oniguruma(found["set"], position), Budget(found["set"]))
     except (PatternError, VocabularyError):
         return None
     if not isinstance(node, SetNode):

@@ -1,7 +1,7 @@
 """The `model` of a tokenizer.json that is not BPE: WordPiece, WordLevel or Unigram.
 
 Such a model encodes pre-tokens one by one, after the normalizer and the pre-tokenizers. Its ids
-decode to the text of their pieces, as the decoder changes it.
+decode to the text of their pieces, after the decoder's changes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PieceFile(NamedTuple):
 
     ids: dict[str, int]
     pieces: Pieces
-    place: str
+    position: str
     earlier: dict[int, str]  # by id, Unigram's pieces that are repeated later: the last counts
 
     @property
@@ -98,27 +98,27 @@ def _word_piece(model: JsonValue) -> PieceFile:
         prefix=model["continuing_subword_prefix"].as_str(),
         most_characters=min(most.as_int(), _MOST_CHARACTERS),
     )
-    return PieceFile(ids, pieces, model.place, {})
+    return PieceFile(ids, pieces, model.position, {})
 
 
 def _word_level(model: JsonValue) -> PieceFile:
     model.allow_only("type", "unk_token", "vocab")
     ids = model["vocab"].as_ids()
     pieces = Pieces.of_ids("WordLevel", ids, _unknown(model, ids))
-    return PieceFile(ids, pieces, model.place, {})
+    return PieceFile(ids, pieces, model.position, {})
 
 
 def _unigram(model: JsonValue) -> PieceFile:
     model.allow_only("type", "unk_id", "vocab", "byte_fallback")
     vocab = model["vocab"]
     rows: list[tuple[str, float]] = []
-    for place, row in enumerate(vocab.as_list()):
+    for i, row in enumerate(vocab.as_list()):
         try:
             text, score = row
             if type(text) is not str or type(score) not in (int, float):
                 raise TypeError
         except (TypeError, ValueError):
-            vocab.fail(f"piece {place}: expected a text and a score, found {shown(row)}")
+            vocab.fail(f"piece {i}: expected a text and a score, found {shown(row)}")
         rows.append((text, float(score)))
     ids = {text: id for id, (text, _) in enumerate(rows)}
     unknown = NO_ID if model["unk_id"].value is None else model["unk_id"].as_int()
@@ -129,14 +129,14 @@ def _unigram(model: JsonValue) -> PieceFile:
     earlier = {}
     if len(ids) < len(rows):
         earlier = {id: text for id, (text, _) in enumerate(rows) if ids[text] != id}
-    return PieceFile(ids, pieces, model.place, earlier)
+    return PieceFile(ids, pieces, model.position, earlier)
 
 
 _READERS = {"WordPiece": _word_piece, "WordLevel": _word_level, "Unigram": _unigram}
 
 
 def _unknown(model: JsonValue, ids: dict[str, int]) -> int:
-    """The id of unknown text. As in tokenizers, a missing one is an error only for such text."""
+    """The id of unknown text. As in tokenizers, it may be missing if there is no such text."""
     return ids.get(model["unk_token"].as_str(), NO_ID)
 
 
@@ -160,19 +160,19 @@ def piece_decoding(
 
 
 def piece_cutting(
-    model: PieceFile, cutting: PreTokenizer, decoding: Decoding, place: str
+    model: PieceFile, cutting: PreTokenizer, decoding: Decoding, position: str
 ) -> tuple[Vocabulary, str | Pattern, tuple[Step, ...]]:
     """(vocabulary, pattern, steps): the steps change the text after the normalizer.
 
-    place: the position of the pre-tokenizer, for errors. Raises VocabularyError.
+    position: of the pre-tokenizer, for errors. Raises VocabularyError.
     """
-    pattern, stages = outer_cut(cutting, place)
+    pattern, stages = outer_cut(cutting, position)
     steps = cutting.steps
     if cutting.is_byte_level and cutting.splits:
         stages = (*stages, ByteLetters().spec)
     elif cutting.is_byte_level:
         steps = (*steps, ByteLetters())
-    with errors_at(place):
+    with errors_at(position):
         pieces = model.pieces.with_stages(stages)
     decoded = decoded_pieces(model.ids, decoding)
     decoded |= {id: decoded[model.ids[text]] for id, text in model.earlier.items()}

@@ -1,4 +1,4 @@
-"""The post-processor of a `tokenizer.json`, which puts ids around a text: read and written.
+"""Reads and writes the post-processor of a `tokenizer.json`, which puts ids around a text.
 
 TemplateProcessing, BertProcessing and RobertaProcessing are supported, also in a sequence with
 ByteLevel, which only changes offsets. (github.com/huggingface/tokenizers, Apache-2.0)

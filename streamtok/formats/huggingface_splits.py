@@ -89,13 +89,13 @@ def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
     return PreTokenizer(tuple(steps), tuple(splits), is_byte_level, tuple(stages))
 
 
-def outer_cut(cutting: PreTokenizer, place: str) -> tuple[str | Pattern, Stages]:
-    """(pattern, stages): one pattern for the first splits, as many as possible, and the rest."""
+def outer_cut(cutting: PreTokenizer, position: str) -> tuple[str | Pattern, Stages]:
+    """(pattern, stages): one pattern for as many splits as possible, and the other stages."""
     stages = cutting.stages
     n = next((at for at, stage in enumerate(stages) if stage[0] != "Split"), len(stages))
     while n:
         try:
-            return pattern_of(cutting.splits[:n], place), stages[n:]
+            return pattern_of(cutting.splits[:n], position), stages[n:]
         except VocabularyError as error:
             if not isinstance(error.__cause__, UnsupportedPatternError):
                 raise
@@ -104,12 +104,12 @@ def outer_cut(cutting: PreTokenizer, place: str) -> tuple[str | Pattern, Stages]
 
 
 def pattern_of(
-    splits: tuple[Split, ...], place: str, spaces_are_marks: bool = False
+    splits: tuple[Split, ...], position: str, spaces_are_marks: bool = False
 ) -> str | Pattern:
     """A pattern that cuts as `splits` do; see `SplitSequence`. Raises VocabularyError."""
     if not splits:
         return WHOLE_TEXT_PATTERN
-    with errors_at(place):
+    with errors_at(position):
         if len(splits) == 1 and not spaces_are_marks:
             pattern, behavior = splits[0]
             # If the matches cover all text, both behaviors are the same.
@@ -191,7 +191,7 @@ def _behavior(part: JsonValue, invert: bool) -> str:
 def _pattern(part: JsonValue) -> str:
     given = part["pattern"].as_dict()
     if given.keys() == {"Regex"}:
-        return from_oniguruma(part["pattern"]["Regex"].as_str(), part.place)
+        return from_oniguruma(part["pattern"]["Regex"].as_str(), part.position)
     if given.keys() == {"String"} and given["String"]:
         return quoted(part["pattern"]["String"].as_str())
     part["pattern"].fail("expected a Regex or a String")

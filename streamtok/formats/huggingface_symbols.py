@@ -49,22 +49,22 @@ def has_symbols(model: Model, is_byte_level: bool) -> bool:
 
 
 def symbol_model(
-    model: Model, cutting: PreTokenizer, decoding: Decoding, place: str
+    model: Model, cutting: PreTokenizer, decoding: Decoding, position: str
 ) -> tuple[Vocabulary, str | Pattern]:
-    """The vocabulary and the pattern. place: the position of the pre-tokenizer, for errors.
+    """The vocabulary and the pattern. position: of the pre-tokenizer, for errors.
 
     Raises VocabularyError naming the position.
     """
     words, ids = model.words, model.ids
     if words.unknown and words.unknown not in ids:
         raise VocabularyError(
-            f"{model.place}: unk_token {shown(words.unknown)} is not in the vocabulary"
+            f"{model.position}: unk_token {shown(words.unknown)} is not in the vocabulary"
         )
     names = _names(model, cutting.is_byte_level)
-    with errors_at(model.place):
+    with errors_at(model.position):
         spelled = {name: symbol(number) for number, name in enumerate(names)}
         merges = _merges(model, spelled)
-        pattern, stages = outer_cut(cutting, place)
+        pattern, stages = outer_cut(cutting, position)
         if cutting.is_byte_level:
             stages = (*stages, ByteLetters().spec)
         symbols = (
@@ -114,24 +114,24 @@ def _merges(model: Model, spelled: dict[str, str]) -> Numbers:
     waiting = [*enumerate(merges)]
     while True:
         later = []
-        for place, (left, right, made) in waiting:
+        for position, (left, right, made) in waiting:
             if left not in spelled or right not in spelled:
-                later.append((place, [left, right, made]))
+                later.append((position, [left, right, made]))
                 continue
             row = spelled[left] + spelled[right]
             if spelled.setdefault(made, row) != row:
                 raise VocabularyError(
-                    f"merge {place}, of {shown(left)} and {shown(right)}: {shown(made)} is made "
+                    f"merge {position}, of {shown(left)} and {shown(right)}: {shown(made)} is made "
                     "of other symbols, too, which is not supported"
                 )
         if len(later) == len(waiting):
             break
         waiting = later
-    impossible = {place for place, _ in waiting}
+    impossible = {position for position, _ in waiting}
     index = {name: number for number, name in enumerate(spelled)}
     rows = [
         [index[text] for text in merge]
-        for place, merge in enumerate(merges)
-        if place not in impossible
+        for position, merge in enumerate(merges)
+        if position not in impossible
     ]
     return np.array(rows, np.uint32).reshape(-1, 3)

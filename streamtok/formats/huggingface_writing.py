@@ -1,6 +1,6 @@
 """Writes a `tokenizer.json`: byte-level BPE from any source, and WordPiece as it is trained here.
 
-All other encodings are refused by name; they still have the files that they were loaded from.
+All other encodings are refused by name: keep the files that they were loaded from.
 """
 
 from __future__ import annotations

@@ -45,10 +45,10 @@ def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = s
         # Invalid UTF-8 raises one or the other, depending on the version of msgspec.
         decode_utf8(data, source)
         reason = str(error.__cause__ or error).removeprefix("JSON is malformed: ")
-        what, _, place = reason.removesuffix(")").partition(" (byte ")
-        if not place:
+        what, _, offset = reason.removesuffix(")").partition(" (byte ")
+        if not offset:
             raise VocabularyError(f"{source}: {what}") from None
-        before = data[: int(place)].decode("utf-8", "replace")
+        before = data[: int(offset)].decode("utf-8", "replace")
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         raise VocabularyError(f"{source}, line {line}, column {column}: {what}") from None
 
@@ -60,20 +60,20 @@ class JsonValue:
     'BPE'
     """
 
-    def __init__(self, value: Any, place: str, depth: int = 0) -> None:
+    def __init__(self, value: Any, position: str, depth: int = 0) -> None:
         self.value = value
-        self.place = place
+        self.position = position
         self.depth = depth
         if depth > MAX_DEPTH:
-            raise VocabularyError(f"{place[:200]}…: nested deeper than {MAX_DEPTH}")
+            raise VocabularyError(f"{position[:200]}…: nested deeper than {MAX_DEPTH}")
 
     def __getitem__(self, key: str) -> JsonValue:
         """The field `key` of an object; its value is None if it is missing."""
-        return JsonValue(self.as_dict().get(key), f"{self.place}: {key}", self.depth + 1)
+        return JsonValue(self.as_dict().get(key), f"{self.position}: {key}", self.depth + 1)
 
     def fail(self, message: str) -> NoReturn:
         """Raise a VocabularyError that begins with the position."""
-        raise VocabularyError(f"{self.place}: {shortened(message, MAX_MESSAGE)}")
+        raise VocabularyError(f"{self.position}: {shortened(message, MAX_MESSAGE)}")
 
     def _typed(self, kind: type[_T], description: str) -> _T:
         if not isinstance(self.value, kind) or (kind is int and isinstance(self.value, bool)):
@@ -116,7 +116,7 @@ class JsonValue:
     def elements(self) -> list[JsonValue]:
         """The elements of an array, each with its position."""
         return [
-            JsonValue(value, f"{self.place}[{i}]", self.depth + 1)
+            JsonValue(value, f"{self.position}[{i}]", self.depth + 1)
             for i, value in enumerate(self.as_list())
         ]
 

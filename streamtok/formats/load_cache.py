@@ -9,9 +9,9 @@ An entry decides which ids a text gets. So the folder and the entries must belon
 only this user may write to them; otherwise there is no cache. Only files with the names of
 entries and of their parts are ever removed.
 
-The folder is `streamtok` inside the one that `STREAMTOK_CACHE` names, or there is no cache if that
-is "off". By default it is in `XDG_CACHE_HOME` or `~/.cache`, on macOS in `~/Library/Caches`, and on
-Windows in `%LOCALAPPDATA%`.
+The folder is `streamtok` inside the folder that `STREAMTOK_CACHE` names; "off" disables the cache.
+By default it is in `XDG_CACHE_HOME` or `~/.cache`, on macOS in `~/Library/Caches`, on Windows in
+`%LOCALAPPDATA%`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["cache_folder", "find_kept", "keep"]
 
 MIN_BYTES = 1 << 18  # smaller files load as fast without a cache
-MAX_BYTES = 1 << 28  # of all entries, some dozens; the least recently used go first
+MAX_BYTES = 1 << 28  # of all entries, some dozens; the least recently used are removed
 _BLOCK = 1 << 18  # bytes read at a time
 _VARIABLE = "STREAMTOK_CACHE"
 _SUFFIX = ".streamtok"

@@ -101,7 +101,7 @@ def decode_utf8(data: bytes, source: str) -> str:
 
 
 def stem(path: Path) -> str:
-    """The file's name up to the first dot, to name an encoding."""
+    """The file's name up to the first dot: the default name of its encoding."""
     return os.path.basename(os.fspath(path)).partition(".")[0] or "loaded"
 
 
@@ -121,14 +121,14 @@ def check_total(texts: Collection[str], source: str) -> None:
 
 
 @contextlib.contextmanager
-def errors_at(place: str) -> Iterator[None]:
+def errors_at(position: str) -> Iterator[None]:
     """Turn errors in parts of a file into VocabularyErrors that name the position."""
     try:
         yield
     except PatternError as error:
-        raise VocabularyError(f"{place}: {shortened(str(error), MAX_MESSAGE)}") from error
+        raise VocabularyError(f"{position}: {shortened(str(error), MAX_MESSAGE)}") from error
     except (TypeError, ValueError) as error:
-        raise VocabularyError(f"{place}: {shortened(str(error), MAX_MESSAGE)}") from None
+        raise VocabularyError(f"{position}: {shortened(str(error), MAX_MESSAGE)}") from None
 
 
 def make_encoding(source: str, name: str, **parts: Any) -> Encoding:

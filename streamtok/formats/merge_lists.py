@@ -60,15 +60,15 @@ def find_merges(names: Sequence[str], merges: list[Any], prefix: str = "") -> Nu
             f"there are {len(names)} tokens and {len(merges)} merges: "
             f"at most {MAX_MERGES} of each are possible"
         )
-    rows, place = find_rows(list(names), merges, prefix)
-    if place < 0:
+    rows, position = find_rows(list(names), merges, prefix)
+    if position < 0:
         return rows
-    merge = merges[place]
+    merge = merges[position]
     pair = merge.split(" ", 2) if type(merge) is str else merge
     if type(pair) is not list or [*map(type, pair)] != [str, str]:
-        raise VocabularyError(f"merge {place}: expected two tokens, found {shown(merge)}")
+        raise VocabularyError(f"merge {position}: expected two tokens, found {shown(merge)}")
     left, right = pair
-    where = f"merge {place}, of {shown(left)} and {shown(right)}"
+    where = f"merge {position}, of {shown(left)} and {shown(right)}"
     if not right.startswith(prefix):
         raise VocabularyError(f"{where}: the second must begin with {shown(prefix)}")
     known = set(names)
@@ -98,20 +98,20 @@ def from_rows(
     if chosen is not None:
         order = order[chosen[order]]
         rows = rows[chosen[rows].all(axis=1)]
-    place = np.zeros(len(numbers), np.uint32)
-    place[order] = np.arange(len(order), dtype=np.uint32)
+    rank = np.zeros(len(numbers), np.uint32)
+    rank[order] = np.arange(len(order), dtype=np.uint32)
     blob, offsets = gather_tokens(blob, offsets, order)
-    numbers, rows = numbers[order], place[rows]
+    numbers, rows = numbers[order], rank[rows]
     lengths = np.diff(offsets)
     check_tokens(blob, offsets, numbers, decode_only)
     own = numbers.astype(np.uint32)
-    places, lefts, rights, is_complete = find_parts(blob, offsets, rows)
+    made_by, lefts, rights, is_complete = find_parts(blob, offsets, rows)
     made = lefts != NO_ID
     if not decode_only and is_complete and (ignore_merges or (made | (lengths == 1)).all()):
-        in_order = places[made]
+        in_order = made_by[made]
         if (in_order[1:] > in_order[:-1]).all():  # merges are in order of id, so ids are ranks
             return Vocabulary(blob, offsets, own, parts=(lefts, rights))
-    parts = places, lefts, rights
+    parts = made_by, lefts, rights
     return in_order_of_merges(blob, offsets, own, parts, None, dict(decode_only), ignore_merges)
 
 
@@ -136,10 +136,10 @@ def in_order_of_merges(
     is_kept = (made < NO_ID) | ignore_merges
     for i in np.flatnonzero(~is_kept).tolist():
         decode_only.setdefault(int(own[i]), blob[int(offsets[i]) : int(offsets[i + 1])])
-    by_place = np.lexsort((own, made))
-    order = by_place[is_kept[by_place]].astype(np.uint32)
-    place = np.full(len(own) + 1, NO_ID, np.uint32)
-    place[order] = np.arange(len(order), dtype=np.uint32)
+    by_merge = np.lexsort((own, made))
+    order = by_merge[is_kept[by_merge]].astype(np.uint32)
+    rank = np.full(len(own) + 1, NO_ID, np.uint32)
+    rank[order] = np.arange(len(order), dtype=np.uint32)
     left_bytes = np.zeros(len(order), np.uint32)
     lefts, rights = lefts[order], rights[order]
     left_bytes[lefts != NO_ID] = np.diff(offsets)[lefts[lefts != NO_ID]]
@@ -151,14 +151,14 @@ def in_order_of_merges(
         lefts=left_bytes,
         byte_ids=byte_ids,
         decode_only=decode_only,
-        parts=(_renumbered(lefts, place), _renumbered(rights, place)),
+        parts=(_renumbered(lefts, rank), _renumbered(rights, rank)),
         model=model,
     )
 
 
-def _renumbered(parts: NDArray[np.uint32], place: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _renumbered(parts: NDArray[np.uint32], rank: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The new numbers of `parts`; NO_ID is kept."""
-    return np.take(place, np.minimum(parts, len(place) - 1))
+    return np.take(rank, np.minimum(parts, len(rank) - 1))
 
 
 def to_merges(vocabulary: Vocabulary) -> list[tuple[bytes, bytes]]:

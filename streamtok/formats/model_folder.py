@@ -1,10 +1,10 @@
 """The settings that other files of a model's folder add to a vocabulary file.
 
 A `tokenizer.json` or a `tekken.json` says everything about text and ids. Beside a
-`tokenizer.model`, special and added tokens are in `tokenizer_config.json`,
-`special_tokens_map.json` and `added_tokens.json`, and so is whether a token begins or ends each
-text. The defaults of tokenizer classes are those of transformers' converters
-(github.com/huggingface/transformers, Apache-2.0).
+`tokenizer.model`, `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json` list
+special and added tokens, and say whether a token begins or ends each text. The defaults of
+tokenizer classes are those of transformers' converters (github.com/huggingface/transformers,
+Apache-2.0).
 
 No vocabulary file says which token ends a text: that is in `tokenizer_config.json`,
 `special_tokens_map.json`, `generation_config.json` and `config.json`. A chat template is in
@@ -46,9 +46,9 @@ _BEGIN_WITH_BOS = ("LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer")
 
 
 class Config(NamedTuple):
-    """The settings. added: for each text, its id, whether it is special, and the flags given."""
+    """The settings. added: for each text its id, whether it is special, and its flags."""
 
-    place: str
+    folder: str
     added: dict[str, dict[str, Any]]
     begin: str | None  # the token before each text
     end: str | None  # the token after it
@@ -176,19 +176,19 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
             known = number
         if number != known:
             raise VocabularyError(
-                f"{config.place}: the token {shown(text)} has id {number}, in the model {known}"
+                f"{config.folder}: the token {shown(text)} has id {number}, in the model {known}"
             )
         if text in special or text in added:
             continue
         for flag in _FLAGS:
             if entry.get(flag):
                 raise VocabularyError(
-                    f"{config.place}: {flag} of the token {shown(text)} is not supported beside a "
+                    f"{config.folder}: {flag} of the token {shown(text)} is not supported beside a "
                     "SentencePiece model"
                 )
         if not entry["special"] and not (changes_spaces_only(rules) and vocabulary.model is None):
             raise VocabularyError(
-                f"{config.place}: the token {shown(text)} is not special, which is not supported "
+                f"{config.folder}: the token {shown(text)} is not special, which is not supported "
                 "beside a SentencePiece model whose normalizer changes more than spaces"
             )
         (special if entry["special"] else added)[text] = number
@@ -196,13 +196,13 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
     around: list[tuple[int, ...]] = []
     for role, token in (("bos_token", config.begin), ("eos_token", config.end)):
         if token is not None and token not in ids:
-            raise VocabularyError(f"{config.place}: {role} {token!r} is not a token of the model")
+            raise VocabularyError(f"{config.folder}: {role} {token!r} is not a token of the model")
         around.append(() if token is None else (ids[token],))
     template = Template(*around)
     if len(special) + len(added) == n_known and template == NO_TEMPLATE:
         return encoding
-    check_total(ids, config.place)
-    with errors_at(config.place):
+    check_total(ids, config.folder)
+    with errors_at(config.folder):
         return changed(
             encoding,
             special_tokens=special,

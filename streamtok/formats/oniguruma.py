@@ -54,29 +54,29 @@ def _without_nested(found: re.Match[str]) -> str:
     return found["before"] + found["inner"] + found["after"]
 
 
-def from_oniguruma(pattern: str, place: str) -> str:
+def from_oniguruma(pattern: str, position: str) -> str:
     """The equivalent pattern here. Raises VocabularyError naming a part without an equivalent."""
-    with errors_at(place):
+    with errors_at(position):
         Budget(pattern)
     pattern = _NESTED.sub(_without_nested, pattern)
     for part in _PARTS.finditer(pattern):
         text = part[0]
         if part["more"] == "+" and text.startswith("{"):
-            _refuse(place, part, "is a repeated repetition in Oniguruma, and not possessive")
+            _refuse(position, part, "is a repeated repetition in Oniguruma, and not possessive")
         if text == "^":
-            _refuse(place, part, "matches at every line in Oniguruma")
+            _refuse(position, part, "matches at every line in Oniguruma")
         if text.startswith("(?") and text not in ("(?:", "(?i:", "(?=", "(?!", "(?>"):
-            _refuse(place, part, "starts a group that is not supported")
+            _refuse(position, part, "starts a group that is not supported")
         if text.startswith("[") and ("&&" in text or "[" in text[1:].replace(r"\[", "")):
-            _refuse(place, part, "is a nested set, which is not supported")
+            _refuse(position, part, "is a nested set, which is not supported")
         if text in (r"\h", r"\H", r"\R", r"\X", r"\K", r"\O", r"\y", r"\Y"):
-            _refuse(place, part, "is an escape that is not supported")
-    _check_folding(pattern, place)
+            _refuse(position, part, "is an escape that is not supported")
+    _check_folding(pattern, position)
     translated = "".join(_translated(part[0]) for part in _PARTS.finditer(pattern))
     try:
         Pattern.compile(translated)
     except PatternError as error:
-        raise VocabularyError(f"{place}: the pattern {shown(pattern)}: {error}") from error
+        raise VocabularyError(f"{position}: the pattern {shown(pattern)}: {error}") from error
     return translated
 
 
@@ -85,7 +85,7 @@ _BETWEEN = re.compile(r"\||\.|\[\^.*|\[[\x00-\x5b\x5d-\x7f]*|\\[pPsSwWdD].*", re
 _LONG_FOLDING = re.compile("ss|st|ff|fi|fl", re.IGNORECASE)  # in ASCII
 
 
-def _check_folding(pattern: str, place: str) -> None:
+def _check_folding(pattern: str, position: str) -> None:
     """Refuse letters in (?i:…) that may match more or fewer letters in Oniguruma, but not here."""
     is_folding, row = [False], ""
     for part in _PARTS.finditer(pattern):
@@ -102,7 +102,7 @@ def _check_folding(pattern: str, place: str) -> None:
             is_plain = text.isascii() and text[0] != "[" and not text[1:2].isalnum()
             if not is_plain or _LONG_FOLDING.search(row):
                 why = "in (?i:…) may match a case variant of several characters in Oniguruma"
-                _refuse(place, part, f"{why}, such as ss for ß")
+                _refuse(position, part, f"{why}, such as ss for ß")
 
 
 def _translated(part: str) -> str:
@@ -115,8 +115,10 @@ def _translated(part: str) -> str:
     return part
 
 
-def _refuse(place: str, part: re.Match[str], why: str) -> None:
-    raise VocabularyError(f"{place}: {part[0]!r} at position {part.start()} of the pattern {why}")
+def _refuse(position: str, part: re.Match[str], why: str) -> None:
+    raise VocabularyError(
+        f"{position}: {part[0]!r} at position {part.start()} of the pattern {why}"
+    )
 
 
 def to_oniguruma(pattern: str) -> str:

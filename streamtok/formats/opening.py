@@ -21,7 +21,8 @@ __all__ = ["open_encoding", "vocabulary_of"]
 
 def open_encoding(name: str) -> Encoding:
     """The encoding that a command line names: by its own name, by any str that `formats.load`
-    accepts, or by the name of an OpenAI model. Names of encodings come first, then paths.
+    accepts, or by the name of an OpenAI model. Names of encodings win over paths, and these over
+    all else.
 
     "FILE@PATTERN" adds a pattern (a name in `formats.PATTERNS`) to a file that has none. Raises
     OSError, VocabularyError, and ValueError for any other name.

@@ -26,7 +26,7 @@ def fields(
 ) -> Iterator[tuple[int, Any, int]]:
     """(number, value, offset of the value) of each field of the message data[start:end].
 
-    kinds: of the fields to read, by number; other fields are skipped. A value of kind BYTES may be
+    kinds: the fields to read, by number; other fields are skipped. A value of kind BYTES may be
     a message itself. subject: names the message in errors. Raises VocabularyError, with the offset,
     if the message ends too early or a field is of another kind.
     """
@@ -39,35 +39,35 @@ def fields(
         if not 1 <= number < 1 << 29:
             raise VocabularyError(f"{source}, byte {at}: {number} is not a valid field number")
         value: Value
-        place = after
+        offset = after
         if kind == VARINT:
             value, after = _varint(data, after, end, source)
         elif kind == BYTES:
-            size, place = data[after] if after < end else 0x80, after + 1
+            size, offset = data[after] if after < end else 0x80, after + 1
             if size >= 0x80:
-                size, place = _varint(data, after, end, source)
-            after = place + size
-            value = data[place : min(after, end)]
+                size, offset = _varint(data, after, end, source)
+            after = offset + size
+            value = data[offset : min(after, end)]
         elif kind in (FLOAT, FIXED64):
-            after = place + (4 if kind == FLOAT else 8)
-            value = data[place : min(after, end)]
+            after = offset + (4 if kind == FLOAT else 8)
+            value = data[offset : min(after, end)]
             if kind == FLOAT and len(value) == 4:
                 value = struct.unpack("<f", value)[0]
         else:
             raise VocabularyError(f"{source}, byte {at}: field {number} is of unknown kind {kind}")
         if after > end:
             raise VocabularyError(
-                f"{source}, byte {at}: field {number} should have {after - place} bytes, "
-                f"but the message ends after {max(end - place, 0)}"
+                f"{source}, byte {at}: field {number} should have {after - offset} bytes, "
+                f"but the message ends after {max(end - offset, 0)}"
             )
         at = after
         if number in kinds:
             if kind != kinds[number]:
                 raise VocabularyError(
-                    f"{source}, byte {place}: field {number} of {subject} must be of kind "
+                    f"{source}, byte {offset}: field {number} of {subject} must be of kind "
                     f"{_NAMES[kinds[number]]}, not {_NAMES[kind]}"
                 )
-            yield number, value, place
+            yield number, value, offset
 
 
 def _varint(data: bytes, at: int, end: int, source: str) -> tuple[int, int]:

@@ -70,7 +70,7 @@ _SCORE_PER_BYTE = 0.1  # of a user-defined symbol, for each byte but one
 
 
 class _Rows(NamedTuple):
-    """The pieces by type, with their ids. "▁" is replaced by a space in all of them."""
+    """The pieces by type, with their ids and with spaces in place of "▁"."""
 
     normal: dict[str, tuple[float, int]]  # with the score
     symbols: dict[str, int]  # user-defined
@@ -102,18 +102,18 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
     trainer: dict[int, Value] = {}  # Protocol Buffers joins repeated messages
     normalizer: dict[int, Value] = {}
     has_trainer = False
-    for number, value, place in fields(data, 0, len(data), _MODEL_KINDS, "the model", source):
-        end = place + len(value)
+    for number, value, offset in fields(data, 0, len(data), _MODEL_KINDS, "the model", source):
+        end = offset + len(value)
         if number == _PIECES:
-            pieces.append(_piece(data, place, end, source, len(pieces)))
+            pieces.append(_piece(data, offset, end, source, len(pieces)))
             if len(pieces) > _MAX_PIECES:
                 raise VocabularyError(f"{source}: more than {_MAX_PIECES} pieces")
         elif number == _TRAINER:
-            trainer |= _message(data, place, end, _TRAINER_KINDS, "the trainer", source)
+            trainer |= _message(data, offset, end, _TRAINER_KINDS, "the trainer", source)
             has_trainer = True
         elif number == _NORMALIZER:
-            normalizer |= _message(data, place, end, KINDS, "the normalizer", source)
-        elif _message(data, place, end, {CHARSMAP: BYTES}, "the denormalizer", source).get(
+            normalizer |= _message(data, offset, end, KINDS, "the normalizer", source)
+        elif _message(data, offset, end, {CHARSMAP: BYTES}, "the denormalizer", source).get(
             CHARSMAP
         ):
             raise VocabularyError(f"{source}: a denormalizer is not supported")
@@ -191,7 +191,7 @@ def _piece(data: bytes, start: int, end: int, source: str, number: int) -> tuple
 
 
 def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str) -> _Rows:
-    """The pieces by type. Raises VocabularyError for pieces that no kind of model may have here."""
+    """The pieces by type. Raises VocabularyError for pieces that are not supported."""
     rows = _Rows({}, {}, {}, {}, [], {})
     normal, added, unused, special, unknown_ids, byte_ids = rows
     seen: set[str] = set()

@@ -3,8 +3,8 @@
 A "▁" becomes a space, and a space is put before the text. `LongestMap` applies the map, if there is
 one, and `JoinedSpaces` does "remove_extra_whitespaces".
 
-SentencePiece looks for user-defined symbols twice. The map leaves those of the original text
-unchanged. Those of the normalized text become their ids, even if the original text had none there.
+SentencePiece looks for user-defined symbols twice. The map leaves symbols in the original
+text unchanged. Symbols in the normalized text become their ids, even where the original had none.
 
 The following raise an error that names them: "escape_whitespaces" set to false; user-defined
 symbols with spaces, together with a map or "remove_extra_whitespaces"; and a map that writes two

@@ -52,7 +52,7 @@ def read_tekken(file: JsonValue, name: str) -> Encoding:
             entry.fail(f"the token {shown(token)} already has rank {ranks[token]}")
         ranks[token] = rank
     return make_encoding(
-        file.place,
+        file.position,
         name,
         pat_str=config["pattern"].as_str(),
         mergeable_ranks={token: rank + len(specials) for token, rank in ranks.items()},

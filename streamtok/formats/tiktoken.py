@@ -36,9 +36,9 @@ def read_tiktoken(
     """The encoding in the contents of a `.tiktoken` file.
 
     pattern: a name in `formats.PATTERNS` ("gpt2", "cl100k_base", "llama3", …), or a regular
-    expression; None: the table must be a bundled one, and has its pattern and, unless others are
-    given, its special tokens. Raises PatternError for an unknown name, and
-    VocabularyError naming the file and the line.
+    expression; None: the table must be a bundled one; its pattern and, by default, its special
+    tokens are used. Raises PatternError for an unknown name, and VocabularyError naming the file
+    and the line.
     """
     vocabulary = loads_tiktoken(data, source)
     if pattern is None:

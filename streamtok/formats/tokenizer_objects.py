@@ -36,7 +36,7 @@ def from_object(given: Any, name: str | None) -> Encoding | None:
         model: bytes = given.serialized_model_proto()
         return read_sentencepiece(model, source, name or "sentencepiece")
     if hasattr(given, "_mergeable_ranks") and hasattr(given, "_pat_str"):
-        special = given._special_tokens.items()  # keys may be members of an enum of str
+        special = given._special_tokens.items()  # keys may be members of a str enum
         return make_encoding(
             source,
             name or str(given.name),

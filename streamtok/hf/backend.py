@@ -2,7 +2,7 @@
 
 The real tokenizer is kept, and every change is made to it. It is compiled when ids are first
 needed, and again after a change. Where streamtok has no result or a different one, the real
-tokenizer does the work: pairs, words that are already split, many offsets, training, and all calls
+tokenizer does the work: pairs, words that are already split, some offsets, training, and all calls
 that raise.
 """
 
@@ -291,7 +291,7 @@ class Tokenizer:
             self._read_settings()
 
     def __getattr__(self, name: str) -> Any:
-        """The real tokenizer's, for all other names."""
+        """All other attributes are the real tokenizer's."""
         if name == "_real":  # not yet initialized
             raise AttributeError(name)
         return getattr(self._real, name)

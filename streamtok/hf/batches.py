@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["answer", "is_simple"]
 
-# The options of a call that are supported here; transformers itself does all others.
+# The supported options; transformers handles calls with others.
 _SETTINGS = (
     "padding_strategy", "truncation_strategy", "max_length", "stride", "pad_to_multiple_of",
     "padding_side",
@@ -117,8 +117,8 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
 def _settled(tokenizer: Any, settings: dict[str, Any] | None, encode_special: bool) -> Snapshot:
     """The tokenizer's state with the settings of this call.
 
-    The tokenizer keeps the settings, as after a call of transformers. Settings that another thread
-    makes meanwhile do not change this call.
+    The tokenizer keeps the settings, as after a call of transformers. Changes by other threads
+    meanwhile do not affect this call.
     """
     backend: Tokenizer = tokenizer._tokenizer
     now = backend._now()

@@ -88,7 +88,7 @@ def encode_chat(
 
 
 def _as_json(value: Any, write: Callable[[Any], str]) -> Any:
-    """The value after `write` makes JSON of it and it is read again; Prompts are kept."""
+    """The value, written as JSON by `write` and read again; Prompts are kept."""
     prompts: list[Prompt] = []
     name = secrets.token_hex(16)  # which no content can contain
 

@@ -1,4 +1,4 @@
-"""The compiled form of a real tokenizer: an encoding, and the ids that are put around a text's.
+"""The compiled form of a real tokenizer: an encoding, and the ids around those of a text.
 
 Whatever is uncertain is compared with the real tokenizer: the ids that its template adds, their
 types, and the ids of a few texts. If there is a difference, the real tokenizer does all the work.
@@ -97,8 +97,8 @@ class Compiled:
         self._forms = [step["type"] for step in steps]  # if `_has_offsets`, its normal forms
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
-        # With SentencePiece's decoder, unless tokens are in the byte alphabet or one may be the name
-        # of a byte in a form that only Rust accepts.
+        # With SentencePiece's decoder, unless tokens are in the byte alphabet, or one may name a
+        # byte in a form that only Rust accepts.
         cuts = [cut["type"] for cut in _steps(settings["pre_tokenizer"], "pretokenizers")]
         is_known = decoder.get("decoders") in (_SPACES, [*_SPACES, _FIRST_SPACE])
         self.decodes_spaces = is_known and "ByteLevel" not in cuts
@@ -221,7 +221,7 @@ def compile_tokenizer(real: Any) -> Compiled:
         raise Refusal("an id has two texts, and the real tokenizer chooses one of them")
     try:
         frames = _frame(bare, encoding, False), _frame(bare, encoding, True)
-        # tokenizers keeps a token special that is added again as not special, but no flag says so.
+        # In tokenizers, a special token that is added again without the flag stays special.
         added = [token["id"] for token in settings["added_tokens"]]
         if real.decode(added, True) != bare.decode(added, True):
             raise Refusal("an added token was special before it was added again")

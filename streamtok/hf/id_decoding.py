@@ -40,7 +40,7 @@ class DecodeStream:
         """
         self.skip_special_tokens = bool(skip_special_tokens)
         self._ids = [*ids] if ids is not None else []
-        self._real: Any = None  # the stream of tokenizers, once it decodes
+        self._real: Any = None  # the stream of tokenizers, once it has taken over
         self._pending: bytes | None = None  # an unfinished character; None before the first step
         self._is_between = False  # characters: the next id's text does not depend on others
         self._is_broken = False  # the last ids are bytes of byte_fallback that are not UTF-8
@@ -75,8 +75,8 @@ class DecodeStream:
         return self._real.step(tokenizer, new) if new else None
 
     def _begin(self, compiled: Compiled) -> None:
-        """Read the ids before the first step from the last one with text of its own: all text
-        before it is complete.
+        """Feed the ids before the first step, from the last one that has text of its own: all
+        text before it is complete.
         """
         self._pending = b""
         n = len(self._ids)

@@ -18,7 +18,7 @@ from .compiled_tokenizer import Compiled, Frame
 __all__ = ["Call", "Encoding", "Padding", "Snapshot", "Truncation", "ids_of", "real_encoding"]
 
 _RealEncoding = tokenizers.Encoding
-_merge = _RealEncoding.merge  # of a single encoding, without growing offsets, a copy
+_merge = _RealEncoding.merge  # for one encoding, without growing offsets: a copy
 
 
 class Truncation(NamedTuple):
@@ -194,7 +194,7 @@ class Encoding:
         return self._made
 
     def __getattr__(self, name: str) -> Any:
-        """The real encoding's, for all other names."""
+        """All other attributes are the real encoding's."""
         if not hasattr(_RealEncoding, name):
             raise AttributeError(f"'tokenizers.Encoding' object has no attribute {name!r}")
         return getattr(self._real(), name)

@@ -112,7 +112,7 @@ def _loading(before: Any) -> Any:
         found = before.__func__(cls, *args, **kwargs)
         made = found[0] if isinstance(found, tuple) else found
         backend = getattr(made, "_tokenizer", None)
-        if type(backend) is Tokenizer:  # no caller still holds parts from while it loaded
+        if type(backend) is Tokenizer:  # no caller holds parts from loading any more
             made._tokenizer = Tokenizer(backend)
         accelerate(made)
         return found
@@ -150,7 +150,7 @@ def _answering(before: Any) -> Any:
 
 
 def _calling(before: Any, name: str, encode: Any) -> Any:
-    """transformers' `__call__`, except for simple calls, if the class only calls `encode`."""
+    """transformers' `__call__`, except for simple calls of classes that inherit `encode`."""
 
     @functools.wraps(before)
     def call(self: Any, *args: Any, **options: Any) -> Any:
