@@ -125,7 +125,7 @@ def from_character_merges(
         if own[byte] == NO_ID:
             own[byte] = fallback[byte]
         elif byte in byte_ids:
-            decodable[byte_ids[byte]] = bytes([byte])  # the id of the byte still decodes
+            decodable[byte_ids[byte]] = bytes([byte])  # the byte's id can still be decoded
     return in_order_of_merges(
         blob, offsets, own.astype(np.uint32), parts, np.array(fallback, np.uint32), decodable,
         ignore_merges, model,

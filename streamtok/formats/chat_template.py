@@ -141,7 +141,7 @@ class ChatTemplate:
         if expected is None:
             plain = with_prompts(data, str)
             if continue_final_message:
-                plain["messages"][-1:] = map(_tagged, plain["messages"][-1:])
+                plain["messages"][-1:] = map(_with_tag, plain["messages"][-1:])
             expected = self._plain.render(plain)
             if continue_final_message:
                 expected = _before_tag(expected)
@@ -254,14 +254,14 @@ def _with_speech(message: Mapping[str, Any]) -> Mapping[str, Any]:
     if message.get("role") != "assistant":
         return message
     names = message.keys() & {"content", *_REASONING}
-    return {**message, **{name: _said(message[name]) for name in names}}
+    return {**message, **{name: _marked_speech(message[name]) for name in names}}
 
 
-def _said(value: Any) -> Any:
+def _marked_speech(value: Any) -> Any:
     """A content marked as the assistant's: a text, or a list of parts that may have a text."""
     if isinstance(value, list):
         return [
-            {**part, "text": _said(part["text"])}
+            {**part, "text": _marked_speech(part["text"])}
             if isinstance(part, dict) and "text" in part
             else part
             for part in value
@@ -283,7 +283,7 @@ def _is_in(token: str, literals: str) -> bool:
     return any(all(half and half in literals for half in pair) for pair in halves)
 
 
-def _tagged(message: dict[str, Any]) -> dict[str, Any]:
+def _with_tag(message: dict[str, Any]) -> dict[str, Any]:
     """The message with the tag at the end of its content."""
     content = message.get("content")
     if isinstance(content, list) and content and "text" in content[-1]:
@@ -443,5 +443,5 @@ def _environments() -> tuple[_Plain, _Marking, _Marking]:
     """(plain, marking, assistant): the last marks only the assistant's text."""
     assistant = _Marking()
     assistant.literal = functools.lru_cache(maxsize=10_000)(Marked)
-    assistant.generated = _said
+    assistant.generated = _marked_speech
     return _Plain(), _Marking(), assistant

@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 __all__ = ["load", "read_json", "read_together"]
 
 _START = 4096  # bytes of a file that are enough to recognise its format
-_IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")  # first wins
+# The first of these that a folder has is read.
+_IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")
 _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
 # All files that may be read from a model's folder.
-_OF_A_MODEL = tuple(dict.fromkeys((*_IN_FOLDERS, *sum(_PAIRS, ()), *CONFIG_FILES, *EOS_FILES)))
+_MODEL_FILES = tuple(dict.fromkeys((*_IN_FOLDERS, *sum(_PAIRS, ()), *CONFIG_FILES, *EOS_FILES)))
 
 
 def recognise(data: bytes) -> str | None:
@@ -74,7 +75,7 @@ def read_together(path: str) -> list[str]:
     for pair in _PAIRS:
         if file in pair:
             return [os.path.join(folder, name) for name in pair]
-    return [os.path.join(folder, name) for name in ([file] if file else _OF_A_MODEL)]
+    return [os.path.join(folder, name) for name in ([file] if file else _MODEL_FILES)]
 
 
 def load(
@@ -124,7 +125,7 @@ def load(
         from .hub import fetch, is_hub_name
 
         if is_hub_name(path):
-            folder = fetch(path, _OF_A_MODEL, revision)
+            folder = fetch(path, _MODEL_FILES, revision)
             return _load_folder(folder, options._replace(name=name or path.rpartition("/")[2]))
         known = "; get_encoding takes this name" if path in list_encoding_names() else ""
         raise FileNotFoundError(
@@ -153,7 +154,8 @@ def _load_file(path: Path, options: _Options) -> Encoding:
         kept = find_kept(source, name or stem(path))
         if kept is not None:
             return kept
-    data = start if start.startswith(GGUF_MAGIC) else read_bytes(path)  # a whole model is too large
+    # Of a GGUF file, only the start: the model in it is too large to be read here.
+    data = start if start.startswith(GGUF_MAGIC) else read_bytes(path)
     format = recognise(data)
     if format is None and os.path.basename(source) in dict(_PAIRS):
         format = "gpt2"  # without the line "#version"

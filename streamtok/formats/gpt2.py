@@ -121,8 +121,7 @@ def byte_vocabulary(ids: Mapping[str, int], rows: Numbers, *, ignore_merges: boo
 def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
     """Write both files. Each appears only when complete. Neither contains the pattern.
 
-    Raises OSError, and VocabularyError for an encoding that the files cannot express: one with
-    tokens that no merges make, or with text rules beyond the pattern.
+    Raises OSError, and VocabularyError if they cannot express the encoding's tokens or text rules.
     """
     plain_rules(encoding, "GPT-2's pair of files")
     merges, ids = merges_and_ids(encoding, "GPT-2's pair of files")

@@ -149,7 +149,7 @@ def _of_merges(
     """For BPE: of symbols, of bytes, or of characters."""
     position = file["pre_tokenizer"].position
     second = _normalizer_of(cutting.steps, position)
-    made = _made(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
+    made = _also_merged(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
     plain = None  # the pattern, if a single automaton can cut the text
     if not cutting.changes_pretokens():
         try:
@@ -217,7 +217,7 @@ def _needs_symbols(
     return pattern.findall("<0x20>") == ["<0x20>"]
 
 
-def _made(model: Model, tokens: AddedTokens, is_byte_level: bool) -> list[str]:
+def _also_merged(model: Model, tokens: AddedTokens, is_byte_level: bool) -> list[str]:
     """Added tokens in the byte alphabet that are also tokens of several bytes in the model."""
     texts = [text for text in (*tokens.special, *tokens.added) if not text.isascii()]
     if not (is_byte_level and texts):

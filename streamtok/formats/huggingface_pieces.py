@@ -33,8 +33,8 @@ __all__ = [
     "word_piece_encoding",
 ]
 
-_MOST_CHARACTERS = 1 << 62  # of a word; a greater limit has no effect
-_USUAL_CHARACTERS = 100  # the limit of BERT, and of WordPiece in tokenizers
+_NO_LIMIT = 1 << 62  # characters of a word; a greater limit has no effect
+_DEFAULT_LIMIT = 100  # the limit of BERT, and of WordPiece in tokenizers
 JOINED = Decoding(words=WordPieces(None, False))
 """Decoding without a decoder: a space between all tokens."""
 
@@ -96,7 +96,7 @@ def _word_piece(model: JsonValue) -> PieceFile:
         ids,
         _unknown(model, ids),
         prefix=model["continuing_subword_prefix"].as_str(),
-        most_characters=min(most.as_int(), _MOST_CHARACTERS),
+        most_characters=min(most.as_int(), _NO_LIMIT),
     )
     return PieceFile(ids, pieces, model.position, {})
 
@@ -189,9 +189,7 @@ def word_piece_encoding(
     normalizer: Normalizer | None,
 ) -> Encoding:
     """A WordPiece model with its usual decoder."""
-    pieces = Pieces.of_ids(
-        "WordPiece", ids, unknown, prefix=prefix, most_characters=_USUAL_CHARACTERS
-    )
+    pieces = Pieces.of_ids("WordPiece", ids, unknown, prefix=prefix, most_characters=_DEFAULT_LIMIT)
     words = WordPieces(prefix, True)
     decoding = Decoding(words=words)
     first, drops = first_texts({id: text for text, id in ids.items()}, words)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["JsonValue", "parse_json"]
 
 MAX_VALUES = 1 << 23  # enough for two million tokens, each with a merge
-MAX_DEPTH = 64  # of the values that are read; known formats nest less than ten deep
+MAX_DEPTH = 64  # of values that are read; known formats have less than ten levels
 _T = TypeVar("_T")
 
 

@@ -34,7 +34,7 @@ _PARTS = re.compile(
 )
 _WORD = r"\p{Posix_Word}"
 _WORDS = {r"\w": _WORD, r"\W": r"\P{Posix_Word}"}
-_WORDS_THERE = {r"\w": r"\w\x{200c}\x{200d}", _WORD: r"\w", r"\P{Posix_Word}": r"\W"}
+_WORDS_BACK = {r"\w": r"\w\x{200c}\x{200d}", _WORD: r"\w", r"\P{Posix_Word}": r"\W"}
 _END_OF_LINE = r"(?![^\n])"
 _LATIN_1 = r"\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}"
 _IN_SET = re.compile(r"\\(?:[pP]\{[^}]{0,99}\}|.)", re.DOTALL)
@@ -81,7 +81,7 @@ def from_oniguruma(pattern: str, position: str) -> str:
 
 
 # Parts that end a run of letters in (?i:…), and have no case variants themselves.
-_BETWEEN = re.compile(r"\||\.|\[\^.*|\[[\x00-\x5b\x5d-\x7f]*|\\[pPsSwWdD].*", re.DOTALL)
+_ENDS_RUN = re.compile(r"\||\.|\[\^.*|\[[\x00-\x5b\x5d-\x7f]*|\\[pPsSwWdD].*", re.DOTALL)
 _LONG_FOLDING = re.compile("ss|st|ff|fi|fl", re.IGNORECASE)  # in ASCII
 
 
@@ -95,7 +95,7 @@ def _check_folding(pattern: str, position: str) -> None:
         elif text == ")":
             if len(is_folding) > 1:
                 is_folding.pop()
-        elif part["quantifier"] or not is_folding[-1] or _BETWEEN.fullmatch(text):
+        elif part["quantifier"] or not is_folding[-1] or _ENDS_RUN.fullmatch(text):
             row = ""
         else:
             row += text
@@ -146,7 +146,7 @@ def _for_oniguruma(part: re.Match[str]) -> str:
     if text in _WORDS:
         return ("[^" if text == r"\W" else "[") + r"\w\x{200c}\x{200d}]"
     if text.startswith("["):
-        return _IN_SET.sub(lambda escape: _WORDS_THERE.get(escape[0], escape[0]), text)
+        return _IN_SET.sub(lambda escape: _WORDS_BACK.get(escape[0], escape[0]), text)
     return text
 
 

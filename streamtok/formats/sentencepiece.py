@@ -54,7 +54,7 @@ __all__ = ["read_sentencepiece"]
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 UNIGRAM, BPE = 1, 2
-_NOT_READ = {3: "word", 4: "char"}
+_UNSUPPORTED = {3: "word", 4: "char"}
 _MAX_PIECES = 1 << 21
 
 # Field numbers in sentencepiece_model.proto.
@@ -126,7 +126,7 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
     model = int(trainer.get(_MODEL_TYPE, UNIGRAM))
     if model not in (UNIGRAM, BPE):
         raise VocabularyError(
-            f"{source}: SentencePiece models of type {_NOT_READ.get(model, model)} are not "
+            f"{source}: SentencePiece models of type {_UNSUPPORTED.get(model, model)} are not "
             "supported: expected bpe or unigram"
         )
     return encoding_of_pieces(pieces, model, bool(trainer.get(_FALLBACK)), normalizer, source, name)
@@ -313,7 +313,7 @@ def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) 
         if len(piece) > 1:
             scores[token] = score
         elif len(token) == 1 and has_bytes:
-            decode_only[ids[token]] = token  # the id of the byte piece still decodes
+            decode_only[ids[token]] = token  # the byte's id can still be decoded
         ids[token] = number
     tokens = list(ids)
     ties: list[int] = []

@@ -8,11 +8,11 @@ from ..errors import VocabularyError
 
 __all__ = ["serde_float"]
 
-_MOST = 2**64 - 1  # the largest integer that it makes of digits
-_SURE_DIGITS = 19  # always fit
+_MAX_INTEGER = 2**64 - 1  # the largest integer that it makes of digits
+_SAFE_DIGITS = 19  # always fit
 _LAST_POWER = 308
 _POWERS = [float(f"1e{power}") for power in range(_LAST_POWER + 1)]
-_FAR = 10**6  # greater exponents are treated as this one
+_MAX_EXPONENT = 10**6  # greater exponents are treated as this one
 _MAX_DIGITS = 32  # of an exponent that are read
 
 
@@ -29,20 +29,20 @@ def serde_float(number: str) -> float:
     True
     """
     whole, _, fraction = number.partition(".")
-    if len(number) <= _SURE_DIGITS and fraction.isdigit():  # nearly all: few digits
+    if len(number) <= _SAFE_DIGITS and fraction.isdigit():  # nearly all: few digits
         return int(whole + fraction) / _POWERS[len(fraction)]
     sign = -1.0 if number[0] == "-" else 1.0
     mantissa, _, power = number.lstrip("-").lower().partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = whole + fraction
-    used = min(len(digits), _SURE_DIGITS)
+    used = min(len(digits), _SAFE_DIGITS)
     value = int(digits[:used])
-    while used < len(digits) and value * 10 + int(digits[used]) <= _MOST:
+    while used < len(digits) and value * 10 + int(digits[used]) <= _MAX_INTEGER:
         value = value * 10 + int(digits[used])
         used += 1
     exponent = len(whole) - used
     if power:
-        exponent += max(-_FAR, min(int(power[:_MAX_DIGITS]), _FAR))
+        exponent += max(-_MAX_EXPONENT, min(int(power[:_MAX_DIGITS]), _MAX_EXPONENT))
     found = float(value)
     while found and exponent < -_LAST_POWER:
         found /= _POWERS[_LAST_POWER]

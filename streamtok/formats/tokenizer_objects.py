@@ -30,7 +30,7 @@ def from_object(given: Any, name: str | None) -> Encoding | None:
     source = f"<{type(given).__module__.partition('.')[0]}.{type(given).__qualname__}>"
     if isinstance(given, type):
         return None
-    if _is_of_tokenizers(given):
+    if _is_tokenizers_object(given):
         return _from_tokenizers(given, source, name, False)
     if callable(getattr(given, "serialized_model_proto", None)):
         model: bytes = given.serialized_model_proto()
@@ -45,7 +45,7 @@ def from_object(given: Any, name: str | None) -> Encoding | None:
             special_tokens={str.__str__(text): number for text, number in special},
         )
     backend = getattr(given, "backend_tokenizer", None)
-    if backend is not None and _is_of_tokenizers(backend):
+    if backend is not None and _is_tokenizers_object(backend):
         made = _from_tokenizers(backend, source, name or _name_of(given), True)
         eos = getattr(given, "eos_token_id", None)
         if type(eos) is int:
@@ -59,7 +59,7 @@ def from_object(given: Any, name: str | None) -> Encoding | None:
     return None
 
 
-def _is_of_tokenizers(given: Any) -> bool:
+def _is_tokenizers_object(given: Any) -> bool:
     return callable(getattr(given, "to_str", None)) and hasattr(given, "token_to_id")
 
 

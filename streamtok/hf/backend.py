@@ -46,7 +46,7 @@ class Tokenizer:
     """
 
     def __init__(self, real: Any) -> None:
-        """real: a `tokenizers.Tokenizer`, or one of these, or a model of `tokenizers.models`."""
+        """real: a `tokenizers.Tokenizer`, a `Tokenizer`, or a model of `tokenizers.models`."""
         if type(real) is Tokenizer:
             real = real._real
         if isinstance(real, tokenizers.models.Model):
@@ -237,7 +237,7 @@ class Tokenizer:
             real = self._real
             encode = real.encode_batch if has_offsets else real.encode_batch_fast
             return encode(input, is_pretokenized, add_special_tokens)  # type: ignore[no-any-return]
-        texts = [*input]  # the caller may change the list before offsets are asked for
+        texts = [*input]  # the caller may change the list before offsets are needed
         if len(texts) == 1:
             rows = [ids_of(now, texts[0])]
         else:

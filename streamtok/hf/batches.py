@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["answer", "is_simple"]
 
-# The supported options; transformers handles calls with others.
+# The supported options; transformers handles calls with any others.
 _SETTINGS = (
     "padding_strategy", "truncation_strategy", "max_length", "stride", "pad_to_multiple_of",
     "padding_side",
 )  # fmt: skip
-_NEVER = (
+_UNSUPPORTED = (
     "is_split_into_words", "return_overflowing_tokens", "return_special_tokens_mask",
     "return_length", "sanitize_control_tokens",
 )  # fmt: skip
@@ -38,7 +38,7 @@ _SIMPLE = {
     "add_special_tokens", "return_token_type_ids", "return_attention_mask", "verbose",
     "return_offsets_mapping", "split_special_tokens",
 }  # fmt: skip
-_KNOWN = {*_SETTINGS, *_NEVER, *_SIMPLE, "return_tensors"}
+_KNOWN = {*_SETTINGS, *_UNSUPPORTED, *_SIMPLE, "return_tensors"}
 
 
 def is_simple(options: dict[str, Any]) -> bool:
@@ -59,7 +59,7 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     if options and not is_simple(options):
         if (
             not options.keys() <= _KNOWN
-            or any(options.get(name) for name in _NEVER)
+            or any(options.get(name) for name in _UNSUPPORTED)
             or not all(name in options for name in _SETTINGS)
         ):
             return None
@@ -67,7 +67,7 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
         tensors = options.get("return_tensors")
     asked = options.get("split_special_tokens")
     encode_special = bool(tokenizer.split_special_tokens if asked is None else asked)
-    now = _settled(tokenizer, settings, encode_special)
+    now = _snapshot_for(tokenizer, settings, encode_special)
     max_length = None if settings is None else settings["max_length"]
     is_plain = now.truncation is None and now.padding is None and tensors is None
     names = tokenizer.model_input_names
@@ -89,7 +89,9 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     verbose = options.get("verbose", True)
     if is_single:
         if is_plain and not has_spans:
-            return _of_one(tokenizer, now, texts, special, has_types, has_mask, max_length, verbose)
+            return _answer_one(
+                tokenizer, now, texts, special, has_types, has_mask, max_length, verbose
+            )
         texts = [texts]
     elif not all(type(text) is str for text in texts):
         return None
@@ -111,10 +113,12 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
             tokenizer._eventual_warn_about_too_long_sequence(made, None, verbose)
     if is_single and tensors is None:
         found = {name: rows[0] for name, rows in found.items()}
-    return _made(found, encodings, tensors)
+    return _result(found, encodings, tensors)
 
 
-def _settled(tokenizer: Any, settings: dict[str, Any] | None, encode_special: bool) -> Snapshot:
+def _snapshot_for(
+    tokenizer: Any, settings: dict[str, Any] | None, encode_special: bool
+) -> Snapshot:
     """The tokenizer's state with the settings of this call.
 
     The tokenizer keeps the settings, as after a call of transformers. Changes by other threads
@@ -140,7 +144,7 @@ def _settled(tokenizer: Any, settings: dict[str, Any] | None, encode_special: bo
         return backend._now()
 
 
-def _of_one(
+def _answer_one(
     tokenizer: Any,
     now: Snapshot,
     text: str,
@@ -166,10 +170,10 @@ def _of_one(
 
     # The call does not keep the list of ids, because its caller may change it.
     call = Call(now, [text], None, n, add_special_tokens)
-    return _made(found, [Encoding(call, 0)], None)
+    return _result(found, [Encoding(call, 0)], None)
 
 
-def _made(found: dict[str, Any], encodings: list[Encoding], tensors: Any) -> Any:
+def _result(found: dict[str, Any], encodings: list[Encoding], tensors: Any) -> Any:
     kind, is_known = _batch_encoding()
     if tensors is not None or not is_known:
         return kind(found, encodings, tensor_type=tensors, n_sequences=1)

@@ -37,7 +37,7 @@ _PROBES = (
 
 
 class Frame(NamedTuple):
-    """The ids around those of a text."""
+    """The ids before and after those of a text."""
 
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
@@ -81,9 +81,8 @@ class Compiled:
         added = settings["added_tokens"]
         self.special_ids = frozenset(token["id"] for token in added if token["special"])
         self.special_hides = _special_hides(added, settings["normalizer"])
-        # Tokens that the real tokenizer may decode to another text than the encoding does. One that
-        # is found with spaces around it or in normalized text is named by that text, and one in the
-        # byte alphabet is decoded as bytes.
+        # Tokens that the real tokenizer may decode to another text than the encoding does: those
+        # found with spaces around them or in normalized text, and those in the byte alphabet.
         self.renamed = frozenset(
             token["id"]
             for token in added

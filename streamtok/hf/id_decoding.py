@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DecodeStream"]
 
-_MOST = (1 << 32) - 1  # the largest id
+_MAX_ID = (1 << 32) - 1  # the largest id
 
 
 class DecodeStream:
@@ -54,7 +54,7 @@ class DecodeStream:
             if compiled is None or tokenizer._handed_out:
                 compiled = tokenizer._now().compiled
         if self._real is not None or compiled is None or not compiled.decodes_pieces:
-            return self._by_real(tokenizer, id)
+            return self._step_real(tokenizer, id)
         if self._is_between and type(id) is int:
             piece = compiled.piece(id, self.skip_special_tokens)
             if piece.text is not None:
@@ -65,7 +65,7 @@ class DecodeStream:
         self._is_between = not (self._pending or self._is_broken or self._is_at_start)
         return text or None
 
-    def _by_real(self, tokenizer: Any, id: int | Sequence[int]) -> str | None:
+    def _step_real(self, tokenizer: Any, id: int | Sequence[int]) -> str | None:
         new = _ids_in(id)
         if self._real is None:
             before = self._ids if self._pending is None else []
@@ -124,4 +124,4 @@ def _ids_in(id: Any) -> list[int]:
         new = id
     else:
         raise TypeError("StreamInput must be either an integer or a list of integers")
-    return [one for one in new if 0 <= one <= _MOST]
+    return [one for one in new if 0 <= one <= _MAX_ID]

@@ -44,8 +44,8 @@ class Padding(NamedTuple):
 class Snapshot(NamedTuple):
     """The state of a tokenizer for one call. It never changes.
 
-    A call reads it once and uses nothing else, so a change by another thread meanwhile counts as a
-    whole or not at all.
+    A call reads it once and uses nothing else, so changes by another thread apply as a whole or not
+    at all.
     """
 
     compiled: Compiled | None = None
