@@ -2,13 +2,12 @@
 
 The core merges bytes, so the bytes of each character have to merge first. Each character of the
 vocabulary is a token, and so is each prefix of its bytes; both precede all real tokens in the order
-of merges. UTF-8 shows where a character begins, so these merges never cross into the next
-character, and all of them happen before any others. The merges of the file then start from whole
-characters. A prefix has no id: if it remains, it is part of an unknown character, which becomes the
-ids of its bytes.
+of merges. UTF-8 shows where a character begins, so these merges never cross into the next one, and
+all of them happen before any others. The merges of the file then start from characters. A prefix
+has no id: if it remains, it is part of an unknown character, which becomes the ids of its bytes.
 
-Between two characters that no token has side by side, no merge can happen, and text may be cut. In
-most vocabularies that is before spaces. Such pre-tokens are short, so the cache can hold them.
+Text may be cut between two characters that no token has side by side. In most vocabularies that is
+before spaces. Such pre-tokens are short, so the cache can hold them.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 A chat template (Jinja, as in `tokenizer_config.json`) renders messages into one text. In that text,
 a token written by the template looks like one written by a user. So the template is run with its
-literals marked: the environment's code generator makes each literal a `Marked`, and the result is a
-Prompt. All strings of messages, tools and documents are text, except for Prompts.
+literals marked: the code generator makes each literal a `Marked`, and the result is a Prompt. All
+strings of messages, tools and documents are text, except for Prompts.
 
-The template is also run without marks. If the two texts differ, for example because `safe` escapes
-the strings it is joined with, an error is raised.
+The template is also run without marks. It is an error if the two texts differ, for example because
+`safe` escapes the strings it is joined with.
 
-A third run (`conversation`) finds the characters of the assistant. Here its contents, or the text
-inside `{% generation %}`, are marked instead of the literals.
+A third run (`conversation`) finds the assistant's characters. Its contents, or the text inside
+`{% generation %}`, are then marked instead of literals.
 
 Templates are untrusted: all environments are Jinja's sandbox for immutable data, with the further
 restrictions of transformers.
@@ -212,11 +212,11 @@ class ChatTemplate:
         return self._encoding_for(prompt)[0].encode(prompt, errors=errors)
 
     def _encoding_for(self, prompt: Prompt) -> tuple[Encoding, frozenset[int]]:
-        """The encoding to use for a rendered prompt, and the ids of its control tokens.
+        """The encoding for a rendered prompt, and the ids of its control tokens.
 
-        Control tokens are the special tokens, and the added tokens that the template writes. So an
-        added token such as an HTML tag is found in contents, too, unless the template writes it, as
-        many write `<think>`.
+        These are the special tokens, and the added tokens that the template writes. So an added
+        token such as an HTML tag is found in contents, too, unless the template writes it, as many
+        do with `<think>`.
         """
         # The template may have built a token from parts.
         control = [Control(text) for text, is_control in prompt.spans if is_control]
@@ -232,8 +232,8 @@ def _with_control(encoding: Encoding, control: frozenset[str]) -> tuple[Encoding
 
 
 def _with_all_names(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message as transformers passes it to a template: without null values, and with its
-    reasoning under each name that templates use.
+    """A message as transformers passes it to a template: without null values, and with the
+    reasoning by each name that templates use.
     """
     message = {name: value for name, value in message.items() if value is not None}
     reasoning = next((message[name] for name in _REASONING if name in message), None)
@@ -258,7 +258,7 @@ def _with_speech(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _marked_speech(value: Any) -> Any:
-    """A content marked as the assistant's: a text, or a list of parts that may have a text."""
+    """A content marked as the assistant's: a text, or parts that may have a text."""
     if isinstance(value, list):
         return [
             {**part, "text": _marked_speech(part["text"])}
@@ -276,7 +276,7 @@ def _speaks(message: Mapping[str, Any]) -> bool:
 
 
 def _is_in(token: str, literals: str) -> bool:
-    """Whether a template may write this token: as a whole, or in two halves around a role."""
+    """Whether a template may write this token: whole, or in halves around a role."""
     if token in literals:
         return True
     halves = (token.split(role, 1) for role in _ROLES if role in token)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "read_json", "read_together"]
 
-_START = 4096  # bytes of a file that are enough to recognise its format
+_START = 4096  # bytes of a file that tell its format
 # The first of these that a folder has is read.
 _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")
 _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
@@ -99,9 +99,9 @@ def load(
     expression. special_tokens: ids by text; for GPT-2's pair they must be in its file of ids, and
     the default is "<|endoftext|>". name: of the encoding; by default from the source. revision: for
     models of the hub. cache: whether the packed form of a large file may be kept in the user's
-    cache folder and read from there the next time; see `load_cache.py`. Raises OSError; TypeError
+    cache folder for the next time; see `load_cache.py`. Raises OSError; TypeError
     for other objects; ValueError for an option that an object does not take; and VocabularyError
-    for an unknown format, quoting how the file begins, or a file that its format's loader refuses.
+    for an unknown format, quoting its start, or a file that its format's loader refuses.
     """
     if not isinstance(source, (str, os.PathLike)):
         if pattern is not None or special_tokens or revision is not None:

@@ -8,8 +8,7 @@ scores) and "t5" (Unigram) as SentencePiece's pieces. Other models are refused b
 Ids are those of llama.cpp when it does not parse special tokens: control tokens and the unknown
 token are special tokens here, and user-defined tokens are always found. `add_special_tokens=True`
 adds the ids that the file puts around a text. For "t5", llama.cpp adds scores as float64,
-SentencePiece and this reader as float32, so they may choose different segmentations if scores are
-nearly equal.
+SentencePiece and this reader as float32, so nearly equal ways to cut a text may differ.
 (github.com/ggml-org/llama.cpp, MIT)
 """
 

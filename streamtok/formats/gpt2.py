@@ -136,8 +136,8 @@ def merges_and_ids(
 ) -> tuple[list[tuple[str, str]], dict[str, int]]:
     """(merges, ids): the merges in order, and ids by text in order of id, in the byte alphabet.
 
-    ids includes tokens that can only be decoded, but not special or added tokens.
-    allow_unreachable: allow tokens that no merges make. Raises VocabularyError, naming `format`.
+    ids has tokens that can only be decoded, but no special or added tokens. allow_unreachable:
+    allow tokens that no merges make. Raises VocabularyError, naming `format`.
     """
     vocabulary = encoding.definition.vocabulary
     if vocabulary.byte_ids is not None:

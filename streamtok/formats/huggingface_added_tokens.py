@@ -82,7 +82,7 @@ def read_added_tokens(
 def found_texts(
     texts: Iterable[str], flags: Mapping[str, TokenFlags], normalizer: Normalizer
 ) -> dict[str, str]:
-    """The text as which each token is found; with the flag `normalized`, its normalized text."""
+    """The text to search for each token: normalized, if it has the flag `normalized`."""
     changed = [text for text in texts if text in flags and flags[text].normalized]
     normalized = dict(zip(changed, normalizer.normalize_tokens(changed, True), strict=True))
     return {text: normalized.get(text, text) for text in texts}

@@ -103,12 +103,11 @@ def decoded_texts(
 ) -> tuple[tuple[str, bytes], ...]:
     """(text, bytes) of each special or added token that does not decode to its own text.
 
-    found_texts: the text as which each token is found, after the file's normalizer. made: tokens in
-    the byte alphabet that merges also make, from other text.
+    found_texts: the text to search for each token, by `huggingface_added_tokens.found_texts`. made:
+    tokens in the byte alphabet that merges also make, from other text.
 
-    The decoder ByteLevel decodes all tokens from the byte alphabet, even if they are found as text,
-    such as "õ" (github.com/huggingface/tokenizers/issues/1996). Here such tokens decode to their
-    text.
+    The decoder ByteLevel reads all tokens in the byte alphabet, even those found as text, such as
+    "õ" (github.com/huggingface/tokenizers/issues/1996). Here such tokens decode to their text.
     """
     has_bytes, as_text = decoding.joins_bytes, decoding._replace(is_byte_level=False)
     writes_letters = ByteLetters().spec in normalizer.spec

@@ -4,8 +4,8 @@ These are models with `continuing_subword_prefix` or `end_of_word_suffix`, such 
 CLIP's; models without a token for each byte, where unknown text becomes `unk_token` or is removed;
 and models whose pre-tokens no automaton can cut, such as Falcon's. Each pre-token is written in
 symbols, which are private-use characters (`_core/models/stages.pxi`), and the core merges these
-(`character_merges.py`). A token is the sequence of symbols that it is merged from. The bytes that
-it decodes to are stored separately.
+(`character_merges.py`). A token is the sequence of symbols that it is merged from; its bytes
+are stored separately.
 """
 
 from __future__ import annotations

@@ -185,8 +185,8 @@ def lefts_of(vocabulary: Vocabulary) -> NDArray[np.uint32]:
 def without_unreachable_tokens(vocabulary: Vocabulary) -> Vocabulary:
     """The vocabulary, with tokens that no merges make turned into ids that can only be decoded.
 
-    Merging does not change, because such tokens take part in no merge. The result encodes as the
-    table does if pre-tokens are not looked up before merging.
+    Such tokens take part in no merge, so merging does not change. The result encodes as the table
+    does if pre-tokens are not looked up before merging.
     """
     lefts = lefts_of(vocabulary)
     lengths = np.diff(vocabulary.offsets)

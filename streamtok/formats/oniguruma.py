@@ -9,8 +9,8 @@ Three differ and are rewritten. `\\w` has no joiners there, but outside of sets 
 and fractions of Latin-1. A set within a set, as in BLOOM's pattern, is part of the outer one. `$`,
 as in the patterns of DeepSeek LLM and V2, is the end of the text here and the end of a line there.
 
-To write a pattern for Oniguruma, possessive quantifiers are made greedy. The result must cut every
-text as the original does, which is checked by comparing DFA tables.
+To write a pattern for Oniguruma, possessive quantifiers are made greedy, and DFA tables are
+compared to make sure that the result cuts every text as the original does.
 """
 
 from __future__ import annotations

@@ -279,7 +279,7 @@ def _merging(rows: _Rows, source: str) -> tuple[Vocabulary, Normalizer | None]:
 def _unknown(
     normal: Mapping[str, object], unknown: int, byte_ids: dict[int, int], source: str
 ) -> Normalizer:
-    """The normalizer that replaces characters which are not in `normal` by one byte.
+    """The normalizer that replaces characters outside `normal` by one byte.
 
     This byte is not a piece. It gets the id `unknown` in `byte_ids`; other bytes get none.
     """

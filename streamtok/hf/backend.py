@@ -41,7 +41,7 @@ class Tokenizer:
     """A `tokenizers.Tokenizer` whose ids come from streamtok wherever they are the same.
 
     It has every method and property of the real one, with the same results, and never refuses a
-    tokenizer: `engine` names the library that encodes, and `reason` says why it is not streamtok.
+    tokenizer: `engine` is the library that encodes, and `reason` is why it is not streamtok.
     Changes to this object are made to the real tokenizer, which must not be changed directly.
     """
 
@@ -277,7 +277,7 @@ class Tokenizer:
             )
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
 
-    # Settings and vocabulary; for more methods see `_SETTING` and `_CHANGING`.
+    # Settings and vocabulary; see also `_SETTING` and `_CHANGING`.
 
     @property
     def encode_special_tokens(self) -> bool:
@@ -338,7 +338,7 @@ _ASYNC = ("encode", "encode_batch", "encode_batch_fast", "decode_batch")
 
 
 def _add_change(name: str) -> None:
-    """Add the real tokenizer's method, which checks its arguments, and then update this object."""
+    """Add a method that calls the real tokenizer's, which checks arguments, and updates this."""
 
     @functools.wraps(getattr(RealTokenizer, name))
     def change(self: Tokenizer, *args: Any, **kwargs: Any) -> Any:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["answer", "is_simple"]
 
-# The supported options; transformers handles calls with any others.
+# Supported options; transformers handles any others.
 _SETTINGS = (
     "padding_strategy", "truncation_strategy", "max_length", "stride", "pad_to_multiple_of",
     "padding_side",
@@ -119,10 +119,8 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
 def _snapshot_for(
     tokenizer: Any, settings: dict[str, Any] | None, encode_special: bool
 ) -> Snapshot:
-    """The tokenizer's state with the settings of this call.
-
-    The tokenizer keeps the settings, as after a call of transformers. Changes by other threads
-    meanwhile do not affect this call.
+    """The tokenizer's state with the settings of this call. It keeps the settings, as after a call
+    of transformers. Changes by other threads meanwhile do not affect this call.
     """
     backend: Tokenizer = tokenizer._tokenizer
     now = backend._now()
@@ -235,7 +233,7 @@ def _matrices(
 
 
 def _flat(now: Snapshot, texts: Any) -> tuple[IdArray, npt.NDArray[np.int64]]:
-    """(ids, ends): the ids of all texts in one array, and where the ids of each text end."""
+    """(ids, ends): the ids of all texts in one array, and where each text's end."""
     encoding = now.compiled.encoding  # type: ignore[union-attr]
     allowed: Any = NO_SPECIAL if now.encode_special_tokens else ALL
     if len(texts) == 1:

@@ -101,7 +101,7 @@ class Compiled:
         cuts = [cut["type"] for cut in _steps(settings["pre_tokenizer"], "pretokenizers")]
         is_known = decoder.get("decoders") in (_SPACES, [*_SPACES, _FIRST_SPACE])
         self.decodes_spaces = is_known and "ByteLevel" not in cuts
-        self.byte_ids: frozenset[int] = frozenset()  # the ids of byte_fallback in it
+        self.byte_ids: frozenset[int] = frozenset()  # its ids of byte_fallback
         if self.decodes_spaces:
             names = [(token["content"], token["id"]) for token in added]
             vocabulary = settings["model"]["vocab"]
@@ -283,7 +283,7 @@ def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
     special = [token["content"] for token in added if token["special"]]
     others = [token["content"] for token in added if not token["special"]]
     if others and normalizer and any(token["special"] and token["normalized"] for token in added):
-        return True  # the text as which it is found is unknown
+        return True  # its normalized text is unknown
     return can_overlap(special, others)
 
 

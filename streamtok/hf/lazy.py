@@ -57,9 +57,8 @@ class Snapshot(NamedTuple):
     @property
     def is_refused(self) -> bool:
         """Whether the real tokenizer must encode: nothing is compiled, or only it supports the
-        settings. Such settings are a truncation strategy other than longest_first, a stride too
-        large for the ids that special tokens leave, and special tokens that are read as text and
-        hide others.
+        settings. These are a truncation strategy other than longest_first, a stride too large for
+        the ids that special tokens leave, and special tokens read as text that hide others.
         """
         compiled, truncation = self.compiled, self.truncation
         if compiled is None or (compiled.special_hides and self.encode_special_tokens):
@@ -112,18 +111,18 @@ class Call:
 
     @property
     def most(self) -> int:
-        """The number of ids of a text that truncation keeps."""
+        """How many ids of a text truncation keeps."""
         truncation = self.now.truncation
         return self._most if truncation is None else truncation.max_length - self.frame.size
 
     @property
     def longest(self) -> int:
-        """The number of ids in the longest row, before padding."""
+        """How many ids the longest row has, before padding."""
         return min(self._most, self.most) + self.frame.size
 
     @property
     def width(self) -> int:
-        """The number of ids to which rows are padded; 0 without padding."""
+        """How many ids rows are padded to; 0 without padding."""
         padding = self.now.padding
         if padding is None:
             return 0
@@ -158,7 +157,7 @@ class Call:
 
 
 class Encoding:
-    """The ids of one text with their masks, types and offsets, like `tokenizers.Encoding`.
+    """The ids of one text with masks, types and offsets, as `tokenizers.Encoding`.
 
     `streamtok.hf.Tokenizer` makes it. Each access returns a new list.
     """
@@ -168,8 +167,8 @@ class Encoding:
     def __init__(self, call: Call, row: int) -> None:
         self._call = call
         self._row = row
-        self._kept: list[int] | None = None  # `_inner`, when it is first needed
-        self._made: Any = None  # the real encoding, when it is first needed
+        self._kept: list[int] | None = None  # `_inner`, once it is needed
+        self._made: Any = None  # the real encoding, once it is needed
 
     def _inner(self) -> list[int]:
         """The ids of the text after truncation, without frame and padding."""

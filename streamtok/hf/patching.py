@@ -93,7 +93,7 @@ def patch_transformers() -> None:
 
 
 def _answer_calls() -> None:
-    """Let tokenizers with streamtok's engine answer calls without transformers' own code."""
+    """Let tokenizers with streamtok's engine answer calls themselves, in place of transformers."""
     global _answers  # noqa: PLW0603
     if _answers is None and "transformers" in sys.modules:
         fast, _ = _classes()
@@ -105,7 +105,7 @@ def _answer_calls() -> None:
 
 
 def _loading(before: Any) -> Any:
-    """The class method `from_pretrained`, which then returns tokenizers with streamtok's engine."""
+    """The class method `from_pretrained`, followed by `accelerate`."""
 
     @functools.wraps(before.__func__)
     def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
